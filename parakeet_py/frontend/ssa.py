@@ -1,0 +1,402 @@
+"""The untyped IR: gated SSA made from one Python function, before any type is known.
+
+A `Function` is a tree of `Block`s. A block is a list of statements `Let(outs, op, pos)` that bind fresh, immutable
+`Var`s, and ends in `results`: the operands the block hands to whoever contains it. Operands are a `Var` or a `Const`;
+every intermediate value has a name (A-normal form), so an operator never nests in another.
+
+Control flow is structured only: `If`, `For` and `While` carry their blocks and hand values out through block results
+(the gates of gated SSA). There is no break, continue or return here: the frontend has turned them into gates:
+
+* code after a conditional `break`/`continue`/`return` sits in the branch where it still runs;
+* a loop that may be left early is `stoppable`: the first result of its body is a stop flag (true = leave after this
+  iteration) and the loop's first `out` tells whether it was stopped (which is also how for/else is decided);
+* a function returns `body.results[0]` and nothing else.
+
+A name that may be unbound where it is read is a `Const(UNBOUND)` on the paths that did not bind it, with a boolean
+shadow variable and a `CheckBound` before the read.
+
+What this IR cannot say, on purpose: goto, exceptions caught inside the function, generators that escape, classes.
+Values are untyped Python values: operators mean what Python's operators mean, `Call` calls whatever its callee turns
+out to be. Meaning is given by specialization (typed_ir/specialize.py), which executes this IR over types.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+_uids = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Pos:
+    """A place in the user's source: 1-based lines, 0-based columns, as the `ast` module counts them."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var:
+    """An immutable variable; identity is equality. Printed `name.uid`."""
+
+    name: str
+    uid: int = field(default_factory=lambda: next(_uids))
+
+    def __repr__(self) -> str:
+        return f"{self.name}.{self.uid}"
+
+
+class Unbound:
+    """The value of a name that nothing has bound yet."""
+
+    def __repr__(self) -> str:
+        return "unbound"
+
+
+UNBOUND = Unbound()
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal: int, float, complex, bool, str, bytes, None, Ellipsis or `UNBOUND`."""
+
+    value: Any
+
+
+Operand = Var | Const
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """`*operand` in an argument list, tuple or list display."""
+
+    operand: Operand
+
+
+Item = Operand | Star
+
+
+# ---- operators -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Global:
+    """Read a module-level or builtin name: a hidden argument of the specialization, read again at every call."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Read a closure cell of the *decorated* function (inner functions get theirs through `MakeClosure`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`op` is one of neg, pos, invert, not."""
+
+    op: str
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`op`: add sub mul truediv floordiv mod pow matmul and or xor lshift rshift (bitwise and/or/xor)."""
+
+    op: str
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Inplace:
+    """`left op= right`: arrays are changed in place and are the result, other values give a new one."""
+
+    op: str
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """One comparison: eq ne lt le gt ge is isnot in notin. Chains have become `If`s."""
+
+    op: str
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`function(*args, **kwargs)`; a keyword whose name is None is `**operand`."""
+
+    function: Operand
+    args: tuple[Item, ...]
+    kwargs: tuple[tuple[str | None, Operand], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    object: Operand
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetAttribute:
+    object: Operand
+    name: str
+    value: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript:
+    object: Operand
+    index: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class SetItem:
+    object: Operand
+    index: Operand
+    value: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteItem:
+    object: Operand
+    index: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSlice:
+    lower: Operand
+    upper: Operand
+    step: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class BuildTuple:
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildList:
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildDict:
+    items: tuple[tuple[Operand, Operand], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildString:
+    """An f-string: the parts are constants or values formatted with (conversion, format spec)."""
+
+    parts: tuple[tuple[Operand, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unpack:
+    """Unpack into `before` targets, then (if `star`) a list of the rest, then `after` targets: that many outs."""
+
+    object: Operand
+    before: int
+    star: bool = False
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MakeClosure:
+    """A nested function or lambda; `captures` are the values of `function.captures`, `defaults` of its defaulted
+    parameters in order. (Cells captured by reference and rebound later are refused by the frontend.)"""
+
+    function: Function
+    captures: tuple[Operand, ...]
+    defaults: tuple[Operand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """`[element(x) for x in iterable if condition(x)]`; `kind` is list, generator, set, tuple or dict.
+
+    `element` is a function of one argument (the item; the frontend unpacks targets inside), closed over `captures`;
+    `condition` likewise or None. Nested `for`s: the element is itself a Comprehension and `flatten` is true.
+    """
+
+    kind: str
+    iterable: Operand
+    element: Operand
+    condition: Operand | None = None
+    flatten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """`import module` (name None) or `from module import name`; relative imports carry `level`."""
+
+    module: str
+    name: str | None = None
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """Raise `exception` (a class or instance operand; None re-raises, refused)."""
+
+    exception: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Assert:
+    """Raise AssertionError(message) unless `condition`; `message` is evaluated only then (a block with one result)."""
+
+    condition: Operand
+    message: Block | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckBound:
+    """Raise UnboundLocalError for `name` unless the flag is true."""
+
+    flag: Operand
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Outs are the results of the branch taken."""
+
+    condition: Operand
+    then: Block
+    orelse: Block
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """`for item in iterable`. `params` are the loop-carried variables inside the body, started by `inits`.
+
+    body.results = ([stop flag if stoppable], next value of each param); outs = ([was stopped if stoppable], final
+    value of each param).
+    """
+
+    iterable: Operand
+    item: Var
+    params: tuple[Var, ...]
+    inits: tuple[Operand, ...]
+    body: Block
+    stoppable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """`condition` is a block over the params with one result; otherwise as `For`."""
+
+    params: tuple[Var, ...]
+    inits: tuple[Operand, ...]
+    condition: Block
+    body: Block
+    stoppable: bool = False
+
+
+Op = (
+    Global
+    | Free
+    | Unary
+    | Binary
+    | Inplace
+    | Compare
+    | Call
+    | Attribute
+    | SetAttribute
+    | Subscript
+    | SetItem
+    | DeleteItem
+    | BuildSlice
+    | BuildTuple
+    | BuildList
+    | BuildDict
+    | BuildString
+    | Unpack
+    | MakeClosure
+    | Comprehension
+    | Import
+    | Raise
+    | Assert
+    | CheckBound
+    | If
+    | For
+    | While
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Bind `outs` to the values of `op`. Operators done for effect only have no outs."""
+
+    outs: tuple[Var, ...]
+    op: Op
+    pos: Pos
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    statements: tuple[Let, ...]
+    results: tuple[Operand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """`kind`: positional (posonly or ordinary), vararg, keyword (keyword-only), varkw."""
+
+    var: Var
+    name: str
+    kind: str = "positional"
+    positional_only: bool = False
+    has_default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One Python function. `captures` are the variables an inner function takes from around it."""
+
+    name: str
+    params: tuple[Param, ...]
+    captures: tuple[Var, ...]
+    body: Block
+    filename: str
+    first_line: int
+    lines: tuple[str, ...] = field(repr=False, default=())
+
+    def statements(self) -> Iterator[Let]:
+        """Every statement, depth first."""
+        yield from _walk(self.body)
+
+
+def _walk(block: Block) -> Iterator[Let]:
+    for let in block.statements:
+        yield let
+        for inner in blocks_of(let.op):
+            yield from _walk(inner)
+
+
+def blocks_of(op: Op) -> tuple[Block, ...]:
+    """The blocks directly inside an operator (not those of nested functions)."""
+    match op:
+        case If(_, then, orelse):
+            return (then, orelse)
+        case For(_, _, _, _, body, _):
+            return (body,)
+        case While(_, _, condition, body, _):
+            return (condition, body)
+        case Assert(_, Block() as message):
+            return (message,)
+        case _:
+            return ()
