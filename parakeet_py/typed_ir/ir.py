@@ -1,0 +1,466 @@
+"""The typed IR: SSA with machine scalars, array descriptors and parallel array operators.
+
+It is what specialization makes of the untyped IR for one signature: every cast, broadcast, axis, view, bounds check
+and allocation that NumPy leaves implicit is a statement here. Statements are `Let(outs, op, pos)` in A-normal form;
+operands are a typed `Var` or a scalar `Const`. Control is structured (`If`, `For`, `While`) with gates as block
+results, as in the untyped IR.
+
+**Arrays** are descriptors (memory, extents, strides). `View` and `Reshape` make a new descriptor of the same memory;
+`Alloc` and the operators make new memory. Memory is mutable: `Store` changes it for every view of it. Order of
+statements is the order of effects.
+
+**Index spaces.** There is one elementwise operator, `Map`: an index space (`extents`), index variables and a body that
+reads what it needs with `Load` at explicit indices. NumPy's broadcasting, gathers, generated arrays and shifted
+stencil reads are all index expressions in the body, so that fusing a producer is substituting its body at an index,
+and the way an operator reads an input (identity, shifted, broadcast, whole) can be computed from those expressions.
+A `Map` may also `Store` into existing arrays; whoever builds it has proved that no iteration reads or writes an element
+another iteration writes. Iterations may run in any order, in parallel.
+
+`Reduce`, `Scan`, `Compress` and `Scatter` have the same shape: an index space, a body that says what each point
+contributes, and how contributions combine. `combine` is associative (regrouping is allowed, reordering is not) and
+`inits` is its identity. Operators may be nested in bodies: there they are loops inside one iteration.
+
+Indices of `Load`, `Store` and `View` are never negative and always in range: the specializer has emitted the wrap-around
+and a `Check` before. A `Check` that fails leaves the function with its exception, effects so far standing.
+
+What this IR cannot say: unstructured jumps, exceptions caught, Python objects other than as arguments of `Opaque`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from parakeet_py.frontend.ssa import Pos
+from parakeet_py.typed_ir.types import Array, Scalar, Type
+
+_uids = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var:
+    """An immutable variable; identity is equality. Printed `name.uid`."""
+
+    name: str
+    type: Type
+    uid: int = field(default_factory=lambda: next(_uids))
+
+    def __repr__(self) -> str:
+        return f"{self.name}.{self.uid}"
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A scalar literal: bool, int, float or complex `value`, exactly representable in `type.dtype`."""
+
+    value: bool | int | float | complex
+    type: Scalar
+
+    def __eq__(self, other: object) -> bool:
+        # repr tells -0.0 from 0.0 and True from 1, and makes NaN equal to itself.
+        return isinstance(other, Const) and self.type == other.type and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash((repr(self.value), self.type))
+
+
+Operand = Var | Const
+
+# ---- scalar primitives -----------------------------------------------------------------------------------------------
+# All arguments and the result have one dtype unless a line says otherwise.
+
+ARITHMETIC = frozenset({"add", "sub", "mul", "neg", "abs"})  # integers wrap; abs of complex gives its real dtype
+CHECKED = frozenset({"add_checked", "sub_checked", "mul_checked", "neg_checked", "abs_checked"})
+# ^ int64 only; OverflowError when the result does not fit
+DIVISION = frozenset({"div", "floordiv", "mod", "fmod"})
+# ^ div: floats, complex. floordiv, mod: Python's rounding and signs as NumPy computes them (integers: x//0 == x%0 == 0,
+#   min//-1 wraps). fmod: C's signs.
+BITS = frozenset({"and", "or", "xor", "not", "shl", "shr"})  # not: logical for bool. Shifts by >= width: 0, or -1 for
+#   shr of a negative number, as NumPy's.
+COMPARE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})  # give bool; complex: eq, ne only
+EXTREMA = frozenset({"minimum", "maximum", "fmin", "fmax"})  # minimum/maximum propagate NaN, fmin/fmax ignore it
+FLOAT_UNARY = frozenset(
+    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh cbrt "
+    "floor ceil trunc rint erf erfc gamma lgamma".split()
+)
+FLOAT_TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})  # float -> bool
+FLOAT_BINARY = frozenset({"pow", "atan2", "hypot", "copysign", "nextafter"})
+COMPLEX_PARTS = frozenset(
+    {"real", "imag", "conj", "complex"}
+)  # real, imag: complex -> real; complex: (re, im) -> complex
+SELECT = "select"  # (bool, a, a) -> a; both values are computed
+PRIMS = (
+    ARITHMETIC
+    | CHECKED
+    | DIVISION
+    | BITS
+    | COMPARE
+    | EXTREMA
+    | FLOAT_UNARY
+    | FLOAT_TESTS
+    | FLOAT_BINARY
+    | COMPLEX_PARTS
+    | {SELECT}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prim:
+    """A scalar primitive; pure but for the overflow of the CHECKED ones."""
+
+    name: str
+    args: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Convert to the dtype of the out as `ndarray.astype` does (C casts; to bool: != 0; complex to real: real part)."""
+
+    arg: Operand
+
+
+# ---- arrays ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """The extent of an axis: a Python int >= 0."""
+
+    array: Var
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    array: Var
+    indices: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Write one element; no outs."""
+
+    array: Var
+    indices: tuple[Operand, ...]
+    value: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """New contiguous memory with unspecified contents; the out's layout (C or F) orders it."""
+
+    extents: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewAxis:
+    """One axis of a view. Along it the index into base axis `source` grows by `step` (which may be negative or zero);
+    source None: a new axis along which memory does not move (newaxis, broadcasting)."""
+
+    source: int | None
+    extent: Operand
+    step: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """view[i...] is base[starts[a] + step * i (for the axis whose source is a)]; base axes without a view axis are
+    fixed at their start. Each base axis is the source of at most one view axis."""
+
+    base: Var
+    starts: tuple[Operand, ...]
+    axes: tuple[ViewAxis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The same memory in C order under new extents (the product is equal). The base's layout is C."""
+
+    base: Var
+    extents: tuple[Operand, ...]
+
+
+# ---- control ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    condition: Operand
+    then: Block
+    orelse: Block
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """index = start, start+step, ... while before stop (step != 0, int64). body.results = ([stop flag], next params);
+    outs = ([was stopped], final params)."""
+
+    index: Var
+    start: Operand
+    stop: Operand
+    step: Operand
+    params: tuple[Var, ...]
+    inits: tuple[Operand, ...]
+    body: Block
+    stoppable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """`condition` has one bool result. Otherwise as `For`."""
+
+    params: tuple[Var, ...]
+    inits: tuple[Operand, ...]
+    condition: Block
+    body: Block
+    stoppable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a failed check raises: the name of a builtin exception and a message with {0}, {1}... for the arguments."""
+
+    exception: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Raise unless `condition`; the arguments are int64 or float64 operands put into the message."""
+
+    condition: Operand
+    failure: Failure
+    args: tuple[Operand, ...] = ()
+
+
+# ---- parallel operators ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    params: tuple[Var, ...]
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """For every point of the index space, in any order: run the body. Outs are new C-order arrays (one per body result)
+    of shape `extents`; the body may also Store into existing arrays (independent iterations)."""
+
+    extents: tuple[Operand, ...]
+    indices: tuple[Var, ...]
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """out[indices] = combine over reduced_indices (C order) of body's results, starting from inits.
+
+    `extents` are the kept axes (outs are new C-order arrays of that shape; scalars when it is empty). `combine` takes
+    (accumulators..., contributions...) and gives new accumulators.
+    """
+
+    extents: tuple[Operand, ...]
+    indices: tuple[Var, ...]
+    reduced_extents: tuple[Operand, ...]
+    reduced_indices: tuple[Var, ...]
+    body: Block
+    inits: tuple[Operand, ...]
+    combine: Lambda
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Prefix combination along `axis` of the index space; inclusive: out[i] combines 0..i, exclusive: 0..i-1."""
+
+    extents: tuple[Operand, ...]
+    indices: tuple[Var, ...]
+    axis: int
+    body: Block
+    inits: tuple[Operand, ...]
+    combine: Lambda
+    inclusive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Compress:
+    """Keep the points whose first body result is true, in C order. Outs: their count (pyint), then one new 1-D array
+    per further body result."""
+
+    extents: tuple[Operand, ...]
+    indices: tuple[Var, ...]
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """For every point in C order: body.results = (keep, target index..., value); where keep, target[index] =
+    combine(target[index], value). No outs; the body does not read the target."""
+
+    target: Var
+    extents: tuple[Operand, ...]
+    indices: tuple[Var, ...]
+    body: Block
+    combine: Lambda
+
+
+@dataclass(frozen=True, slots=True)
+class Matmul:
+    """out[...] = left @ right for float or complex arrays of equal dtype; ranks (2,2), (2,1) or (1,2). No outs; `out`
+    has the right shape and does not overlap the inputs."""
+
+    out: Var
+    left: Var
+    right: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Call back into Python: `site` indexes the function's `opaque_sites`; args are the leaves its template names.
+    Outs are the leaves of the observed result type; a result of another type leaves the function."""
+
+    site: int
+    args: tuple[Operand, ...]
+
+
+Op = (
+    Prim
+    | Cast
+    | Dim
+    | Load
+    | Store
+    | Alloc
+    | View
+    | Reshape
+    | If
+    | For
+    | While
+    | Check
+    | Map
+    | Reduce
+    | Scan
+    | Compress
+    | Scatter
+    | Matmul
+    | Opaque
+)
+PARALLEL = (Map, Reduce, Scan, Compress, Scatter)
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    outs: tuple[Var, ...]
+    op: Op
+    pos: Pos
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    statements: tuple[Let, ...]
+    results: tuple[Operand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One specialization. `params` are the leaves of the signature in order (positional, then hidden);
+    `body.results` the leaves of the result tree. `disjoint` tells that no two array parameters overlap unless both
+    are only read; `static_extents` the parameter axes known to have extent 1."""
+
+    name: str
+    params: tuple[Var, ...]
+    body: Block
+    filename: str = ""
+    disjoint: bool = True
+
+    def statements(self) -> Iterator[Let]:
+        """Every statement, depth first."""
+        yield from walk(self.body)
+
+
+def blocks_of(op: Op) -> tuple[Block, ...]:
+    """The blocks directly inside an operator."""
+    match op:
+        case If(_, then, orelse):
+            return (then, orelse)
+        case While(_, _, condition, body, _):
+            return (condition, body)
+        case For(body=body) | Map(body=body) | Compress(body=body):
+            return (body,)
+        case (
+            Reduce(body=body, combine=combine) | Scan(body=body, combine=combine) | Scatter(body=body, combine=combine)
+        ):
+            return (body, combine.body)
+        case _:
+            return ()
+
+
+def binders_of(op: Op) -> tuple[Var, ...]:
+    """The variables an operator binds inside its blocks."""
+    match op:
+        case For(index=index, params=params):
+            return (index, *params)
+        case While(params=params):
+            return params
+        case Map(indices=indices) | Compress(indices=indices):
+            return indices
+        case Reduce(indices=indices, reduced_indices=reduced, combine=combine):
+            return (*indices, *reduced, *combine.params)
+        case Scan(indices=indices, combine=combine) | Scatter(indices=indices, combine=combine):
+            return (*indices, *combine.params)
+        case _:
+            return ()
+
+
+def operands_of(op: Op) -> tuple[Operand, ...]:
+    """The operands an operator reads directly (not those inside its blocks)."""
+    match op:
+        case Prim(_, args) | Opaque(_, args):
+            return args
+        case Cast(arg):
+            return (arg,)
+        case Dim(array, _):
+            return (array,)
+        case Load(array, indices):
+            return (array, *indices)
+        case Store(array, indices, value):
+            return (array, *indices, value)
+        case Alloc(extents):
+            return extents
+        case View(base, starts, axes):
+            return (base, *starts, *(operand for axis in axes for operand in (axis.extent, axis.step)))
+        case Reshape(base, extents):
+            return (base, *extents)
+        case If(condition, _, _):
+            return (condition,)
+        case For(_, start, stop, step, _, inits, _, _):
+            return (start, stop, step, *inits)
+        case While(_, inits, _, _, _):
+            return inits
+        case Check(condition, _, args):
+            return (condition, *args)
+        case Map(extents, _, _) | Compress(extents, _, _):
+            return extents
+        case Reduce(extents, _, reduced, _, _, inits, _):
+            return (*extents, *reduced, *inits)
+        case Scan(extents, _, _, _, inits, _, _):
+            return (*extents, *inits)
+        case Scatter(target, extents, _, _, _):
+            return (target, *extents)
+        case Matmul(out, left, right):
+            return (out, left, right)
+
+
+def walk(block: Block) -> Iterator[Let]:
+    """Every statement of a block, depth first, outer before inner."""
+    for let in block.statements:
+        yield let
+        for inner in blocks_of(let.op):
+            yield from walk(inner)
+
+
+def dtype_of(operand: Operand) -> str:
+    """The dtype of a scalar operand or of an array's elements."""
+    kind = operand.type
+    assert isinstance(kind, Scalar | Array), f"{operand} has no dtype"
+    return kind.dtype
