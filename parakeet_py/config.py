@@ -1,0 +1,248 @@
+"""Settings: one frozen dataclass, read from PARAKEET_* variables, changed with `options(...)`.
+
+The environment is read once, when the first setting is asked for (`reload()` reads it again).  `options(...)` is a
+context manager that changes settings for the code inside it, in the current thread (or task) only: the changed
+copy lives in a context variable.  Everything that asks for settings asks `current()`.
+
+Boolean variables take 1/0, true/false, yes/no, on/off.  A value that cannot be understood raises `ValueError`
+naming the variable: a misspelt setting that is silently ignored costs more than an error.
+
+The number of threads is, unless it is given, the number of CPUs this process may use: the affinity mask, cut to the
+CPU quota of its control group (containers), at least one.
+
+Nothing heavy is imported here, because every import of the package passes through this file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_THREADS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings.  `None` means "decide yourself".
+
+    Attributes
+    ----------
+    threads : threads a parallel region may use (PARAKEET_NUM_THREADS); `thread_count` resolves the default
+    check : run every IR's checker after every pass (PARAKEET_CHECK)
+    strict : refuse what cannot be compiled instead of handing it back to Python (PARAKEET_STRICT)
+    cache : keep compiled code on disk (PARAKEET_CACHE)
+    cache_dir : where to keep it (PARAKEET_CACHE_DIR)
+    devices : devices to run on, such as "cpu,cuda:0,emulated*2" (PARAKEET_DEVICES)
+    deterministic : bit-identical results for any number of threads (PARAKEET_DETERMINISTIC)
+    contract : a*b+c may be rounded once (PARAKEET_CONTRACT)
+    fastmath : floating point may be reassociated and assumed finite (PARAKEET_FASTMATH)
+    debug : 0 to 4, how much to tell in the log (PARAKEET_DEBUG)
+    print_passes : passes after which the IR is logged (PARAKEET_PRINT, comma separated)
+    stop_pass : pass after which compilation stops (PARAKEET_STOP)
+    """
+
+    threads: int | None = None
+    check: bool = False
+    strict: bool = False
+    cache: bool = True
+    cache_dir: Path | None = None
+    devices: str | None = None
+    deterministic: bool = True
+    contract: bool = False
+    fastmath: bool = False
+    debug: int = 0
+    print_passes: tuple[str, ...] = ()
+    stop_pass: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
+            raise ValueError(f"threads must be between 1 and {MAX_THREADS}, not {self.threads}")
+        if not 0 <= self.debug <= 4:
+            raise ValueError(f"debug must be between 0 and 4, not {self.debug}")
+
+    @property
+    def thread_count(self) -> int:
+        """The number of threads a parallel region may use, at least 1."""
+        return available_cpus() if self.threads is None else self.threads
+
+
+def _parse_bool(text: str) -> bool:
+    match text.strip().lower():
+        case "1" | "true" | "yes" | "on":
+            return True
+        case "0" | "false" | "no" | "off":
+            return False
+    raise ValueError("expected one of 1, 0, true, false, yes, no, on, off")
+
+
+def _parse_path(text: str) -> Path:
+    from pathlib import Path
+
+    return Path(text).expanduser()
+
+
+def _parse_names(text: str) -> tuple[str, ...]:
+    return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+# field -> (variable, how its text is read)
+_VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "threads": ("PARAKEET_NUM_THREADS", int),
+    "check": ("PARAKEET_CHECK", _parse_bool),
+    "strict": ("PARAKEET_STRICT", _parse_bool),
+    "cache": ("PARAKEET_CACHE", _parse_bool),
+    "cache_dir": ("PARAKEET_CACHE_DIR", _parse_path),
+    "devices": ("PARAKEET_DEVICES", str.strip),
+    "deterministic": ("PARAKEET_DETERMINISTIC", _parse_bool),
+    "contract": ("PARAKEET_CONTRACT", _parse_bool),
+    "fastmath": ("PARAKEET_FASTMATH", _parse_bool),
+    "debug": ("PARAKEET_DEBUG", int),
+    "print_passes": ("PARAKEET_PRINT", _parse_names),
+    "stop_pass": ("PARAKEET_STOP", str.strip),
+}
+
+_from_environment: Config | None = None
+_changed: ContextVar[Config | None] = ContextVar("parakeet_py_options", default=None)
+
+
+def reload() -> Config:
+    """Read the PARAKEET_* variables again; empty variables count as not set."""
+    global _from_environment
+    values: dict[str, Any] = {}
+    for name, (variable, parse) in _VARIABLES.items():
+        text = os.environ.get(variable, "")
+        if not text.strip():
+            continue
+        try:
+            values[name] = parse(text)
+            Config(**{name: values[name]})
+        except ValueError as error:
+            raise ValueError(f"{variable}={text!r}: {error}") from None
+    _from_environment = Config(**values)
+    return _from_environment
+
+
+def current() -> Config:
+    """The settings in force here and now."""
+    return _changed.get() or _from_environment or reload()
+
+
+@contextmanager
+def options(**changes: Any) -> Iterator[Config]:
+    """Change settings for the code inside the `with` block, in this thread or task only.
+
+    Parameters
+    ----------
+    **changes
+        Fields of `Config`, such as ``threads=1`` or ``check=True``.
+
+    Raises
+    ------
+    TypeError
+        A name that is no setting, or a value of the wrong type.
+    ValueError
+        A value out of range.
+    """
+    token = _changed.set(replace(current(), **_validated(changes)))
+    try:
+        yield current()
+    finally:
+        _changed.reset(token)
+
+
+def _validated(changes: dict[str, Any]) -> dict[str, Any]:
+    """`changes` with text and path-like values brought to the types of the fields."""
+    result: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name not in _VARIABLES:
+            known = ", ".join(field.name for field in fields(Config))
+            raise TypeError(f"{name!r} is not a setting; the settings are {known}")
+        result[name] = _typed(name, value)
+    return result
+
+
+def _typed(name: str, value: Any) -> Any:
+    match name:
+        case "threads" | "debug" if (value is None and name == "threads") or (
+            isinstance(value, int) and not isinstance(value, bool)
+        ):
+            return value
+        case "cache_dir" if value is None or isinstance(value, (str, os.PathLike)):
+            return None if value is None else _parse_path(os.fspath(value))
+        case "print_passes" if isinstance(value, (str, tuple, list)):
+            names = _parse_names(value) if isinstance(value, str) else tuple(value)
+            if all(isinstance(item, str) for item in names):
+                return names
+        case "devices" | "stop_pass" if value is None or isinstance(value, str):
+            return value
+        case "check" | "strict" | "cache" | "deterministic" | "contract" | "fastmath" if isinstance(value, bool):
+            return value
+    raise TypeError(f"the setting {name} cannot be {value!r}")
+
+
+@lru_cache(maxsize=1)
+def available_cpus() -> int:
+    """CPUs this process may use: affinity mask, cut to the control group's CPU quota; at least 1."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        count = os.cpu_count() or 1
+    quota = _cgroup_quota() if sys.platform == "linux" else None
+    if quota is not None:
+        count = min(count, max(1, int(quota + 0.5)))
+    return max(1, min(count, MAX_THREADS))
+
+
+def _cgroup_quota(root: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> float | None:
+    """The tightest CPU quota, in CPUs, of this process's control group and those above it (v2, then v1)."""
+    quotas: list[float] = []
+    for line in _read(membership).splitlines():
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if controllers == "":
+            quotas += _quotas_upwards(root, path, _quota_v2)
+        elif "cpu" in controllers.split(","):
+            quotas += _quotas_upwards(os.path.join(root, "cpu"), path, _quota_v1)
+    return min(quotas, default=None)
+
+
+def _quotas_upwards(root: str, path: str, quota_of: Callable[[str], float | None]) -> Iterator[float]:
+    parts = [part for part in path.split("/") if part not in ("", "..")]
+    for depth in range(len(parts), -1, -1):
+        quota = quota_of(os.path.join(root, *parts[:depth]))
+        if quota is not None:
+            yield quota
+
+
+def _quota_v2(folder: str) -> float | None:
+    words = _read(os.path.join(folder, "cpu.max")).split()
+    return _ratio(*words) if len(words) == 2 else None
+
+
+def _quota_v1(folder: str) -> float | None:
+    return _ratio(_read(os.path.join(folder, "cpu.cfs_quota_us")), _read(os.path.join(folder, "cpu.cfs_period_us")))
+
+
+def _ratio(quota: str, period: str) -> float | None:
+    """quota/period, or None where there is no limit ("max", -1, or nothing to read)."""
+    try:
+        microseconds, per = int(quota), int(period)
+    except ValueError:
+        return None
+    return microseconds / per if microseconds > 0 and per > 0 else None
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return ""
