@@ -1,0 +1,247 @@
+"""Imp: the loop language. Storage is explicit, loops have kinds, nothing is implicit any more.
+
+Lowering (imp/lower.py) turns every operator of the typed IR into loop nests here; the LLVM and PTX back ends print
+what they find. Immutable values are the typed IR's `Var` and `Const`, right-hand sides its `Prim` and `Cast`. What
+varies (a gate of an `If`, a loop-carried variable, an accumulator) is a `Cell`: declared once, then read and written.
+
+**Arrays** are descriptors: (object, base, block, data, extents, strides in bytes). `data` points at element 0. `block`
+is the reference-counted heap block that owns the memory (null for memory that Python owns), `base` the Python array
+that owns it otherwise, `object` the very Python array that this descriptor is (null for views and temporaries).
+`NewArray` makes a block with one reference; every descriptor kept in a variable or cell holds one reference to its
+block, dropped by `Release` after its last use; `Retain` adds one when a descriptor is copied. All storage that a region
+needs is allocated before the region starts; inside a `Parallel` body only `space="stack"` arrays are made.
+
+**Loops**: `For` counts. Its kind says what may be done with it: `serial` (iterations in order), `vector` (innermost,
+independent or reducing through `reassoc` operations: meant to be vectorized), `independent` (iterations do not depend
+on each other, but stay on one thread). `Parallel` is a partitioned body: it runs on a range [lo, hi) of the split
+index space and knows nothing about who runs the other ranges; ranges start at multiples of `grain`. Its body declares
+its own cells; it may read outer values, store into outer arrays, and `Check`, but not write outer cells.
+
+A `Check` that fails records its failure with `order` (the iteration number, so that of several failing iterations of a
+Parallel the first in iteration order wins) and leaves the body or function at once.
+
+`Function.roots` gives for each array variable or cell the set of memory roots it may point into; accesses with disjoint
+root sets never alias.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from parakeet_py.frontend.ssa import Pos
+from parakeet_py.typed_ir.ir import Cast, Dim, Failure, Load, Operand, Prim, Reshape, Var, View
+from parakeet_py.typed_ir.types import Type
+
+_uids = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """A mutable variable (scalar, array descriptor or Python object). Printed `$name.uid`."""
+
+    name: str
+    type: Type
+    uid: int = field(default_factory=lambda: next(_uids))
+
+    def __repr__(self) -> str:
+        return f"${self.name}.{self.uid}"
+
+
+# ---- right-hand sides ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The present value of a cell."""
+
+    cell: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class NewArray:
+    """Contiguous memory with unspecified contents in the out's layout (C or F); `space` is heap or stack (constant
+    extents only)."""
+
+    extents: tuple[Operand, ...]
+    space: str = "heap"
+
+
+Rhs = Prim | Cast | Read | Load | Dim | NewArray | View | Reshape
+
+# ---- statements ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Bind an immutable variable. `reassoc` allows regrouping of a float add/mul/min/max that accumulates."""
+
+    out: Var
+    rhs: Rhs
+    pos: Pos
+    reassoc: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """Bring a cell into being; unspecified (scalar) or null (array, object) until written unless `init` is given."""
+
+    cell: Cell
+    init: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    cell: Cell
+    value: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    array: Var
+    indices: tuple[Operand, ...]
+    value: Operand
+    pos: Pos
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    condition: Operand
+    then: Block
+    orelse: Block
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """index = start, start+step, ... before stop. `kind`: serial, independent or vector."""
+
+    index: Var
+    start: Operand
+    stop: Operand
+    step: Operand
+    body: Block
+    kind: str = "serial"
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """Run `head`, leave unless `condition` (a value bound in head, or a constant), run `body`, again."""
+
+    head: Block
+    condition: Operand
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Leave the innermost For or While."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Run `body` over [0, extent) in ranges [lo, hi). `work` estimates the scalar operations of one iteration: the
+    region stays on the calling thread when extent * work is too small to share."""
+
+    lo: Var
+    hi: Var
+    extent: Operand
+    grain: Operand
+    work: Operand
+    body: Block
+    name: str = "region"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Fail unless `condition`; `code` is filled in by `Function.failures` order when lowered."""
+
+    condition: Operand
+    failure: int
+    args: tuple[Operand, ...]
+    order: Operand | None
+    pos: Pos
+
+
+@dataclass(frozen=True, slots=True)
+class Retain:
+    array: Var | Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Drop the reference that a variable or cell holds (its block may be null; objects too)."""
+
+    array: Var | Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Matmul:
+    """BLAS: out = left @ right; ranks (2,2), (2,1), (1,2); any layout (what BLAS cannot read is copied there)."""
+
+    out: Var
+    left: Var
+    right: Var
+    pos: Pos
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Call back into Python through call site `site`; array results come back owned by Python (base set)."""
+
+    outs: tuple[Var, ...]
+    site: int
+    args: tuple[Operand, ...]
+    pos: Pos
+
+
+Statement = (
+    Let | Declare | Write | Store | If | For | While | Break | Parallel | Check | Retain | Release | Matmul | Opaque
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureSite:
+    """A failure code's meaning: what to raise and where in the user's source."""
+
+    failure: Failure
+    pos: Pos
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One specialization as loops. `params` and `results` are leaves as in the typed function; a result array hands
+    its reference to the caller. `failures[code]` says what a failed Check raises (code 0 is not used)."""
+
+    name: str
+    params: tuple[Var, ...]
+    body: Block
+    results: tuple[Operand, ...]
+    failures: tuple[FailureSite, ...]
+    roots: dict[Var | Cell, frozenset[int]] = field(hash=False)
+
+
+def blocks_of(statement: Statement) -> tuple[Block, ...]:
+    """The blocks directly inside a statement."""
+    match statement:
+        case If(_, then, orelse):
+            return (then, orelse)
+        case While(head, _, body):
+            return (head, body)
+        case For(body=body) | Parallel(body=body):
+            return (body,)
+        case _:
+            return ()
+
+
+def walk(block: Block) -> Iterator[Statement]:
+    """Every statement, depth first, outer before inner."""
+    for statement in block.statements:
+        yield statement
+        for inner in blocks_of(statement):
+            yield from walk(inner)
