@@ -1,0 +1,535 @@
+"""Signatures: what one specialization knows about its arguments, and how its results are put together again.
+
+A *spec* is the type of one argument as the native gate can check it: arrays by dtype, rank, layout, unit axes and
+writeability; scalars by type only; tuples, lists and slices item by item; strings, functions, modules, types and dtypes
+by value or identity; everything else is an opaque Python object of an exact type. `spec_of` types a value. A
+`Signature` adds the hidden arguments (globals, closure cells and module attributes, read at every call) and whether the
+memory of the array arguments overlaps.
+
+Specs are exact: a value has one spec, and a gate made for a signature accepts precisely the calls that have it. An
+array that is C-contiguous has layout C, never S or A. So two specializations of a function never accept the same call.
+
+*Leaves* are what the machine code receives: arrays, scalars and opaque objects, flattened depth first, parameters in
+order and then hidden arguments. Each leaf takes a fixed number of 8-byte slots (`leaf_slots`). Results have leaves too;
+the result tree says how they are boxed. Nothing here knows of LLVM: frontend, specializer, code generation and the disk
+cache share these classes. `to_json` and `from_json` are for the disk cache; what cannot be found again by name in
+another process raises `NotPortable`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from parakeet_py.typed_ir.types import DTYPES
+
+MAX_ITEMS = 32  # longer tuples and lists are opaque objects
+MAX_DEPTH = 4
+
+Layout = Literal["C", "F", "S", "A"]
+Json = Any
+
+
+class NotPortable(ValueError):
+    """A spec mentions an object that another process could not find by name."""
+
+
+# ---- specs -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """An exact, native, aligned `numpy.ndarray`.
+
+    Layout: C (C-contiguous), F (Fortran-contiguous and not C), S (neither, but the last axis has stride == itemsize), A
+    (none of these). `unit` says which axes have extent 1. `writeable` is the array's flag. A writeable array whose
+    elements share memory with each other is never an `ArraySpec`.
+    """
+
+    dtype: str
+    rank: int
+    layout: Layout
+    unit: tuple[bool, ...]
+    writeable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSpec:
+    """An exact Python bool, int (that fits int64), float or complex if `python`, else a NumPy scalar of the dtype."""
+
+    dtype: str
+    python: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NoneSpec:
+    """None."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StaticSpec:
+    """An argument specialized by value.
+
+    Bools, ints, floats, complex numbers, strings, None and tuples of these are compared by exact type and value (0.0
+    and -0.0 differ, 1 and True differ); any other object by identity.
+    """
+
+    value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StaticSpec) and static_key(self.value) == static_key(other.value)
+
+    def __hash__(self) -> int:
+        return hash(static_key(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectSpec:
+    """Any object whose exact type is `type`; it is passed through as it is."""
+
+    type: type
+
+
+@dataclass(frozen=True, slots=True)
+class TupleSpec:
+    """An exact tuple or list of `len(items)` items, or a slice (items start, stop, step)."""
+
+    items: tuple[Spec, ...]
+    kind: Literal["tuple", "list", "slice"] = "tuple"
+
+
+Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec
+
+# ("global", name): function.__globals__, then builtins.  ("cell", index): the contents of function.__closure__[index].
+# ("attribute", module name, name): the __dict__ of sys.modules[module name].
+Source = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenSpec:
+    """A value the function reads from outside its arguments, at every call, and what it must be."""
+
+    source: Source
+    spec: Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a call must look like to run one specialization.
+
+    `pairs` are pairs of indices into `leaves(signature)`, both arrays. With `disjoint` the extents of every pair are
+    disjoint; without it, and with pairs, at least one pair overlaps. No pairs: memory is not looked at.
+    """
+
+    params: tuple[Spec, ...]
+    hidden: tuple[HiddenSpec, ...] = ()
+    disjoint: bool = True
+    pairs: tuple[tuple[int, int], ...] = ()
+
+
+# ---- leaves and slots ------------------------------------------------------------------------------------------------
+
+LeafSpec = ArraySpec | ScalarSpec | ObjectSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One value handed to machine code. `path[0]` counts the parameters and then the hidden arguments."""
+
+    path: tuple[int, ...]
+    spec: LeafSpec
+    slot: int  # the first of its slots in the argument array
+
+
+def leaf_slots(spec: LeafSpec) -> int:
+    """Number of 8-byte slots of an argument leaf: array [object, data, dims, strides], scalar 1 (complex128: 2)."""
+    match spec:
+        case ArraySpec():
+            return 2 + 2 * spec.rank
+        case ScalarSpec():
+            return 2 if spec.dtype == "complex128" else 1
+        case ObjectSpec():
+            return 1
+
+
+def leaves(signature: Signature) -> tuple[Leaf, ...]:
+    """All leaves in the order of their slots."""
+    found: list[Leaf] = []
+    slot = 0
+    for index, top in enumerate((*signature.params, *(hidden.spec for hidden in signature.hidden))):
+        for path, spec in _walk(top, (index,)):
+            found.append(Leaf(path, spec, slot))
+            slot += leaf_slots(spec)
+    return tuple(found)
+
+
+def argument_slots(signature: Signature) -> int:
+    """Number of slots of the whole argument array."""
+    return sum(leaf_slots(leaf.spec) for leaf in leaves(signature))
+
+
+def _walk(spec: Spec, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], LeafSpec]]:
+    match spec:
+        case TupleSpec():
+            for index, item in enumerate(spec.items):
+                yield from _walk(item, (*path, index))
+        case ArraySpec() | ScalarSpec() | ObjectSpec():
+            yield path, spec
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLeaf:
+    """One value machine code hands back; the same index twice in a tree is the same Python object twice.
+
+    Indices count from 0; slots are laid out in index order (`result_slots`). A scalar is boxed as the Python type if
+    `python`, else as the NumPy scalar of `dtype`.
+    """
+
+    index: int
+    kind: Literal["scalar", "array", "object"]
+    dtype: str = ""
+    python: bool = False
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultStatic:
+    """A value known when the function was compiled."""
+
+    value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ResultStatic) and static_key(self.value) == static_key(other.value)
+
+    def __hash__(self) -> int:
+        return hash(static_key(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTuple:
+    """A tuple or list; with `type`, that namedtuple class called with the items."""
+
+    items: tuple[Result, ...]
+    kind: Literal["tuple", "list"] = "tuple"
+    type: type | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultListOf:
+    """An array leaf boxed as a (nested) Python list of Python scalars, as `tolist()` does."""
+
+    leaf: ResultLeaf
+
+
+Result = ResultLeaf | ResultStatic | ResultTuple | ResultListOf
+
+
+def result_leaves(tree: Result) -> tuple[ResultLeaf, ...]:
+    """The distinct leaves of a result tree in index order; raises `ValueError` if the indices have gaps."""
+    found: dict[int, ResultLeaf] = {}
+    for leaf in _result_walk(tree):
+        if found.setdefault(leaf.index, leaf) != leaf:
+            raise ValueError(f"two different result leaves have the index {leaf.index}")
+    if sorted(found) != list(range(len(found))):
+        raise ValueError(f"result leaves are numbered {sorted(found)}, not 0 to {len(found) - 1}")
+    return tuple(found[index] for index in range(len(found)))
+
+
+def result_leaf_slots(leaf: ResultLeaf) -> int:
+    """Slots of a result leaf: array [object, base, block, data, dims, strides], scalar 1 (complex128: 2), object 1."""
+    if leaf.kind == "array":
+        return 4 + 2 * leaf.rank
+    return 2 if leaf.dtype == "complex128" else 1
+
+
+def result_offsets(tree: Result) -> tuple[int, ...]:
+    """First slot of each result leaf, and at the end the total number of slots."""
+    offsets = [0]
+    for leaf in result_leaves(tree):
+        offsets.append(offsets[-1] + result_leaf_slots(leaf))
+    return tuple(offsets)
+
+
+def _result_walk(tree: Result) -> Iterator[ResultLeaf]:
+    match tree:
+        case ResultLeaf():
+            yield tree
+        case ResultListOf():
+            yield tree.leaf
+        case ResultTuple():
+            for item in tree.items:
+                yield from _result_walk(item)
+
+
+# ---- typing values ---------------------------------------------------------------------------------------------------
+
+_SCALAR_TYPES = {np.dtype(name).type: name for name in DTYPES}
+_PYTHON_TYPES: dict[type, str] = {bool: "bool", float: "float64", complex: "complex128"}
+_TYPE_NUMBERS = {np.dtype(name).num: name for name in DTYPES}
+_DISPATCHER = type(np.mean)  # the type of NumPy's overridable functions
+_IDENTITY_TYPES = (types.ModuleType, types.FunctionType, type, np.dtype, np.ufunc, _DISPATCHER, type(Ellipsis))
+_WARN_ON_WRITE = 1 << 31  # set on the results of np.broadcast_arrays
+
+
+def spec_of(value: object, depth: int = 0) -> Spec:
+    """The spec of one argument.
+
+    Everything machine code cannot take as it is becomes an `ObjectSpec`: subclasses of ndarray, arrays of other byte
+    order, unaligned arrays, unsupported dtypes, writeable arrays that overlap themselves, Python ints beyond int64,
+    long or deeply nested lists, subclasses of Python's own types.
+    """
+    kind = type(value)
+    if kind is np.ndarray:
+        return _array_spec(value)  # type: ignore[arg-type]
+    if value is None:
+        return NoneSpec()
+    if kind in _PYTHON_TYPES:
+        return ScalarSpec(_PYTHON_TYPES[kind], True)
+    if kind is int:
+        return ScalarSpec("int64", True) if -(2**63) <= value < 2**63 else ObjectSpec(int)  # type: ignore[operator]
+    if kind in _SCALAR_TYPES:
+        return ScalarSpec(_SCALAR_TYPES[kind])
+    if isinstance(value, tuple | list) and kind in (tuple, list):
+        if len(value) > MAX_ITEMS or depth >= MAX_DEPTH:
+            return ObjectSpec(kind)
+        return TupleSpec(tuple(spec_of(item, depth + 1) for item in value), "tuple" if kind is tuple else "list")
+    if isinstance(value, slice):
+        return TupleSpec(tuple(spec_of(item, MAX_DEPTH) for item in (value.start, value.stop, value.step)), "slice")
+    if kind is str or isinstance(value, _IDENTITY_TYPES):
+        return StaticSpec(value)
+    if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType | types.NoneType):
+        return StaticSpec(value)
+    if callable(value) and isinstance(getattr(value, "__wrapped__", None), types.FunctionType):
+        return StaticSpec(value)  # decorated functions
+    return ObjectSpec(kind)
+
+
+def _array_spec(array: np.ndarray[Any, Any]) -> Spec:
+    dtype, flags = array.dtype, array.flags
+    name = _TYPE_NUMBERS.get(dtype.num)
+    if name is None or not dtype.isnative or dtype.metadata or not flags.aligned or flags.num & _WARN_ON_WRITE:
+        return ObjectSpec(np.ndarray)
+    layout: Layout
+    if flags.c_contiguous:
+        layout = "C"
+    elif flags.f_contiguous:
+        layout = "F"
+    elif flags.writeable and overlaps_itself(array):
+        return ObjectSpec(np.ndarray)
+    else:
+        layout = "S" if array.strides[-1] == array.itemsize else "A"
+    return ArraySpec(name, array.ndim, layout, tuple(extent == 1 for extent in array.shape), flags.writeable)
+
+
+def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
+    """May two elements share memory?  False is a proof: every axis steps over the extent of all finer axes."""
+    if array.size == 0:
+        return False
+    axes = sorted(
+        (abs(stride), extent) for stride, extent in zip(array.strides, array.shape, strict=True) if extent > 1
+    )
+    reach = array.itemsize
+    for stride, extent in axes:
+        if stride < reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
+
+
+def extent_of(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The half-open range of addresses of an array's elements; (0, 0) if it has none."""
+    if array.size == 0:
+        return 0, 0
+    spans = [stride * (extent - 1) for stride, extent in zip(array.strides, array.shape, strict=True)]
+    data = int(array.__array_interface__["data"][0])
+    return data + sum(s for s in spans if s < 0), data + sum(s for s in spans if s > 0) + array.itemsize
+
+
+def overlap(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
+    """Do the extents of two arrays meet?  An array without elements meets nothing."""
+    (a, b), (c, d) = extent_of(left), extent_of(right)
+    return a < b and c < d and a < d and c < b
+
+
+def leaf_values(signature: Signature, values: Sequence[object]) -> list[object]:
+    """The values of the leaves, given the values of the parameters followed by those of the hidden arguments."""
+    found: list[object] = []
+    for leaf in leaves(signature):
+        value = values[leaf.path[0]]
+        for index in leaf.path[1:]:
+            value = _slice_items(value)[index] if isinstance(value, slice) else value[index]  # type: ignore[index]
+        found.append(value)
+    return found
+
+
+def _slice_items(value: slice) -> tuple[object, object, object]:
+    return value.start, value.stop, value.step
+
+
+def signature_of(
+    args: Sequence[object],
+    hidden: Sequence[tuple[Source, object]] = (),
+    overrides: dict[int, Spec] | None = None,
+) -> Signature:
+    """The signature of a call: specs of all arguments, and the overlap of the arrays of `writeable_pairs`.
+
+    `overrides` replaces the spec of some arguments (counting the hidden ones after the parameters), for instance by a
+    `StaticSpec` where the value decides a type.
+    """
+    chosen = overrides or {}
+    values = [*args, *(value for _, value in hidden)]
+    specs = [chosen[index] if index in chosen else spec_of(value) for index, value in enumerate(values)]
+    split = len(args)
+    hidden_specs = tuple(HiddenSpec(source, spec) for (source, _), spec in zip(hidden, specs[split:], strict=True))
+    plain = Signature(tuple(specs[:split]), hidden_specs)
+    pairs = writeable_pairs(plain)
+    if not pairs:
+        return plain
+    arrays: Any = leaf_values(plain, values)
+    disjoint = not any(overlap(arrays[i], arrays[j]) for i, j in pairs)
+    return Signature(plain.params, plain.hidden, disjoint, pairs)
+
+
+def writeable_pairs(signature: Signature) -> tuple[tuple[int, int], ...]:
+    """All pairs of array leaves of which at least one is writeable."""
+    arrays = [(index, leaf.spec) for index, leaf in enumerate(leaves(signature)) if isinstance(leaf.spec, ArraySpec)]
+    return tuple(
+        (i, j)
+        for n, (i, left) in enumerate(arrays)
+        for j, right in arrays[n + 1 :]
+        if left.writeable or right.writeable
+    )
+
+
+def static_key(value: object) -> object:
+    """A hashable key that is equal exactly when two static values are interchangeable."""
+    kind = type(value)
+    if kind in (bool, int, str, types.NoneType):
+        return kind, value
+    if kind is float or kind is complex:
+        return kind, repr(value)  # tells -0.0 from 0.0 and makes NaN equal itself
+    if isinstance(value, tuple) and kind is tuple:
+        return kind, tuple(static_key(item) for item in value)
+    return object, id(value)
+
+
+# ---- JSON ------------------------------------------------------------------------------------------------------------
+
+_ENCODABLE = (
+    ArraySpec,
+    ScalarSpec,
+    NoneSpec,
+    StaticSpec,
+    ObjectSpec,
+    TupleSpec,
+    HiddenSpec,
+    Signature,
+    ResultLeaf,
+    ResultStatic,
+    ResultTuple,
+    ResultListOf,
+)
+_CLASSES: dict[str, Any] = {cls.__name__: cls for cls in _ENCODABLE}
+
+
+def to_json(node: Spec | HiddenSpec | Signature | Result) -> Json:
+    """A JSON value from which `from_json` makes an equal object.
+
+    Raises
+    ------
+    NotPortable
+        a static value or a type cannot be found by name (for instance a function defined inside another).
+    """
+    return {"is": type(node).__name__} | {name: _encode(getattr(node, name)) for name in node.__dataclass_fields__}
+
+
+def from_json(data: Json) -> Any:
+    """The inverse of `to_json`; modules are imported as needed. Raises `NotPortable` when a name no longer resolves."""
+    cls = _CLASSES[data["is"]]
+    return cls(**{name: _decode(data[name]) for name in cls.__dataclass_fields__})
+
+
+def _encode(value: object) -> Json:
+    if isinstance(value, _ENCODABLE):
+        return to_json(value)
+    kind = type(value)
+    if value is None or kind in (bool, int, str):
+        return value
+    if isinstance(value, float) and kind is float:
+        return {"float": repr(value)}
+    if isinstance(value, complex) and kind is complex:
+        return {"complex": [repr(value.real), repr(value.imag)]}
+    if isinstance(value, tuple) and kind is tuple:
+        return {"tuple": [_encode(item) for item in value]}
+    if value is Ellipsis:
+        return {"ellipsis": True}
+    if isinstance(value, types.ModuleType):
+        if sys.modules.get(value.__name__) is not value:
+            raise NotPortable(f"module {value.__name__} is not in sys.modules")
+        return {"module": value.__name__}
+    if isinstance(value, np.dtype) and np.dtype(value.str) == value and value.num in _TYPE_NUMBERS and value.isnative:
+        if np.dtype(value.str) is not value:
+            raise NotPortable(f"a copy of dtype {value}")
+        return {"dtype": value.str}
+    return {"object": _name_of(value)}
+
+
+def _name_of(value: object) -> list[str]:
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    module = getattr(value, "__module__", None)
+    if isinstance(value, np.ufunc):
+        module, name = module or "numpy", value.__name__
+    if not isinstance(name, str) or not isinstance(module, str):
+        raise NotPortable(f"{value!r} has no name")
+    try:
+        found = _resolve(module, name)
+    except NotPortable:
+        found = None
+    if found is not value:
+        raise NotPortable(f"{value!r} is not what {module}.{name} names")
+    return [module, name]
+
+
+def _resolve(module: str, name: str) -> object:
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise NotPortable(f"{module}.{name}: {error}") from error
+    return found
+
+
+def _decode(data: Json) -> Any:
+    if not isinstance(data, dict):
+        return data
+    match data:
+        case {"is": _}:
+            return from_json(data)
+        case {"float": text}:
+            return float(text)
+        case {"complex": [real, imag]}:
+            return complex(float(real), float(imag))
+        case {"tuple": items}:
+            return tuple(_decode(item) for item in items)
+        case {"ellipsis": _}:
+            return Ellipsis
+        case {"module": name}:
+            try:
+                return importlib.import_module(name)
+            except ImportError as error:
+                raise NotPortable(str(error)) from error
+        case {"dtype": text}:
+            return np.dtype(text)
+        case {"object": [module, name]}:
+            return _resolve(module, name)
+    raise ValueError(f"not an encoded value: {data!r}")
