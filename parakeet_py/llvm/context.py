@@ -1,0 +1,26 @@
+"""The layout of the call context, shared by generated code, the call gate and the native runtime.
+
+Every call of a compiled function has one context: 128 bytes, aligned to 64, zeroed before the call except for
+`MAX_THREADS` and `STATE`.  Generated code gets its address as the first argument and passes it on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+class Context:
+    """Byte offsets into the call context."""
+
+    STATUS: Final = 0  # i64: 0 when all is well, else the code of the place that failed
+    ORDER: Final = 8  # i64: the iteration, in the order of the source, of the recorded failure
+    ARGUMENTS: Final = 16  # six i64: what the message of the failure needs
+    BLOCKS: Final = 64  # ptr: the first of the live blocks of this call
+    STATE: Final = 72  # ptr: the Python object the call belongs to
+    MAX_THREADS: Final = 80  # i32: threads that a parallel region of this call may use
+    LOCK: Final = 84  # i32: spin lock over the failure record
+    SIZE: Final = 128  # bytes 88 to 127 are reserved
+
+
+BLOCK_HEADER: Final = 64  # bytes from a block (its header) to its payload
+ALIGNMENT: Final = 64  # of every payload

@@ -1,0 +1,206 @@
+"""LLVM itself: from IR text to object code and, for people, assembly text.
+
+This is the only file that imports llvmlite, and it does so inside functions: a process that finds all its code in the
+disk cache never pays for it.  Text goes in; it is parsed and verified first, because LLVM answers broken IR deeper
+down by ending the process.  What fails here raises `CodegenError`.
+
+Code is position independent in the small code model: calls leave through stubs, foreign data through a table of
+addresses, both made by the loader next to the code, so that an object runs wherever it is put.  Vector width is
+asked for by the text itself ("prefer-vector-width"="512" on the functions, `host().vector_bits`).
+
+Loop strength reduction is switched off for the whole process, as LLVM has no smaller switch: it takes more than half
+of code generation and gains nothing measurable on loops over arrays.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from parakeet_py.llvm import object_loader
+from parakeet_py.llvm.object_loader import LoadedCode, LoadError, UnsupportedObject
+from parakeet_py.llvm.symbols import resolve
+
+__all__ = ["CodegenError", "HostInfo", "LoadError", "LoadedCode", "compile_ir", "emit_assembly", "host", "load"]
+
+_lock = threading.Lock()
+
+
+class CodegenError(RuntimeError):
+    """LLVM refuses the IR it was given: a defect of the code generator, never of the user's program."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostInfo:
+    """What LLVM says about this machine.
+
+    Attributes
+    ----------
+    cpu : LLVM's name of the CPU
+    features : LLVM's feature string
+    vector_bits : widest vectors worth asking for: 512, 256 or 128
+    triple, data_layout : for the head of a module
+    """
+
+    cpu: str
+    features: str
+    vector_bits: int
+    triple: str
+    data_layout: str
+
+
+@lru_cache(maxsize=1)
+def _llvm() -> Any:
+    """llvmlite's binding, with the native target ready."""
+    import llvmlite.binding as llvm
+
+    with _lock:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        llvm.initialize_native_asmparser()
+        llvm.set_option("parakeet_py", "-disable-lsr")
+    return llvm
+
+
+@lru_cache(maxsize=4)
+def _target_machine(level: int) -> Any:
+    llvm = _llvm()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=level,
+        reloc="pic",
+        codemodel="small",
+    )
+
+
+@lru_cache(maxsize=1)
+def host() -> HostInfo:
+    """This machine, as the code generator sees it (imports llvmlite)."""
+    llvm = _llvm()
+    features = llvm.get_host_cpu_features()
+    if all(features.get(name) for name in ("avx512f", "avx512vl", "avx512dq", "avx512bw")):
+        bits = 512
+    else:
+        bits = 256 if features.get("avx2") else 128
+    return HostInfo(
+        cpu=llvm.get_host_cpu_name(),
+        features=features.flatten(),
+        vector_bits=bits,
+        triple=llvm.get_process_triple(),
+        data_layout=str(_target_machine(3).target_data),
+    )
+
+
+def _optimized(text: str, level: int, vectorize: bool) -> tuple[Any, Any]:
+    """The verified, optimised module of `text`, and the target machine to emit it with."""
+    llvm = _llvm()
+    machine = _target_machine(level)
+    try:
+        module = llvm.parse_assembly(text)
+        module.triple = llvm.get_process_triple()
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise CodegenError(f"LLVM refuses the generated code: {error}") from error
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = vectorize
+    options.loop_interleaving = options.loop_unrolling = level > 0
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module, machine
+
+
+def compile_ir(text: str, *, level: int = 3, vectorize: bool = True) -> bytes:
+    """Compile a module of LLVM IR text to a relocatable object for this machine.
+
+    Parameters
+    ----------
+    text : the module; triple and data layout are set here
+    level : optimisation, 0 to 3
+    vectorize : allow the loop and the straight-line vectoriser
+
+    Raises
+    ------
+    CodegenError
+        The text does not parse or does not verify.
+    """
+    module, machine = _optimized(text, level, vectorize)
+    try:
+        return bytes(machine.emit_object(module))
+    except RuntimeError as error:
+        raise CodegenError(f"LLVM cannot generate code: {error}") from error
+
+
+def emit_assembly(text: str, *, level: int = 3, vectorize: bool = True) -> str:
+    """The assembly text of what `compile_ir` would give, for people to read."""
+    module, machine = _optimized(text, level, vectorize)
+    return str(machine.emit_assembly(module))
+
+
+def optimized_ir(text: str, *, level: int = 3, vectorize: bool = True) -> str:
+    """The IR after LLVM's passes, for people to read."""
+    module, _ = _optimized(text, level, vectorize)
+    return str(module)
+
+
+def load(object_bytes: bytes, symbols: Mapping[str, int], exports: Iterable[str]) -> LoadedCode:
+    """Load an object into this process (imports llvmlite only where `object_loader` cannot do it).
+
+    Parameters
+    ----------
+    object_bytes : what `compile_ir` gave, fresh or from the disk cache
+    symbols : addresses of what the object refers to; names not here are looked up in libmvec, libm and libc
+    exports : names of functions or data to give the addresses of
+
+    Raises
+    ------
+    LoadError
+        A symbol is missing, or the object is malformed.
+    """
+    names = tuple(exports)
+
+    def lookup(name: str) -> int | None:
+        address = symbols.get(name)
+        return resolve(name) if address is None else address
+
+    if object_loader.supported():
+        try:
+            return object_loader.load_elf(object_bytes, lookup, names)
+        except UnsupportedObject:
+            pass
+    return _load_with_llvm(object_bytes, symbols, lookup, names)
+
+
+_library_names = itertools.count()
+
+
+def _load_with_llvm(
+    object_bytes: bytes, symbols: Mapping[str, int], lookup: Callable[[str], int | None], exports: tuple[str, ...]
+) -> LoadedCode:
+    """Load through LLVM's ORC, for machines and object formats that `object_loader` does not know."""
+    llvm = _llvm()
+    builder = llvm.JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
+    needed = object_loader.undefined_symbols(object_bytes) or list(symbols)
+    for name in needed:
+        address = lookup(name)
+        if address is None:
+            raise LoadError(f"undefined symbol {name!r}")
+        builder.import_symbol(name, address)
+    for name in exports:
+        builder.export_symbol(name)
+    try:
+        library = builder.link(_orc(), f"parakeet_py.{next(_library_names)}")
+        addresses = {name: int(library[name]) for name in exports}
+    except RuntimeError as error:
+        raise LoadError(str(error)) from error
+    return LoadedCode(addresses, len(object_bytes), library.close)
+
+
+@lru_cache(maxsize=1)
+def _orc() -> Any:
+    return _llvm().create_lljit_compiler(_target_machine(3), use_jit_link=False, suppress_errors=True)

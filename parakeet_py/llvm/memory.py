@@ -1,0 +1,584 @@
+"""Heap memory of arrays, as LLVM IR text: blocks, the pool of large blocks behind them, NumPy's handler, failures.
+
+A *block* is a header of 64 bytes and a payload, aligned to 64 bytes.  **A block is named by the address of its
+header; its payload is at block + 64.**
+
+    offset 0  i64 reference count       32  ptr ctx that lists the block, or null
+           8  i64 bytes asked for       40  i64 capacity of the payload in bytes
+          16  ptr previous in list      48  ptr what the system gave
+          24  ptr next in list          56  i64 bytes mapped, or 0 when it came from malloc
+
+    ptr  pk_block_new(ptr ctx, i64 bytes)   reference count 1, listed in ctx; null when there is no memory
+    void pk_retain(ptr block)               one more reference; null is allowed
+    void pk_release(ptr ctx, ptr block)     one less; at none the block is unlisted and freed; null is allowed
+    void pk_detach(ptr ctx, ptr block)      unlist: the payload becomes the property of a NumPy array
+    void pk_free_all(ptr ctx)               free every block still listed (the way out of an error)
+    ptr  pk_alloc(i64 bytes)                a payload with no list and no count, for scratch; null on failure
+    void pk_free(ptr payload)               what pk_alloc gave, or the payload of an unlisted block; null is allowed
+    void pk_trim()                          give the pooled blocks back to the system
+
+Reference counts and lists are not atomic: only the thread that made the call touches them.
+
+Fresh pages are dear (a page fault and zeroing for each), so payloads of `LARGE` bytes and more are mapped, and kept
+when freed in one process-wide list, the most recent first.  A request takes the first that fits with at most a
+quarter of waste.  The list is bounded in bytes (`pk_set_pool_limit`) and in length; the oldest go first.  Mappings
+of 4 MiB and more are aligned to, and advised to use, huge pages.  Payloads start at different offsets into their
+first page, so that arrays walked together do not collide in the cache's low address bits.
+
+`pk_mem_handler` is a NumPy `PyDataMem_Handler` (NEP 49) over the same payloads: an array that owns a payload and
+carries this handler gives it back to the pool when it dies.
+
+The one lock here is held for a few dozen instructions, never while calling the system; around fork() it is held
+by the forking thread, so that a child finds the list whole.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from parakeet_py.llvm.context import BLOCK_HEADER, Context
+
+LARGE = 64 << 10
+HUGE = 4 << 20
+HUGE_PAGE = 2 << 20
+POOL_LENGTH = 64
+NUMPY_HANDLER_NAME = b"parakeet_py"
+
+
+def memory_ir() -> str:
+    """The text of this part of the runtime; needs `pause_ir` and `@sched_yield` from `threads`."""
+    name = NUMPY_HANDLER_NAME.decode() + "\\00" * (127 - len(NUMPY_HANDLER_NAME))
+    constants: dict[str, int | str] = {
+        "HEADER": BLOCK_HEADER,
+        "LARGE": LARGE,
+        "HUGE": HUGE if sys.platform == "linux" else 1 << 62,
+        "HUGE_PAGE": HUGE_PAGE,
+        "POOL_LENGTH": POOL_LENGTH,
+        "ANONYMOUS": 0x1002 if sys.platform == "darwin" else 0x22,
+        "NAME": name,
+        "BLOCKS": Context.BLOCKS,
+        "LOCK": Context.LOCK,
+        "ORDER": Context.ORDER,
+        "ARGUMENTS": Context.ARGUMENTS,
+    }
+    text = _LOCK + _RAW + _POOL + _BLOCKS + _NUMPY + _FAIL
+    for key, value in constants.items():
+        text = text.replace(f"${key}$", str(value))
+    return text
+
+
+_LOCK = """
+@pool_lock = internal global i32 0, align 64
+
+define internal void @acquire(ptr %lock) {
+entry:
+  br label %try
+try:
+  %k = phi i32 [0, %entry], [%k1, %spin], [0, %yield]
+  %x = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
+  %ok = extractvalue {i32, i1} %x, 1
+  br i1 %ok, label %out, label %spin
+spin:
+  call void @pause()
+  %k1 = add i32 %k, 1
+  %more = icmp ult i32 %k1, 200
+  br i1 %more, label %try, label %yield
+yield:
+  %r = call i32 @sched_yield()
+  br label %try
+out:
+  ret void
+}
+define internal void @relinquish(ptr %lock) alwaysinline {
+  store atomic i32 0, ptr %lock release, align 4
+  ret void
+}
+"""
+
+# What the system gives: malloc for small payloads, mappings for large ones.  `header` fills a header in.
+_RAW = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
+declare i32 @munmap(ptr, i64)
+declare i32 @madvise(ptr, i64, i32)
+
+@colour = internal global i64 0, align 8
+
+define internal void @header(ptr %block, i64 %bytes, i64 %capacity, ptr %base, i64 %mapped) alwaysinline {
+  store i64 1, ptr %block
+  %p1 = getelementptr i8, ptr %block, i64 8
+  store i64 %bytes, ptr %p1
+  %p2 = getelementptr i8, ptr %block, i64 16
+  call void @llvm.memset.p0.i64(ptr align 8 %p2, i8 0, i64 24, i1 false)
+  %p5 = getelementptr i8, ptr %block, i64 40
+  store i64 %capacity, ptr %p5
+  %p6 = getelementptr i8, ptr %block, i64 48
+  store ptr %base, ptr %p6
+  %p7 = getelementptr i8, ptr %block, i64 56
+  store i64 %mapped, ptr %p7
+  ret void
+}
+
+define internal ptr @map_block(i64 %bytes) noinline {
+entry:
+  ; room for the header and a colour of up to 15 * 256 bytes, in whole pages
+  %need0 = add i64 %bytes, 8191
+  %need = and i64 %need0, -4096
+  %huge = icmp uge i64 %need, $HUGE$
+  %slack = select i1 %huge, i64 $HUGE_PAGE$, i64 0
+  %size = add i64 %need, %slack
+  %raw = call ptr @mmap(ptr null, i64 %size, i32 3, i32 $ANONYMOUS$, i32 -1, i64 0)
+  %raw_int = ptrtoint ptr %raw to i64
+  %failed = icmp eq i64 %raw_int, -1
+  br i1 %failed, label %none, label %mapped
+none:
+  ret ptr null
+mapped:
+  br i1 %huge, label %align, label %ready
+align:
+  %up0 = add i64 %raw_int, 2097151
+  %up = and i64 %up0, -2097152
+  %front = sub i64 %up, %raw_int
+  %aligned = getelementptr i8, ptr %raw, i64 %front
+  %has_front = icmp ne i64 %front, 0
+  br i1 %has_front, label %cut_front, label %tail
+cut_front:
+  %u0 = call i32 @munmap(ptr %raw, i64 %front)
+  br label %tail
+tail:
+  %back = sub i64 $HUGE_PAGE$, %front
+  %has_back = icmp ne i64 %back, 0
+  br i1 %has_back, label %cut_back, label %advise
+cut_back:
+  %end = getelementptr i8, ptr %aligned, i64 %need
+  %u1 = call i32 @munmap(ptr %end, i64 %back)
+  br label %advise
+advise:
+  %m = call i32 @madvise(ptr %aligned, i64 %need, i32 14)
+  br label %ready
+ready:
+  %base = phi ptr [%raw, %mapped], [%aligned, %advise]
+  %turn = atomicrmw add ptr @colour, i64 5 monotonic
+  %step = and i64 %turn, 15
+  %shift = mul i64 %step, 256
+  %block = getelementptr i8, ptr %base, i64 %shift
+  %room = sub i64 %need, %shift
+  %capacity = sub i64 %room, $HEADER$
+  call void @header(ptr %block, i64 %bytes, i64 %capacity, ptr %base, i64 %need)
+  %payload = getelementptr i8, ptr %block, i64 $HEADER$
+  ret ptr %payload
+}
+
+define internal ptr @malloc_block(i64 %bytes) {
+  %size = add i64 %bytes, 112
+  %base = call ptr @malloc(i64 %size)
+  %null = icmp eq ptr %base, null
+  br i1 %null, label %none, label %some
+none:
+  ret ptr null
+some:
+  ; malloc aligns to 16: move up to the next multiple of 64
+  %int = ptrtoint ptr %base to i64
+  %negative = sub i64 0, %int
+  %shift = and i64 %negative, 63
+  %block = getelementptr i8, ptr %base, i64 %shift
+  call void @header(ptr %block, i64 %bytes, i64 %bytes, ptr %base, i64 0)
+  %payload = getelementptr i8, ptr %block, i64 $HEADER$
+  ret ptr %payload
+}
+"""
+
+# The list of freed large blocks, linked through their headers (16 previous, 24 next), most recent first.
+_POOL = """
+@pool_first = internal global ptr null, align 64
+@pool_last  = internal global ptr null, align 8
+@pool_bytes = internal global i64 0, align 8
+@pool_count = internal global i64 0, align 8
+@pool_limit = internal global i64 67108864, align 8
+
+define void @pk_set_pool_limit(i64 %bytes) {
+  store atomic i64 %bytes, ptr @pool_limit monotonic, align 8
+  ret void
+}
+define i64 @pk_pool_bytes() {
+  %n = load atomic i64, ptr @pool_bytes monotonic, align 8
+  ret i64 %n
+}
+
+; Take a block out of the list; the lock is held.
+define internal void @unlink_pooled(ptr %block) {
+entry:
+  %pp = getelementptr i8, ptr %block, i64 16
+  %np = getelementptr i8, ptr %block, i64 24
+  %previous = load ptr, ptr %pp
+  %next = load ptr, ptr %np
+  %first = icmp eq ptr %previous, null
+  %behind0 = getelementptr i8, ptr %previous, i64 24
+  %behind = select i1 %first, ptr @pool_first, ptr %behind0
+  store ptr %next, ptr %behind
+  %last = icmp eq ptr %next, null
+  %before0 = getelementptr i8, ptr %next, i64 16
+  %before = select i1 %last, ptr @pool_last, ptr %before0
+  store ptr %previous, ptr %before
+  %mp = getelementptr i8, ptr %block, i64 56
+  %mapped = load i64, ptr %mp
+  %bytes = load i64, ptr @pool_bytes
+  %bytes1 = sub i64 %bytes, %mapped
+  store i64 %bytes1, ptr @pool_bytes
+  %count = load i64, ptr @pool_count
+  %count1 = sub i64 %count, 1
+  store i64 %count1, ptr @pool_count
+  ret void
+}
+
+; The most recent pooled block that fits with little waste, or null.
+define internal ptr @reuse(i64 %bytes) {
+entry:
+  %quarter = lshr i64 %bytes, 2
+  %most0 = add i64 %bytes, %quarter
+  %most = add i64 %most0, 8192
+  call void @acquire(ptr @pool_lock)
+  %first = load ptr, ptr @pool_first
+  br label %look
+look:
+  %block = phi ptr [%first, %entry], [%next, %on]
+  %end = icmp eq ptr %block, null
+  br i1 %end, label %none, label %measure
+measure:
+  %cp = getelementptr i8, ptr %block, i64 40
+  %capacity = load i64, ptr %cp
+  %enough = icmp uge i64 %capacity, %bytes
+  %tight = icmp ule i64 %capacity, %most
+  %fits = and i1 %enough, %tight
+  br i1 %fits, label %take, label %on
+on:
+  %np = getelementptr i8, ptr %block, i64 24
+  %next = load ptr, ptr %np
+  br label %look
+take:
+  call void @unlink_pooled(ptr %block)
+  call void @relinquish(ptr @pool_lock)
+  %base_p = getelementptr i8, ptr %block, i64 48
+  %base = load ptr, ptr %base_p
+  %mapped_p = getelementptr i8, ptr %block, i64 56
+  %mapped = load i64, ptr %mapped_p
+  call void @header(ptr %block, i64 %bytes, i64 %capacity, ptr %base, i64 %mapped)
+  %payload = getelementptr i8, ptr %block, i64 $HEADER$
+  ret ptr %payload
+none:
+  call void @relinquish(ptr @pool_lock)
+  ret ptr null
+}
+
+; Unmap the oldest blocks until the list keeps within %limit bytes and POOL_LENGTH blocks.
+define internal void @shrink(i64 %limit) {
+entry:
+  br label %again
+again:
+  call void @acquire(ptr @pool_lock)
+  %bytes = load i64, ptr @pool_bytes
+  %count = load i64, ptr @pool_count
+  %heavy = icmp ugt i64 %bytes, %limit
+  %long = icmp ugt i64 %count, $POOL_LENGTH$
+  %over = or i1 %heavy, %long
+  br i1 %over, label %drop, label %out
+drop:
+  %block = load ptr, ptr @pool_last
+  call void @unlink_pooled(ptr %block)
+  call void @relinquish(ptr @pool_lock)
+  %base_p = getelementptr i8, ptr %block, i64 48
+  %base = load ptr, ptr %base_p
+  %mapped_p = getelementptr i8, ptr %block, i64 56
+  %mapped = load i64, ptr %mapped_p
+  %u = call i32 @munmap(ptr %base, i64 %mapped)
+  br label %again
+out:
+  call void @relinquish(ptr @pool_lock)
+  ret void
+}
+
+define void @pk_trim() {
+  call void @shrink(i64 0)
+  ret void
+}
+
+define internal void @pool_block(ptr %block, i64 %mapped) noinline {
+entry:
+  call void @acquire(ptr @pool_lock)
+  %first = load ptr, ptr @pool_first
+  %pp = getelementptr i8, ptr %block, i64 16
+  store ptr null, ptr %pp
+  %np = getelementptr i8, ptr %block, i64 24
+  store ptr %first, ptr %np
+  %empty = icmp eq ptr %first, null
+  %before0 = getelementptr i8, ptr %first, i64 16
+  %before = select i1 %empty, ptr @pool_last, ptr %before0
+  store ptr %block, ptr %before
+  store ptr %block, ptr @pool_first
+  %bytes = load i64, ptr @pool_bytes
+  %bytes1 = add i64 %bytes, %mapped
+  store i64 %bytes1, ptr @pool_bytes
+  %count = load i64, ptr @pool_count
+  %count1 = add i64 %count, 1
+  store i64 %count1, ptr @pool_count
+  call void @relinquish(ptr @pool_lock)
+  %limit = load atomic i64, ptr @pool_limit monotonic, align 8
+  %heavy = icmp ugt i64 %bytes1, %limit
+  %long = icmp ugt i64 %count1, $POOL_LENGTH$
+  %over = or i1 %heavy, %long
+  br i1 %over, label %trim, label %out
+trim:
+  call void @shrink(i64 %limit)
+  br label %out
+out:
+  ret void
+}
+
+define ptr @pk_alloc(i64 %bytes) {
+entry:
+  %small = icmp ult i64 %bytes, $LARGE$
+  br i1 %small, label %little, label %much
+little:
+  %p = tail call ptr @malloc_block(i64 %bytes)
+  ret ptr %p
+much:
+  %absurd = icmp ugt i64 %bytes, 1152921504606846976
+  br i1 %absurd, label %none, label %pool
+none:
+  ret ptr null
+pool:
+  %r = call ptr @reuse(i64 %bytes)
+  %found = icmp ne ptr %r, null
+  br i1 %found, label %have, label %fresh
+have:
+  ret ptr %r
+fresh:
+  %q = call ptr @map_block(i64 %bytes)
+  %got = icmp ne ptr %q, null
+  br i1 %got, label %mapped, label %desperate
+mapped:
+  ret ptr %q
+desperate:
+  ; what the pool keeps may be what is missing
+  call void @pk_trim()
+  %s = tail call ptr @map_block(i64 %bytes)
+  ret ptr %s
+}
+
+define void @pk_free(ptr %payload) {
+entry:
+  %null = icmp eq ptr %payload, null
+  br i1 %null, label %out, label %some
+some:
+  %block = getelementptr i8, ptr %payload, i64 -$HEADER$
+  %base_p = getelementptr i8, ptr %block, i64 48
+  %base = load ptr, ptr %base_p
+  %mapped_p = getelementptr i8, ptr %block, i64 56
+  %mapped = load i64, ptr %mapped_p
+  %small = icmp eq i64 %mapped, 0
+  br i1 %small, label %little, label %much
+little:
+  tail call void @free(ptr %base)
+  ret void
+much:
+  tail call void @pool_block(ptr %block, i64 %mapped)
+  ret void
+out:
+  ret void
+}
+"""
+
+_BLOCKS = """
+define ptr @pk_block_new(ptr %ctx, i64 %bytes) {
+entry:
+  %payload = call ptr @pk_alloc(i64 %bytes)
+  %null = icmp eq ptr %payload, null
+  br i1 %null, label %none, label %link
+none:
+  ret ptr null
+link:
+  %block = getelementptr i8, ptr %payload, i64 -$HEADER$
+  %head = getelementptr i8, ptr %ctx, i64 $BLOCKS$
+  %first = load ptr, ptr %head
+  %np = getelementptr i8, ptr %block, i64 24
+  store ptr %first, ptr %np
+  %owner = getelementptr i8, ptr %block, i64 32
+  store ptr %ctx, ptr %owner
+  store ptr %block, ptr %head
+  %alone = icmp eq ptr %first, null
+  br i1 %alone, label %done, label %back
+back:
+  %pp = getelementptr i8, ptr %first, i64 16
+  store ptr %block, ptr %pp
+  br label %done
+done:
+  ret ptr %block
+}
+
+define void @pk_detach(ptr %ctx, ptr %block) {
+entry:
+  %owner_p = getelementptr i8, ptr %block, i64 32
+  %owner = load ptr, ptr %owner_p
+  %listed = icmp ne ptr %owner, null
+  br i1 %listed, label %unlink, label %out
+unlink:
+  %pp = getelementptr i8, ptr %block, i64 16
+  %np = getelementptr i8, ptr %block, i64 24
+  %previous = load ptr, ptr %pp
+  %next = load ptr, ptr %np
+  %first = icmp eq ptr %previous, null
+  %head = getelementptr i8, ptr %owner, i64 $BLOCKS$
+  %behind0 = getelementptr i8, ptr %previous, i64 24
+  %behind = select i1 %first, ptr %head, ptr %behind0
+  store ptr %next, ptr %behind
+  call void @llvm.memset.p0.i64(ptr align 8 %pp, i8 0, i64 24, i1 false)
+  %last = icmp eq ptr %next, null
+  br i1 %last, label %out, label %back
+back:
+  %before = getelementptr i8, ptr %next, i64 16
+  store ptr %previous, ptr %before
+  br label %out
+out:
+  ret void
+}
+
+define void @pk_retain(ptr %block) {
+  %null = icmp eq ptr %block, null
+  br i1 %null, label %out, label %some
+some:
+  %count = load i64, ptr %block
+  %count1 = add i64 %count, 1
+  store i64 %count1, ptr %block
+  br label %out
+out:
+  ret void
+}
+
+define void @pk_release(ptr %ctx, ptr %block) {
+  %null = icmp eq ptr %block, null
+  br i1 %null, label %out, label %some
+some:
+  %count = load i64, ptr %block
+  %count1 = sub i64 %count, 1
+  store i64 %count1, ptr %block
+  %dead = icmp eq i64 %count1, 0
+  br i1 %dead, label %end, label %out
+end:
+  call void @pk_detach(ptr %ctx, ptr %block)
+  %payload = getelementptr i8, ptr %block, i64 $HEADER$
+  tail call void @pk_free(ptr %payload)
+  br label %out
+out:
+  ret void
+}
+
+define void @pk_free_all(ptr %ctx) {
+entry:
+  %head = getelementptr i8, ptr %ctx, i64 $BLOCKS$
+  br label %look
+look:
+  %block = load ptr, ptr %head
+  %end = icmp eq ptr %block, null
+  br i1 %end, label %out, label %drop
+drop:
+  call void @pk_detach(ptr %ctx, ptr %block)
+  %payload = getelementptr i8, ptr %block, i64 $HEADER$
+  call void @pk_free(ptr %payload)
+  br label %look
+out:
+  ret void
+}
+"""
+
+_NUMPY = """
+; struct PyDataMem_Handler { char name[127]; uint8_t version; struct { ctx, malloc, calloc, realloc, free } }
+@pk_mem_handler = constant {[127 x i8], i8, ptr, ptr, ptr, ptr, ptr} {
+  [127 x i8] c"$NAME$", i8 1, ptr null,
+  ptr @numpy_malloc, ptr @numpy_calloc, ptr @numpy_realloc, ptr @numpy_free }, align 8
+
+define internal ptr @numpy_malloc(ptr %unused, i64 %bytes) {
+  %p = tail call ptr @pk_alloc(i64 %bytes)
+  ret ptr %p
+}
+define internal ptr @numpy_calloc(ptr %unused, i64 %count, i64 %size) {
+  %product = call {i64, i1} @llvm.umul.with.overflow.i64(i64 %count, i64 %size)
+  %bytes = extractvalue {i64, i1} %product, 0
+  %over = extractvalue {i64, i1} %product, 1
+  br i1 %over, label %none, label %get
+get:
+  %p = call ptr @pk_alloc(i64 %bytes)
+  %null = icmp eq ptr %p, null
+  br i1 %null, label %none, label %clear
+clear:
+  call void @llvm.memset.p0.i64(ptr align 64 %p, i8 0, i64 %bytes, i1 false)
+  ret ptr %p
+none:
+  ret ptr null
+}
+define internal ptr @numpy_realloc(ptr %unused, ptr %old, i64 %bytes) {
+entry:
+  %null = icmp eq ptr %old, null
+  br i1 %null, label %new, label %look
+new:
+  %p = tail call ptr @pk_alloc(i64 %bytes)
+  ret ptr %p
+look:
+  %had_p = getelementptr i8, ptr %old, i64 -56
+  %had = load i64, ptr %had_p
+  %capacity_p = getelementptr i8, ptr %old, i64 -24
+  %capacity = load i64, ptr %capacity_p
+  %half = lshr i64 %capacity, 1
+  %fits = icmp ule i64 %bytes, %capacity
+  %full = icmp uge i64 %bytes, %half
+  %stay = and i1 %fits, %full
+  br i1 %stay, label %same, label %move
+same:
+  store i64 %bytes, ptr %had_p
+  ret ptr %old
+move:
+  %q = call ptr @pk_alloc(i64 %bytes)
+  %failed = icmp eq ptr %q, null
+  br i1 %failed, label %none, label %copy
+none:
+  ret ptr null
+copy:
+  %least = call i64 @llvm.umin.i64(i64 %had, i64 %bytes)
+  call void @llvm.memcpy.p0.p0.i64(ptr align 64 %q, ptr align 64 %old, i64 %least, i1 false)
+  call void @pk_free(ptr %old)
+  ret ptr %q
+}
+define internal void @numpy_free(ptr %unused, ptr %payload, i64 %bytes) {
+  tail call void @pk_free(ptr %payload)
+  ret void
+}
+"""
+
+_FAIL = """
+; Record the failure that comes first in iteration order.
+define void @pk_fail(ptr %ctx, i64 %order, i64 %code, i64 %a0, i64 %a1, i64 %a2) cold noinline {
+entry:
+  %lock = getelementptr i8, ptr %ctx, i64 $LOCK$
+  call void @acquire(ptr %lock)
+  %status = load i64, ptr %ctx
+  %order_p = getelementptr i8, ptr %ctx, i64 $ORDER$
+  %held = load i64, ptr %order_p
+  %none = icmp eq i64 %status, 0
+  %earlier = icmp slt i64 %order, %held
+  %take = or i1 %none, %earlier
+  br i1 %take, label %record, label %out
+record:
+  store i64 %code, ptr %ctx
+  store i64 %order, ptr %order_p
+  %p0 = getelementptr i8, ptr %ctx, i64 $ARGUMENTS$
+  store i64 %a0, ptr %p0
+  %p1 = getelementptr i8, ptr %p0, i64 8
+  store i64 %a1, ptr %p1
+  %p2 = getelementptr i8, ptr %p0, i64 16
+  store i64 %a2, ptr %p2
+  br label %out
+out:
+  call void @relinquish(ptr %lock)
+  ret void
+}
+"""

@@ -1,0 +1,198 @@
+"""The native runtime: what compiled functions call, loaded once per process.
+
+The thread pool (`threads`), memory (`memory`) and a few lines of set-up are one module of LLVM IR, compiled once per
+machine, kept in the disk cache like any other object, and never unloaded.  `runtime()` gives its symbols; every
+other object is loaded against them with `Runtime.load`.
+
+    rt = runtime()
+    code = rt.load(engine.compile_ir(text), exports=["entry"])
+    code["entry"]                                     # an address
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from parakeet_py.llvm import disk_cache, engine, memory, symbols, threads
+from parakeet_py.llvm.context import ALIGNMENT, BLOCK_HEADER, Context
+from parakeet_py.llvm.object_loader import LoadedCode, LoadError
+
+__all__ = ["ALIGNMENT", "BLOCK_HEADER", "EXPORTS", "Context", "Runtime", "runtime", "runtime_ir"]
+
+EXPORTS = (
+    "pk_initialize",
+    "pk_parallel",
+    "pk_workers",
+    "pk_fail",
+    "pk_block_new",
+    "pk_retain",
+    "pk_release",
+    "pk_detach",
+    "pk_free_all",
+    "pk_alloc",
+    "pk_free",
+    "pk_trim",
+    "pk_pool_bytes",
+    "pk_set_pool_limit",
+    "pk_mem_handler",
+)
+
+DECLARATIONS = """\
+declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)
+declare void @pk_fail(ptr, i64, i64, i64, i64, i64)
+declare ptr @pk_block_new(ptr, i64)
+declare void @pk_retain(ptr)
+declare void @pk_release(ptr, ptr)
+declare void @pk_detach(ptr, ptr)
+declare void @pk_free_all(ptr)
+declare ptr @pk_alloc(i64)
+declare void @pk_free(ptr)
+"""
+
+_INTRINSICS = """
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i32 @llvm.smin.i32(i32, i32)
+declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)
+"""
+
+_SET_UP = """
+define internal void @before_fork() {
+  call void @acquire(ptr @pool_lock)
+  ret void
+}
+define internal void @after_fork_parent() {
+  call void @relinquish(ptr @pool_lock)
+  ret void
+}
+define internal void @after_fork_child() {
+  call void @relinquish(ptr @pool_lock)
+  call void @threads_after_fork()
+  ret void
+}
+"""
+
+# glibc keeps pthread_atfork itself out of its shared library
+_AT_FORK_GLIBC = """
+declare i32 @__register_atfork(ptr, ptr, ptr, ptr)
+define void @pk_initialize(i64 %pool_limit) {
+  call void @pk_set_pool_limit(i64 %pool_limit)
+  %r = call i32 @__register_atfork(ptr @before_fork, ptr @after_fork_parent, ptr @after_fork_child, ptr null)
+  ret void
+}
+"""
+
+_AT_FORK_POSIX = """
+declare i32 @pthread_atfork(ptr, ptr, ptr)
+define void @pk_initialize(i64 %pool_limit) {
+  call void @pk_set_pool_limit(i64 %pool_limit)
+  %r = call i32 @pthread_atfork(ptr @before_fork, ptr @after_fork_parent, ptr @after_fork_child)
+  ret void
+}
+"""
+
+
+def runtime_ir() -> str:
+    """The whole runtime as LLVM IR text."""
+    at_fork = _AT_FORK_GLIBC if symbols.resolve("__register_atfork") else _AT_FORK_POSIX
+    yield_ = "" if "@sched_yield()\n" in threads.pool_ir() else "declare i32 @sched_yield()\n"
+    return yield_ + threads.pause_ir() + threads.pool_ir() + memory.memory_ir() + _SET_UP + at_fork + _INTRINSICS
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The loaded runtime.
+
+    Attributes
+    ----------
+    symbols : address of every `pk_` function and of `pk_mem_handler`
+    mem_handler : capsule "mem_handler" for the `mem_handler` field of NumPy arrays that own a payload (NEP 49)
+    """
+
+    symbols: Mapping[str, int]
+    mem_handler: Any
+    _code: LoadedCode
+
+    def resolve(self, name: str) -> int | None:
+        """The address of a runtime function, or of a function of libmvec, libm or libc; None if there is none."""
+        return self.symbols.get(name) or symbols.resolve(name)
+
+    def load(
+        self, object_bytes: bytes, exports: Iterable[str], external: Mapping[str, int] | None = None
+    ) -> LoadedCode:
+        """Load an object that may use the runtime; `external` gives further addresses."""
+        known = self.symbols if external is None else ChainMap(dict(external), dict(self.symbols))
+        return engine.load(object_bytes, known, exports)
+
+    def trim(self) -> None:
+        """Give the memory of freed arrays that is kept for reuse back to the system."""
+        ctypes.CFUNCTYPE(None)(self.symbols["pk_trim"])()
+
+    def pooled_bytes(self) -> int:
+        """Bytes of freed arrays kept for reuse."""
+        return int(ctypes.CFUNCTYPE(ctypes.c_int64)(self.symbols["pk_pool_bytes"])())
+
+    def workers(self) -> int:
+        """Threads the pool has started so far, beside the calling ones."""
+        return int(ctypes.CFUNCTYPE(ctypes.c_int32)(self.symbols["pk_workers"])())
+
+
+_loaded: Runtime | None = None
+_lock = threading.Lock()
+
+
+def runtime() -> Runtime:
+    """The runtime of this process, loaded on first use."""
+    global _loaded
+    if _loaded is None:
+        with _lock:
+            if _loaded is None:
+                _loaded = _load()
+    return _loaded
+
+
+def _load() -> Runtime:
+    text = runtime_ir()
+    key = disk_cache.digest("runtime", text)
+    cached = disk_cache.get(key)
+    code = None
+    if cached is not None:
+        try:
+            code = engine.load(cached, {}, EXPORTS)
+        except LoadError:
+            code = None
+    if code is None:
+        compiled = engine.compile_ir(text)
+        code = engine.load(compiled, {}, EXPORTS)
+        disk_cache.put(key, compiled)
+    code.keep_for_ever()
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(code["pk_initialize"])(_pool_limit())
+    return Runtime(dict(code.addresses), _capsule(code["pk_mem_handler"]), code)
+
+
+def _pool_limit() -> int:
+    """How much freed memory to keep: at most 512 MiB, and an eighth of the machine's."""
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        total = 2 << 30
+    return int(min(512 << 20, total // 8))
+
+
+_CAPSULE_NAME = ctypes.create_string_buffer(b"mem_handler")  # a capsule keeps the pointer, not the text
+
+
+def _capsule(address: int) -> Any:
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    return new(address, ctypes.addressof(_CAPSULE_NAME), None)

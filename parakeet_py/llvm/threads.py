@@ -1,0 +1,370 @@
+"""The thread pool that runs parallel regions, as LLVM IR text.
+
+    void pk_parallel(ptr ctx, ptr body, ptr frame, i64 n, i64 grain, i32 max_threads)
+    body: void (ptr ctx, ptr frame, i64 lo, i64 hi)
+
+[0, n) is cut into chunks whose bounds are multiples of `grain` (the last one is short), about `CHUNKS_PER_THREAD`
+for each thread and never smaller than a grain.  One 64-bit ticket holds the whole state of a region:
+
+    ticket = epoch << 40 | helpers still welcome << 24 | chunks not yet claimed
+
+A thread claims a chunk by a compare-and-swap that takes 1 off; the first claim of a helper also takes a place off
+the middle field.  Since the swap compares all three fields, a claim that succeeds belongs to the region whose
+description is stored beside the ticket, and that region cannot end before the claimed chunk is done: a late
+helper reads nothing stale, and nobody ever waits for a thread that has claimed nothing.
+
+The caller works too.  A region has ended when all its chunks are done.  It runs in the caller alone, as one call
+body(ctx, frame, 0, n), when it is small (n <= grain), when one thread is asked for, and when the pool is busy:
+inside another region (nested), or with a region of another Python thread.
+
+Idle workers spin for a moment, then sleep on a futex; a waiting caller spins, then yields, then sleeps, so that
+nothing collapses when there are more runnable threads than CPUs.  Workers are started when they are first needed,
+block all signals (those are Python's main thread's to handle), and leave the floating-point state alone.  After
+fork() the child has no workers and a free pool; it starts its own.
+
+Only Linux has the futex; elsewhere `pool_ir` gives a `pk_parallel` that runs every region in the caller.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+CHUNKS_PER_THREAD = 6
+WORKER_SPINS = 2000
+JOIN_SPINS = 2000
+JOIN_YIELDS = 200
+
+_FUTEX_SYSCALL = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98, "riscv64": 98}
+_PAUSE = {"x86_64": "pause", "amd64": "pause", "aarch64": "yield", "arm64": "yield"}
+
+
+def pause_ir() -> str:
+    """A function `@pause()` telling the CPU that this thread spins."""
+    instruction = _PAUSE.get(platform.machine().lower())
+    call = f'  call void asm sideeffect "{instruction}", "~{{memory}}"()\n' if instruction else ""
+    return f"define internal void @pause() alwaysinline {{\n{call}  ret void\n}}\n"
+
+
+def pool_ir() -> str:
+    """The text of the pool for this platform; needs `pause_ir`, defines `pk_parallel` and `threads_after_fork`."""
+    futex = _FUTEX_SYSCALL.get(platform.machine().lower())
+    if sys.platform != "linux" or futex is None:
+        return _SERIAL
+    constants = {
+        "FUTEX": futex,
+        "WAIT": 128,  # FUTEX_WAIT | FUTEX_PRIVATE_FLAG
+        "WAKE": 129,
+        "WORKER_SPINS": WORKER_SPINS,
+        "JOIN_SPINS": JOIN_SPINS,
+        "JOIN_YIELDS": JOIN_YIELDS,
+        "CHUNKS_PER_THREAD": CHUNKS_PER_THREAD,
+        "EPOCH": 1 << 40,
+        "EPOCH_MASK": -(1 << 40),
+        "HELPER": 1 << 24,
+        "HELPER_MASK": 0xFFFF << 24,
+        "CHUNK_MASK": (1 << 24) - 1,
+        "CLAIM_AND_JOIN": (1 << 24) + 1,
+    }
+    text = _POOL
+    for name, value in constants.items():
+        text = text.replace(f"${name}$", str(value))
+    return text
+
+
+_SERIAL = """
+define void @pk_parallel(ptr %ctx, ptr %body, ptr %frame, i64 %n, i64 %grain, i32 %max_threads) {
+  %some = icmp sgt i64 %n, 0
+  br i1 %some, label %run, label %out
+run:
+  call void %body(ptr %ctx, ptr %frame, i64 0, i64 %n)
+  br label %out
+out:
+  ret void
+}
+define internal void @threads_after_fork() {
+  ret void
+}
+define i32 @pk_workers() {
+  ret i32 0
+}
+"""
+
+_POOL = """
+@ticket   = internal global i64 0, align 64        ; changes with every claim
+@finished = internal global i32 0, align 64        ; chunks done in this region
+@waiting  = internal global i32 0, align 4         ; the caller sleeps on @finished
+@alarm    = internal global i32 0, align 64        ; workers sleep on this
+@sleepers = internal global i32 0, align 64
+@busy     = internal global i32 0, align 64        ; held while a region runs
+@workers  = internal global i32 0, align 4         ; written with @busy held
+; ctx, body, frame, n, chunk length, chunk count
+@region   = internal global {ptr, ptr, ptr, i64, i64, i64} zeroinitializer, align 64
+
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(i64)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i64 @syscall(i64, ...)
+declare i32 @sched_yield()
+
+; Claim chunks of the region that is running and run them; %take is what the first claim takes off the ticket.
+define internal void @drain(i1 %helper, i64 %take) {
+entry:
+  br label %look
+look:
+  %joined = phi i1 [false, %entry], [%joined, %retry], [true, %next]
+  %epoch = phi i64 [0, %entry], [%epoch, %retry], [%mine, %next]
+  %amount = phi i64 [%take, %entry], [%amount, %retry], [1, %next]
+  %t = load atomic i64, ptr @ticket acquire, align 8
+  %left = and i64 %t, $CHUNK_MASK$
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %out, label %allowed
+allowed:
+  %places = and i64 %t, $HELPER_MASK$
+  %full = icmp eq i64 %places, 0
+  %mine = and i64 %t, $EPOCH_MASK$
+  %other = icmp ne i64 %mine, %epoch
+  %newcomer = and i1 %helper, %full
+  %refused = select i1 %joined, i1 %other, i1 %newcomer
+  br i1 %refused, label %out, label %claim
+claim:
+  %after = sub i64 %t, %amount
+  %swap = cmpxchg ptr @ticket, i64 %t, i64 %after acq_rel monotonic
+  %won = extractvalue {i64, i1} %swap, 1
+  br i1 %won, label %run, label %retry
+retry:
+  br label %look
+run:
+  %ctx = load ptr, ptr @region
+  %body = load ptr, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 1)
+  %frame = load ptr, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 2)
+  %n = load i64, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 3)
+  %length = load i64, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 4)
+  %count = load i64, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 5)
+  %index = sub i64 %count, %left
+  %lo = mul i64 %index, %length
+  %rest = sub i64 %n, %lo
+  %size = call i64 @llvm.smin.i64(i64 %rest, i64 %length)
+  %hi = add i64 %lo, %size
+  call void %body(ptr %ctx, ptr %frame, i64 %lo, i64 %hi)
+  %d = atomicrmw add ptr @finished, i32 1 seq_cst
+  %w = load atomic i32, ptr @waiting seq_cst, align 4
+  %wake = icmp ne i32 %w, 0
+  br i1 %wake, label %signal, label %next
+signal:
+  %s = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @finished, i32 $WAKE$, i32 1, ptr null, ptr null, i32 0)
+  br label %next
+next:
+  br label %look
+out:
+  ret void
+}
+
+; Is there a chunk, and a place for one more helper?
+define internal i1 @work_for_me() alwaysinline {
+  %t = load atomic i64, ptr @ticket seq_cst, align 8
+  %left = and i64 %t, $CHUNK_MASK$
+  %places = and i64 %t, $HELPER_MASK$
+  %some = icmp ne i64 %left, 0
+  %room = icmp ne i64 %places, 0
+  %yes = and i1 %some, %room
+  ret i1 %yes
+}
+
+define internal ptr @worker(ptr %unused) {
+entry:
+  br label %idle
+idle:
+  br label %spin
+spin:
+  %k = phi i32 [0, %idle], [%k1, %again]
+  %yes = call i1 @work_for_me()
+  br i1 %yes, label %work, label %again
+again:
+  call void @pause()
+  %k1 = add i32 %k, 1
+  %more = icmp ult i32 %k1, $WORKER_SPINS$
+  br i1 %more, label %spin, label %sleep
+sleep:
+  ; @alarm is read before this worker counts as a sleeper, and the ticket is looked at after that: a region that
+  ; starts in between either is seen here, or sees the sleeper and changes @alarm.
+  %alarm = load atomic i32, ptr @alarm seq_cst, align 4
+  %s0 = atomicrmw add ptr @sleepers, i32 1 seq_cst
+  %late = call i1 @work_for_me()
+  br i1 %late, label %awake, label %wait
+wait:
+  %r = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @alarm, i32 $WAIT$, i32 %alarm, ptr null, ptr null, i32 0)
+  br label %awake
+awake:
+  %s1 = atomicrmw sub ptr @sleepers, i32 1 seq_cst
+  br label %work
+work:
+  call void @drain(i1 true, i64 $CLAIM_AND_JOIN$)
+  br label %idle
+}
+
+; Start workers until there are %wanted (called with @busy held); the result is how many there are.
+define internal i32 @grow(i32 %wanted) noinline {
+entry:
+  %thread = alloca i64
+  %all = alloca [128 x i8], align 16
+  %old = alloca [128 x i8], align 16
+  call void @llvm.memset.p0.i64(ptr %all, i8 -1, i64 128, i1 false)
+  %m = call i32 @pthread_sigmask(i32 2, ptr %all, ptr %old)
+  br label %check
+check:
+  %have = load i32, ptr @workers
+  %enough = icmp sge i32 %have, %wanted
+  br i1 %enough, label %out, label %start
+start:
+  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr null)
+  %ok = icmp eq i32 %failed, 0
+  br i1 %ok, label %started, label %out
+started:
+  %id = load i64, ptr %thread
+  %d = call i32 @pthread_detach(i64 %id)
+  %have1 = add i32 %have, 1
+  store i32 %have1, ptr @workers
+  br label %check
+out:
+  %r = call i32 @pthread_sigmask(i32 2, ptr %old, ptr null)
+  %now = load i32, ptr @workers
+  ret i32 %now
+}
+
+define void @pk_parallel(ptr %ctx, ptr %body, ptr %frame, i64 %n, i64 %grain0, i32 %max_threads) {
+entry:
+  %grain = call i64 @llvm.smax.i64(i64 %grain0, i64 1)
+  %small = icmp sle i64 %n, %grain
+  %one = icmp sle i32 %max_threads, 1
+  %alone = or i1 %small, %one
+  br i1 %alone, label %serial, label %try
+try:
+  %lock = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic
+  %free = extractvalue {i32, i1} %lock, 1
+  br i1 %free, label %plan, label %serial
+serial:
+  %some = icmp sgt i64 %n, 0
+  br i1 %some, label %whole, label %nothing
+whole:
+  call void %body(ptr %ctx, ptr %frame, i64 0, i64 %n)
+  ret void
+nothing:
+  ret void
+
+plan:
+  ; a chunk is a whole number of grains
+  %n1 = sub i64 %n, 1
+  %g1 = udiv i64 %n1, %grain
+  %grains = add i64 %g1, 1
+  %threads0 = call i32 @llvm.smin.i32(i32 %max_threads, i32 1024)
+  %threads1 = zext i32 %threads0 to i64
+  %threads = call i64 @llvm.umin.i64(i64 %threads1, i64 %grains)
+  %goal0 = mul i64 %threads, $CHUNKS_PER_THREAD$
+  %goal = call i64 @llvm.umin.i64(i64 %goal0, i64 %grains)
+  %l0 = add i64 %grains, %goal
+  %l1 = sub i64 %l0, 1
+  %l2 = udiv i64 %l1, %goal
+  %length = mul i64 %l2, %grain
+  %c0 = add i64 %grains, %l2
+  %c1 = sub i64 %c0, 1
+  %count = udiv i64 %c1, %l2
+  %h0 = sub i64 %threads, 1
+  %wanted = trunc i64 %h0 to i32
+  %had = load i32, ptr @workers
+  %lacking = icmp slt i32 %had, %wanted
+  br i1 %lacking, label %hire, label %publish
+hire:
+  %hired = call i32 @grow(i32 %wanted)
+  br label %publish
+
+publish:
+  %have = phi i32 [%had, %plan], [%hired, %hire]
+  %helpers = call i32 @llvm.smin.i32(i32 %have, i32 %wanted)
+  store ptr %ctx, ptr @region
+  store ptr %body, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 1)
+  store ptr %frame, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 2)
+  store i64 %n, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 3)
+  store i64 %length, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 4)
+  store i64 %count, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 5)
+  store atomic i32 0, ptr @finished monotonic, align 4
+  %before = load atomic i64, ptr @ticket monotonic, align 8
+  %epoch = and i64 %before, $EPOCH_MASK$
+  %epoch1 = add i64 %epoch, $EPOCH$
+  %places0 = zext i32 %helpers to i64
+  %places = shl i64 %places0, 24
+  %t0 = or i64 %epoch1, %places
+  %t = or i64 %t0, %count
+  store atomic i64 %t, ptr @ticket seq_cst, align 8
+  ; wake as many as are welcome beyond those that are up and will see the ticket by themselves
+  %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
+  %up = sub i32 %have, %asleep
+  %short = sub i32 %helpers, %up
+  %call0 = call i32 @llvm.smin.i32(i32 %short, i32 %asleep)
+  %any = icmp sgt i32 %call0, 0
+  br i1 %any, label %wake, label %mine
+wake:
+  %a = atomicrmw add ptr @alarm, i32 1 seq_cst
+  %r = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @alarm, i32 $WAKE$, i32 %call0, ptr null, ptr null, i32 0)
+  br label %mine
+mine:
+  call void @drain(i1 false, i64 1)
+  %count32 = trunc i64 %count to i32
+  br label %join
+
+join:
+  %k = phi i32 [0, %mine], [%k1, %spin], [%k, %yield]
+  %y = phi i32 [0, %mine], [%y, %spin], [%y1, %yield]
+  %done = load atomic i32, ptr @finished acquire, align 4
+  %all = icmp eq i32 %done, %count32
+  br i1 %all, label %end, label %patience
+patience:
+  %spinning = icmp ult i32 %k, $JOIN_SPINS$
+  br i1 %spinning, label %spin, label %polite
+spin:
+  call void @pause()
+  %k1 = add i32 %k, 1
+  br label %join
+polite:
+  %yielding = icmp ult i32 %y, $JOIN_YIELDS$
+  br i1 %yielding, label %yield, label %sleep
+yield:
+  %yr = call i32 @sched_yield()
+  %y1 = add i32 %y, 1
+  br label %join
+sleep:
+  store atomic i32 1, ptr @waiting seq_cst, align 4
+  br label %recheck
+recheck:
+  %d = load atomic i32, ptr @finished seq_cst, align 4
+  %complete = icmp eq i32 %d, %count32
+  br i1 %complete, label %slept, label %wait
+wait:
+  %wr = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @finished, i32 $WAIT$, i32 %d, ptr null, ptr null, i32 0)
+  br label %recheck
+slept:
+  store atomic i32 0, ptr @waiting seq_cst, align 4
+  br label %end
+end:
+  store atomic i32 0, ptr @busy release, align 4
+  ret void
+}
+
+; The child of fork() has one thread: no workers, nobody asleep, no region running.
+define internal void @threads_after_fork() {
+  %t = load i64, ptr @ticket
+  %idle = and i64 %t, $EPOCH_MASK$
+  store i64 %idle, ptr @ticket
+  store i32 0, ptr @workers
+  store i32 0, ptr @sleepers
+  store i32 0, ptr @waiting
+  store i32 0, ptr @finished
+  store atomic i32 0, ptr @busy seq_cst, align 4
+  ret void
+}
+
+define i32 @pk_workers() {
+  %n = load i32, ptr @workers
+  ret i32 %n
+}
+"""
