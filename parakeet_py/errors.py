@@ -1,0 +1,110 @@
+"""Every error and warning a user can see, and the one way to show a place in the user's source.
+
+An error names the file and line, shows the source line with a caret underline, says what is not possible and what to
+do instead. A stage that finds a problem has an `ssa.Pos` and the `ssa.Function` it belongs to; `source_excerpt` turns
+the two into text, so that frontend, specializer and code generators all point at the source in the same way.
+
+What Python or NumPy would have raised themselves (IndexError, ZeroDivisionError, ...) is raised as exactly that and
+has no class here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from parakeet_py.frontend.ssa import Function, Pos
+
+
+class ParakeetError(Exception):
+    """Base of all errors this package raises in its own name."""
+
+
+class NoSourceError(ParakeetError):
+    """The source of a function cannot be found, or is not what the function was compiled from."""
+
+
+class CodegenError(ParakeetError):
+    """Generated code was refused by the code generator: a bug of this package, never of the user's program."""
+
+
+class UnsupportedError(ParakeetError):
+    """Something in a function that cannot be accelerated.
+
+    Parameters
+    ----------
+    message : str
+        What is not possible, as a phrase without a full stop.
+    filename : str
+        The file the function was read from.
+    pos : Pos, optional
+        The place in that file.
+    lines : sequence of str
+        The function's source lines, the first of which is line `first_line` of the file.
+    hint : str
+        What to do instead.
+    first_line : int
+        Line number of ``lines[0]``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        filename: str = "",
+        pos: Pos | None = None,
+        lines: Sequence[str] = (),
+        hint: str = "",
+        *,
+        first_line: int = 1,
+    ) -> None:
+        self.message = message
+        self.filename = filename
+        self.pos = pos
+        self.lines = tuple(lines)
+        self.hint = hint
+        self.first_line = first_line
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        where = f"{self.filename}:{self.pos.line}" if self.pos is not None else self.filename
+        text = f"{where}: {self.message}" if where else self.message
+        if self.pos is not None:
+            text += underlined(self.lines, self.first_line, self.pos)
+        if self.hint:
+            text += f"\n  instead: {self.hint}"
+        return text
+
+    @classmethod
+    def at(cls, function: Function, pos: Pos, message: str, hint: str = "") -> UnsupportedError:
+        """The error for the place `pos` of a function."""
+        return cls(message, function.filename, pos, function.lines, hint, first_line=function.first_line)
+
+
+class FallbackWarning(UserWarning):
+    """A function, or one call of it, runs as plain Python; the text is that of the `UnsupportedError`."""
+
+
+def underlined(lines: Sequence[str], first_line: int, pos: Pos) -> str:
+    """The source line at `pos` and a caret underline, each after a newline; empty where there is no source."""
+    index = pos.line - first_line
+    if not 0 <= index < len(lines):
+        return ""
+    raw = lines[index].rstrip("\r\n").encode()  # columns count UTF-8 bytes
+    start = min(pos.column, len(raw))
+    end = pos.end_column if pos.end_line == pos.line else len(raw.rstrip())
+    end = max(min(end, len(raw)), start + 1)
+    before = raw[:start].decode(errors="replace")
+    marked = raw[start:end].decode(errors="replace")
+    text = raw.decode(errors="replace")
+    margin = len(text) - len(text.lstrip())
+    if len(before) < margin:
+        before = text[:margin]
+    # Tabs stay tabs, so that the caret stands under its text whatever their width.
+    padding = "".join("\t" if character == "\t" else " " for character in before[margin:])
+    return f"\n    {text.strip()}\n    {padding}{'^' * max(len(marked), 1)}"
+
+
+def source_excerpt(function: Function, pos: Pos) -> str:
+    """``file:line`` of a place, then its source line with a caret underline."""
+    return f"{function.filename}:{pos.line}" + underlined(function.lines, function.first_line, pos)
