@@ -22,9 +22,8 @@ import os
 import stat
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from parakeet_py import config
 
@@ -42,8 +41,7 @@ _CHECKSUM = 32
 _TOUCH_AFTER = 3600.0  # seconds; how fresh the time of last use is kept
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An entry: its JSON header and its bytes."""
 
     metadata: dict[str, Any]

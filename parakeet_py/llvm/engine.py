@@ -17,9 +17,8 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from parakeet_py.llvm import object_loader
 from parakeet_py.llvm.object_loader import LoadedCode, LoadError, UnsupportedObject
@@ -34,8 +33,7 @@ class CodegenError(RuntimeError):
     """LLVM refuses the IR it was given: a defect of the code generator, never of the user's program."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostInfo:
+class HostInfo(NamedTuple):
     """What LLVM says about this machine.
 
     Attributes
@@ -185,8 +183,8 @@ def _load_with_llvm(
     """Load through LLVM's ORC, for machines and object formats that `object_loader` does not know."""
     llvm = _llvm()
     builder = llvm.JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
-    needed = object_loader.undefined_symbols(object_bytes) or list(symbols)
-    for name in needed:
+    is_elf = object_bytes.startswith(b"\x7fELF")
+    for name in object_loader.undefined_symbols(object_bytes) if is_elf else symbols:
         address = lookup(name)
         if address is None:
             raise LoadError(f"undefined symbol {name!r}")

@@ -16,8 +16,7 @@ import os
 import threading
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from parakeet_py.llvm import disk_cache, engine, memory, symbols, threads
 from parakeet_py.llvm.context import ALIGNMENT, BLOCK_HEADER, Context
@@ -108,19 +107,19 @@ def runtime_ir() -> str:
     return yield_ + threads.pause_ir() + threads.pool_ir() + memory.memory_ir() + _SET_UP + at_fork + _INTRINSICS
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
+class Runtime(NamedTuple):
     """The loaded runtime.
 
     Attributes
     ----------
     symbols : address of every `pk_` function and of `pk_mem_handler`
     mem_handler : capsule "mem_handler" for the `mem_handler` field of NumPy arrays that own a payload (NEP 49)
+    code : the memory it is in
     """
 
     symbols: Mapping[str, int]
     mem_handler: Any
-    _code: LoadedCode
+    code: LoadedCode
 
     def resolve(self, name: str) -> int | None:
         """The address of a runtime function, or of a function of libmvec, libm or libc; None if there is none."""
