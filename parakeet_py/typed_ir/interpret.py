@@ -1,0 +1,312 @@
+"""The meaning of the typed IR: an interpreter that executes a function on NumPy data, one element at a time.
+
+Plain and slow on purpose. Scalars are NumPy scalars, arrays are NumPy arrays (a `View` is one too, sharing memory).
+New memory is filled with a pattern no program expects, and every index is tested, so that a pass which reads what was
+never written, or reads out of range, is found out. With `order` the points of `Map`s run in a shuffled order: a result
+that changes with it shows iterations that were not independent.
+
+    run_function(function, [x, y])  ->  [result leaf, ...]
+
+raises what the function raises: the builtin exception a failed `Check` names, OverflowError of checked arithmetic.
+"""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from parakeet_py.typed_ir.ir import (
+    Alloc,
+    Block,
+    Cast,
+    Check,
+    Compress,
+    Dim,
+    Failure,
+    For,
+    Function,
+    If,
+    Lambda,
+    Load,
+    Map,
+    Matmul,
+    Op,
+    Opaque,
+    Operand,
+    Prim,
+    Reduce,
+    Reshape,
+    Scan,
+    Scatter,
+    Store,
+    Var,
+    View,
+    While,
+    dtype_of,
+)
+from parakeet_py.typed_ir.semantics import convert, evaluate, scalar
+from parakeet_py.typed_ir.types import Array, Scalar, Type
+
+OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
+
+
+class BrokenInvariant(AssertionError):
+    """The program did what the IR promises never to happen: its maker is wrong, not its input."""
+
+
+def run_function(
+    function: Function,
+    args: Sequence[Any],
+    opaque: OpaqueCallback | None = None,
+    order: random.Random | None = None,
+) -> list[Any]:
+    """Execute `function` on leaf arguments (arrays are not copied, so stores are seen by the caller).
+
+    Parameters
+    ----------
+    opaque
+        Called as ``opaque(site, args)`` for an `Opaque`; gives the leaves of its result.
+    order
+        Shuffles the order of the points of every `Map`.
+    """
+    if len(args) != len(function.params):
+        raise BrokenInvariant(f"{function.name} has {len(function.params)} leaf parameters, not {len(args)}")
+    machine = _Machine(opaque, order)
+    for param, arg in zip(function.params, args, strict=True):
+        machine.values[param] = _enter(arg, param.type)
+    results = machine.block(function.body)
+    return [_leave(value, operand.type) for value, operand in zip(results, function.body.results, strict=True)]
+
+
+def format_failure(failure: Failure, args: Sequence[Any]) -> Exception:
+    """The exception a failed check raises."""
+    kind: type[Exception] = getattr(builtins, failure.exception)
+    message = failure.message
+    for position, arg in enumerate(args):
+        message = message.replace(f"{{{position}}}", str(arg.item()))
+    return kind(message)
+
+
+def _enter(value: Any, type_: Type) -> Any:
+    match type_:
+        case Scalar(dtype):
+            return scalar(value, dtype)
+        case Array(dtype, rank):
+            array = np.asarray(value)
+            if array.dtype != dtype or array.ndim != rank:
+                raise BrokenInvariant(f"expected {type_!r}, not {array.dtype}[{array.ndim}]")
+            return array
+        case _:
+            return value
+
+
+def _leave(value: Any, type_: Type) -> Any:
+    return value.item() if isinstance(type_, Scalar) and type_.python else value
+
+
+class _Machine:
+    def __init__(self, opaque: OpaqueCallback | None, order: random.Random | None) -> None:
+        self.values: dict[Var, Any] = {}
+        self.opaque = opaque
+        self.order = order
+
+    def value(self, operand: Operand) -> Any:
+        if isinstance(operand, Var):
+            return self.values[operand]
+        return scalar(operand.value, operand.type.dtype)
+
+    def all(self, operands: Sequence[Operand]) -> list[Any]:
+        return [self.value(operand) for operand in operands]
+
+    def numbers(self, operands: Sequence[Operand]) -> tuple[int, ...]:
+        return tuple(int(self.value(operand)) for operand in operands)
+
+    def bind(self, variables: Sequence[Var], values: Sequence[Any]) -> None:
+        for var, value in zip(variables, values, strict=True):
+            self.values[var] = value
+
+    def block(self, block: Block) -> list[Any]:
+        for let in block.statements:
+            self.bind(let.outs, self.run(let.op, let.outs))
+        return self.all(block.results)
+
+    def apply(self, function: Lambda, values: Sequence[Any]) -> list[Any]:
+        self.bind(function.params, values)
+        return self.block(function.body)
+
+    def points(self, extents: tuple[int, ...], indices: Sequence[Var]) -> Iterator[tuple[int, ...]]:
+        """The points of an index space in C order, each bound to `indices`."""
+        return self.visit(itertools.product(*map(range, extents)), indices)
+
+    def visit(self, points: Any, indices: Sequence[Var]) -> Iterator[tuple[int, ...]]:
+        for point in points:
+            self.bind(indices, [np.int64(index) for index in point])
+            yield point
+
+    # ---- one statement -----------------------------------------------------------------------------------------------
+
+    def run(self, op: Op, outs: tuple[Var, ...]) -> Sequence[Any]:
+        match op:
+            case Prim(name, args):
+                return [evaluate(name, self.all(args))]
+            case Cast(arg):
+                return [convert(self.value(arg), dtype_of(outs[0]))]
+            case Dim(array, axis):
+                return [np.int64(self.values[array].shape[axis])]
+            case Load(array, indices):
+                return [self.values[array][self.element(array, indices)]]
+            case Store(array, indices, value):
+                self.values[array][self.element(array, indices)] = self.value(value)
+                return []
+            case Alloc(extents):
+                return [_new(self.numbers(extents), outs[0].type)]
+            case View():
+                return [self.view(op)]
+            case Reshape(base, extents):
+                array = self.values[base]
+                if not array.flags.c_contiguous:
+                    raise BrokenInvariant(f"{base!r} is reshaped but is not contiguous")
+                return [array.reshape(self.numbers(extents))]
+            case If(condition, then, orelse):
+                return self.block(then if self.value(condition) else orelse)
+            case For() | While():
+                return self.loop(op)
+            case Check(condition, failure, args):
+                if not self.value(condition):
+                    raise format_failure(failure, self.all(args))
+                return []
+            case Map():
+                return self.map(op, outs)
+            case Reduce():
+                return self.reduce(op, outs)
+            case Scan():
+                return self.scan(op, outs)
+            case Compress(extents, indices, body):
+                kept: list[list[Any]] = []
+                for _ in self.points(self.numbers(extents), indices):
+                    keep, *values = self.block(body)
+                    if keep:
+                        kept.append(values)
+                columns = [
+                    np.array([values[position] for values in kept], dtype_of(out))
+                    for position, out in enumerate(outs[1:])
+                ]
+                return [np.int64(len(kept)), *columns]
+            case Scatter(target, extents, indices, body, combine):
+                array = self.values[target]
+                for _ in self.points(self.numbers(extents), indices):
+                    keep, *position, value = self.block(body)
+                    if keep:
+                        where = _checked(target, array, tuple(map(int, position)))
+                        (array[where],) = self.apply(combine, [array[where], value])
+                return []
+            case Matmul(out, left, right):
+                target = self.values[out]
+                product = np.matmul(self.values[left], self.values[right])
+                if product.shape != target.shape:
+                    raise BrokenInvariant(f"matmul gives {product.shape} for {out!r} of shape {target.shape}")
+                target[...] = product
+                return []
+            case Opaque(site, args):
+                if self.opaque is None:
+                    raise BrokenInvariant("the function calls back into Python; pass `opaque`")
+                leaves = self.opaque(site, [_leave(self.value(arg), arg.type) for arg in args])
+                return [_enter(leaf, out.type) for leaf, out in zip(leaves, outs, strict=True)]
+
+    def element(self, array: Var, indices: tuple[Operand, ...]) -> tuple[int, ...]:
+        return _checked(array, self.values[array], self.numbers(indices))
+
+    def view(self, op: View) -> Any:
+        base = self.values[op.base]
+        starts = self.numbers(op.starts)
+        shape = self.numbers([axis.extent for axis in op.axes])
+        steps = self.numbers([axis.step for axis in op.axes])
+        sources = [axis.source for axis in op.axes]
+        strides = [0 if s is None else base.strides[s] * step for s, step in zip(sources, steps, strict=True)]
+        if 0 in shape:
+            return as_strided(base[tuple(slice(0, 0) for _ in starts)], shape, strides)
+        last = list(starts)
+        for source, extent, step in zip(sources, shape, steps, strict=True):
+            if source is not None:
+                last[source] += (extent - 1) * step
+        _checked(op.base, base, starts)
+        _checked(op.base, base, tuple(last))
+        return as_strided(base[tuple(slice(start, start + 1) for start in starts)], shape, strides)
+
+    def loop(self, op: For | While) -> Sequence[Any]:
+        current = self.all(op.inits)
+        stopped = False
+        if isinstance(op, For):
+            start, stop, step = self.numbers((op.start, op.stop, op.step))
+            counter: Iterator[int] = iter(range(start, stop, step))
+        while not stopped:
+            if isinstance(op, For):
+                index = next(counter, None)
+                if index is None:
+                    break
+                self.values[op.index] = np.int64(index)
+            self.bind(op.params, current)
+            if isinstance(op, While) and not self.block(op.condition)[0]:
+                break
+            current = self.block(op.body)
+            if op.stoppable:
+                stopped, *current = current
+        return [np.bool_(stopped), *current] if op.stoppable else current
+
+    def map(self, op: Map, outs: tuple[Var, ...]) -> Sequence[Any]:
+        extents = self.numbers(op.extents)
+        arrays = [_new(extents, out.type) for out in outs]
+        points = list(itertools.product(*map(range, extents)))
+        if self.order is not None:
+            self.order.shuffle(points)
+        for point in self.visit(points, op.indices):
+            for array, value in zip(arrays, self.block(op.body), strict=True):
+                array[point] = value
+        return arrays
+
+    def reduce(self, op: Reduce, outs: tuple[Var, ...]) -> Sequence[Any]:
+        extents, reduced = self.numbers(op.extents), self.numbers(op.reduced_extents)
+        results = [np.empty(extents, dtype_of(out)) for out in outs]
+        for kept in itertools.product(*map(range, extents)):
+            self.bind(op.indices, [np.int64(index) for index in kept])
+            accumulators = self.all(op.inits)
+            for _ in self.points(reduced, op.reduced_indices):
+                accumulators = self.apply(op.combine, [*accumulators, *self.block(op.body)])
+            for result, accumulator in zip(results, accumulators, strict=True):
+                result[kept] = accumulator
+        return results if extents or any(isinstance(out.type, Array) for out in outs) else [r[()] for r in results]
+
+    def scan(self, op: Scan, outs: tuple[Var, ...]) -> Sequence[Any]:
+        extents = self.numbers(op.extents)
+        results = [np.empty(extents, dtype_of(out)) for out in outs]
+        along = op.axis
+        for line in itertools.product(*(range(1 if axis == along else n) for axis, n in enumerate(extents))):
+            accumulators = self.all(op.inits)
+            for step in range(extents[along]):
+                point = (*line[:along], step, *line[along + 1 :])
+                self.bind(op.indices, [np.int64(index) for index in point])
+                after = self.apply(op.combine, [*accumulators, *self.block(op.body)])
+                for result, value in zip(results, after if op.inclusive else accumulators, strict=True):
+                    result[point] = value
+                accumulators = after
+        return results
+
+
+def _checked(array: Var, value: Any, point: tuple[int, ...]) -> tuple[int, ...]:
+    if len(point) != value.ndim or not all(0 <= index < n for index, n in zip(point, value.shape, strict=True)):
+        raise BrokenInvariant(f"index {point} of {array!r} with shape {value.shape}")
+    return point
+
+
+def _new(extents: tuple[int, ...], type_: Type) -> Any:
+    """New memory; what it holds looks like nothing a program would compute."""
+    assert isinstance(type_, Array)
+    array = np.empty(extents, type_.dtype, order="F" if type_.layout == "F" else "C")
+    array.fill(True if type_.dtype == "bool" else 0x5B)
+    return array
