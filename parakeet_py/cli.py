@@ -1,0 +1,235 @@
+"""The command line: `parakeet bench`, `parakeet explain FILE.py:FUNCTION`, `parakeet doctor`.
+
+Commands import what they need when they run, so that `--help` is quick. This is the only module that prints.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+app = typer.Typer(
+    name="parakeet",
+    help="Ordinary NumPy functions, made fast by one decorator.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _fail(message: str) -> typer.Exit:
+    typer.secho(message, err=True, fg="red")
+    return typer.Exit(2)
+
+
+@app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(help="Programs to run; all of them if none is named.")] = None,
+    size: Annotated[str, typer.Option(help="Input size: XS, S, M or L.")] = "M",
+    threads: Annotated[int | None, typer.Option(help="Threads for every implementation.", min=1)] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option(help="Comma-separated: numpy, numba, numba-parallel, jax, c. Default: what is installed."),
+    ] = None,
+    budget: Annotated[float, typer.Option(help="Seconds for the whole run, roughly.")] = 140.0,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Measure fresh processes instead: imports, first and small calls.")
+    ] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
+    plot: Annotated[list[Path] | None, typer.Option(help="Write a plot: FILE.png or FILE.html (repeatable).")] = None,
+    readme: Annotated[Path | None, typer.Option(help="Update the results between the markers of this file.")] = None,
+    list_programs: Annotated[bool, typer.Option("--list", help="List the programs and stop.")] = False,
+) -> None:
+    """Run the benchmark programs on parakeet_py, NumPy and the other systems installed, and compare."""
+    from rich.console import Console
+
+    console = Console()
+    settings, programs = _bench_settings(names, size, threads, peers, budget)
+    if list_programs:
+        for program in programs:
+            console.print(f"[bold]{program.name:28}[/bold]{program.summary}")
+        return
+    if cold:
+        _bench_cold(console, [program.name for program in programs], settings.peers)
+        return
+
+    from parakeet_py.bench import report
+    from parakeet_py.bench.peers import PEERS
+    from parakeet_py.bench.plot import write_plot
+    from parakeet_py.bench.runner import run
+
+    rows = _with_progress(
+        len(programs), lambda tell: run(programs, settings, lambda program, peer: tell(program, PEERS.get(peer, peer)))
+    )
+    if not console.is_terminal:
+        console = Console(width=150)
+    console.print(report.table(rows, settings))
+    for line in report.notes(rows, settings):
+        console.print(line, style="dim", markup=False, highlight=False)
+    if json_file is not None:
+        report.write_json(json_file, rows, settings)
+    if readme is not None:
+        report.update_readme(readme, rows, settings)
+    for path in plot or []:
+        write_plot(path, rows, settings)
+    if any(m.status == "WRONG" for row in rows for name, m in row.measurements.items() if name == "parakeet"):
+        raise typer.Exit(1)
+
+
+def _bench_settings(
+    names: list[str] | None, size: str, threads: int | None, peers: str | None, budget: float
+) -> tuple[Any, list[Any]]:
+    """The settings and programs that the options of `bench` ask for."""
+    from parakeet_py.bench.peers import DEFAULT_PEERS, OURS, PEERS
+    from parakeet_py.bench.program import SIZES
+    from parakeet_py.bench.programs import select
+    from parakeet_py.bench.runner import Settings
+    from parakeet_py.config import available_cpus
+
+    chosen = tuple(name.strip() for name in peers.split(",") if name.strip()) if peers else DEFAULT_PEERS
+    unknown = [name for name in chosen if name not in PEERS]
+    if unknown:
+        raise _fail(f"no peer {', '.join(unknown)}; there are {', '.join(PEERS)}")
+    sizes = {str(name): name for name in SIZES}
+    if size.upper() not in sizes:
+        raise _fail(f"no size {size}; there are {', '.join(SIZES)}")
+    try:
+        programs = select(names or [])
+    except KeyError as error:
+        raise _fail(str(error.args[0])) from None
+    wanted = (OURS, *(name for name in PEERS if name in chosen and name != OURS))
+    return Settings(wanted, sizes[size.upper()], threads or available_cpus(), budget), programs
+
+
+def _with_progress(total: int, work: Callable[[Callable[[str, str], None]], Any]) -> Any:
+    """The result of `work(tell)`, with a progress bar that `tell(what, detail)` moves when `what` changes."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("starting", total=total)
+        seen: list[str] = []
+
+        def tell(what: str, detail: str) -> None:
+            if what not in seen:
+                seen.append(what)
+            progress.update(task, completed=len(seen) - 1, description=f"{what:28.28} {detail:16}")
+
+        return work(tell)
+
+
+def _bench_cold(console: Console, programs: list[str], peers: tuple[str, ...]) -> None:
+    from rich.table import Table
+
+    from parakeet_py.bench.cold import SYSTEMS, measure
+    from parakeet_py.bench.report import seconds
+
+    systems = [name for name in SYSTEMS if name in peers]
+    figures = _with_progress(
+        2 * len(systems) + len(programs), lambda tell: measure(systems, programs, lambda what: tell(what, ""))
+    )
+    table = Table(title="fresh processes")
+    table.add_column("what")
+    for system in systems:
+        table.add_column(system, justify="right")
+    values = {(figure.what, figure.system): figure.seconds for figure in figures}
+    for what in dict.fromkeys(figure.what for figure in figures):
+        table.add_row(what, *(seconds(values.get((what, system))) for system in systems))
+    console.print(table)
+
+
+@app.command()
+def explain(
+    target: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="What to explain.")],
+    args: Annotated[
+        str | None, typer.Option(help="Arguments as a Python expression, np being NumPy: 'np.ones(10), 2.0'.")
+    ] = None,
+    stage: Annotated[str | None, typer.Option(help="Print one stage instead: untyped, typed, imp or llvm.")] = None,
+) -> None:
+    """Tell what the compiler makes of a function: with --args for arguments of these types, else its untyped IR."""
+    function = _load(target)
+    stages = {"untyped": "untyped_ir", "typed": "typed_ir", "imp": "imp", "llvm": "llvm"}
+    if stage is not None and stage not in stages:
+        raise _fail(f"no stage {stage}; there are {', '.join(stages)}")
+    if args is None:
+        if stage not in (None, "untyped"):
+            raise _fail(f"the {stage} stage needs argument types: give --args")
+        typer.echo(function.untyped_ir())
+        return
+    arguments = _evaluate(args, function)
+    if stage is None:
+        typer.echo(str(function.explain(*arguments)))
+    elif stage == "untyped":
+        typer.echo(function.untyped_ir())
+    else:
+        typer.echo(getattr(function, stages[stage])(*arguments))
+
+
+def _load(target: str) -> Any:
+    """The accelerated function that FILE.py:FUNCTION names."""
+    import importlib.util
+    import sys
+
+    from parakeet_py import accelerate
+
+    file, colon, name = target.rpartition(":")
+    if not colon or not name:
+        raise _fail(f"{target!r} is not FILE.py:FUNCTION")
+    path = Path(file)
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    if not path.is_file() or specification is None or specification.loader is None:
+        raise _fail(f"there is no Python file {file}")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules.setdefault(path.stem, module)
+    sys.path.insert(0, str(path.resolve().parent))
+    specification.loader.exec_module(module)
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise _fail(f"{file} has no {name}")
+        found = getattr(found, part)
+    return found if hasattr(found, "untyped_ir") else accelerate(found)
+
+
+def _evaluate(text: str, function: Any) -> tuple[Any, ...]:
+    """The arguments that the expression `text` means, in the namespace of the function's module and of NumPy."""
+    import numpy as np
+
+    scope = dict(getattr(getattr(function, "__wrapped__", function), "__globals__", {}))
+    scope.setdefault("np", np)
+    result = eval(f"({text},)", scope)  # the user's own expression, on the user's own command line
+    return tuple(result)
+
+
+@app.command()
+def doctor() -> None:
+    """Say what parakeet_py finds on this machine, and what it lacks."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from parakeet_py.doctor import examine
+
+    console = Console()
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in examine():
+        mark = "[green]✓[/green]" if finding.good else "[yellow]–[/yellow]"
+        table.add_row(f"{mark} {finding.topic}", finding.text)
+    console.print(table)
+
+
+__all__ = ["app", "main"]

@@ -1,0 +1,143 @@
+"""What this machine offers the compiler: versions, processor, threads, cache, libraries, GPUs.
+
+Every examination answers with what it found and never raises: a broken machine is what it is for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from parakeet_py import config
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One examined thing: its name, what was found, and whether it serves the compiler."""
+
+    topic: str
+    text: str
+    good: bool = True
+
+
+def examine() -> Iterator[Finding]:
+    """All findings, in the order a person reads them."""
+    for topic, examination in (
+        ("Python", _python),
+        ("packages", _packages),
+        ("processor", _processor),
+        ("threads", _threads),
+        ("disk cache", _disk_cache),
+        ("vector math", _vector_math),
+        ("BLAS", _blas),
+        ("C compiler", _c_compiler),
+        ("CUDA", _cuda),
+        ("settings", _settings),
+    ):
+        try:
+            text, good = examination()
+        except Exception as error:
+            text, good = f"{type(error).__name__}: {error}", False
+        yield Finding(topic, text, good)
+
+
+def _python() -> tuple[str, bool]:
+    good = (3, 11) <= sys.version_info < (3, 14)
+    return f"{platform.python_version()} on {platform.platform()}" + ("" if good else " (3.11 to 3.13 wanted)"), good
+
+
+def _packages() -> tuple[str, bool]:
+    found, missing = [], []
+    for name in ("parakeet-py", "numpy", "llvmlite", "numba", "scipy", "jax", "cuda-core"):
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    needed = [name for name in missing if name in ("numpy", "llvmlite", "numba")]
+    return ", ".join(found) + (f"; not installed: {', '.join(missing)}" if missing else ""), not needed
+
+
+def _processor() -> tuple[str, bool]:
+    from parakeet_py.llvm import engine
+
+    host = engine.host()
+    return f"{host.cpu}, {host.vector_bits}-bit vectors, {host.triple}", True
+
+
+def _threads() -> tuple[str, bool]:
+    settings = config.current()
+    usable, total = config.available_cpus(), os.cpu_count() or 1
+    limited = "" if usable == total else f" of {total} (affinity or container quota)"
+    return f"{settings.thread_count} used by a parallel region; {usable} CPUs{limited}", True
+
+
+def _disk_cache() -> tuple[str, bool]:
+    from parakeet_py.llvm import disk_cache
+
+    if not config.current().cache:
+        return "switched off (PARAKEET_CACHE=0)", False
+    folder = disk_cache.directory()
+    if folder is None:
+        return "no folder that this user owns and only this user can write", False
+    with os.scandir(folder) as entries:
+        sizes = [entry.stat().st_size for entry in entries if entry.is_file()]
+    return f"{folder}: {len(sizes)} entries, {sum(sizes) / 1e6:.1f} MB", True
+
+
+def _vector_math() -> tuple[str, bool]:
+    from parakeet_py.llvm import symbols
+
+    names = ("_ZGVeN8v_exp", "_ZGVdN4v_exp", "_ZGVbN2v_exp", "_ZGVnN2v_exp")
+    if any(symbols.resolve(name) for name in names):
+        return "libmvec of the C library", True
+    return "no libmvec: the built-in polynomials are used", True
+
+
+def _blas() -> tuple[str, bool]:
+    import numpy as np
+
+    build = np.show_config(mode="dicts")
+    blas = build.get("Build Dependencies", {}).get("blas", {}) if isinstance(build, dict) else {}
+    name = f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
+    return f"NumPy's own: {name}", "openblas" in name
+
+
+def _c_compiler() -> tuple[str, bool]:
+    import shutil
+
+    path = shutil.which("gcc")
+    return (path, True) if path else ("no gcc: the benchmark has no C column (nothing else needs it)", False)
+
+
+def _cuda() -> tuple[str, bool]:
+    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    try:
+        driver = ctypes.CDLL(name)
+    except OSError as error:
+        return f"no driver ({error}); everything runs on the CPU", False
+    status = driver.cuInit(0)
+    if status != 0:
+        return f"{name} is there, but cuInit fails with error {status}; everything runs on the CPU", False
+    count, release = ctypes.c_int(), ctypes.c_int()
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    driver.cuDriverGetVersion(ctypes.byref(release))
+    devices = []
+    for index in range(count.value):
+        label = ctypes.create_string_buffer(256)
+        driver.cuDeviceGetName(label, len(label), index)
+        devices.append(label.value.decode(errors="replace"))
+    text = f"driver for CUDA {release.value // 1000}.{release.value % 1000 // 10}; {', '.join(devices) or 'no device'}"
+    if importlib.util.find_spec("cuda") is None:
+        return f"{text}; the extra parakeet-py[cuda] is not installed", False
+    return text, bool(devices)
+
+
+def _settings() -> tuple[str, bool]:
+    given = sorted(name for name in os.environ if name.startswith("PARAKEET_"))
+    return ", ".join(f"{name}={os.environ[name]}" for name in given) or "no PARAKEET_* variable is set", True
