@@ -61,6 +61,7 @@ _RELOCATIONS: dict[int, tuple[str, str, str]] = {
     43: ("<i", "entry", "here"),  # CODE_4_GOTPCRELX
 }
 
+_REACH = 2**31  # bytes the small code model spans
 _PROT_READ, _PROT_WRITE, _PROT_EXECUTE = 1, 2, 4
 
 
@@ -122,7 +123,7 @@ def load_elf(data: bytes, resolve: Resolver, exports: Iterable[str]) -> LoadedCo
     """
     try:
         return _Linker(_ObjectFile(data), resolve).link(exports)
-    except (struct.error, IndexError, ValueError, OverflowError) as error:
+    except (struct.error, IndexError, ValueError, OverflowError, MemoryError) as error:
         raise LoadError(f"malformed object: {error}") from error
 
 
@@ -130,7 +131,7 @@ def undefined_symbols(data: bytes) -> list[str]:
     """Names an ELF object needs from elsewhere (any 64-bit little-endian machine)."""
     try:
         symbols = _ObjectFile(data).symbols
-    except (struct.error, IndexError, ValueError, OverflowError) as error:
+    except (struct.error, IndexError, ValueError, OverflowError, MemoryError) as error:
         raise LoadError(f"malformed object: {error}") from error
     return [s.name for s in symbols if s.section == _UNDEFINED and s.name and s.name != _TABLE_NAME]
 
@@ -203,7 +204,8 @@ def _group(section: _Section) -> int | None:
     """0 text, 1 constants, 2 data; None for what is not loaded."""
     if not section.flags & _ALLOC or section.size == 0 or section.name == ".eh_frame":
         return None
-    if section.flags & _TLS or section.type in (_INIT_ARRAY, _FINI_ARRAY) or section.alignment > mmap.PAGESIZE:
+    runs_by_itself = section.type in (_INIT_ARRAY, _FINI_ARRAY) or section.name.startswith((".ctors", ".dtors"))
+    if section.flags & _TLS or runs_by_itself or section.alignment > mmap.PAGESIZE:
         raise UnsupportedObject(f"section {section.name}")
     if section.type not in (_PROGBITS, _NOBITS):
         return None
@@ -254,6 +256,8 @@ class _Linker:
                 place = self.commons[number] = _align(place, max(symbol.value, 1))  # its value is its alignment
                 place += symbol.size
         self.size = _align(max(place, 1), mmap.PAGESIZE)
+        if self.size >= _REACH:
+            raise LoadError(f"malformed object: {self.size} bytes of code and data")
 
     def _wants(self) -> tuple[dict[int, None], dict[int, None]]:
         """The symbols that need a stub, and those that need an entry in the table (sets that keep their order)."""
@@ -331,7 +335,7 @@ class _Linker:
                 case _:
                     target = self._address(number)
             value = target + addend - (here if origin == "here" else table if origin == "table" else 0)
-            if what == "stub" and number in self.stubs and not -(2**31) <= value < 2**31:
+            if what == "stub" and number in self.stubs and not -_REACH <= value < _REACH:
                 value += self.base + self.stubs[number] - target
             try:
                 struct.pack_into(layout, memory, section.place + offset, value % 2**64 if layout == "<Q" else value)
