@@ -131,12 +131,12 @@ def _first_calls(system: str, source: str) -> list[Figure]:
             for results in runs.values():
                 results.append(_child(source, folder))
     figures = []
-    for label, kind, key in (
-        ("import beyond NumPy", "cold", "import"),
-        ("first call, cold: one line", "cold", "first"),
-        ("first call, warm: one line", "warm", "first"),
+    for label, children, key in (
+        ("import beyond NumPy", runs["cold"], "import"),
+        ("first call, cold: one line", runs["cold"], "first"),
+        ("first call, warm: one line", runs["warm"], "first"),
     ):
-        values = [run[key] for run in runs[kind] if key in run]
+        values = [found[key] for found in children if key in found]
         if values:
             figures.append(Figure(label, system, statistics.median(values)))
     return figures

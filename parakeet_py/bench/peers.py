@@ -10,6 +10,7 @@ for jax `np` replaced by `jax.numpy`, for numba `prange` replaced by numba's. No
 
 from __future__ import annotations
 
+import dis
 import importlib
 import importlib.util
 import types
@@ -99,6 +100,8 @@ def prepare(name: str, program: Program, threads: int) -> Prepared:
         case "parakeet":
             return _parakeet(program)
         case "numpy":
+            if program.numpy_checks_only:
+                raise Unsupported("no NumPy form of the same algorithm")
             return Prepared(program.baseline, variant="numpy" if program.numpy else "source")
         case "numba":
             return Prepared(_numba(program.function, parallel=False))
@@ -201,7 +204,7 @@ def rebound(
     def copy(source: types.FunctionType) -> Callable[..., Any]:
         scope = dict(source.__globals__)
         scope.update({name: value for name, value in replacements.items() if name in scope})
-        for name in source.__code__.co_names:
+        for name in _global_names(source):
             helper = scope.get(name)
             if isinstance(helper, types.FunctionType) and helper.__module__ == source.__module__:
                 scope[name] = made[helper] if helper in made else copy(helper)
@@ -212,6 +215,10 @@ def rebound(
         return compiled
 
     return copy(function)
+
+
+def _global_names(function: types.FunctionType) -> set[str]:
+    return {i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"}
 
 
 @contextmanager

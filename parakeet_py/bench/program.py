@@ -7,7 +7,7 @@ other implementation is either made from that same source (parakeet_py, numba, j
               as Python loops, the usual vectorised form
     loops     the same computation as explicit loops with `prange` on the outermost independent one, the way numba users
               write for speed; what the numba-parallel column runs where it is given
-    c         the name of a hand-written C function in `bench/c`, with its calling convention in `bench/c/bindings.py`
+    c         whether `bench/c` has a hand-written C function of this name
 
 Inputs are made once per size and never changed: an implementation that stores into its arguments (`mutates`) gets fresh
 copies at each call, made outside the measured time.
@@ -68,6 +68,16 @@ class Program:
         The dimensions for each of XS (tests), S, M (default) and L.
     mutates : tuple of int
         Positions of the arguments the function stores into.
+    tolerance : Tolerance
+        What counts as NumPy's result.
+    numpy, loops : callable, optional
+        The variants described at the top of this module.
+    numpy_checks_only : bool
+        `numpy` computes the same by another algorithm: it checks results, but its time would say nothing.
+    jax : bool
+        The source is functional, so that it runs with `jax.numpy` in the place of `np`.
+    c : bool
+        There is a C baseline of this name.
     """
 
     name: str
@@ -81,7 +91,7 @@ class Program:
     loops: Callable[..., Any] | None = None
     jax: bool = False
     c: bool = False
-    peer_tolerance: Tolerance | None = None
+    numpy_checks_only: bool = False
 
     @property
     def baseline(self) -> Callable[..., Any]:
