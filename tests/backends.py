@@ -1,0 +1,72 @@
+"""The ways to run a program: plain Python, the two interpreters, and native code on one and on two threads.
+
+A program is accelerated once; all backends share the specializations of that one object, as a user's calls would. The
+package is imported where it is needed, so that a missing stage fails the tests of that stage and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.corpus import Case, Outcome, Program, outcome
+
+_accelerated: dict[Callable[..., Any], Any] = {}
+
+
+def accelerated(function: Callable[..., Any]) -> Any:
+    """The function behind the decorator, made once (and again if it has fallen back to Python for another input)."""
+    from parakeet_py import accelerate
+
+    known = _accelerated.get(function)
+    if known is None or known.fell_back:
+        known = _accelerated[function] = accelerate(function)
+    return known
+
+
+def has_fallen_back(function: Callable[..., Any]) -> bool:
+    """Whether the object of the last run has fallen back to Python (the next run gets a fresh one then)."""
+    return bool(_accelerated[function].fell_back)
+
+
+def run_python(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(*args, **kwargs)
+
+
+def run_typed_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from parakeet_py.typed_ir import interpret
+
+    return interpret.run(accelerated(function), args)
+
+
+def run_imp(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from parakeet_py.imp import interpret
+
+    return interpret.run(accelerated(function), args)
+
+
+def run_native(threads: int) -> Callable[..., Any]:
+    def run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from parakeet_py import options
+
+        with options(threads=threads, check=True):
+            return accelerated(function)(*args, **kwargs)
+
+    return run
+
+
+BACKENDS: dict[str, Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]] = {
+    "python": run_python,
+    "typed_ir": run_typed_ir,
+    "imp": run_imp,
+    "native-1": run_native(1),
+    "native-2": run_native(2),
+}
+
+INTERPRETERS = ("typed_ir", "imp")
+
+
+def run(backend: str, program: Program, case: Case) -> Outcome:
+    """What this backend does with fresh arguments of the case."""
+    args, kwargs = case.make()
+    return outcome(lambda *a, **k: BACKENDS[backend](program.function, a, k), args, kwargs)

@@ -1,0 +1,24 @@
+"""Settings for the whole suite: every IR checked after every pass, no disk cache, reproducible hypothesis runs.
+
+The environment is set before parakeet_py can be imported. `PARAKEET_FUZZ=n` makes the property tests draw n random
+examples each instead of the few fixed ones.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+os.environ.setdefault("PARAKEET_CHECK", "1")
+os.environ.setdefault("PARAKEET_CACHE", "0")
+os.environ.setdefault("PARAKEET_CACHE_DIR", tempfile.mkdtemp(prefix="parakeet-cache-"))
+
+from hypothesis import HealthCheck, settings
+
+_unhurried = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+}
+settings.register_profile("short", max_examples=40, derandomize=True, database=None, **_unhurried)
+settings.register_profile("fuzz", max_examples=int(os.environ.get("PARAKEET_FUZZ") or 1), **_unhurried)
+settings.load_profile("fuzz" if os.environ.get("PARAKEET_FUZZ") else "short")

@@ -1,0 +1,377 @@
+"""The harness of the test corpus: how a program is registered, run on a backend, and compared with plain Python.
+
+A program is an ordinary function in `tests/programs/<topic>.py`, decorated with `@program(inputs=..., ...)`, which
+registers it and returns it unchanged. What must hold for it on every backend is what plain Python does with the same
+function and equal arguments: the Python type, dtype, shape and values of the result, its memory order and the memory
+it shares with arguments, the arguments' contents afterwards (and the buffers they are views of), and the exception.
+
+Values are compared exactly, NaN for NaN and with the sign of zero, unless the program states a tolerance:
+
+* `ulp=n`: at most n units in the last place of the expected value. Elementary functions use `ELEMENTARY`: NumPy's own
+  vector code is up to 4 ULP from the truth, and so may be the other side's 2.
+* `sums=n`: at most n * eps * (sum of |x| over all float arguments + largest |result|): the bound of pairwise
+  summation has this form with n = log2(size); the terms of a program are of the order of its arguments.
+
+`overflow=True` marks the one documented difference: where a Python int leaves the range of int64 plain Python goes on
+with a bignum, and the compiled function raises OverflowError.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tests.arrays import Array
+
+ELEMENTARY = 4
+"""Tolerance, in ULP, for one elementary function (exp, sin, pow, ...)."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input of a program: recipes or plain values, or a callable that makes fresh arguments."""
+
+    args: tuple[Any, ...] | Callable[[], tuple[Any, ...]]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    raises: type[BaseException] | None = None
+    native_only: bool = False
+    setup: Callable[[], object] | None = None
+
+    def make(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Fresh positional and keyword arguments, after `setup` (which may change a global the program reads)."""
+        if self.setup is not None:
+            self.setup()
+        args = self.args() if callable(self.args) else self.args
+        return tuple(map(_made, args)), {name: _made(value) for name, value in self.kwargs.items()}
+
+    def __repr__(self) -> str:
+        shown = "made" if callable(self.args) else ", ".join(map(repr, self.args))
+        return ", ".join([shown, *(f"{k}={v!r}" for k, v in self.kwargs.items())])
+
+
+def case(*args: Any, **options: Any) -> Case:
+    """A `Case` of these arguments; options are the other fields of `Case`."""
+    return Case(args, **options)
+
+
+def large(*args: Any, **options: Any) -> Case:
+    """A case big enough for threads to share, too big for the interpreters."""
+    return Case(args, native_only=True, **options)
+
+
+def raising(exception: type[BaseException], *args: Any, **options: Any) -> Case:
+    """A case for which plain Python raises exactly this exception."""
+    return Case(args, raises=exception, **options)
+
+
+def each(recipes: Iterable[Any]) -> list[Case]:
+    """One case of one argument for every recipe (a `Case` stays as it is)."""
+    return [recipe if isinstance(recipe, Case) else Case((recipe,)) for recipe in recipes]
+
+
+def _made(value: Any) -> Any:
+    match value:
+        case Array():
+            return value.make()
+        case tuple():
+            return tuple(map(_made, value))
+        case list():
+            return list(map(_made, value))
+    return value
+
+
+@dataclass(frozen=True)
+class Program:
+    """A registered program and what is claimed of it; see the arguments of `program`."""
+
+    name: str
+    function: Callable[..., Any]
+    cases: tuple[Case, ...]
+    kernels: int | None
+    opaque: int | None
+    fell_back: bool | None
+    ulp: float
+    sums: float
+    mutates: tuple[int, ...]
+    message: bool
+    overflow: bool
+    order: bool
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+PROGRAMS: dict[str, Program] = {}
+
+
+def program(
+    inputs: Sequence[Any],
+    *,
+    kernels: int | None = None,
+    opaque: int | None = 0,
+    fell_back: bool | None = False,
+    raises: type[BaseException] | None = None,
+    message: bool = False,
+    ulp: float = 0,
+    sums: float = 0,
+    mutates: tuple[int, ...] = (),
+    overflow: bool = False,
+    order: bool = True,
+    name: str | None = None,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Register the decorated function as a program of the corpus and return it unchanged.
+
+    Parameters
+    ----------
+    inputs
+        Tuples of arguments (`Array` recipes and plain values), callables that make such a tuple, or `Case`s.
+    kernels
+        How many kernels are left after fusion, where that is settled by the design.
+    opaque
+        How many calls are handed back to Python; None where either is right.
+    fell_back
+        Whether the whole function is run by plain Python; None where either is right.
+    raises, message
+        The exception type every input raises; whether its text is compared too.
+    ulp, sums
+        Tolerances, see the top of this file.
+    mutates
+        Positions of arguments that at least one input changes.
+    overflow
+        A Python int leaves int64: the compiled function raises OverflowError.
+    order
+        Whether the memory order (C or F) of new arrays is compared.
+    """
+
+    # Some programs are no functions of their module: ufuncs, builtins, methods.
+    topic = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        key = f"{topic}.{name or function.__name__}"
+        if key in PROGRAMS:
+            raise ValueError(f"two programs named {key}")
+        cases = tuple(entry if isinstance(entry, Case) else Case(entry) for entry in inputs)
+        if raises is not None:
+            cases = tuple(Case(c.args, c.kwargs, raises, c.native_only, c.setup) for c in cases)
+        PROGRAMS[key] = Program(
+            key, function, cases, kernels, opaque, fell_back, ulp, sums, mutates, message, overflow, order
+        )
+        return function
+
+    return register
+
+
+@functools.cache
+def all_programs() -> tuple[Program, ...]:
+    """Import every module of tests/programs and return what they registered."""
+    from tests import programs
+
+    for module in pkgutil.iter_modules(programs.__path__):
+        importlib.import_module(f"{programs.__name__}.{module.name}")
+    return tuple(PROGRAMS.values())
+
+
+@dataclass
+class Outcome:
+    """What a call did: its result or exception, and its arguments afterwards."""
+
+    args: tuple[Any, ...]
+    result: Any = None
+    exception: BaseException | None = None
+    warned: list[warnings.WarningMessage] = field(default_factory=list)
+
+
+def outcome(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Outcome:
+    """Call with floating-point warnings off and record what happened."""
+    kwargs = kwargs or {}
+    seen = Outcome((*args, *kwargs.values()))
+    with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as seen.warned:
+        warnings.simplefilter("always")
+        try:
+            seen.result = call(*args, **kwargs)
+        except Exception as exception:
+            seen.exception = exception
+    return seen
+
+
+class Difference(AssertionError):
+    """The compiled function did something else than plain Python."""
+
+
+def assert_same(
+    expected: Outcome,
+    actual: Outcome,
+    *,
+    ulp: float = 0,
+    sums: float = 0,
+    message: bool = False,
+    order: bool = True,
+) -> None:
+    """Raise `Difference` unless two outcomes of calls with equal arguments agree in all that a caller can see."""
+    _same_exception(expected.exception, actual.exception, message)
+    scale = _scale(expected) if sums else 0.0
+    compare = Comparison(ulp, sums * scale, order)
+    # After an exception arithmetic is half done: what was done has the same tolerances.
+    for position, (want, got) in enumerate(zip(expected.args, actual.args, strict=True)):
+        compare.value(want, got, f"argument {position}")
+        for want_base, got_base in zip(_bases(want), _bases(got), strict=True):
+            compare.value(want_base, got_base, f"the buffer of argument {position}")
+    if expected.exception is None:
+        compare.value(expected.result, actual.result, "the result")
+        _same_sharing(expected, actual)
+
+
+def _same_exception(want: BaseException | None, got: BaseException | None, message: bool) -> None:
+    if want is None and got is not None:
+        raise Difference(f"raised {type(got).__name__}: {got}") from got
+    if want is not None and got is None:
+        raise Difference(f"did not raise {type(want).__name__}: {want}")
+    if type(want) is not type(got):
+        raise Difference(f"raised {type(got).__name__}: {got}, not {type(want).__name__}: {want}") from got
+    if message and str(want) != str(got):
+        raise Difference(f"message is {str(got)!r}, not {str(want)!r}") from got
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Compares values within tolerances: `ulp` relative to each value, `slack` in units of the dtype's eps."""
+
+    ulp: float
+    slack: float
+    order: bool
+
+    def value(self, want: Any, got: Any, where: str) -> None:
+        """Compare any two values, descending into tuples, lists and dicts."""
+        if type(want) is not type(got):
+            raise Difference(f"{where} is a {_type(got)}, not a {_type(want)}")
+        match want:
+            case np.ndarray():
+                self.array(want, got, where)
+            case tuple() | list():
+                if len(want) != len(got):
+                    raise Difference(f"{where} has {len(got)} items, not {len(want)}")
+                for i, (one, other) in enumerate(zip(want, got, strict=True)):
+                    self.value(one, other, f"{where}[{i}]")
+            case dict():
+                self.value(list(want.items()), list(got.items()), f"items of {where}")
+            case np.generic() | float() | complex():
+                self.numbers(np.asarray(want), np.asarray(got), where)
+            case bool() | int() | str() | None:
+                if want != got:
+                    raise Difference(f"{where} is {got!r}, not {want!r}")
+
+    def array(self, want: np.ndarray, got: np.ndarray, where: str) -> None:
+        if want.dtype != got.dtype:
+            raise Difference(f"{where} has dtype {got.dtype}, not {want.dtype}")
+        if want.shape != got.shape:
+            raise Difference(f"{where} has shape {got.shape}, not {want.shape}")
+        if want.flags.writeable != got.flags.writeable:
+            raise Difference(f"{where} is {'' if got.flags.writeable else 'not '}writeable")
+        self.numbers(want, got, where)
+        if self.order and want.size and _axis_order(want) != _axis_order(got):
+            raise Difference(f"{where} has strides {got.strides}, not ordered as {want.strides}")
+        for flag in ("C_CONTIGUOUS", "F_CONTIGUOUS"):
+            if self.order and want.flags[flag] and not got.flags[flag]:
+                raise Difference(f"{where} is not {flag}: its strides are {got.strides}, not {want.strides}")
+
+    def numbers(self, want: np.ndarray, got: np.ndarray, where: str) -> None:
+        if want.dtype.kind == "c":
+            # A complex number is as accurate as its size: the tolerance is taken from the modulus.
+            with np.errstate(all="ignore"):
+                size = np.maximum(np.abs(want.real), np.abs(want.imag))
+            self.reals(want.real, got.real, size, f"the real part of {where}")
+            self.reals(want.imag, got.imag, size, f"the imaginary part of {where}")
+        elif want.dtype.kind == "f":
+            self.reals(want, got, np.abs(want), where)
+        elif want.dtype.kind == "O":
+            self.value(want.tolist(), got.tolist(), where)
+        else:
+            self.report(np.asarray(want != got), want, got, where)
+
+    def reals(self, want: np.ndarray, got: np.ndarray, size: np.ndarray, where: str) -> None:
+        with np.errstate(all="ignore"):
+            nan = np.isnan(want)
+            wrong = nan != np.isnan(got)
+            allowed = self.ulp * np.spacing(size) + self.slack * float(np.finfo(want.dtype).eps)
+            near = np.abs(want.astype("f8") - got.astype("f8")) <= np.where(np.isfinite(allowed), allowed, 0)
+            wrong |= ~nan & ~((want == got) | near)
+            if self.slack == 0:
+                wrong |= ~nan & (want == 0) & (got == 0) & (np.signbit(want) != np.signbit(got))
+        self.report(wrong, want, got, where)
+
+    def report(self, wrong: np.ndarray, want: np.ndarray, got: np.ndarray, where: str) -> None:
+        if not wrong.any():
+            return
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        place = f"{where}[{', '.join(map(str, at))}]" if at else where
+        raise Difference(
+            f"{place} is {got[at]!r}, not {want[at]!r} ({int(wrong.sum())} of {wrong.size} differ)\n"
+            f"got  {np.array_repr(got)[:400]}\nwant {np.array_repr(want)[:400]}"
+        )
+
+
+def _type(value: Any) -> str:
+    return f"{type(value).__name__} ({value!r:.80})"
+
+
+def _axis_order(array: np.ndarray) -> tuple[int, ...]:
+    """Axes from the slowest to the fastest; axes of extent 1 and of stride 0 have no place in it."""
+    axes = [i for i, n in enumerate(array.shape) if n > 1 and array.strides[i]]
+    return tuple(sorted(axes, key=lambda i: -abs(array.strides[i])))
+
+
+def _leaves(value: Any) -> Iterator[np.ndarray]:
+    match value:
+        case np.ndarray():
+            yield value
+        case tuple() | list():
+            for item in value:
+                yield from _leaves(item)
+
+
+def _bases(value: Any) -> Iterator[np.ndarray]:
+    """The arrays that own the memory of the arrays in `value`, where they are others."""
+    for array in _leaves(value):
+        root = array
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        if root is not array:
+            yield root
+
+
+def _scale(expected: Outcome) -> float:
+    arrays = [*_leaves(expected.args), *_leaves(expected.result)]
+    numbers = [a for a in (*expected.args, expected.result) if isinstance(a, float | complex | np.inexact)]
+    with np.errstate(all="ignore"):
+        sizes = [float(np.sum(np.abs(a[np.isfinite(a)]), dtype="f8")) for a in arrays if a.dtype.kind in "fciu"]
+    return float(sum(sizes) + sum(abs(n) for n in numbers if np.isfinite(n)) + 1.0)
+
+
+def _same_sharing(expected: Outcome, actual: Outcome) -> None:
+    """Results must be the same objects, or views of the same memory, as in plain Python."""
+    want_all, got_all = ([*_leaves(o.args), *_leaves(o.result)] for o in (expected, actual))
+    arguments = len([*_leaves(expected.args)])
+    for i in range(arguments, len(want_all)):
+        for j in range(i):
+            want, got = (_relation(arrays[i], arrays[j]) for arrays in (want_all, got_all))
+            if want != got:
+                other = f"argument array {j}" if j < arguments else f"result array {j - arguments}"
+                raise Difference(f"result array {i - arguments} is {got} {other}; it should be {want} it")
+
+
+def _relation(one: np.ndarray, other: np.ndarray) -> str:
+    if one is other:
+        return "the same object as"
+    if not np.may_share_memory(one, other):
+        return "separate from"
+    offset = one.__array_interface__["data"][0] - other.__array_interface__["data"][0]
+    steps = [s for s, n in zip(one.strides, one.shape, strict=True) if n > 1]
+    return f"a view ({offset} bytes on, strides {steps}) sharing memory with"

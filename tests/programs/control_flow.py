@@ -1,0 +1,376 @@
+"""Statements: every kind of branch and loop, with break, continue, else and early return anywhere in a nest."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program, raising
+
+NUMBERS = [(n,) for n in (0, 1, 3, 7, 10)]
+VECTORS = [(arr("f8", 7), 0.5), (arr("f4", 7), 0.5), (arr("i4", 7), 2), (arr("f8", 0), 0.0), (arr("f8", 5), 100.0)]
+
+
+@program([(-2,), (0,), (5,), (50,), (2.5,), (np.int32(3),)])
+def if_elif_else(x):
+    if x < 0:
+        kind = 0
+    elif x == 0:
+        kind = 1
+    elif x < 10:
+        kind = 2
+    else:
+        kind = 3
+    return kind
+
+
+@program([(3, 4), (4, 3), (2.0, 2)])
+def nested_ifs(a, b):
+    if a > b:
+        if a > 3:
+            a = a - b
+        b = a + 1
+    elif a == b:
+        return -1
+    return a * 10 + b
+
+
+@program(NUMBERS)
+def while_loop(n):
+    steps = 0
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+
+@program([*NUMBERS, (-3,)])
+def while_with_break_and_else(n):
+    i = 0
+    while i < 5:
+        if i == n:
+            break
+        i += 1
+    else:
+        return -i
+    return i
+
+
+@program(NUMBERS)
+def while_true(n):
+    total = 0
+    while True:
+        total += n
+        if total >= 10:
+            return total
+        n += 1
+
+
+@program(NUMBERS)
+def for_range(n):
+    total = 0
+    for i in range(n):
+        total += i * i
+    return total
+
+
+@program([(0, 10, 3), (10, 0, -3), (5, 5, 1), (-4, 4, 2), (3, 0, 1)])
+def for_range_with_step(a, b, step):
+    last = None
+    count = 0
+    for i in range(a, b, step):
+        last = i
+        count += 1
+    return last, count
+
+
+@program([raising(ValueError, 0)], message=True)
+def range_step_zero(step):
+    total = 0
+    for i in range(0, 4, step):
+        total += i
+    return total
+
+
+@program(VECTORS)
+def break_and_continue(x, limit):
+    total = 0.0
+    for v in x:
+        if v < 0:
+            continue
+        if v > limit * 4:
+            break
+        total += v
+    return total
+
+
+@program(VECTORS)
+def for_else(x, limit):
+    for i in range(len(x)):
+        if x[i] > limit:
+            found = i
+            break
+    else:
+        found = -1
+    return found
+
+
+@program(VECTORS)
+def early_return(x, limit):
+    for i in range(x.shape[0]):
+        if x[i] > limit:
+            return i
+    return None
+
+
+@program([(arr("f8", 3, 4), 1.0), (arr("i4", 3, 4), 3), (arr("f8", 3, 4), 99.0), (arr("f8", 0, 4), 0.0)])
+def return_from_two_loops(a, limit):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] > limit:
+                return i, j, a[i, j]
+    return -1, -1, a.sum() * 0
+
+
+@program([(arr("f8", 3, 4), 1.0), (arr("f8", 3, 4), 99.0)])
+def inner_break_outer_else(a, limit):
+    rows = 0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] > limit:
+                break
+            if a[i, j] < -3:
+                continue
+        else:
+            rows += 1
+            continue
+        rows += 100
+    else:
+        rows += 1000
+    return rows
+
+
+@program([(4, 3), (2, 9), (0, 1)])
+def loop_variable_after_loop(n, m):
+    i = -1
+    for i in range(n):
+        for j in range(m):
+            i += j
+    return i
+
+
+@program([(3,), (0,)])
+def loop_variable_rebound(n):
+    """Rebinding the loop variable does not change the iteration."""
+    seen = 0
+    for i in range(n):
+        i = i * 10
+        seen += i
+    return seen, n
+
+
+@program([(5,), (0,)])
+def range_bound_rebound(n):
+    count = 0
+    for _ in range(n):
+        n = 1
+        count += 1
+    return count, n
+
+
+@program([(True, 1), (False, 1), (True, 2.5)])
+def type_of_branch(flag, x):
+    """An int on one path and a float on the other: each keeps its type."""
+    if flag:
+        y = x
+    else:
+        y = 0.5
+    return y
+
+
+@program([(3, 1), (0, 1), (2, 2.5), (2, True)])
+def type_grows_in_loop(n, x):
+    """An int before the loop, a float after its first round."""
+    total = x
+    for _ in range(n):
+        total = total * 0.5
+    return total
+
+
+@program([(arr("f8", 4), True), (arr("f8", 4), False)])
+def array_or_scalar(x, flag):
+    y = x * 2 if flag else x * 3
+    z = np.sum(y) if flag else np.max(y)
+    return y, z
+
+
+@program([(3, 0), (0, 3), (2, 2)], ulp=1)
+def conditional_expressions(a, b):
+    larger = a if a > b else b
+    sign = -1 if a < b else 1 if a > b else 0
+    return larger, sign, (a or b), (a and b)
+
+
+@program([(0, 5.0), (2, 0.0), (3, np.float64(2)), (0.0, 0)])
+def short_circuit(a, b):
+    """The right operand is evaluated only if it is needed, and the operand itself is the value."""
+    safe = a != 0 and 10 / a > b
+    either = a or b
+    return safe, either, not either, a == 0 or b / a > 1
+
+
+@program([(1, 2, 3), (3, 2, 1), (1, 1, 1), (1.5, 2, 2)])
+def comparison_chains(a, b, c):
+    return a < b < c, a <= b == c, a < b > c, not a < b < c != a
+
+
+@program([(None,), (3,), (2.5,), (0,)])
+def none_tests(x):
+    if x is None:
+        return -1
+    y = x if x is not None else 0
+    return y * 2
+
+
+@program([(5,), (0,)])
+def walrus(n):
+    if (half := n // 2) > 1:
+        return half
+    return (n := n + 10) + n
+
+
+@program([(arr("f8", 6), 3), (arr("i4", 6), 3)])
+def walrus_in_loop(x, k):
+    i = total = 0
+    while (v := x[i]) < k and (i := i + 1) < len(x):
+        total += v
+    return total, i
+
+
+@program([(1, 2, 3), (2.5, 1, np.int8(4))])
+def tuple_assignments(a, b, c):
+    a, b = b, a
+    (a, b), c = (c, a), b
+    first, *rest = (a, b, c)
+    return a, b, c, first, rest
+
+
+@program([(3,), (2.5,)])
+def chained_assignment(x):
+    a = b = x * 2
+    b += 1
+    a, c = d = (x, b)
+    return a, b, c, d
+
+
+@program([(4, 3), (7.5, 2)])
+def augmented_assignments(x, y):
+    x += y
+    x *= 2
+    x -= 1
+    x **= 2
+    x %= 7
+    x //= 2
+    return x
+
+
+@program([(12, 10), (255, 1), (7, 0)])
+def augmented_bit_operators(x, y):
+    x &= ~y
+    x |= 3
+    x ^= y
+    x <<= 2
+    x >>= 1
+    return x
+
+
+@program([(3,), (-1,)])
+def pass_and_docstring(x):
+    """Statements that do nothing."""
+    if x > 0:
+        pass
+    else:
+        ...
+    "a string"
+    x: int = x + 1
+    return x
+
+
+@program([(9.0,), (2,)], ulp=1)
+def imports_inside(x):
+    import math
+    from math import floor
+    from math import sqrt as root
+
+    import numpy as xp
+
+    return root(x), floor(x / 2), xp.sqrt(x), math.pi * x
+
+
+@program([(arr("f8", 4, values=[1, 0, -1, 0]), arr("f8", 4, values=[0, 0, 1, 2]))])
+def error_state(x, y):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q = x / y
+    with np.errstate(all="ignore"):
+        r = np.sqrt(x)
+    return q, r
+
+
+@program([(3,), (0,)])
+def deletions(n):
+    a = n + 1
+    b = a * 2
+    del a
+    return b
+
+
+@program([(arr("f8", 8), 3), (arr("f8", 3), 3)])
+def statement_after_return_in_branch(x, k):
+    if len(x) > 5:
+        x = x[:k]
+        return x.sum()
+    total = 0.0
+    for v in x:
+        total = max(total, v)
+    return total
+
+
+@program([(40,), (2,), (1,)])
+def primes(n):
+    count = 0
+    for candidate in range(2, n):
+        divisor = 2
+        while divisor * divisor <= candidate:
+            if candidate % divisor == 0:
+                break
+            divisor += 1
+        else:
+            count += 1
+    return count
+
+
+@program([(12,), (1,), (0,)])
+def sieve(n):
+    composite = np.zeros(n + 1, dtype=bool)
+    i = 2
+    while i * i <= n:
+        if not composite[i]:
+            composite[i * i :: i] = True
+        i += 1
+    return n + 1 - composite[2:].sum()
+
+
+@program([(48, 18), (7, 0), (0, 0)])
+def euclid(a, b):
+    while b:
+        a, b = b, a % b
+    return a
+
+
+@program([(arr("f8", 6), 1.0), (arr("f8", 6), -9.0)])
+def return_of_different_types(x, limit):
+    """None, an int, or an array, by the data."""
+    if x.max() < limit:
+        return None
+    for i in range(x.size):
+        if x[i] < -3:
+            return i
+    return x[:2]

@@ -1,0 +1,131 @@
+"""Histograms, counts, sorting and sets."""
+
+import numpy as np
+
+from tests.arrays import arr, variants
+from tests.corpus import each, large, program, raising
+
+VECTORS = [*variants(arr("f8", 9), "f4 i4 u1 b1", "reversed stepped", "special"), arr("f8", 0), arr("f8", 1)]
+LABELS = [arr("i8", 7, values="positive"), arr("u1", 7), arr("i8", 1, values=[0]), arr("i4", 5, values=[3, 0, 3, 1])]
+
+
+@program(each(VECTORS), opaque=None)
+def sorted_copies(x):
+    """NaN comes last."""
+    return np.sort(x), np.sort(x)[::-1]
+
+
+@program(each([v for v in VECTORS if v.dtype != "b1"][:6]), opaque=None, mutates=(0,))
+def sorted_in_place(x):
+    x.sort()
+    return x
+
+
+@program(each([arr("f8", 4, 5), arr("i4", 4, 5), arr("f8", 4, 5, layout="F")]), opaque=None)
+def sorted_by_axis(x):
+    return np.sort(x, axis=0), np.sort(x), np.sort(x, axis=None)
+
+
+@program(each([arr("f8", 9), arr("f8", 0), arr("f4", 9, values="special")]), opaque=None)
+def sorting_permutation(x):
+    return np.argsort(x, kind="stable"), x[np.argsort(x, kind="stable")]
+
+
+@program(each([arr("f8", 8), arr("f8", 7), arr("i4", 6), arr("f8", 3, 4)]), opaque=None, sums=8)
+def medians(x):
+    return np.median(x), np.percentile(x, 25), np.quantile(x, 0.5)
+
+
+@program(each([arr("i4", 9), arr("f8", 6, values=[2, 1, 2, 3, 1]), arr("i4", 0)]), opaque=None)
+def distinct(x):
+    return np.unique(x), len(np.unique(x))
+
+
+@program(each([*LABELS, arr("i8", 0), large(arr("i8", 100_000, values="positive"))]))
+def counts(x):
+    return np.bincount(x)
+
+
+@program(each(LABELS))
+def counts_of_given_length(x):
+    return np.bincount(x, minlength=12), np.bincount(x, minlength=2).sum()
+
+
+@program([(arr("i8", 6, values="positive"), arr("f8", 6)), (arr("u1", 6), arr("f4", 6))], sums=8)
+def weighted_counts(x, weights):
+    return np.bincount(x, weights=weights)
+
+
+@program([raising(ValueError, arr("i8", 3, values=[1, -1, 2]))], message=True)
+def negative_labels(x):
+    return np.bincount(x)
+
+
+@program(
+    [(arr("f8", 20), 5), (arr("i4", 20), 4), (arr("f4", 20), 3), (arr("f8", 6, values=[1.0]), 4), (arr("f8", 0), 3)],
+    ulp=2,
+)
+def histogram(x, bins):
+    counts, edges = np.histogram(x, bins)
+    return counts, edges
+
+
+@program([(arr("f8", 20, values="unit"), 4), (arr("f8", 9, values=[-1, -0.5, 0, 0.5, 1, 1.5, -2]), 4)])
+def histogram_of_range(x, bins):
+    return np.histogram(x, bins=bins, range=(-1.0, 1.0))[0]
+
+
+@program([(arr("f8", 12), 3, arr("f8", 12, seed=1))], sums=8)
+def weighted_histogram(x, bins, weights):
+    return np.histogram(x, bins, weights=weights)[0] / np.histogram(x, bins)[0]
+
+
+@program([(arr("u1", 9), 16), (arr("i4", 7, values="positive"), 10), large(arr("u1", 100_000), 16)])
+def histogram_by_loop(x, bins):
+    counts = np.zeros(bins, np.int64)
+    for v in x:
+        counts[v % bins] += 1
+    return counts
+
+
+@program([(arr("i8", 8, values=[0, 1, 0, 2, 1]), arr("f8", 8), 3)])
+def sums_by_label(labels, values, n):
+    sums, sizes = np.zeros(n), np.zeros(n, int)
+    for i in range(len(labels)):
+        sums[labels[i]] += values[i]
+        sizes[labels[i]] += 1
+    return sums, sizes
+
+
+@program([(arr("i4", 9),), (arr("f8", 6),), (arr("i4", 1),)], mutates=(0,))
+def insertion_sort(x):
+    for i in range(1, len(x)):
+        key, j = x[i], i - 1
+        while j >= 0 and x[j] > key:
+            x[j + 1] = x[j]
+            j -= 1
+        x[j + 1] = key
+
+
+@program([(arr("f8", 8, values="ascending"), 4.5), (arr("f8", 8, values="ascending"), -1), (arr("f8", 0), 3.0)])
+def bisection(x, v):
+    low, high = 0, len(x)
+    while low < high:
+        middle = (low + high) // 2
+        if x[middle] < v:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@program([(arr("i4", 6), 2), (arr("i4", 6), 100)], opaque=None)
+def membership(x, v):
+    return v in x, np.isin(x, [1, 2, v]), np.any(x == v)
+
+
+@program(
+    [(arr("f8", 5), arr("f8", 5)), (arr("f8", 5), arr("f8", 5, seed=1)), (arr("i4", 3), arr("f8", 3))], opaque=None
+)
+def equality(x, y):
+    return np.array_equal(x, y), np.allclose(x, y), np.isclose(x, y).sum(), (x == y).all()

@@ -1,0 +1,217 @@
+"""Elementwise chains: one fused kernel, exact to the bit, over every dtype and memory layout."""
+
+import numpy as np
+
+from tests.arrays import arr, variants
+from tests.corpus import ELEMENTARY, case, each, large, program
+
+VECTORS = variants(
+    arr("f8", 7), "f4 i8 i4 u1 b1 c16 f2", "reversed stepped inner readonly broadcast unaligned", "special"
+)
+SHORT = [arr("f8"), arr("f8", 0), arr("f8", 1), arr("f4", 1, layout="reversed")]
+MATRICES = [
+    *variants(arr("f8", 3, 4), "f4 i4", "F reversed stepped transposed inner"),
+    arr("f8", 0, 4),
+    arr("f8", 3, 1),
+]
+
+
+@program(each(VECTORS + SHORT), kernels=1)
+def double_and_add(x):
+    return x * 2 + x
+
+
+@program(
+    [
+        (2.5, arr("f8", 9), arr("f8", 9, seed=1)),
+        (2.5, arr("f4", 9), arr("f4", 9, seed=1)),
+        (3, arr("i8", 9), arr("i4", 9, seed=1)),
+        (3, arr("i4", 9), arr("f4", 9, seed=1)),
+        (True, arr("u1", 9), arr("u1", 9, seed=1)),
+        (arr("f8"), arr("f8", 9, layout="reversed"), arr("f8", 9, layout="stepped")),
+        (np.float64(1.5), arr("f4", 9), arr("f4", 9, seed=1)),
+        large(2.5, arr("f8", 60_000), arr("f8", 60_000, seed=1)),
+    ],
+    kernels=1,
+)
+def axpy(a, x, y):
+    return a * x + y
+
+
+@program(each(VECTORS[:3] + MATRICES), kernels=1)
+def polynomial(x):
+    """No contraction of a product and a sum into one rounding is allowed."""
+    return x * x * x - 2.0 * x * x + 3.0 * x - 1.0
+
+
+@program(
+    [
+        (arr("f8", 6), arr("f8", 6, seed=1)),
+        (arr("f4", 6), arr("f4", 6, seed=1)),
+        (arr("i4", 6), arr("f4", 6, seed=1)),
+        (arr("f8", 6, values="special"), arr("f8", 6, values="special", seed=1)),
+        large(arr("f4", 70_001), arr("f4", 70_001, seed=1)),
+    ],
+    kernels=1,
+)
+def distance(x, y):
+    return np.sqrt(x * x + y * y)
+
+
+@program(
+    [
+        (arr("f8", 3), arr("f8", 4)),
+        (arr("f4", 1), arr("f4", 5, layout="reversed")),
+        (arr("f8", 0), arr("f8", 4)),
+        (arr("i8", 3), arr("f4", 2)),
+    ],
+    kernels=1,
+)
+def outer_difference(x, y):
+    return x[:, None] - y[None, :]
+
+
+@program(
+    [
+        (arr("f8", 3, 4), arr("f8", 4)),
+        (arr("f8", 3, 4), arr("f8", 3, 1)),
+        (arr("f8", 3, 1), arr("f8", 1, 4)),
+        (arr("f8", 2, 3, 4), arr("f8", 3, 1)),
+        (arr("f8", 1, 1), arr("f8", 2, 3)),
+        (arr("f8"), arr("f8", 3, 4)),
+        (arr("f8", 0, 4), arr("f8", 1, 4)),
+        (arr("f8", 1, 0), arr("f8", 3, 1)),
+        (arr("f8", 3, 4, layout="F"), arr("f8", 3, 4)),
+        (arr("f8", 3, 4, layout="F"), arr("f8", 3, 4, layout="F", seed=1)),
+        (arr("f8", 3, 4, layout="F"), arr("f8", 4)),
+    ],
+    kernels=1,
+)
+def broadcast_sum(x, y):
+    return x + y * 0.5
+
+
+@program(
+    [(arr("f8", 5), arr("f8", 5, seed=1)), (arr("f4", 0), arr("f4", 0)), (arr("f8"), arr("f8", seed=1))], kernels=1
+)
+def two_results(x, y):
+    """Two results over one index space are one kernel."""
+    return x + y, x - y
+
+
+@program(each(variants(arr("f8", 8, values="nonzero"), "f4 i4")), kernels=1)
+def reused_temporary(x):
+    shifted = x + 1.5
+    squared = shifted * shifted
+    return squared / (shifted - 0.5) + shifted
+
+
+@program(each(variants(arr("f8", 6), "f4 i8 i4 u1 c16", "stepped", "special")), kernels=1)
+def signs(x):
+    return -x + np.abs(x) + (+x)
+
+
+@program(each(variants(arr("f8", 6), "f4 i8 b1 u1 c16 f2", "", "special")))
+def parts(x):
+    return np.real(x), np.imag(x), np.conj(x), x.real
+
+
+@program(each(variants(arr("f8", 3, 4, values="positive"), "f4", "F stepped")), kernels=1, ulp=ELEMENTARY * 4)
+def damped_wave(x):
+    return np.exp(-x) * np.cos(3 * x) / np.sqrt(1 + x)
+
+
+@program(
+    [
+        (arr("f8", 12, values="positive"), 0.05, 0.2),
+        (arr("f4", 12, values="positive"), np.float32(0.05), np.float32(0.2)),
+        large(arr("f8", 50_000, values="positive"), 0.05, 0.2),
+    ],
+    ulp=32,
+)
+def log_return(s, rate, vol):
+    d1 = (np.log(s / 1.25) + rate + 0.5 * vol**2) / vol
+    return d1 - vol, np.exp(-rate) * 1.25
+
+
+@program(
+    [(arr("f8", 5), arr("f8", 5, seed=1)), (arr("f4", 2, 3), arr("f4", 3)), (arr("i8", 5), arr("i8", 5))], mutates=(0,)
+)
+def in_place_chain(x, y):
+    x += y
+    x *= 2
+    x -= 1
+    return None
+
+
+@program(
+    [(arr("f8", 5), arr("f8", 5)), (arr("f8", 3, 2, layout="F"), arr("f8", 3, 2)), (arr("f8", 0), arr("f8", 0))],
+    mutates=(1,),
+)
+def into_argument(x, out):
+    out[:] = x * x + 1
+
+
+@program(each([*variants(arr("f8", 4), "f4 i8 b1"), arr("f8", 2, 3, layout="F"), arr("f8")]))
+def ufunc_results_are_scalars_for_0d(x):
+    """A ufunc of a 0-d array gives a NumPy scalar, not a 0-d array."""
+    return np.add(x, x), x * 1
+
+
+@program(
+    [(arr("f8", 4), arr("f8", 4, seed=1)), (arr("i4", 4), arr("i4", 4, seed=1)), (arr("b1", 4), arr("b1", 4, seed=1))]
+)
+def ufunc_with_out(x, y):
+    out = np.empty_like(x)
+    same = np.add(x, y, out=out)
+    np.multiply(out, y, out)
+    return out, same is out
+
+
+@program([(arr("f8", 5), arr("f8", 5, seed=1)), (arr("f4", 2, 2), arr("f4", 2))], mutates=(0,))
+def ufunc_out_is_argument(x, y):
+    np.subtract(x, y, out=x)
+    return np.multiply(x, 3, out=x)
+
+
+@program([case(arr("f8", 6), arr("f8", 6, seed=1), arr("b1", 6))], mutates=(0,))
+def ufunc_where(x, y, mask):
+    return np.add(x, y, out=x, where=mask)
+
+
+@program([(arr("f8", 5),), (arr("f4", 5),), (arr("i8", 5),), (np.float32(2),), (3,), (2.0,)])
+def scalar_and_array_mixture(x):
+    one = x + 1
+    return one * np.float64(2), one / 2
+
+
+@program(
+    [
+        (arr("f8", 40, 3), arr("f8", 3)),
+        large(arr("f8", 3000, 33), arr("f8", 33)),
+        large(arr("f4", 400, 300, layout="F"), arr("f4", 300)),
+    ]
+)
+def normalised_columns(table, weights):
+    return (table - weights) / (1 + weights * weights)
+
+
+@program([(arr("f8", 3, 4, layout="transposed"), arr("f8", 4, 3)), (arr("f4", 2, 2), arr("f4", 2, 2, layout="F"))])
+def transposed_operand(x, y):
+    return x + y.T * 2
+
+
+@program(
+    [(arr("c16", 5), arr("c16", 5, seed=1)), (arr("c8", 5), arr("c8", 5, seed=1)), (arr("f8", 5), arr("c16", 5))],
+    ulp=ELEMENTARY,
+)
+def complex_arithmetic(z, c):
+    return z * z + c, z * (1 + 2j), z / (c + 4), abs(z), z.conjugate() * c.real
+
+
+@program([(arr("c16", 4),), (arr("c8", 4),), (arr("c16", 4, values="special"),)])
+def complex_parts_written(z):
+    w = z.copy()
+    w.real = z.imag
+    w.imag[1:] = 7
+    return w, w == z, w != z

@@ -1,0 +1,312 @@
+"""Exceptions: the type plain Python raises, its message, and the state in which arguments are left."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import large, program, raising
+
+
+@program(
+    [raising(IndexError, arr("f8", 4), 4), raising(IndexError, arr("f8", 4), -5), raising(IndexError, arr("f8", 0), 0)],
+    message=True,
+)
+def element_out_of_range(x, i):
+    return x[i]
+
+
+@program([raising(IndexError, arr("f8", 3, 4), 1, 4), raising(IndexError, arr("f8", 3, 4), -4, 0)], message=True)
+def matrix_element_out_of_range(a, i, j):
+    return a[i, j]
+
+
+@program([raising(IndexError, arr("f8", 3, 4), 3)], message=True)
+def row_out_of_range(a, i):
+    return a[i]
+
+
+@program([raising(IndexError, arr("f8", 3), 1)])
+def too_many_indices(x, i):
+    return x[i, 0]
+
+
+@program([raising(IndexError, arr("f8", 4), 4), raising(IndexError, arr("f8", 4), -5)], message=True)
+def store_out_of_range(x, i):
+    x[i] = 1
+
+
+@program(
+    [(arr("f8", 4), 3), raising(IndexError, arr("f8", 4), 5), raising(IndexError, arr("f8", 0), 1)],
+    message=True,
+    mutates=(0,),
+)
+def loop_stores_until_out_of_range(x, n):
+    """The stores before the exception are visible after it."""
+    for i in range(n):
+        x[i] = i * 10
+
+
+@program([raising(IndexError, arr("f8", 6), arr("f8", 4))], message=True, mutates=(0,))
+def loop_reads_out_of_range(x, y):
+    for i in range(len(x)):
+        x[i] = 5
+        x[i] += y[i]
+
+
+@program([raising(IndexError, arr("f8", 4, 5), arr("i8", 4, values=[0, 3, 9, 1]))], message=True, mutates=(0,))
+def nested_loop_out_of_range(a, at):
+    for i in range(a.shape[0]):
+        a[i] = -1
+        for j in range(a.shape[1]):
+            a[i, at[i]] += j
+
+
+@program(
+    [
+        raising(IndexError, arr("f8", 4), arr("i8", 3, values=[0, 4, 1])),
+        raising(IndexError, arr("f8", 4), arr("i8", 1, values=[-5])),
+    ],
+    message=True,
+)
+def gather_out_of_range(x, at):
+    return x[at] * 2
+
+
+@program(
+    [raising(IndexError, arr("f8", 4), arr("i8", 3, values=[0, 4, 1])), (arr("f8", 4), arr("i8", 2, values=[0, 1]))],
+    message=True,
+    mutates=(0,),
+)
+def scatter_out_of_range(x, at):
+    """A scatter checks all places before it stores."""
+    x[at] = 9
+
+
+@program([raising(IndexError, arr("f8", 4), arr("b1", 3))], message=True)
+def mask_of_wrong_length(x, mask):
+    return x[mask]
+
+
+@program([raising(IndexError, arr("f8", 4), 1.0)])
+def float_as_index(x, i):
+    return x[i]
+
+
+@program(
+    [raising(ZeroDivisionError, 5, 0), raising(ZeroDivisionError, 5.0, 0), raising(ZeroDivisionError, 0, 0.0)],
+    message=True,
+)
+def division_by_zero(a, b):
+    return a / b
+
+
+@program(
+    [raising(ZeroDivisionError, 5, 0), raising(ZeroDivisionError, 5.0, 0.0), raising(ZeroDivisionError, True, 0)],
+    message=True,
+)
+def floor_division_by_zero(a, b):
+    return a // b
+
+
+@program([raising(ZeroDivisionError, 5, 0), raising(ZeroDivisionError, 5.0, 0)], message=True)
+def remainder_by_zero(a, b):
+    return a % b
+
+
+@program([raising(ZeroDivisionError, 5, 0)], message=True)
+def divmod_by_zero(a, b):
+    return divmod(a, b)
+
+
+@program([raising(ZeroDivisionError, 0, -1), raising(ZeroDivisionError, 0.0, -2)])
+def zero_to_negative_power(a, b):
+    return a**b
+
+
+@program([(np.float64(5), 0), (np.float32(0), 0.0), (np.int64(5), 0), (arr("i8", 3), 0), (arr("f8", 3), 0)])
+def numpy_does_not_raise(a, b):
+    return a / b, a // b, a % b
+
+
+@program([(4,), raising(ZeroDivisionError, 0)], message=True)
+def division_in_loop(n):
+    total = 0.0
+    for i in range(3):
+        total += i / n
+    return total
+
+
+@program(
+    [
+        raising(ValueError, arr("f8", 3), arr("f8", 4)),
+        raising(ValueError, arr("f8", 2, 3), arr("f8", 2)),
+        raising(ValueError, arr("f8", 0), arr("f8", 3)),
+    ],
+    message=True,
+)
+def shapes_do_not_broadcast(x, y):
+    return x + y
+
+
+@program(
+    [raising(ValueError, arr("f8", 3), arr("f8", 4)), raising(ValueError, arr("f8", 3), arr("f8", 2, 3))], message=True
+)
+def in_place_does_not_broadcast(x, y):
+    x += y
+
+
+@program([raising(ValueError, arr("f8", 3), arr("f8", 4))], message=True, mutates=(0,))
+def statements_before_mismatch(x, y):
+    x *= 2
+    x[0] = 7
+    return x * y
+
+
+@program([raising(ValueError, arr("f8", 6), arr("f8", 3))], mutates=(0,))
+def mismatch_in_second_round(x, y):
+    for k in range(3, 5):
+        x[:k] += y
+
+
+@program([raising(UnboundLocalError, 0), (3,)], message=True)
+def unbound_after_loop(n):
+    for i in range(n):
+        value = i
+    return value
+
+
+@program([raising(UnboundLocalError, False), (True,)], message=True)
+def unbound_after_branch(flag):
+    if flag:
+        value = 1
+    return value
+
+
+@program([raising(UnboundLocalError, 3)], message=True)
+def read_before_assignment(n):
+    total = count + n  # noqa: F821
+    count = 1
+    return total + count
+
+
+@program([raising(NameError, 3)], message=True)
+def unknown_name(n):
+    return n + no_such_name  # noqa: F821
+
+
+@program([raising(AttributeError, arr("f8", 3))], message=True)
+def unknown_attribute(x):
+    return x.no_such_attribute
+
+
+@program([(3,), raising(ValueError, -1), raising(ValueError, -1.5)], message=True)
+def raised_with_message(n):
+    if n < 0:
+        raise ValueError("n must not be negative")
+    return n * 2
+
+
+@program([(arr("f8", 3), 1), raising(ValueError, arr("f8", 3), 7), raising(IndexError, arr("f8", 3), -1)], message=True)
+def raised_with_f_string(x, k):
+    if k < 0:
+        raise IndexError(f"{k} is below 0, shape {x.shape}")
+    if k >= len(x):
+        raise ValueError(f"{k} of {len(x)}, {k * 0.5:.2f}")
+    return x[k]
+
+
+@program([raising(RuntimeError, 2), raising(NotImplementedError, 0)], message=True)
+def raised_without_arguments(n):
+    if n:
+        raise RuntimeError
+    raise NotImplementedError
+
+
+@program([(3,), raising(AssertionError, 0), raising(AssertionError, -4)], message=True)
+def assertion(n):
+    assert n, "n is zero"
+    assert n > 0
+    return n
+
+
+@program(
+    [raising(ValueError, arr("f8", 5, values=[1, 2, -3, 4])), (arr("f8", 3, values="positive"),)],
+    message=True,
+    mutates=(0,),
+)
+def raised_in_loop(x):
+    for i in range(len(x)):
+        if x[i] < 0:
+            raise ValueError("negative element")
+        x[i] = x[i] * 2
+
+
+@program([raising(ValueError, arr("f8", 3)), raising(ValueError, arr("b1", 2)), (arr("f8", 1),)], message=True)
+def truth_of_array(x):
+    if x > 0:
+        return 1
+    return 0
+
+
+@program([raising(TypeError, arr("f8", 3)), (2.5,), (np.int64(3),)])
+def scalar_of_array(x):
+    return float(x)
+
+
+@program([raising(TypeError, None), raising(TypeError, (1, 2))])
+def wrong_operand_type(x):
+    return x - 1
+
+
+@program([raising(TypeError, 3), raising(TypeError, 2.5)], message=True)
+def number_is_not_subscriptable(x):
+    return x[0]
+
+
+@program([raising(TypeError, 3)], message=True)
+def number_is_not_iterable(x):
+    total = 0
+    for v in x:
+        total += v
+    return total
+
+
+@program([raising(ValueError, arr("f8", 2, 3), arr("f8", 2, 3))])
+def matmul_mismatch(a, b):
+    return a @ b
+
+
+@program(
+    [
+        large(arr("f8", 50_000), arr("i8", 50_000, values="ascending")),
+        large(arr("f8", 50_000), arr("i8", 50_001, values="ascending"), raises=IndexError),
+        large(arr("f8", 49_000), arr("i8", 50_000, values="ascending"), raises=IndexError),
+    ],
+    message=True,
+)
+def first_error_in_order(x, at):
+    """Of several bad places the first in iteration order is reported, whatever thread met it."""
+    return x[at] * 2.0
+
+
+@program([raising(np._core._exceptions._UFuncNoLoopError, arr("f8", 3), "a")], fell_back=None, opaque=None)
+def array_plus_string(x, s):
+    return x + s
+
+
+@program([raising(ValueError, arr("f8", 4), arr("f8", 4))], fell_back=None, opaque=None)
+def caught(x, y):
+    """try is refused: the function runs in plain Python."""
+    try:
+        x[0] = 1 / 0
+    except ZeroDivisionError:
+        raise ValueError("caught") from None
+
+
+@program([(4,), (0,)], fell_back=None, opaque=None)
+def handled(n):
+    try:
+        return 1 / n
+    except ZeroDivisionError:
+        return -1
+    finally:
+        n += 1

@@ -1,0 +1,253 @@
+"""Functions within functions: closures, lambdas, helpers, defaults, keyword and variadic arguments, globals."""
+
+import functools
+import math
+
+import numpy as np
+
+import tests.programs.functions as this_module
+from tests.arrays import arr
+from tests.corpus import ELEMENTARY, Case, case, program, raising
+
+GAIN = 2.0
+TABLE = np.arange(5.0)
+LIMITS = (0, 3)
+
+
+def _square(x):
+    return x * x
+
+
+def _scale_and_shift(x, scale=2, *, shift=1):
+    return x * scale + shift
+
+
+def _halve_in_place(x):
+    x *= 0.5
+
+
+def _bounds(x):
+    return x.min(), x.max()
+
+
+def _setting(name, value):
+    return lambda: setattr(this_module, name, value)
+
+
+@program([(arr("f8", 4), 3), (arr("i4", 4), 2.5), (2, 3)])
+def nested_function(x, k):
+    def inner(y):
+        return y * k + 1
+
+    return inner(x) - inner(k)
+
+
+@program([(arr("f8", 4), 3), (5, 2)])
+def closure_sees_later_assignment(x, k):
+    def inner():
+        return x + k
+
+    before = inner()
+    k = k * 10
+    return before, inner()
+
+
+@program([(3,), (0,)])
+def nonlocal_counter(n):
+    count = 0
+
+    def bump(by):
+        nonlocal count
+        count += by
+
+    for i in range(n):
+        bump(i)
+    return count
+
+
+@program([(arr("f8", 4), 2), (3, 4)])
+def lambdas(x, k):
+    twice = lambda f, v: f(f(v))  # noqa: E731
+    add = lambda v, n=k: v + n  # noqa: E731
+    return twice(add, x), (lambda a, b=2: a * b)(k)
+
+
+@program([(arr("f8", 4), True), (arr("f8", 4), False)], ulp=ELEMENTARY)
+def function_chosen_at_run_time(x, flag):
+    f = np.sin if flag else np.sqrt
+    return f(np.abs(x))
+
+
+@program([(arr("f8", 4), 2.0), (arr("f4", 4), 3)])
+def function_returned(x, k):
+    def scaler(a):
+        def scale(v):
+            return v * a
+
+        return scale
+
+    by_k, by_two = scaler(k), scaler(2)
+    return by_k(x) + by_two(x)
+
+
+@program([(arr("f8", 4),), (3,), (arr("i4", 2, 2),)])
+def helper_called(x):
+    return _square(x) + _square(2)
+
+
+@program([(arr("f8", 4),), (3,)])
+def helper_with_keywords(x):
+    return _scale_and_shift(x), _scale_and_shift(x, 3), _scale_and_shift(x, shift=x, scale=1)
+
+
+@program([(arr("f8", 4),), (arr("f4", 2, 2),)], mutates=(0,))
+def helper_that_mutates(x):
+    _halve_in_place(x)
+    _halve_in_place(x[1:])
+    return x
+
+
+@program([(arr("f8", 6),), (arr("i4", 6),)])
+def helper_with_tuple(x):
+    low, high = _bounds(x)
+    return (x - low) / (high - low + 1)
+
+
+@program([(10,), (1,), (0,)])
+def recursion(n):
+    def factorial(k):
+        return 1 if k <= 1 else k * factorial(k - 1)
+
+    return factorial(n)
+
+
+@program(
+    [
+        (arr("f8", 4), 2),
+        case(arr("f8", 4), kwargs={"k": 3}),
+        (arr("f8", 4),),
+        case(kwargs={"k": 1.5, "x": 2}),
+    ]
+)
+def default_arguments(x, k=2, scale=1.5):
+    return x * k + scale
+
+
+@program([case(arr("f8", 4), kwargs={"shift": 2}), case(1, kwargs={"shift": 2, "scale": 5})])
+def keyword_only(x, *, scale=3, shift):
+    return x * scale + shift
+
+
+@program([(1, 2), (1,), (1, 2.5, arr("f8", 3), 4)])
+def variadic(first, *rest):
+    total = first
+    for value in rest:
+        total = total + value
+    return total, len(rest)
+
+
+@program([case(1, kwargs={"a": 2}), case(1, kwargs={"b": 2.5, "a": 1})], opaque=None, fell_back=None)
+def keyword_variadic(x, **options):
+    return x + options["a"]
+
+
+@program([(arr("f8", 3),), (2,)])
+def arguments_spread(x):
+    pair = (x, 3)
+    return _scale_and_shift(*pair), _scale_and_shift(x, **{"scale": 4, "shift": 0})
+
+
+@program([Case((arr("f8", 4),), setup=_setting("GAIN", gain)) for gain in (2.0, 3.5, 4, 2.0)])
+def global_constant_that_changes(x):
+    """A global is read at every call: its value, and its type, may have changed."""
+    return x * GAIN
+
+
+@program(
+    [Case((arr("f8", 5),), setup=_setting("TABLE", t)) for t in (np.arange(5.0), np.arange(5)[::-1], np.float32(3))]
+)
+def global_array_that_changes(x):
+    return x + TABLE
+
+
+@program([Case((arr("f8", 5),), setup=_setting("_square", f)) for f in (_square, np.abs, lambda v: v - 1)])
+def global_function_that_changes(x):
+    return _square(x) + 1
+
+
+@program([Case((arr("f8", 3),), setup=_setting("LIMITS", v)) for v in ((0, 3), (-1, 1, 2))])
+def global_tuple(x):
+    return np.clip(x, LIMITS[0], LIMITS[1]), len(LIMITS)
+
+
+@program([(7,), (2.5,)], ulp=1)
+def modules_and_attributes(x):
+    return math.pi * x, np.linalg.norm(np.array([x, x])), this_module.LIMITS[0] + x
+
+
+def _make_adder(amount, table):
+    def adder(x):
+        return x + amount + table[: len(x)]
+
+    return adder
+
+
+program([(arr("f8", 3),), (arr("i4", 2),)], name="closure_over_numbers_and_arrays")(_make_adder(2.5, np.arange(9.0)))
+program([(arr("f8", 3),), (4,)], name="a_lambda")(lambda x: x * 2 + 1)
+
+
+class Oscillator:
+    """Methods take `self`, whose attributes are constants and functions."""
+
+    frequency = 2.0
+
+    def __init__(self, damping):
+        self.damping = damping
+        self.offsets = np.array([1.0, 2.0, 3.0])
+
+    def step(self, x):
+        return x * self.frequency - self.damping + self.offsets
+
+    @staticmethod
+    def energy(x, v):
+        return 0.5 * (x * x + v * v)
+
+
+program([(arr("f8", 3),)], name="a_method", opaque=None)(Oscillator(0.5).step)
+program([(arr("f8", 3), arr("f8", 3, seed=1))], name="a_static_method")(Oscillator.energy)
+program([(arr("f8", 3), arr("f8", 3, seed=1)), (2, 3.5)], name="a_ufunc")(np.add)
+program([(arr("f8", 3), arr("f8", 3, seed=1))], name="a_ufunc_of_two_results")(np.divmod)
+program([((1, 2, 3),), ([4, 5],)], name="a_builtin")(sum)
+program([(arr("f8", 3), 2)], name="a_partial", opaque=None, fell_back=None)(
+    functools.partial(_scale_and_shift, shift=5)
+)
+
+
+@program([(arr("f8", 2, 3), "rows"), (arr("f8", 2, 3), "columns")], sums=8)
+def string_argument(x, by):
+    return x.sum(axis=1) if by == "rows" else x.sum(axis=0)
+
+
+@program([(arr("f8", 3), np.float32), (arr("f8", 3), np.int64), (arr("f8", 3), float)])
+def type_argument(x, kind):
+    return x.astype(kind), np.zeros(2, dtype=kind)
+
+
+@program([(arr("f8", 3, values="positive"), np.sqrt), (arr("f8", 3), np.abs), (arr("f8", 3), _square)])
+def function_argument(x, f):
+    return f(x) + 1
+
+
+@program([raising(TypeError), raising(TypeError, 1), raising(TypeError, 1, 2, 3)], message=True)
+def wrong_argument_count(a, b):
+    return a + b
+
+
+@program([raising(TypeError, 1, 2, kwargs={"a": 1}), raising(TypeError, 1, kwargs={"c": 1})], message=True)
+def wrong_keyword(a, b=2):
+    return a + b
+
+
+@program([raising(TypeError, 3)])
+def helper_with_wrong_argument_count(x):
+    return _square(x, x)

@@ -1,0 +1,227 @@
+"""Reading by index: integers, slices with any step, ellipsis, newaxis, integer and boolean arrays, mixtures."""
+
+import numpy as np
+
+from tests.arrays import arr, variants
+from tests.corpus import each, program, raising
+
+VECTORS = variants(arr("f8", 8), "f4 i4 b1", "reversed stepped readonly")
+MATRICES = variants(arr("f8", 4, 5), "f4 i4", "F stepped reversed")
+CUBES = [arr("f8", 2, 3, 4), arr("i4", 2, 3, 4, layout="F")]
+
+
+@program(
+    [(v, i) for v in VECTORS[:4] for i in (0, 3, -1)]
+    + [(VECTORS[0], np.int32(2)), (VECTORS[0], -8), (VECTORS[0], np.uint8(5))]
+)
+def element(x, i):
+    """Elements are NumPy scalars."""
+    return x[i]
+
+
+@program([(MATRICES[0], 1, -2), (MATRICES[3], 3, 0), (MATRICES[4], -4, 4), (MATRICES[1], np.int64(2), 2)])
+def element_of_matrix(x, i, j):
+    return x[i, j], x[i][j], x[(i, j)]
+
+
+@program([(arr("f8", 3), True), (arr("f8", 3), False)])
+def bool_adds_an_axis(x, flag):
+    return x[flag]
+
+
+@program(each([*MATRICES, arr("f8", 4, 1), CUBES[0]]))
+def rows_and_columns(x):
+    return x[0], x[-1], x[:, 0], x[..., -1]
+
+
+@program([(VECTORS[0], 2, 6), (VECTORS[1], -3, -1), (VECTORS[4], 0, 100), (VECTORS[5], 5, 2), (VECTORS[0], -100, 3)])
+def slice_bounds(x, a, b):
+    return x[a:b], x[:b], x[a:], x[a:b] * 2
+
+
+@program([(v, s) for v in (VECTORS[0], VECTORS[4], VECTORS[5]) for s in (2, -1, -3, 100)])
+def slice_steps(x, step):
+    return x[::step], x[1:7:step], x[6:1:step]
+
+
+@program([raising(ValueError, arr("f8", 4), 0)], message=True)
+def slice_step_zero(x, step):
+    return x[::step]
+
+
+@program(each(MATRICES))
+def slices_of_matrix(x):
+    return x[1:3, ::2], x[::-1, ::-1], x[1:-1, 1:-1], x[3:0:-2]
+
+
+@program(each(CUBES))
+def ellipsis_and_newaxis(x):
+    return x[..., 0], x[0, ...], x[:, None], x[..., None, 1], x[np.newaxis, ..., 1:]
+
+
+@program(each([arr("f8"), arr("f8", 3)]))
+def whole(x):
+    return x[...], x[()] if x.ndim == 0 else x[:]
+
+
+@program(
+    [
+        (VECTORS[0], arr("i8", 4, values=[0, 3, -1, 3])),
+        (VECTORS[2], arr("i4", 3, values=[-8, 7, 0])),
+        (VECTORS[5], arr("u1", 2, values=[1, 2])),
+        (VECTORS[0], arr("i8", 0)),
+        (VECTORS[0], arr("i8", 2, 2, values=[0, 1, 2, 3])),
+    ]
+)
+def gather(x, at):
+    return x[at], x[at] + 1
+
+
+@program([(MATRICES[0], arr("i8", 3, values=[2, 0, -1])), (MATRICES[3], arr("i4", 2, 2, values=[1, 1, 0, 3]))])
+def gather_rows(x, at):
+    return x[at], x[:, at], x[at, 1], x[at, ::2]
+
+
+@program(
+    [
+        (MATRICES[0], arr("i8", 3, values=[2, 0, -1]), arr("i8", 3, values=[4, -5, 1])),
+        (MATRICES[1], arr("i8", 2, 1, values=[0, 3]), arr("i8", 3, values=[0, 1, 2])),
+    ]
+)
+def gather_points(x, i, j):
+    return x[i, j]
+
+
+@program([(arr("f8", 3, 4, 5), arr("i8", 2, values=[0, 2]), arr("i8", 2, values=[1, 3]))])
+def separated_index_arrays(x, i, j):
+    """Index arrays separated by a slice move their axes to the front."""
+    return x[i, :, j], x[:, i, j], x[i, j], x[0, :, j]
+
+
+@program(
+    [
+        (VECTORS[0], arr("b1", 8)),
+        (VECTORS[3], arr("b1", 8, seed=5)),
+        (VECTORS[5], arr("b1", 8, values=[False])),
+        (arr("f8", 0), arr("b1", 0)),
+    ]
+)
+def compress(x, mask):
+    return x[mask], x[~mask]
+
+
+@program([(MATRICES[0], 0.0), (MATRICES[3], 0.5), (MATRICES[2], 100)])
+def compress_by_condition(x, limit):
+    return x[x > limit], x[(x > -1) & (x <= limit)].size
+
+
+@program([(MATRICES[0], arr("b1", 4)), (MATRICES[3], arr("b1", 4, seed=2))])
+def compress_rows(x, mask):
+    return x[mask], x[mask, 1], x[mask][:, ::2]
+
+
+@program([(VECTORS[0], 0.0), (VECTORS[1], 100.0), (VECTORS[2], 0)])
+def sums_of_compressed(x, limit):
+    chosen = x[x > limit]
+    return chosen.sum() if chosen.size else 0.0, len(chosen)
+
+
+@program([(MATRICES[0], [0, 2]), (VECTORS[0], [1, 1, -1])])
+def list_as_index(x, at):
+    return x[at], x[[0, 1]]
+
+
+@program([(VECTORS[0], arr("i8", 3, values=[0, 3, -1])), (MATRICES[3], arr("i8", 2, values=[5, 19]))])
+def taken(x, at):
+    return np.take(x, at), x.take(at)
+
+
+@program([(MATRICES[0], arr("i8", 3, values=[0, 3, 1])), (MATRICES[4], arr("i8", 2, values=[2, -1]))])
+def taken_by_axis(x, at):
+    return np.take(x, at, axis=0), np.take(x, at, axis=1), x.take(at, axis=-1)
+
+
+@program(
+    each([arr("f8", 6, values=[0, 1, 0, -2, np.nan, 0]), arr("i4", 5), arr("b1", 6), arr("f8", 0), arr("b1", 2, 3)])
+)
+def positions(x):
+    return np.nonzero(x), np.flatnonzero(x), np.argwhere(x), x.nonzero()
+
+
+@program([(VECTORS[0], 0.0), (MATRICES[3], 0.5), (arr("f8"), 0.0)])
+def where_positions(x, limit):
+    return np.where(np.atleast_1d(x) > limit)
+
+
+@program(
+    [
+        (arr("b1", 5), arr("f8", 5), arr("f8", 5, seed=1)),
+        (arr("b1", 3, 1), arr("f4", 4), arr("f8", 3, 4)),
+        (arr("i4", 4), 1, 2.5),
+        (True, arr("f8", 2), 0),
+    ]
+)
+def choose_where(c, x, y):
+    return np.where(c, x, y)
+
+
+@program(
+    [
+        (arr("f8", 6), -1, 1),
+        (arr("i4", 6), 0, 3),
+        (arr("f4", 6), -0.5, np.float64(0.5)),
+        (arr("f8", 11, values="special"), -1.0, 1.0),
+        (arr("u1", 5), 2, 300),
+        (5.5, 0, 3),
+    ]
+)
+def clipped(x, low, high):
+    return np.clip(x, low, high if high != 300 else 6)
+
+
+@program([(arr("f8", 6), arr("f8", 6, seed=1)), (arr("f4", 3), arr("f4", 3))])
+def clipped_one_side(x, y):
+    return np.clip(x, None, 0.5), x.clip(0), np.clip(x, y, y + 1), x.clip(min=y)
+
+
+@program([(arr("i8", 5, values=[0, 2, 1, 1, 0]), arr("f8", 5), arr("f8", 5, seed=1))], opaque=None)
+def choose_and_select(k, x, y):
+    return np.choose(k, [x, y, x + y]), np.select([k == 0, k == 1], [x, y], default=-1)
+
+
+@program([(MATRICES[0], 2), (MATRICES[3], -1)])
+def scalar_index_arithmetic(x, i):
+    n = x.shape[0]
+    return x[i % n, (i + 1) % n], x[n - 1, -n], x[i // 2]
+
+
+@program(each([arr("i8", 6, values=[3, 5, 1, 0, 2, 4]), arr("i4", 3, values=[2, 0, 1])]))
+def inverse_permutation(p):
+    inverse = np.empty_like(p)
+    for i in range(len(p)):
+        inverse[p[i]] = i
+    return inverse, p[inverse], p[p]
+
+
+@program([(arr("f8", 8), arr("i8", 5, values=[0, 2, 4, 6, 8])), (arr("f4", 4), arr("u4", 3, values=[0, 0, 4]))], sums=4)
+def sums_of_segments(x, starts):
+    """Slices whose bounds are data."""
+    out = np.zeros(len(starts) - 1)
+    for k in range(len(starts) - 1):
+        out[k] = np.sum(x[starts[k] : starts[k + 1]])
+    return out
+
+
+@program([(MATRICES[0], slice(1, 3)), (VECTORS[0], slice(None, None, -2)), (VECTORS[5], slice(2))])
+def slice_as_argument(x, s):
+    return x[s] + 1
+
+
+@program(each([arr("f8", 4, 4), arr("i4", 3, 3, layout="F")]))
+def item_and_tolist(x):
+    return x.item(0), x[1, 1].item(), x[0].tolist(), float(x[0, 0])
+
+
+@program([(arr("f8", 5), arr("f8", 3)), (arr("i4", 4), arr("f8", 1))], opaque=None)
+def interpolated(x, at):
+    return np.interp(at, np.arange(x.size), x), np.searchsorted(np.arange(5.0), at)

@@ -1,0 +1,172 @@
+"""Products of arrays: dot, matmul, outer, inner, trace, in every layout and small size."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import large, program, raising
+
+SQUARE = [
+    (arr("f8", 4, 4), arr("f8", 4, 4, seed=1)),
+    (arr("f4", 4, 4), arr("f4", 4, 4, seed=1)),
+    (arr("f8", 4, 4, layout="F"), arr("f8", 4, 4, seed=1)),
+    (arr("f8", 4, 4, layout="stepped"), arr("f8", 4, 4, layout="reversed")),
+    (arr("i4", 4, 4), arr("i8", 4, 4)),
+    (arr("f4", 4, 4), arr("f8", 4, 4)),
+    (arr("c16", 4, 4), arr("f8", 4, 4)),
+]
+RECTANGULAR = [
+    (arr("f8", 2, 5), arr("f8", 5, 3)),
+    (arr("f8", 0, 5), arr("f8", 5, 3)),
+    (arr("f8", 2, 0), arr("f8", 0, 3)),
+]
+MATRIX_VECTOR = [
+    (arr("f8", 3, 4), arr("f8", 4), arr("f8", 3)),
+    (arr("f4", 3, 4, layout="F"), arr("f4", 4), arr("f4", 3)),
+    (arr("f8", 3, 4, layout="stepped"), arr("f8", 4, layout="reversed"), arr("f8", 3, layout="stepped")),
+    (arr("i8", 3, 4), arr("i8", 4), arr("i8", 3)),
+]
+VECTORS = [
+    (arr("f8", 6), arr("f8", 6, seed=1)),
+    (arr("f4", 6), arr("f4", 6, layout="reversed")),
+    (arr("i4", 6), arr("f8", 6)),
+    (arr("i8", 6), arr("i8", 6, seed=1)),
+    (arr("c16", 6), arr("c16", 6, seed=1)),
+    (arr("b1", 6), arr("b1", 6, seed=1)),
+    (arr("f8", 0), arr("f8", 0)),
+]
+LARGE = [large(arr("f8", 130, 70), arr("f8", 70, 90)), large(arr("f4", 100, 100, layout="F"), arr("f4", 100, 100))]
+
+
+@program([*SQUARE, *RECTANGULAR, *LARGE], sums=16)
+def matrix_product(a, b):
+    return a @ b
+
+
+@program([*SQUARE[:3], *RECTANGULAR], sums=16)
+def named_products(a, b):
+    return np.matmul(a, b), np.dot(a, b), a.dot(b)
+
+
+@program(MATRIX_VECTOR, sums=16)
+def matrix_vector(a, x, y):
+    return a @ x, y @ a, np.dot(a, x)
+
+
+@program(VECTORS, sums=8)
+def scalar_products(x, y):
+    return x @ y, np.dot(x, y), np.inner(x, y)
+
+
+@program(VECTORS, sums=8)
+def conjugate_product(x, y):
+    return np.vdot(x, y)
+
+
+@program([*VECTORS[:4], (arr("f8", 3), arr("f8", 2)), (arr("f8", 2, 2), arr("f8", 3))])
+def outer_products(x, y):
+    return np.outer(x, y), np.multiply.outer(x, y)
+
+
+@program([(arr("f8", 3), arr("f8", 4)), (arr("i4", 3), arr("i4", 3))])
+def ufunc_outer(x, y):
+    return np.add.outer(x, y), np.minimum.outer(x, y)
+
+
+@program(
+    [
+        (arr("f8", 2, 3, 4), arr("f8", 4, 2)),
+        (arr("f8", 2, 3, 4), arr("f8", 2, 4, 3)),
+        (arr("f4", 2, 1, 3, 4), arr("f4", 5, 4, 2)),
+    ],
+    sums=16,
+)
+def stacked_products(a, b):
+    return a @ b
+
+
+@program([(arr("f8", 3, 3),), (arr("i4", 2, 4),), (arr("f4", 3, 2, layout="F"),)], sums=8)
+def traces(a):
+    return np.trace(a), a.trace(), np.trace(a, 1)
+
+
+@program([(arr("f8", 3, 4),), (arr("f4", 3, 4, layout="F"),)], sums=16)
+def gram_matrix(a):
+    return a.T @ a, a @ a.T
+
+
+@program(
+    [
+        (arr("f8", 3, 4), arr("f8", 4, 5), arr("f8", 3, 5), 1.5, 0.5),
+        (arr("f4", 2, 2), arr("f4", 2, 2), arr("f4", 2, 2), 2, 1),
+    ],
+    sums=16,
+    mutates=(2,),
+)
+def gemm(a, b, c, alpha, beta):
+    c[:] = alpha * a @ b + beta * c
+
+
+@program(
+    [(arr("f8", 4, 3), arr("f8", 3, 2), arr("f8", 2, 4)), (arr("f4", 2, 2), arr("f4", 2, 2), arr("f4", 2, 2))], sums=64
+)
+def chain(a, b, c):
+    return a @ b @ c
+
+
+@program([(arr("f8", 3, 4), arr("f8", 4)), (arr("i8", 3, 2), arr("i8", 2))], sums=16, mutates=(1,))
+def product_into_operand(a, x):
+    x[:3] = a[:, : len(x)] @ x if len(x) > 3 else (a @ x)[: len(x)]
+
+
+@program(
+    [(arr("f8", 3, 4), arr("f8", 4, 5)), (arr("f4", 3, 4), arr("f4", 4, 3)), (arr("i4", 2, 2), arr("i4", 2, 2))],
+    sums=16,
+)
+def product_by_loops(a, b):
+    n, m, k = a.shape[0], b.shape[1], a.shape[1]
+    c = np.zeros((n, m), a.dtype)
+    for i in range(n):
+        for j in range(m):
+            for p in range(k):
+                c[i, j] += a[i, p] * b[p, j]
+    return c
+
+
+@program([(arr("f8", 3, 4), arr("f8", 4, 3)), (arr("f4", 2, 5), arr("f4", 5, 2))], sums=16)
+def product_by_broadcast(a, b):
+    return np.sum(a[:, :, None] * b[None, :, :], axis=1)
+
+
+@program([(arr("f8", 3), arr("f8", 3, seed=1)), (arr("i4", 4, 3), arr("f8", 3))], opaque=None)
+def cross_product(x, y):
+    return np.cross(x, y)
+
+
+@program([(arr("f8", 3, 4), arr("f8", 4, 2)), (arr("f8", 3, 4), arr("f8", 4, 1))], opaque=None, sums=16)
+def einsum(a, b):
+    return np.einsum("ij,jk->ik", a, b), np.tensordot(a, b, axes=1), np.kron(a, b)
+
+
+@program(
+    [raising(ValueError, arr("f8", 3), arr("f8", 4)), raising(ValueError, arr("f8", 3, 4), arr("f8", 3))], message=True
+)
+def product_mismatch(a, b):
+    return np.dot(a, b)
+
+
+@program([raising(ValueError, arr("f8", 3, 3), 2.0)], message=True)
+def matmul_of_scalar(a, b):
+    return a @ b
+
+
+@program([(arr("f8", 3, 3), 2.0), (3, 4.0), (arr("f8", 4), np.float64(2))])
+def dot_of_scalar(a, b):
+    return np.dot(a, b), np.inner(a, b)
+
+
+@program([(arr("f8", 5, 5),), (arr("f8", 3, 3, layout="F"),)], ulp=1, mutates=(0,))
+def lower_triangle_by_loops(a):
+    for i in range(a.shape[0]):
+        for j in range(i + 1, a.shape[1]):
+            a[i, j] = 0
+        a[i, : i + 1] /= 2 + a[i, i] * a[i, i]

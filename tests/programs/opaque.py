@@ -1,0 +1,182 @@
+"""Calls handed back to Python: their values, what happens around them, and that they are listed."""
+
+import math
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import case, program, raising
+
+_scope = {"np": np}
+exec("def without_source(x, k=1):\n    return x * k + 1\n", _scope)
+without_source = _scope["without_source"]
+_calls = []
+
+
+class Accumulator:
+    """An object the compiler knows nothing of."""
+
+    def __init__(self):
+        self.total = 0.0
+
+    def add(self, x):
+        self.total += float(np.sum(x))
+        return self.total
+
+    def __call__(self, x):
+        return x - 1
+
+
+_accumulator = Accumulator()
+
+
+def _reset():
+    _accumulator.total = 0.0
+    _calls.clear()
+
+
+@program([(arr("f8", 4),), (arr("f4", 2, 2),), (3,)], opaque=1)
+def function_without_source(x):
+    return without_source(x * 2) - x
+
+
+@program([(arr("f8", 4), 3), (arr("i4", 4), 2.5)], opaque=2)
+def keywords_to_function_without_source(x, n):
+    return without_source(x, k=n) + without_source(n)
+
+
+@program([(arr("f8", 4, 3),), (arr("f4", 3, 3),)], opaque=1, sums=64)
+def singular_values(a):
+    s = np.linalg.svd(a + 1, compute_uv=False)
+    return s / s.sum(), s[0]
+
+
+@program([(arr("f8", 3, 3), arr("f8", 3))], opaque=None, sums=256)
+def solved(a, b):
+    x = np.linalg.solve(a + 9 * np.eye(3), b)
+    return x, a @ x - b
+
+
+@program([(arr("f8", 3, 3),)], opaque=None, sums=256)
+def inverse_and_determinant(a):
+    b = a + 9 * np.eye(a.shape[0])
+    return np.linalg.inv(b) @ b, np.linalg.det(b)
+
+
+@program([(arr("f8", 5, values="positive"),), (arr("f4", 5, values="positive"),)], opaque=1, ulp=8)
+def gamma_function(x):
+    from scipy import special
+
+    return special.gamma(x) + 1
+
+
+@program([(arr("f8", 8),), (arr("c16", 6),)], opaque=1, sums=32)
+def fourier_transform(x):
+    return np.fft.fft(x * 2).real
+
+
+@program([case(arr("f8", 4), setup=_reset), case(arr("f8", 3), setup=_reset)], opaque=2)
+def method_of_unknown_object(x):
+    """Effects happen once each, in order."""
+    first = _accumulator.add(x)
+    second = _accumulator.add(x * 2)
+    return first, second
+
+
+@program([(arr("f8", 4),)], opaque=1)
+def callable_object(x):
+    return _accumulator(x) * 2
+
+
+@program([case(arr("f8", 3), 3, setup=_reset)], opaque=1)
+def call_in_loop(x, n):
+    total = 0.0
+    for i in range(n):
+        total += _accumulator.add(x * i)
+    return total
+
+
+@program([case(3, setup=_reset), case(0, setup=_reset)], opaque=1)
+def call_that_only_has_effects(n):
+    for i in range(n):
+        _calls.append(i)
+    return n
+
+
+@program([(arr("f8", 4),)], opaque=1, mutates=(0,))
+def handed_back_mutation(x):
+    """The opaque call writes to memory that compiled code reads afterwards."""
+    y = x[1:]
+    before = y.sum()
+    np.random.default_rng(3).shuffle(y)
+    return before >= y[0], y, x * 2
+
+
+@program([(arr("f8", 4), True), (arr("f8", 4), False)], opaque=1)
+def call_in_branch(x, flag):
+    if flag:
+        return without_source(x)
+    return x + 1
+
+
+@program([(arr("f8", 4), 1), (arr("f8", 4), 2)], opaque=None)
+def result_type_varies(x, k):
+    """The observed result type is only a guess: it is guarded."""
+    y = _int_or_float(k)
+    return x * y, y
+
+
+exec("def _int_or_float(k):\n    return k if k == 1 else k * 0.5\n", _scope)
+_int_or_float = _scope["_int_or_float"]
+
+
+@program([raising(KeyError, arr("f8", 3))], opaque=None, mutates=(0,))
+def exception_from_handed_back_call(x):
+    x += 1
+    _raise_key_error(x)
+    x += 1
+
+
+exec("def _raise_key_error(x):\n    raise KeyError('no key')\n", _scope)
+_raise_key_error = _scope["_raise_key_error"]
+
+
+@program([(arr("f8", 5), 2), (arr("f8", 5), 0)], opaque=None)
+def text_and_dictionaries(x, k):
+    names = {0: "sum", 1: "min", 2: "max"}
+    name = names[k]
+    return name, name.upper(), getattr(x, name)() if k < 9 else None
+
+
+@program([(5,)], opaque=None)
+def seeded_random_numbers(n):
+    rng = np.random.default_rng(7)
+    sample = rng.normal(size=n)
+    return sample * 2 + 1, sample.shape
+
+
+@program([(arr("f8", 5),), (arr("i4", 5),)], opaque=None)
+def polynomial_fit(x):
+    return np.polyval([1.0, 2.0, 3.0], x), np.poly1d([1, 2])(x)
+
+
+@program([(arr("f8", 12),)], opaque=None)
+def window_view(x):
+    windows = np.lib.stride_tricks.sliding_window_view(x, 4)
+    return windows.max(axis=1), windows.shape
+
+
+@program([(arr("f8", 6), 3), (arr("f8", 6), 2)], opaque=None)
+def functional_programming(x, k):
+    from functools import reduce
+
+    return reduce(lambda a, b: a * 0.5 + b, x), list(map(lambda v: v * k, range(3))), math.comb(6, k)
+
+
+@program([(arr("f8", 3),)], opaque=None)
+def printed_to_nowhere(x):
+    import io
+
+    stream = io.StringIO()
+    print("sum", len(x), file=stream)
+    return stream.getvalue()

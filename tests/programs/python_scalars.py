@@ -1,0 +1,250 @@
+"""Python's own numbers: ints that never wrap, floor division, float formatting of types, math, builtins."""
+
+import math
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import ELEMENTARY, each, program, raising
+
+INTS = [(7, 2), (-7, 2), (7, -2), (-7, -2), (0, 3), (2**62, 3), (True, 2), (6, 3)]
+FLOATS = [
+    (7.5, 2.0),
+    (-7.5, 2),
+    (7, -2.5),
+    (-0.0, 3.0),
+    (1e300, 1e-10),
+    (5.0, math.inf),
+    (-5.0, math.inf),
+    (math.nan, 1.0),
+]
+
+
+@program(INTS + FLOATS)
+def arithmetic(a, b):
+    return a + b, a - b, a * b, a / b
+
+
+@program(INTS + FLOATS)
+def floor_arithmetic(a, b):
+    """The quotient rounds down, the remainder has the sign of the divisor."""
+    return a // b, a % b, divmod(a, b)
+
+
+@program(INTS)
+def bit_operators(a, b):
+    return a & b, a | b, a ^ b, ~a, -a, +a, abs(a)
+
+
+@program([(3, 4), (-5, 2), (1, 62), (-1, 63), (5, 0), (2**62, 70), (-8, 100)])
+def shifts(a, k):
+    return a >> k, (a % 2) << (k % 61)
+
+
+@program([raising(ValueError, 3, -1)], message=True)
+def negative_shift(a, k):
+    return a << k
+
+
+@program(INTS + FLOATS + [(2, 2.0), (True, 1), (2**53 + 1, float(2**53))])
+def comparisons(a, b):
+    """An int and a float compare by exact value."""
+    return a < b, a == b, a >= b, a != b, a is b
+
+
+@program([(2**62, 2), (2**63 - 1, 1), (-(2**62), 3)], overflow=True)
+def product_overflows(a, b):
+    return a * (b + 1) * 2
+
+
+@program([(2**63 - 1, 1), (2**62, 2**62)], overflow=True)
+def sum_overflows(a, b):
+    return a + b
+
+
+@program([(-(2**63), 1), (-(2**63), 5)], overflow=True)
+def difference_overflows(a, b):
+    return a - b
+
+
+@program([(-(2**63),)], overflow=True)
+def negation_overflows(a):
+    return -a
+
+
+@program([(-(2**63),)], overflow=True)
+def abs_overflows(a):
+    return abs(a)
+
+
+@program([(-(2**63), -1)], overflow=True)
+def floor_division_overflows(a, b):
+    return a // b
+
+
+@program([(2, 63), (3, 41), (-2, 65)], overflow=True)
+def power_overflows(a, b):
+    return a**b
+
+
+@program([(1, 63), (3, 62)], overflow=True)
+def shift_overflows(a, k):
+    return a << k
+
+
+@program([(93,)], overflow=True)
+def loop_overflows(n):
+    a, b = 0, 1
+    for _ in range(n):
+        a, b = b, a + b
+    return a
+
+
+@program([(arr("f8", 3), 2**62)], overflow=True)
+def overflow_beside_arrays(x, n):
+    m = n * 4
+    return x * (m / n)
+
+
+@program([(2**62, -(2**62)), (2**63 - 1, -(2**63)), (-(2**63), 0)])
+def near_the_edge(a, b):
+    return a + b, a // 3, b % 7, a | b
+
+
+@program(each([2.5, -2.5, 3.7, -3.7, 0.5, 1.5, 7, True, np.float32(2.5), np.int16(-4), -0.0]))
+def conversions(x):
+    return int(x), float(x), bool(x), complex(x), round(x)
+
+
+@program([(2.675, 2), (1234.5678, -2), (2.5, 0), (-0.5, 0), (1e22, 3), (17, -1), (25, -1), (35, -1)])
+def rounded(x, digits):
+    return round(x, digits)
+
+
+@program(
+    [raising(ValueError, math.nan), raising(OverflowError, math.inf), raising(OverflowError, -math.inf)], message=True
+)
+def int_of_non_finite(x):
+    return int(x)
+
+
+@program([raising(OverflowError, math.inf), raising(ValueError, math.nan)], message=True)
+def floor_of_non_finite(x):
+    return math.floor(x)
+
+
+@program(
+    [(3, 5), (2.5, 1), (1, 1.0), (1.0, 1), (math.nan, 1.0), (1.0, math.nan), (-0.0, 0.0), (True, 0), (np.float32(2), 3)]
+)
+def min_max(a, b):
+    """The first of equals wins, and NaN by position."""
+    return min(a, b), max(a, b), min(a, b, 2), max(3, a, b)
+
+
+@program(each([(3, 1, 2), (2.5, 1), (1, 2.0, 3), [4, 2]]))
+def builtins_of_sequences(t):
+    return sum(t), min(t), max(t), len(t), sum(t, 10), sorted(t), any(t), all(t)
+
+
+@program(each([arr("f8", 5), arr("i4", 5), arr("f4", 1), arr("b1", 4)]))
+def builtins_of_arrays(x):
+    return sum(x), min(x), max(x), len(x), any(x > 0), all(x > 0), abs(x)
+
+
+@program([(2, 10, None), (3, 4, 5), (2.0, 3, None), (-2, 3, 7), (7, -1, 5)])
+def pow_builtin(a, b, m):
+    return pow(a, b) if m is None else pow(a, b, m)
+
+
+@program([(0.5,), (1,), (np.float32(0.25),), (np.float64(0.75),), (True,)], ulp=ELEMENTARY)
+def math_functions(x):
+    return math.sin(x), math.exp(x), math.log(x), math.atan2(x, 2), math.tanh(x), math.pow(x, 2)
+
+
+@program([(0.5,), (-0.25,), (0,), (1,)], ulp=ELEMENTARY)
+def more_math_functions(x):
+    return math.asin(x), math.cosh(x), math.log1p(x + 1), math.expm1(x), math.hypot(x, 3), math.erf(x)
+
+
+@program([(16,), (2.25,), (0,), (np.float64(2),), (True,)])
+def exact_math(x):
+    """math takes and gives Python floats."""
+    return math.sqrt(x), math.fabs(x), math.floor(x), math.ceil(x), math.trunc(x), math.copysign(x, -1)
+
+
+@program([(7.5, 2.0), (-7.5, 2.0), (7.5, -2), (0.0, 1)])
+def math_remainders(x, y):
+    return math.fmod(x, y), math.modf(x), math.isnan(x), math.isfinite(y)
+
+
+@program([(12, 18), (0, 5), (-4, 6), (True, 3)])
+def math_of_integers(a, b):
+    return math.gcd(a, b), math.lcm(a, b), math.isqrt(abs(a)), math.factorial(abs(b) % 9)
+
+
+@program([raising(ValueError, -1.0), raising(ValueError, -2)], message=True)
+def root_of_negative(x):
+    return math.sqrt(x)
+
+
+@program([raising(ValueError, 0.0), raising(ValueError, -1.0)])
+def logarithm_of_nothing(x):
+    return math.log(x)
+
+
+@program([raising(OverflowError, 1000.0)], message=True)
+def math_exp_overflows(x):
+    return math.exp(x)
+
+
+@program([raising(OverflowError, 10.0, 400), raising(OverflowError, 1e200, 2)])
+def float_power_overflows(x, y):
+    return x**y
+
+
+@program([(1e200, 10.0), (1e308, 100)])
+def float_product_is_infinite(x, y):
+    return x * y * 1e100, x + x * y * 1e100
+
+
+@program([(1 + 2j, 3 - 1j), (2j, 2), (1.5, -1j)], ulp=ELEMENTARY)
+def python_complex(a, b):
+    return a + b, a * b, a / b, abs(a + b), (a * b).conjugate(), (a - b).real, -a
+
+
+@program([raising(TypeError, 1j, 2)], message=True)
+def complex_has_no_order(a, b):
+    return a < b
+
+
+@program([(True, False), (True, True), (1 == 1, 2)])
+def bools(a, b):
+    """and/or of bools give bools, arithmetic gives ints."""
+    return a + b, a & b, a | b, a ^ b, -a, not a, a and b, a * 2.0
+
+
+@program([(2.0,), (2.5,), (7,), (np.float64(3),)])
+def number_methods(x):
+    return x.real, x.imag, x.conjugate(), float(x).is_integer()
+
+
+@program([(3, 2.0), (2**53, 1.0), (np.float64(1), 3)])
+def int_and_float(n, x):
+    return n + x, n * x, x - n, x / (n + 1), n**0.5
+
+
+@program([(5,), (0,)])
+def ranges(n):
+    r = range(1, n, 2)
+    return len(r), sum(r), 3 in r, r[0] if len(r) else -1
+
+
+@program([(2, 3), (2.5, 2)])
+def identity_and_membership(a, b):
+    return a in (1, 2, 3), b not in (a, 5), isinstance(a, int), isinstance(b, (float, int))
+
+
+@program([(arr("f8", 5), 3), (arr("f8", 4), 0)])
+def integer_index_arithmetic(x, k):
+    n = len(x)
+    return x[(k * 7 - 3) % n], x[-k % n], x[n // 2], x[n - 1 - k // 2]

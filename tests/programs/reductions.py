@@ -1,0 +1,264 @@
+"""Reductions: with and without axis, keepdims and dtype; empty, NaN, ties; fused with what produces their input."""
+
+import numpy as np
+
+from tests.arrays import arr, variants
+from tests.corpus import case, each, large, program, raising
+
+VECTORS = [
+    *variants(arr("f8", 9), "f4 i8 i4 u1 b1 c16 f2", "reversed stepped readonly"),
+    arr("f8"),
+    arr("f8", 0),
+    arr("f8", 1),
+]
+REAL_VECTORS = [*variants(arr("f8", 9), "f4 i8 i4 u1 b1", "reversed stepped", "special"), arr("f8"), arr("f8", 1)]
+MATRICES = [*variants(arr("f8", 3, 5), "f4 i4 b1", "F stepped transposed"), arr("f8", 3, 0), arr("f8", 1, 4)]
+CUBES = variants(arr("f8", 2, 3, 4), "f4 i8", "F stepped")
+
+
+@program(
+    each([*VECTORS, arr("f8", 300), arr("f4", 1000), large(arr("f8", 300_001)), large(arr("f4", 200_000))][:14]), sums=8
+)
+def total(x):
+    return np.sum(x), x.sum()
+
+
+@program(
+    [
+        large(arr("f8", 300_001)),
+        large(arr("f4", 200_000)),
+        large(arr("f4", 300_000, layout="stepped")),
+        large(arr("i4", 99_999)),
+    ],
+    sums=8,
+)
+def large_total(x):
+    return np.sum(x), np.sum(x * x), x.max()
+
+
+@program(each([v for v in VECTORS if v.dtype != "f2"]), sums=8)
+def product(x):
+    return np.prod(x), x.prod()
+
+
+@program(each(REAL_VECTORS + CUBES))
+def extremes(x):
+    return np.min(x), np.max(x), x.min(), x.max(), np.amax(x)
+
+
+@program(each(REAL_VECTORS + CUBES[:2]))
+def positions_of_extremes(x):
+    """The first one of equals; the first NaN."""
+    return np.argmin(x), np.argmax(x), x.argmax()
+
+
+@program(each([arr("f8", 6, values=[3, 1, 1, 3, 2, 1]), arr("b1", 5), arr("i4", 4, values=[7])]))
+def first_of_equals(x):
+    return x.argmin(), x.argmax()
+
+
+@program(each([*VECTORS[:8], arr("f8", 3, 4), arr("f4", 100), arr("i4", 2, 3)]), sums=8)
+def averages(x):
+    """The mean of integers is float64, of float32 float32, of float16 float16 summed in float32."""
+    return np.mean(x), x.mean()
+
+
+@program(each([v for v in VECTORS[:7] if v.dtype != "c16"] + [arr("f8", 3, 4), arr("f4", 100)]), sums=16)
+def spreads(x):
+    return np.var(x), np.std(x), x.var(), x.std()
+
+
+@program(each([arr("f8", 8), arr("f8", 4, 3)]), sums=16)
+def sample_variance(x):
+    return np.var(x, ddof=1), np.std(x, ddof=1), x.std(axis=0, ddof=1)
+
+
+@program(each(REAL_VECTORS))
+def range_of_values(x):
+    return np.ptp(x) if x.dtype != bool else 0
+
+
+@program(each([*VECTORS[:9], arr("b1", 0), arr("f8", 3, values=[0.0, -0.0, 0.0]), arr("f8", 2, values=[np.nan])]))
+def truth(x):
+    return np.all(x), np.any(x), x.all(), x.any(), np.count_nonzero(x)
+
+
+@program(each(MATRICES), sums=8)
+def sums_by_axis(x):
+    return np.sum(x, axis=0), np.sum(x, axis=1), np.sum(x, axis=-1), x.sum(0)
+
+
+@program(each(MATRICES[:7]), sums=8)
+def sums_kept(x):
+    return np.sum(x, axis=1, keepdims=True), x.sum(axis=0, keepdims=True), x.sum(keepdims=True)
+
+
+@program(each(CUBES), sums=8)
+def sums_over_two_axes(x):
+    return np.sum(x, axis=(0, 2)), np.sum(x, axis=(-1, 1)), x.sum(axis=(0, 1, 2)), x.sum(axis=())
+
+
+@program(each(CUBES))
+def extremes_by_axis(x):
+    return np.max(x, axis=0), np.min(x, axis=-1), x.max(axis=(1, 2)), x.min(axis=1, keepdims=True)
+
+
+@program(each([*CUBES, arr("f8", 3, 4, values="special"), arr("b1", 2, 3)]))
+def positions_by_axis(x):
+    return np.argmax(x, axis=0), np.argmin(x, axis=-1), x.argmin(axis=1)
+
+
+@program(each(CUBES), sums=8)
+def means_by_axis(x):
+    return np.mean(x, axis=0), np.mean(x, axis=(1, 2), keepdims=True), x.mean(axis=-1)
+
+
+@program(each(CUBES[:4]), sums=16)
+def spreads_by_axis(x):
+    return np.std(x, axis=0), np.var(x, axis=(0, 1)), x.std(axis=-1, keepdims=True)
+
+
+@program(each([arr("b1", 3, 4), arr("f8", 3, 4), arr("i4", 0, 4)]))
+def truth_by_axis(x):
+    return np.all(x, axis=0), np.any(x, axis=1), np.count_nonzero(x, axis=0), x.all(axis=1, keepdims=True)
+
+
+@program(each([arr("f4", 50), arr("i4", 50), arr("u1", 50, values=[255]), arr("b1", 9), arr("i1", 9)]), sums=8)
+def sums_with_dtype(x):
+    """Small integers are summed in int64 or uint64 unless a dtype is given."""
+    return x.sum(dtype=np.float64), np.sum(x, dtype=np.int32), x.sum(), np.prod(x[:3], dtype="f4"), x.mean(dtype="f8")
+
+
+@program(each([arr("i8", 3, values=[2**62]), arr("u1", 300, values=[255])]))
+def integer_sums_wrap(x):
+    return x.sum(), np.prod(x[:2])
+
+
+@program(each([arr("f8", 0), arr("i4", 0), arr("f8", 0, 3)]))
+def empty_sums(x):
+    return x.sum(), x.prod(), x.all(), x.any(), x.sum(axis=0)
+
+
+@program([raising(ValueError, arr("f8", 0)), raising(ValueError, arr("i4", 2, 0))], message=True)
+def maximum_of_nothing(x):
+    return x.max()
+
+
+@program([raising(ValueError, arr("f8", 0)), raising(ValueError, arr("f8", 0, 3))], message=True)
+def position_in_nothing(x):
+    return np.argmin(x)
+
+
+@program([raising(np.exceptions.AxisError, arr("f8", 3)), raising(np.exceptions.AxisError, arr("f8"))], message=True)
+def axis_out_of_range(x):
+    return np.sum(x, axis=1)
+
+
+@program(each([arr("f8", 0), arr("f4", 0)]))
+def mean_of_nothing(x):
+    return np.mean(x)
+
+
+@program(
+    [
+        (arr("f8", 9), arr("f8", 9, seed=1)),
+        (arr("f4", 9), arr("f4", 9, seed=1)),
+        (arr("i4", 9), arr("i4", 9, seed=1)),
+        (arr("f8", 0), arr("f8", 0)),
+        large(arr("f8", 100_000), arr("f8", 100_000, seed=1)),
+    ],
+    kernels=1,
+    sums=16,
+)
+def sum_of_squared_differences(x, y):
+    return np.sum((x - y) ** 2)
+
+
+@program(each([arr("f8", 9), arr("f4", 9), arr("i4", 9), large(arr("f8", 100_000))][:3]), kernels=1, sums=16)
+def two_sums_in_one_pass(x):
+    """Two reductions over one index space are one kernel."""
+    return np.sum(x), np.sum(x * x)
+
+
+@program([(arr("f8", 9), 0.5), (arr("f4", 9), 1), (arr("f8", 9, values="special"), 0.0)], sums=8)
+def masked_sum(x, limit):
+    return np.sum(x[x > limit]), np.sum(np.where(x > limit, x, 0))
+
+
+@program(
+    each([arr("f8", 12, values="positive"), arr("f4", 12, values="positive"), arr("f8", 3, 4, values="positive")]),
+    ulp=32,
+)
+def softmax(x):
+    e = np.exp(x - np.max(x))
+    return e / np.sum(e)
+
+
+@program(each([arr("f8", 3, 4), arr("f4", 3, 4), arr("f4", 2, 3, 4), arr("f8", 3, 4, layout="F")]), ulp=32)
+def softmax_of_rows(x):
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+
+@program(
+    each([arr("f8", 9, values="positive"), arr("f4", 9, values="positive"), arr("f8", 2, 5, values="positive")]),
+    sums=16,
+)
+def standardise(x):
+    return (x - x.mean()) / (x.std() + 1)
+
+
+@program(
+    [
+        (arr("f8", 7, 3), arr("f8", 4, 3, seed=1)),
+        (arr("f4", 7, 2), arr("f4", 3, 2, seed=1)),
+        large(arr("f8", 3000, 3), arr("f8", 8, 3, seed=1)),
+    ]
+)
+def nearest_centre(points, centres):
+    """k-means' assignment: no matrix of distances is needed."""
+    return np.argmin(np.sum((points[:, None, :] - centres[None, :, :]) ** 2, axis=2), axis=1)
+
+
+@program(
+    [(arr("f8", 6), arr("f8", 6, seed=1)), (arr("f4", 6), arr("f4", 6, seed=1)), (arr("i8", 6), arr("i8", 6, seed=1))],
+    sums=16,
+)
+def correlation(x, y):
+    dx, dy = x - np.mean(x), y - np.mean(y)
+    return np.sum(dx * dy) / np.sqrt(np.sum(dx * dx) * np.sum(dy * dy))
+
+
+@program(each([arr("f8", 6), arr("f8", 3, 4), arr("f4", 5), arr("i4", 5), arr("f8", 0)]), sums=16)
+def norms(x):
+    return np.linalg.norm(x), np.sqrt(np.sum(np.abs(x) ** 2))
+
+
+@program(each([arr("f8", 3, 4), arr("f4", 3, 4)]), sums=16)
+def norms_by_axis(x):
+    return np.linalg.norm(x, axis=1), np.linalg.norm(x, axis=0, keepdims=True)
+
+
+@program(
+    each([arr("f8", 8, values="special"), arr("f8", 6), arr("f4", 3, 4, values="special"), arr("i4", 5)]),
+    sums=8,
+    opaque=None,
+)
+def ignoring_nan(x):
+    return np.nansum(x[x < 10]), np.nanmax(x), np.nanmin(x)
+
+
+@program(each([arr("f8", 7), arr("i4", 7), arr("f8", 3, 4), arr("b1", 5)]), sums=8)
+def ufunc_reduce(x):
+    return np.add.reduce(x), np.maximum.reduce(x), np.logical_and.reduce(x)
+
+
+@program([case(arr("f8", 3, 4), arr("f8", 3)), case(arr("f4", 3, 4), arr("f4", 3))], sums=8, mutates=(1,))
+def sum_with_out(x, out):
+    np.sum(x, axis=1, out=out)
+    return np.max(x, axis=1, out=out) is out
+
+
+@program([(arr("f8", 6), arr("b1", 6)), (arr("i4", 6), arr("b1", 6))], sums=8)
+def sum_where(x, mask):
+    return np.sum(x, where=mask, initial=10), np.max(x, initial=0)

@@ -1,0 +1,185 @@
+"""Tuples, lists, zip, enumerate, reversed and comprehensions."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program, raising
+
+PAIRS = [(arr("f8", 4), arr("f8", 4, seed=1)), (arr("i4", 3), arr("f4", 5)), (arr("f8", 0), arr("f8", 2))]
+
+
+@program(PAIRS)
+def zipped(x, y):
+    total = 0.0
+    for a, b in zip(x, y):  # noqa: B905
+        total += a * b
+    return total
+
+
+@program(PAIRS)
+def enumerated(x, y):
+    last = -1
+    total = 0
+    for i, v in enumerate(x, 2):
+        total = total + i * v
+        last = i
+    return last, total, y
+
+
+@program(PAIRS)
+def enumerated_zip(x, y):
+    out = np.zeros(min(len(x), len(y)))
+    for i, (a, b) in enumerate(zip(x, y)):  # noqa: B905
+        out[i] = a - b
+    return out
+
+
+@program(PAIRS)
+def reversed_iteration(x, y):
+    value = 0.0
+    for v in reversed(x):
+        value = value * 0.5 + v
+    for i in reversed(range(3)):
+        value = value * 2 + i
+    return value
+
+
+@program([(arr("f8", 3, 2),), (arr("i4", 2, 3, layout="F"),)])
+def iterated_rows(a):
+    total = np.zeros(a.shape[1])
+    for row in a:
+        total += row
+    return total
+
+
+@program([(1, 2.5), (arr("f8", 3), 2)])
+def tuple_values(a, b):
+    t = (a, b, 3)
+    first, second = t[:2]
+    return t[1], t[-1], len(t), (*t[::-1], b), first, second
+
+
+@program([((1, 2.5),), ((arr("f8", 3), 2),), ((3, 4),)])
+def tuple_argument(pair):
+    a, b = pair
+    return a * b, pair
+
+
+@program([((1, (2, 3.5)),), ((arr("f8", 2), (arr("f8", 2, seed=1), 2)),)])
+def nested_tuple_argument(tree):
+    a, (b, c) = tree
+    return a + b * c
+
+
+@program([(2, 3.5), (1, 2)])
+def loop_over_tuple(a, b):
+    """Items of different types: the loop is unrolled."""
+    total = 0
+    for v in (a, b, 2, a * b):
+        total = total + v
+    return total
+
+
+@program([(4,), (0,), (1,)])
+def list_comprehension(n):
+    return np.array([i * i + 0.5 for i in range(n)])
+
+
+@program([(4,), (1,)])
+def list_comprehension_as_list(n):
+    return [i * 2 for i in range(n)]
+
+
+@program([(arr("f8", 5), 0.0), (arr("i4", 5), 2)])
+def filtered_comprehension(x, limit):
+    return sum([v * 2 for v in x if v > limit])
+
+
+@program([(arr("f8", 5), 0.0), (arr("i4", 5), 2)])
+def generator_consumed(x, limit):
+    return sum(v * v for v in x), max(abs(v) for v in x), any(v > limit for v in x), all(v < 100 for v in x)
+
+
+@program([(3, 2), (2, 0)])
+def nested_comprehension(n, m):
+    return np.array([[i * 10 + j for j in range(m)] for i in range(n)])
+
+
+@program([(arr("f8", 3), arr("f8", 2)), (arr("i4", 2), arr("i4", 2))])
+def product_comprehension(x, y):
+    return np.array([a * b for a in x for b in y])
+
+
+@program([(arr("f8", 4), 3), (arr("f4", 4), 2)], ulp=1)
+def list_of_arrays(x, n):
+    rows = [x * k for k in range(n)]
+    return np.array(rows), rows[1], len(rows)
+
+
+@program([(1, 2.5), (3, 4)])
+def list_values(a, b):
+    items = [a, b]
+    return items[0] + items[-1], len(items), items
+
+
+@program([(5,), (0,)])
+def list_appended(n):
+    items = []
+    for i in range(n):
+        if i % 2:
+            items.append(i * 0.5)
+    return items, len(items)
+
+
+@program([(3, 1.5), (0, 2.0), (2, 7)])
+def list_repeated(n, value):
+    return [value] * n, np.array([value] * (n + 1))
+
+
+@program([(arr("f8", 3), 2), (arr("f8", 5), 1)])
+def dictionary_lookup(x, k):
+    weights = {1: 0.5, 2: 2.0}
+    return x * weights[k]
+
+
+@program([(arr("f8", 2, 3),), (arr("i4", 4, 1),)])
+def shape_unpacked(a):
+    rows, columns = a.shape
+    out = np.empty((columns, rows))
+    for i in range(rows):
+        for j in range(columns):
+            out[j, i] = a[i, j] * 2
+    return out
+
+
+@program([raising(ValueError, (1, 2, 3)), raising(ValueError, (1,))], message=True)
+def unpack_wrong_count(t):
+    a, b = t
+    return a + b
+
+
+@program([raising(ValueError, arr("f8", 3)), raising(ValueError, arr("f8", 1))], message=True)
+def unpack_array_of_wrong_length(x):
+    a, b = x
+    return a + b
+
+
+@program([(arr("f8", 2),), (arr("i4", 2, 2),)])
+def unpack_array(x):
+    a, b = x
+    return a - b
+
+
+@program([raising(IndexError, (1, 2), 2), raising(IndexError, (1, 2), -3)], message=True)
+def tuple_index_out_of_range(t, i):
+    return t[i]
+
+
+@program([((1, 2, 3), 1), ((1.5, 2, 3), -1)])
+def tuple_index_by_argument(t, i):
+    return t[i]
+
+
+@program([((1, 2), (1, 2)), ((1, 2), (1, 3)), ((1,), (1, 2)), ((2, 0), (1, 5))])
+def tuple_comparisons(s, t):
+    return s == t, s != t, s < t, s + t, s * 2

@@ -1,0 +1,206 @@
+"""Functions of shape: views stay views, copies are copies, in NumPy's memory order."""
+
+import numpy as np
+
+from tests.arrays import arr, variants
+from tests.corpus import each, program, raising
+
+VECTOR = [*variants(arr("f8", 12), "i4", "reversed stepped"), arr("f8", 0)]
+MATRICES = variants(arr("f8", 3, 4), "f4 i4", "F stepped reversed transposed readonly")
+CUBES = variants(arr("f8", 2, 3, 4), "f4", "F stepped")
+
+
+@program(each(MATRICES[:7] + CUBES + [arr("f8"), arr("f8", 0, 3), [1, 2, 3], (1.5, 2), 3]))
+def inquiries(x):
+    return np.shape(x), np.ndim(x), np.size(x)
+
+
+@program(each(MATRICES + CUBES + [arr("f8"), arr("c8", 0, 3)]))
+def attributes(x):
+    return x.shape, x.ndim, x.size, x.itemsize, x.nbytes, x.T.shape
+
+
+@program(each([*MATRICES, arr("f8", 0, 4), arr("f8", 5, 1)]))
+def lengths(x):
+    n, m = x.shape
+    return len(x), n * m, x.shape[0], x.shape[-1], x.shape[1] // 2
+
+
+@program(each(MATRICES))
+def reshaped(x):
+    return x.reshape(4, 3), np.reshape(x, (2, 6)), x.reshape((12,)), x.reshape(-1), x.reshape(2, -1)
+
+
+@program(each(VECTOR[:4]))
+def reshaped_in_order(x):
+    return x.reshape(3, 4), x.reshape((3, 4), order="F"), np.reshape(x, (2, 2, 3)), x.reshape(12, 1)
+
+
+@program([(arr("f8", 12), 3), (arr("i4", 12), 4)])
+def reshape_by_argument(x, n):
+    return x.reshape(n, x.size // n), x.reshape(n, -1).sum()
+
+
+@program([raising(ValueError, arr("f8", 12), 5), raising(ValueError, arr("f8", 0), 5)], message=True)
+def reshape_of_wrong_size(x, n):
+    return x.reshape(n, 2)
+
+
+@program(each([*MATRICES, arr("f8"), arr("f8", 3)]))
+def flattened(x):
+    """ravel is a view where it can be, flatten never."""
+    return x.ravel(), x.flatten(), np.ravel(x)
+
+
+@program(each(MATRICES + CUBES + [arr("f8", 3), arr("f8")]))
+def transposed(x):
+    return x.T, np.transpose(x), x.transpose()
+
+
+@program(each(CUBES))
+def permuted(x):
+    return x.transpose(2, 0, 1), np.transpose(x, (1, 0, 2)), x.transpose((0, 2, 1)), np.permute_dims(x, (-1, 0, 1))
+
+
+@program(each(CUBES))
+def axes_moved(x):
+    return np.swapaxes(x, 0, 2), x.swapaxes(1, -1), np.moveaxis(x, 0, -1), np.moveaxis(x, 2, 1)
+
+
+@program(each([*MATRICES[:4], arr("f8", 3)]))
+def dimensions_added(x):
+    return np.expand_dims(x, 0), np.expand_dims(x, -1), x[None], x[..., np.newaxis]
+
+
+@program(each([arr("f8", 1, 3, 1), arr("f8", 1, 1), arr("i4", 3, 1)]))
+def dimensions_removed(x):
+    return np.squeeze(x), x.squeeze(), x.squeeze(axis=-1)
+
+
+@program([raising(ValueError, arr("f8", 2, 3))], message=True)
+def squeeze_of_wide_axis(x):
+    return np.squeeze(x, axis=0)
+
+
+@program(each([arr("f8", 3), arr("f8", 1, 3), arr("i4", 1)]))
+def broadcast(x):
+    """A broadcast is a read-only view."""
+    return np.broadcast_to(x, (2, 3)), np.broadcast_to(x, (4, 2, 3)).sum()
+
+
+@program([raising(ValueError, arr("f8", 2)), raising(ValueError, arr("f8", 2, 3, 4))])
+def broadcast_to_wrong_shape(x):
+    return np.broadcast_to(x, (2, 3))
+
+
+@program(
+    [
+        (arr("f8", 3), arr("f8", 2)),
+        (arr("f4", 3), arr("f8", 3)),
+        (arr("i4", 0), arr("f4", 2)),
+        (arr("b1", 1), arr("i4", 1)),
+    ]
+)
+def joined(x, y):
+    return np.concatenate((x, y)), np.concatenate([y, x, y]), np.hstack((x, y)), np.append(x, y)
+
+
+@program(
+    [
+        (arr("f8", 2, 3), arr("f8", 2, 3, seed=1)),
+        (arr("i4", 2, 3), arr("f4", 2, 3)),
+        (arr("f8", 2, 3, layout="F"), arr("f8", 2, 3, layout="F")),
+    ]
+)
+def joined_by_axis(x, y):
+    return np.concatenate((x, y), axis=0), np.concatenate((x, y), axis=1), np.vstack((x, y)), np.hstack((x, y))
+
+
+@program([raising(ValueError, arr("f8", 2, 3), arr("f8", 2, 2))], message=True)
+def joined_with_wrong_extent(x, y):
+    return np.concatenate((x, y))
+
+
+@program([(arr("f8", 3), arr("f8", 3, seed=1)), (arr("i4", 2, 2), arr("f8", 2, 2))])
+def stacked(x, y):
+    return np.stack((x, y)), np.stack([x, y], axis=-1), np.stack((x, y, x), axis=1)
+
+
+@program([(arr("f8", 3), arr("f8", 3, seed=1)), (arr("i4", 3), arr("f8", 3))])
+def column_stacked(x, y):
+    return np.column_stack((x, y)), np.vstack((x, y)), np.vstack([x, 2 * y])
+
+
+@program(each([*MATRICES, arr("f8", 5)]))
+def flipped(x):
+    """Flips are views with negative strides."""
+    return np.flip(x), np.flip(x, 0), np.flip(x, axis=-1), np.flipud(x)
+
+
+@program(each(MATRICES[:5]))
+def flipped_and_turned(x):
+    return np.fliplr(x), np.rot90(x), np.rot90(x, 2)
+
+
+@program([(arr("f8", 5), 2), (arr("f8", 5), -1), (arr("i4", 5), 7), (arr("f8", 0), 3), (arr("f8", 3, 2), 1)])
+def rolled(x, k):
+    return np.roll(x, k)
+
+
+@program([(arr("f8", 3, 4), 1), (arr("f4", 3, 4, layout="F"), -2), (arr("f8", 1, 4), 5)])
+def rolled_by_axis(x, k):
+    return np.roll(x, k, axis=0), np.roll(x, -1, axis=1), np.roll(x, (1, k), axis=(0, 1))
+
+
+@program([(arr("f8", 3), 2), (arr("i4", 2, 3), 3), (arr("f8", 3), 0), (4.5, 3)])
+def repeated(x, n):
+    return np.repeat(x, n)
+
+
+@program([(arr("f8", 2, 3), 2), (arr("i4", 2, 3, layout="F"), 3)])
+def repeated_by_axis(x, n):
+    return np.repeat(x, n, axis=0), np.repeat(x, n, axis=1), x.repeat(n, axis=-1)
+
+
+@program([(arr("f8", 3), 2), (arr("i4", 2, 3), 2), (arr("f8", 3), 0)])
+def tiled(x, n):
+    return np.tile(x, n), np.tile(x, (n, 2))
+
+
+@program(each([arr("f8", 3, 4), arr("i4", 3, 3), arr("f8", 2, 5, layout="F")]))
+def diagonals(x):
+    """A diagonal is a read-only view."""
+    return np.diag(x), x.diagonal(), np.diagonal(x, 1)
+
+
+@program([(arr("f8", 6),), (arr("i4", 2, 6),)], opaque=None)
+def split_in_parts(x):
+    return np.split(x, 2, axis=-1), np.array_split(x, 4, axis=-1)
+
+
+@program([(arr("f8", 4), 1), (arr("f8", 3), 0), (arr("i4", 2), 3)], opaque=None)
+def padded(x, n):
+    return np.pad(x, n), np.pad(x, (1, n), mode="edge")
+
+
+@program(each([arr("f8", 3, 4), arr("f4", 2, 3, layout="F"), arr("f8", 0, 4)]))
+def view_of_a_view(x):
+    return x.T[1:].T, x[::-1].T[::2], x.T.reshape(-1)[:2]
+
+
+@program([(arr("f8", 6),), (arr("i4", 6),)], mutates=(0,))
+def reshape_is_a_view(x):
+    grid = x.reshape(2, 3)
+    grid[1] = 5
+    grid.T[0, 0] = -1
+    return grid
+
+
+@program(each([arr("f8", 4), arr("f8", 1), arr("f8", 2, 2)]))
+def atleast(x):
+    return np.atleast_1d(x), np.atleast_2d(x)
+
+
+@program([(arr("f8", 6), arr("f8", 6)), (arr("f8", 2, 3), arr("f8", 3, 2))])
+def same_shape(x, y):
+    return x.shape == y.shape, x.shape == (6,), x.ndim < 2 and x.shape[0] == 6

@@ -1,0 +1,266 @@
+"""Writing by index: elements, slices, broadcasts, integer and boolean arrays, with and without an operator."""
+
+import numpy as np
+
+from tests.arrays import arr, variants
+from tests.corpus import program, raising
+
+VECTORS = variants(arr("f8", 8), "f4 i4", "reversed stepped unaligned")
+MATRICES = variants(arr("f8", 4, 5), "f4 i4", "F stepped reversed transposed")
+
+
+@program([(v, i) for v in VECTORS for i in (0, -1)] + [(VECTORS[0], np.int32(3))], mutates=(0,))
+def element(x, i):
+    x[i] = 5
+    x[i] += x[i - 3]
+
+
+@program([(MATRICES[0], 1, -2), (MATRICES[3], 3, 0), (MATRICES[4], -4, 2)], mutates=(0,))
+def element_of_matrix(x, i, j):
+    x[i, j] = x[j, i] = 3
+    x[i][j] *= 2
+
+
+@program([(MATRICES[0], 2.5), (MATRICES[3], 2.5), (MATRICES[2], 2), (MATRICES[6], np.float32(1))], mutates=(0,))
+def scalar_to_slices(x, a):
+    x[0] = a
+    x[:, -1] = a + 1
+    x[1:-1, 1:-1] = 0
+    x[::2, ::-2] -= a
+
+
+@program([(m, arr("f8", 5)) for m in MATRICES], mutates=(0,))
+def row_to_slices(x, row):
+    x[1] = row
+    x[2:, 1:] = row[1:]
+    x[-1, ::-1] = row
+
+
+@program(
+    [(arr("f8", 3, 4), arr("f8", 3, 1)), (arr("f4", 3, 4, layout="F"), arr("f8", 1, 1)), (arr("f8", 3, 4), arr("f8"))],
+    mutates=(0,),
+)
+def broadcast_store(x, y):
+    x[:] = y
+    x[1:] += y[-1:] if y.ndim else y
+
+
+@program(
+    [raising(ValueError, arr("f8", 3, 4), arr("f8", 3)), raising(ValueError, arr("f8", 3, 4), arr("f8", 2, 4))],
+    message=True,
+)
+def store_of_wrong_shape(x, y):
+    x[:] = y
+
+
+@program(
+    [
+        (arr("f8", 6), arr("f8", 6, seed=1)),
+        (arr("i4", 6), arr("i4", 6, seed=1)),
+        (arr("f4", 6, layout="stepped"), arr("f8", 6)),
+    ],
+    mutates=(0,),
+)
+def all_augmented_operators(x, y):
+    x[1:] += y[1:]
+    x[:3] -= y[3:]
+    x[::2] *= 2
+    x[1] **= 2
+    x[4:] //= 3
+    x[3:] %= 5
+
+
+@program([(arr("f8", 5, values="nonzero"), 2), (arr("f4", 5), 3), (arr("f8", 5, layout="reversed"), 0.5)], mutates=(0,))
+def divided_in_place(x, a):
+    x /= a
+    x[2:] **= 2
+
+
+@program([(arr("i4", 6), 3), (arr("u1", 6), 1), (arr("i8", 6, layout="stepped"), 2)], mutates=(0,))
+def bit_operators_in_place(x, k):
+    x <<= k
+    x |= 1
+    x ^= 6
+    x >>= 1
+    x &= 0x7F
+
+
+@program(
+    [
+        (arr("f8", 6), arr("i8", 3, values=[4, 0, -1])),
+        (arr("i4", 6), arr("i4", 2, values=[1, 5])),
+        (arr("f8", 6), arr("i8", 0)),
+    ],
+    mutates=(0,),
+)
+def scatter(x, at):
+    x[at] = 7
+    x[at] += np.arange(len(at))
+
+
+@program(
+    [
+        (arr("f8", 6), arr("i8", 5, values=[1, 1, 2, 1, -1]), arr("f8", 5)),
+        (arr("f4", 4), arr("i8", 3, values=[0, 0, 0]), arr("f4", 3)),
+    ],
+    mutates=(0,),
+)
+def scatter_to_equal_places(x, at, y):
+    """The last of equal places wins; += reads before it writes, so it adds once."""
+    x[at] = y
+    x[at] += y
+
+
+@program(
+    [
+        (arr("f8", 6), arr("i8", 5, values=[1, 1, 2, 1, -1]), arr("f8", 5)),
+        (arr("i8", 3), arr("i8", 4, values=[0, 0, 2, 0]), 1),
+    ],
+    mutates=(0,),
+)
+def unbuffered_add(x, at, y):
+    np.add.at(x, at, y)
+
+
+@program(
+    [
+        (arr("f8", 4, 5), arr("i8", 2, values=[3, 1]), arr("f8", 5)),
+        (arr("f4", 4, 5, layout="F"), arr("i8", 3, values=[0, 0, 2]), arr("f8", 3, 5)),
+    ],
+    mutates=(0,),
+)
+def scatter_rows(x, at, rows):
+    x[at] = rows
+    x[at, 0] = 9
+    x[1:3, at] *= 2
+
+
+@program([(arr("f8", 4, 5), arr("i8", 3, values=[3, 1, 0]), arr("i8", 3, values=[0, -1, 2]))], mutates=(0,))
+def scatter_points(x, i, j):
+    x[i, j] = [1, 2, 3]
+    x[i, j] -= 0.5
+
+
+@program(
+    [
+        (arr("f8", 8), 0.5),
+        (arr("i4", 8), 2),
+        (arr("f8", 3, 4, layout="F"), 0.0),
+        (arr("f8", 11, values="special"), 0.0),
+    ],
+    mutates=(0,),
+)
+def mask_with_scalar(x, limit):
+    x[x > limit] = limit
+    x[x < -1] += 10
+    return x
+
+
+@program([(arr("f8", 8), arr("f8", 8, seed=1)), (arr("f4", 2, 3), arr("f4", 2, 3, seed=1))], mutates=(0,))
+def mask_with_compressed(x, y):
+    mask = x < y
+    x[mask] = y[mask]
+    x[~mask] = x[~mask] ** 2
+
+
+@program(
+    [(arr("f8", 5), arr("b1", 5), arr("f8", 5)), (arr("f8", 4), arr("b1", 4, values=[False]), arr("f8", 4))],
+    mutates=(0,),
+)
+def mask_with_values(x, mask, y):
+    x[mask] = y[: np.count_nonzero(mask)]
+
+
+@program([raising(ValueError, arr("f8", 5), arr("b1", 5, values=[True]), arr("f8", 3))], message=True)
+def mask_with_too_few_values(x, mask, y):
+    x[mask] = y
+
+
+@program([(arr("f8", 4, 5), arr("b1", 4)), (arr("f4", 4, 5, layout="F"), arr("b1", 4, seed=3))], mutates=(0,))
+def masked_rows(x, mask):
+    x[mask] = 0
+    x[~mask, 1:3] += 1
+
+
+@program([(arr("f8", 4, 5), 3.0), (arr("i4", 4, 5, layout="stepped"), 3)], mutates=(0,))
+def chained_targets(x, a):
+    first = x[0, 1:] = x[1:, 0][0]
+    x[2, 2] = x[3, 3] = first + a
+    return first
+
+
+@program([(arr("f8", 4), arr("f8", 3)), (arr("i4", 4), arr("f4", 3))], mutates=(0, 1))
+def tuple_targets(x, y):
+    x[0], y[0] = y[1], x[1]
+    (x[2], x[3]), last = (y[2], 8), x[0]
+    return last
+
+
+@program([(arr("f8", 5),), (arr("i4", 5),)], mutates=(0,))
+def swap_elements(x):
+    x[0], x[-1] = x[-1], x[0]
+    for i in range(len(x) - 1):
+        if x[i] > x[i + 1]:
+            x[i], x[i + 1] = x[i + 1], x[i]
+
+
+@program([(arr("f8", 6), 2.5), (arr("i4", 2, 3, layout="F"), 2), (arr("f8"), 1.0)], mutates=(0,))
+def filled(x, a):
+    x.fill(a)
+    x[...] += 1
+    return x
+
+
+@program([(arr("f8", 3, 4), arr("f8", 3, 4, seed=1)), (arr("f4", 3, 4), arr("f8", 4))], mutates=(0,))
+def copied_to(x, y):
+    np.copyto(x, y)
+    x[0] = -1
+
+
+@program([(arr("f8", 5), arr("b1", 5)), (arr("i4", 5), arr("b1", 5, seed=4))], opaque=None, mutates=(0,))
+def put_and_place(x, mask):
+    np.putmask(x, mask, 3)
+    np.put(x, [0, -1], 9)
+
+
+@program([(arr("f8"), 2.0), (arr("i4"), 3)], mutates=(0,))
+def zero_dimensional(x, a):
+    x[()] = a
+    x += 1
+    x[...] *= 2
+    return x
+
+
+@program([(arr("f8", 0), 1.0), (arr("f8", 0, 3), 2.0)])
+def stores_to_nothing(x, a):
+    x[:] = a
+    x += a
+    x[x > 0] = 3
+    return x
+
+
+@program(
+    [raising(ValueError, arr("f8", 4, layout="readonly")), raising(ValueError, arr("f8", 4, layout="broadcast"))],
+    message=True,
+)
+def read_only(x):
+    x[0] = 1
+
+
+@program([raising(ValueError, arr("f8", 4, layout="readonly"))], message=True)
+def read_only_in_place(x):
+    x += 1
+
+
+@program([(arr("f8", 3, 3), arr("i8", 3, values=[1, 2, 3])), (arr("f8", 2, 2), [5, 6])], mutates=(0,))
+def list_stored(x, v):
+    x[0] = v
+    x[1] = [1, 2] if len(v) == 2 else [1, 2, 3]
+
+
+@program([(arr("f8", 6), arr("f8", 3)), (arr("f4", 6), arr("f4", 3))], mutates=(0,))
+def scalars_from_arrays(x, y):
+    x[0] = y[0] * 2 + 1
+    x[1] = float(y[1])
+    x[2] = int(y[2])
+    x[3] = y.sum() > 0

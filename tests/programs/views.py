@@ -1,0 +1,177 @@
+"""Views: results that share memory with arguments, writing through them, rebinding names to views."""
+
+import numpy as np
+
+from tests.arrays import arr, variants
+from tests.corpus import each, program
+
+VECTORS = variants(arr("f8", 8), "i4", "reversed stepped readonly")
+MATRICES = variants(arr("f8", 4, 6), "f4", "F stepped")
+
+
+@program(each(VECTORS + MATRICES + [arr("f8"), arr("f8", 0)]))
+def argument_returned(x):
+    return x
+
+
+@program(each([*VECTORS, MATRICES[0]]))
+def same_array_twice(x):
+    y = x
+    return x, y, (x, y is x)
+
+
+@program(each(VECTORS))
+def slices_returned(x):
+    return x[2:6], x[::-2], x[:0], x[-1:]
+
+
+@program(each(MATRICES))
+def parts_returned(x):
+    return x[1], x[:, 2], x[1:3, ::2], x.T[1:], x[None, 0]
+
+
+@program(each(MATRICES))
+def reshaped_or_copied(x):
+    """Whether it is a view depends on the memory order of the argument."""
+    return x.reshape(6, 4), x.ravel(), x.T.reshape(-1)
+
+
+@program(each(VECTORS[:4]), mutates=(0,))
+def write_shows(x):
+    y = x[1:5]
+    y[0] = 100
+    y += 1
+    x[2] = -1
+    return y, x[1:3]
+
+
+@program(each(VECTORS[:4]))
+def copy_does_not_show(x):
+    y = x[1:5].copy()
+    y[0] = 100
+    z = x + 0
+    z[:] = 3
+    return y
+
+
+@program(each(MATRICES), mutates=(0,))
+def row_written(x):
+    for row in x:
+        row[0] = row[1] + 1
+        row[2:] *= 2
+
+
+@program(each(MATRICES), mutates=(0,))
+def transposed_written(x):
+    t = x.T
+    t[0] = 5
+    t[1:, 0] += t[:-1, 1]
+    return t
+
+
+@program(each(MATRICES[:3]), mutates=(0,))
+def diagonal_by_stride(x):
+    flat = x.reshape(-1)
+    flat[:: x.shape[1] + 1] = 9
+    return flat.size
+
+
+@program([(arr("f8", 5), 3), (arr("f4", 5), 2)])
+def rebound_to_a_view(x, steps):
+    """The name is bound to a new view in every round."""
+    y = x
+    for _ in range(steps):
+        y = y[:-1]
+    return y
+
+
+@program([(arr("f8", 5), True), (arr("f8", 5), False)])
+def view_or_fresh(x, flag):
+    """Which of the two is known at run time only."""
+    if flag:
+        y = x[1:]
+    else:
+        y = x[1:] + 1
+    return y
+
+
+@program([(arr("f8", 5), arr("f8", 5, seed=1), True), (arr("f8", 5), arr("f8", 5, seed=1), False)], mutates=(0, 1))
+def one_of_two_written(x, y, flag):
+    target = x if flag else y
+    target[0] = 50
+    target += 1
+    return target
+
+
+@program([(arr("f8", 4), arr("f8", 4, seed=1), 3), (arr("f8", 4), arr("f8", 4, seed=1), 4)], mutates=(0, 1))
+def ping_pong(x, y, steps):
+    for _ in range(steps):
+        y[:] = x * 0.5 + 1
+        x, y = y, x
+    return x
+
+
+@program(each([arr("f8", 6), arr("f8", 6, layout="reversed")]), mutates=(0,))
+def view_of_a_view_written(x):
+    y = x[1:][::2]
+    y[1:] = 4
+    return y[::-1]
+
+
+@program([(arr("f8", 2, 3), arr("f8", 2)), (arr("f4", 2, 3), arr("f4", 2))], mutates=(0,))
+def column_views(x, y):
+    first, second = x[:, 0], x[:, 1]
+    first += y
+    second[:] = first * 2
+    return first.sum()
+
+
+@program(each([arr("f8", 3, 4), arr("i4", 3, 4)]))
+def tuple_of_views(x):
+    a, b, c = x
+    return b, (a, c[1:])
+
+
+@program([(arr("f8", 3, 4),), (arr("f8", 3, 4, layout="F"),)])
+def list_of_views(x):
+    rows = [row for row in x]
+    return rows[0], rows[-1]
+
+
+@program([(arr("c16", 4),), (arr("c8", 2, 2),)], mutates=(0,))
+def real_part_is_a_view(z):
+    z.real[...] = 1
+    z.imag *= 2
+    return z.real, z.imag
+
+
+@program([(arr("f8", 4), arr("f8", 4, seed=1)), (arr("i4", 2, 2), arr("i4", 2, 2))], mutates=(0,))
+def in_place_keeps_identity(x, y):
+    z = x
+    z += y
+    z = z + y
+    return z, x
+
+
+@program([(arr("f8", 4),)], mutates=(0,))
+def ufunc_into_view(x):
+    np.multiply(x[1:], 2, out=x[1:])
+    return np.add(x[:2], 1, out=x[2:])
+
+
+@program([(arr("f8", 6), 2), (arr("f8", 6), 0)])
+def conditional_view(x, k):
+    return x[k:] if k else x
+
+
+@program(each([arr("f8", 4, 4)]), mutates=(0,))
+def saved_before_write(x):
+    """A view shows later writes, a copy does not."""
+    view, kept = x[0], x[0].copy()
+    x[0] = 1
+    return view, kept, kept - view
+
+
+@program(each([arr("f8", 5), arr("i4", 5)]))
+def as_array_is_the_argument(x):
+    return np.asarray(x), np.atleast_1d(x), np.ravel(x)[1:]

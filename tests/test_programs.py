@@ -1,0 +1,103 @@
+"""Every program of the corpus, with every input, on every backend; then how it was compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.backends import BACKENDS, INTERPRETERS, accelerated, has_fallen_back, run
+from tests.corpus import Case, Outcome, Program, all_programs, assert_same, outcome
+
+
+def _runs() -> Iterator[object]:
+    for backend in BACKENDS:
+        for program in all_programs():
+            for i, case in enumerate(program.cases):
+                if backend in INTERPRETERS and (case.native_only or case.kwargs):
+                    continue  # the interpreters take positional arguments, of a size for interpreters
+                yield pytest.param(backend, program, case, id=f"{backend}-{program.name}-{i}")
+
+
+@pytest.mark.parametrize(("backend", "program", "case"), list(_runs()))
+def test_program(backend: str, program: Program, case: Case) -> None:
+    args, kwargs = case.make()
+    expected = outcome(program.function, args, kwargs)
+    actual = run(backend, program, case)
+    if backend == "python":
+        _check_claims(program, case, expected)
+    elif program.fell_back is not None:
+        _check_fallback(backend, program, actual)
+    if program.overflow and backend != "python":
+        assert type(actual.exception) is OverflowError, f"{actual.result!r}, not an OverflowError"
+        return
+    assert_same(expected, actual, ulp=program.ulp, sums=program.sums, message=program.message, order=program.order)
+
+
+def _check_claims(program: Program, case: Case, expected: Outcome) -> None:
+    """What the corpus says of the plain program is so: its exception."""
+    if case.raises is None and expected.exception is not None:
+        raise expected.exception
+    assert case.raises is None or type(expected.exception) is case.raises
+
+
+def _check_fallback(backend: str, program: Program, actual: Outcome) -> None:
+    warned = [w for w in actual.warned if w.category.__name__ == "FallbackWarning"]
+    if not program.fell_back:
+        assert not warned, f"fell back to Python: {warned[0].message}"
+    if backend.startswith("native"):
+        assert has_fallen_back(program.function) == program.fell_back, "fell_back is not as stated"
+
+
+@pytest.mark.parametrize("program", all_programs(), ids=repr)
+def test_mutated_arguments(program: Program) -> None:
+    """`mutates` names exactly the arguments that plain Python changes for some input."""
+    changed = set()
+    for case in program.cases:
+        before, after = case.make()[0], case.make()[0]
+        outcome(program.function, after, case.make()[1])
+        for i, (one, other) in enumerate(zip(before, after, strict=True)):
+            try:
+                assert_same(Outcome((one,)), Outcome((other,)))
+            except AssertionError:
+                changed.add(i)
+    assert changed == set(program.mutates)
+
+
+@pytest.mark.parametrize("program", [p for p in all_programs() if p.opaque is not None], ids=repr)
+def test_handed_back(program: Program) -> None:
+    """As many calls are handed back to Python as the program states, for every input that runs through."""
+    if program.fell_back is not False:
+        return
+    function = accelerated(program.function)
+    for case in program.cases:
+        if case.raises is None and not case.kwargs and not program.overflow:
+            args, _ = case.make()
+            explained = function.explain(*args)
+            assert len(explained.opaque_calls) == program.opaque, (case, explained.opaque_calls)
+
+
+@pytest.mark.parametrize("program", [p for p in all_programs() if p.kernels is not None], ids=repr)
+def test_kernels(program: Program) -> None:
+    """Fusion leaves as many kernels as the program states, for every input."""
+    function = accelerated(program.function)
+    for case in program.cases:
+        if case.raises is None and not case.kwargs:
+            args, _ = case.make()
+            kernels = function.explain(*args).kernels
+            count = kernels if isinstance(kernels, int) else len(kernels)
+            assert count == program.kernels, (case, kernels)
+
+
+@pytest.mark.parametrize(
+    ("program", "case"),
+    [
+        pytest.param(program, case, id=f"{program.name}-{i}")
+        for program in all_programs()
+        for i, case in enumerate(program.cases)
+        if case.native_only
+    ],
+)
+def test_threads_agree_to_the_bit(program: Program, case: Case) -> None:
+    """One thread and two give the same bits: reductions are summed in blocks of a fixed size."""
+    assert_same(run("native-1", program, case), run("native-2", program, case), message=True)
