@@ -1,23 +1,15 @@
-"""Heap memory of arrays, as LLVM IR text: blocks, the pool of large blocks behind them, NumPy's handler, failures.
+"""The memory of arrays, as LLVM IR text: payloads, the pool of large ones, and NumPy's handler over them.
 
-A *block* is a header of 64 bytes and a payload, aligned to 64 bytes.  **A block is named by the address of its
-header; its payload is at block + 64.**
+    ptr  pk_alloc(i64 bytes)    a payload aligned to 64 bytes; null when there is no memory
+    void pk_free(ptr payload)   null is allowed
+    void pk_trim()              give the pooled payloads back to the system
+
+A header of 64 bytes lies before every payload; `blocks` uses its first five words:
 
     offset 0  i64 reference count       32  ptr ctx that lists the block, or null
            8  i64 bytes asked for       40  i64 capacity of the payload in bytes
           16  ptr previous in list      48  ptr what the system gave
           24  ptr next in list          56  i64 bytes mapped, or 0 when it came from malloc
-
-    ptr  pk_block_new(ptr ctx, i64 bytes)   reference count 1, listed in ctx; null when there is no memory
-    void pk_retain(ptr block)               one more reference; null is allowed
-    void pk_release(ptr ctx, ptr block)     one less; at none the block is unlisted and freed; null is allowed
-    void pk_detach(ptr ctx, ptr block)      unlist: the payload becomes the property of a NumPy array
-    void pk_free_all(ptr ctx)               free every block still listed (the way out of an error)
-    ptr  pk_alloc(i64 bytes)                a payload with no list and no count, for scratch; null on failure
-    void pk_free(ptr payload)               what pk_alloc gave, or the payload of an unlisted block; null is allowed
-    void pk_trim()                          give the pooled blocks back to the system
-
-Reference counts and lists are not atomic: only the thread that made the call touches them.
 
 Fresh pages are dear (a page fault and zeroing for each), so payloads of `LARGE` bytes and more are mapped, and kept
 when freed in one process-wide list, the most recent first.  A request takes the first that fits with at most a
@@ -36,7 +28,7 @@ from __future__ import annotations
 
 import sys
 
-from parakeet_py.llvm.context import BLOCK_HEADER, Context
+from parakeet_py.llvm.context import BLOCK_HEADER
 
 LARGE = 64 << 10
 HUGE = 4 << 20
@@ -46,7 +38,7 @@ NUMPY_HANDLER_NAME = b"parakeet_py"
 
 
 def memory_ir() -> str:
-    """The text of this part of the runtime; needs `pause_ir` and `@sched_yield` from `threads`."""
+    """The text of this part of the runtime; needs `threads.pause_ir`."""
     name = NUMPY_HANDLER_NAME.decode() + "\\00" * (127 - len(NUMPY_HANDLER_NAME))
     constants: dict[str, int | str] = {
         "HEADER": BLOCK_HEADER,
@@ -56,12 +48,8 @@ def memory_ir() -> str:
         "POOL_LENGTH": POOL_LENGTH,
         "ANONYMOUS": 0x1002 if sys.platform == "darwin" else 0x22,
         "NAME": name,
-        "BLOCKS": Context.BLOCKS,
-        "LOCK": Context.LOCK,
-        "ORDER": Context.ORDER,
-        "ARGUMENTS": Context.ARGUMENTS,
     }
-    text = _LOCK + _RAW + _POOL + _BLOCKS + _NUMPY + _FAIL
+    text = _LOCK + _RAW + _POOL + _NUMPY
     for key, value in constants.items():
         text = text.replace(f"${key}$", str(value))
     return text
@@ -389,108 +377,6 @@ out:
 }
 """
 
-_BLOCKS = """
-define ptr @pk_block_new(ptr %ctx, i64 %bytes) {
-entry:
-  %payload = call ptr @pk_alloc(i64 %bytes)
-  %null = icmp eq ptr %payload, null
-  br i1 %null, label %none, label %link
-none:
-  ret ptr null
-link:
-  %block = getelementptr i8, ptr %payload, i64 -$HEADER$
-  %head = getelementptr i8, ptr %ctx, i64 $BLOCKS$
-  %first = load ptr, ptr %head
-  %np = getelementptr i8, ptr %block, i64 24
-  store ptr %first, ptr %np
-  %owner = getelementptr i8, ptr %block, i64 32
-  store ptr %ctx, ptr %owner
-  store ptr %block, ptr %head
-  %alone = icmp eq ptr %first, null
-  br i1 %alone, label %done, label %back
-back:
-  %pp = getelementptr i8, ptr %first, i64 16
-  store ptr %block, ptr %pp
-  br label %done
-done:
-  ret ptr %block
-}
-
-define void @pk_detach(ptr %ctx, ptr %block) {
-entry:
-  %owner_p = getelementptr i8, ptr %block, i64 32
-  %owner = load ptr, ptr %owner_p
-  %listed = icmp ne ptr %owner, null
-  br i1 %listed, label %unlink, label %out
-unlink:
-  %pp = getelementptr i8, ptr %block, i64 16
-  %np = getelementptr i8, ptr %block, i64 24
-  %previous = load ptr, ptr %pp
-  %next = load ptr, ptr %np
-  %first = icmp eq ptr %previous, null
-  %head = getelementptr i8, ptr %owner, i64 $BLOCKS$
-  %behind0 = getelementptr i8, ptr %previous, i64 24
-  %behind = select i1 %first, ptr %head, ptr %behind0
-  store ptr %next, ptr %behind
-  call void @llvm.memset.p0.i64(ptr align 8 %pp, i8 0, i64 24, i1 false)
-  %last = icmp eq ptr %next, null
-  br i1 %last, label %out, label %back
-back:
-  %before = getelementptr i8, ptr %next, i64 16
-  store ptr %previous, ptr %before
-  br label %out
-out:
-  ret void
-}
-
-define void @pk_retain(ptr %block) {
-  %null = icmp eq ptr %block, null
-  br i1 %null, label %out, label %some
-some:
-  %count = load i64, ptr %block
-  %count1 = add i64 %count, 1
-  store i64 %count1, ptr %block
-  br label %out
-out:
-  ret void
-}
-
-define void @pk_release(ptr %ctx, ptr %block) {
-  %null = icmp eq ptr %block, null
-  br i1 %null, label %out, label %some
-some:
-  %count = load i64, ptr %block
-  %count1 = sub i64 %count, 1
-  store i64 %count1, ptr %block
-  %dead = icmp eq i64 %count1, 0
-  br i1 %dead, label %end, label %out
-end:
-  call void @pk_detach(ptr %ctx, ptr %block)
-  %payload = getelementptr i8, ptr %block, i64 $HEADER$
-  tail call void @pk_free(ptr %payload)
-  br label %out
-out:
-  ret void
-}
-
-define void @pk_free_all(ptr %ctx) {
-entry:
-  %head = getelementptr i8, ptr %ctx, i64 $BLOCKS$
-  br label %look
-look:
-  %block = load ptr, ptr %head
-  %end = icmp eq ptr %block, null
-  br i1 %end, label %out, label %drop
-drop:
-  call void @pk_detach(ptr %ctx, ptr %block)
-  %payload = getelementptr i8, ptr %block, i64 $HEADER$
-  call void @pk_free(ptr %payload)
-  br label %look
-out:
-  ret void
-}
-"""
-
 _NUMPY = """
 ; struct PyDataMem_Handler { char name[127]; uint8_t version; struct { ctx, malloc, calloc, realloc, free } }
 @pk_mem_handler = constant {[127 x i8], i8, ptr, ptr, ptr, ptr, ptr} {
@@ -550,35 +436,6 @@ copy:
 }
 define internal void @numpy_free(ptr %unused, ptr %payload, i64 %bytes) {
   tail call void @pk_free(ptr %payload)
-  ret void
-}
-"""
-
-_FAIL = """
-; Record the failure that comes first in iteration order.
-define void @pk_fail(ptr %ctx, i64 %order, i64 %code, i64 %a0, i64 %a1, i64 %a2) cold noinline {
-entry:
-  %lock = getelementptr i8, ptr %ctx, i64 $LOCK$
-  call void @acquire(ptr %lock)
-  %status = load i64, ptr %ctx
-  %order_p = getelementptr i8, ptr %ctx, i64 $ORDER$
-  %held = load i64, ptr %order_p
-  %none = icmp eq i64 %status, 0
-  %earlier = icmp slt i64 %order, %held
-  %take = or i1 %none, %earlier
-  br i1 %take, label %record, label %out
-record:
-  store i64 %code, ptr %ctx
-  store i64 %order, ptr %order_p
-  %p0 = getelementptr i8, ptr %ctx, i64 $ARGUMENTS$
-  store i64 %a0, ptr %p0
-  %p1 = getelementptr i8, ptr %p0, i64 8
-  store i64 %a1, ptr %p1
-  %p2 = getelementptr i8, ptr %p0, i64 16
-  store i64 %a2, ptr %p2
-  br label %out
-out:
-  call void @relinquish(ptr %lock)
   ret void
 }
 """

@@ -18,7 +18,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from parakeet_py.llvm import disk_cache, engine, memory, symbols, threads
+from parakeet_py.llvm import blocks, disk_cache, engine, memory, symbols, threads
 from parakeet_py.llvm.context import ALIGNMENT, BLOCK_HEADER, Context
 from parakeet_py.llvm.object_loader import LoadedCode, LoadError
 
@@ -103,8 +103,16 @@ define void @pk_initialize(i64 %pool_limit) {
 def runtime_ir() -> str:
     """The whole runtime as LLVM IR text."""
     at_fork = _AT_FORK_GLIBC if symbols.resolve("__register_atfork") else _AT_FORK_POSIX
-    yield_ = "" if "@sched_yield()\n" in threads.pool_ir() else "declare i32 @sched_yield()\n"
-    return yield_ + threads.pause_ir() + threads.pool_ir() + memory.memory_ir() + _SET_UP + at_fork + _INTRINSICS
+    parts = (
+        threads.pause_ir(),
+        threads.pool_ir(),
+        memory.memory_ir(),
+        blocks.blocks_ir(),
+        _SET_UP,
+        at_fork,
+        _INTRINSICS,
+    )
+    return "".join(parts)
 
 
 class Runtime(NamedTuple):

@@ -40,10 +40,10 @@ _PAUSE = {"x86_64": "pause", "amd64": "pause", "aarch64": "yield", "arm64": "yie
 
 
 def pause_ir() -> str:
-    """A function `@pause()` telling the CPU that this thread spins."""
+    """What a waiting thread calls: `@pause()`, telling the CPU that it spins, and `@sched_yield()`."""
     instruction = _PAUSE.get(platform.machine().lower())
     call = f'  call void asm sideeffect "{instruction}", "~{{memory}}"()\n' if instruction else ""
-    return f"define internal void @pause() alwaysinline {{\n{call}  ret void\n}}\n"
+    return f"declare i32 @sched_yield()\ndefine internal void @pause() alwaysinline {{\n{call}  ret void\n}}\n"
 
 
 def pool_ir() -> str:
@@ -105,7 +105,6 @@ declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i64 @syscall(i64, ...)
-declare i32 @sched_yield()
 
 ; Claim chunks of the region that is running and run them; %take is what the first claim takes off the ticket.
 define internal void @drain(i1 %helper, i64 %take) {

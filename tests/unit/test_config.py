@@ -1,0 +1,164 @@
+"""Settings: the environment, `options`, and how many threads there are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parakeet_py import config
+from parakeet_py.config import Config, current, options
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    for name in [name for name in os.environ if name.startswith("PARAKEET_")]:
+        monkeypatch.delenv(name)
+    yield monkeypatch
+    monkeypatch.undo()
+    config.reload()
+
+
+def test_defaults(environment: pytest.MonkeyPatch) -> None:
+    assert config.reload() == Config()
+    assert current().thread_count >= 1
+    assert current().cache
+    assert current().deterministic
+
+
+def test_every_variable(environment: pytest.MonkeyPatch) -> None:
+    variables = {
+        "NUM_THREADS": "3",
+        "CHECK": "1",
+        "STRICT": "yes",
+        "CACHE": "0",
+        "CACHE_DIR": "/some/where",
+        "DEVICES": "cpu,cuda:0",
+        "DETERMINISTIC": "off",
+        "CONTRACT": "true",
+        "FASTMATH": "ON",
+        "DEBUG": "2",
+        "PRINT": "fuse, cse,",
+        "STOP": "fuse",
+    }
+    for name, text in variables.items():
+        environment.setenv("PARAKEET_" + name, text)
+    assert config.reload() == Config(
+        threads=3, check=True, strict=True, cache=False, cache_dir=Path("/some/where"), devices="cpu,cuda:0",
+        deterministic=False, contract=True, fastmath=True, debug=2, print_passes=("fuse", "cse"), stop_pass="fuse",
+    )  # fmt: skip
+    assert current().thread_count == 3
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "message"),
+    [
+        ("NUM_THREADS", "many", "PARAKEET_NUM_THREADS='many': invalid literal"),
+        ("NUM_THREADS", "0", "PARAKEET_NUM_THREADS='0': threads must be between 1 and 1024, not 0"),
+        ("CHECK", "maybe", "PARAKEET_CHECK='maybe': expected one of 1, 0, true, false, yes, no, on, off"),
+        ("DEBUG", "9", "PARAKEET_DEBUG='9': debug must be between 0 and 4, not 9"),
+    ],
+)
+def test_a_bad_variable_is_named(environment: pytest.MonkeyPatch, variable: str, text: str, message: str) -> None:
+    environment.setenv("PARAKEET_" + variable, text)
+    with pytest.raises(ValueError, match=message):
+        config.reload()
+
+
+def test_empty_variables_are_not_set(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("PARAKEET_NUM_THREADS", " ")
+    assert config.reload() == Config()
+
+
+def test_options_nest_and_end() -> None:
+    before = current()
+    with options(threads=1, check=True) as outer:
+        assert (outer.threads, outer.check) == (1, True)
+        with options(threads=2, cache_dir="~/x", print_passes="a,b"):
+            assert (current().threads, current().check) == (2, True)
+            assert current().cache_dir == Path("~/x").expanduser()
+            assert current().print_passes == ("a", "b")
+        assert current() == outer
+        with pytest.raises(RuntimeError, match="mine"), options(threads=None):
+            raise RuntimeError("mine")
+        assert current() == outer
+    assert current() == before
+
+
+def test_options_belong_to_their_thread() -> None:
+    seen: list[Config] = []
+    with options(threads=7):
+        thread = threading.Thread(target=lambda: seen.append(current()))
+        thread.start()
+        thread.join()
+    assert seen[0].threads != 7
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"thread": 1}, TypeError, "'thread' is not a setting; the settings are threads, check"),
+        ({"threads": "2"}, TypeError, "the setting threads cannot be '2'"),
+        ({"threads": True}, TypeError, "the setting threads cannot be True"),
+        ({"threads": 0}, ValueError, "threads must be between 1 and 1024, not 0"),
+        ({"check": 1}, TypeError, "the setting check cannot be 1"),
+        ({"debug": None}, TypeError, "the setting debug cannot be None"),
+        ({"print_passes": (1,)}, TypeError, "the setting print_passes cannot be"),
+    ],
+)
+def test_bad_options(changes: dict[str, object], error: type[Exception], message: str) -> None:
+    before = current()
+    with pytest.raises(error, match=message), options(**changes):
+        pass
+    assert current() == before
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_quota_of_version_2(tmp_path: Path) -> None:
+    write(tmp_path / "cgroup", "0::/a/b\n")
+    write(tmp_path / "fs/a/b/cpu.max", "max 100000\n")
+    assert config._cgroup_quota(str(tmp_path / "fs"), str(tmp_path / "cgroup")) is None
+    write(tmp_path / "fs/a/cpu.max", "250000 100000\n")
+    assert config._cgroup_quota(str(tmp_path / "fs"), str(tmp_path / "cgroup")) == 2.5
+    write(tmp_path / "fs/cpu.max", "150000 100000\n")
+    assert config._cgroup_quota(str(tmp_path / "fs"), str(tmp_path / "cgroup")) == 1.5
+
+
+def test_quota_of_version_1(tmp_path: Path) -> None:
+    write(tmp_path / "cgroup", "5:memory:/x\n4:cpu,cpuacct:/x\n")
+    write(tmp_path / "fs/cpu/x/cpu.cfs_quota_us", "-1\n")
+    write(tmp_path / "fs/cpu/x/cpu.cfs_period_us", "100000\n")
+    assert config._cgroup_quota(str(tmp_path / "fs"), str(tmp_path / "cgroup")) is None
+    write(tmp_path / "fs/cpu/x/cpu.cfs_quota_us", "50000\n")
+    assert config._cgroup_quota(str(tmp_path / "fs"), str(tmp_path / "cgroup")) == 0.5
+
+
+def test_no_quota_to_read(tmp_path: Path) -> None:
+    assert config._cgroup_quota(str(tmp_path), str(tmp_path / "nothing")) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity")
+def test_threads_follow_the_affinity_mask() -> None:
+    script = """if True:
+        import os
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        from parakeet_py.config import current
+        print(current().thread_count)"""
+    clean = {name: text for name, text in os.environ.items() if not name.startswith("PARAKEET_")}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=clean)
+    assert done.stdout.strip() == "1"
+
+
+def test_settings_do_not_import_the_compiler() -> None:
+    script = "import sys, parakeet_py.config; print('llvmlite' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
