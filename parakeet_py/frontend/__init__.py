@@ -1,1 +1,37 @@
+"""Python functions to untyped SSA: `to_ssa` is the only way in."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+
+from parakeet_py.errors import NoSourceError
+from parakeet_py.frontend.ast_to_ssa import ast_to_ssa
+from parakeet_py.frontend.source import read_source
+from parakeet_py.frontend.ssa import Function
+
+
+def _from_source(function: FunctionType) -> Function:
+    return ast_to_ssa(read_source(function))
+
+
+# Tried in order; a reader that lacks what it reads raises NoSourceError, and the next has its turn.
+READERS: list[Callable[[FunctionType], Function]] = [_from_source]
+
+
+def to_ssa(function: FunctionType) -> Function:
+    """The untyped IR of a Python function.
+
+    Raises
+    ------
+    UnsupportedError
+        The function uses something that cannot be accelerated.
+    NoSourceError
+        Nothing of the function is there to be read.
+    """
+    for reader in READERS[:-1]:
+        try:
+            return reader(function)
+        except NoSourceError:
+            continue
+    return READERS[-1](function)
