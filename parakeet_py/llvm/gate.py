@@ -1,0 +1,256 @@
+"""Call gates in use: compile or load one, tie it to its function, chain it.
+
+    handle = make_gate(entry_ir, signature, result, function, raise_failure=..., following=slow)
+    handle.address                 # a vectorcall function
+    handle.follow(other)           # where calls go that are not this signature's
+
+`gate_ir` writes the text of a gate, `boxing` holds what all gates share, and this file supplies what differs between
+processes: the addresses of globals, cells, static values and types, and the cell that names the next callable. A handle
+keeps all of it alive together with the code.
+
+When the compiled function fails, the gate frees what the call had allocated and calls `raise_failure(status, a0, ..., a5)`
+with the status and the six words of the context, which must raise. If the function (an opaque call in it) has put an
+object of its own into the context's STATE, that object is an eighth argument; the gate drops it at the end of the call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from parakeet_py.llvm import boxing, engine
+from parakeet_py.llvm.gate_ir import RELEASE_ELEMENTS, gate_ir
+from parakeet_py.llvm.object_loader import LoadedCode
+from parakeet_py.llvm.runtime import runtime
+from parakeet_py.signature import (
+    NotPortable,
+    ObjectSpec,
+    Result,
+    ResultStatic,
+    ResultTuple,
+    Signature,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+)
+
+__all__ = ["RELEASE_ELEMENTS", "GateHandle", "gate_ir", "gate_symbols", "load_gate", "make_gate"]
+
+
+class GateHandle:
+    """A loaded gate.
+
+    Attributes
+    ----------
+    address : of the vectorcall function
+    code : the loaded object, with the compiled function in it
+    signature, result : the calls it takes, and what it gives
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_cell",
+        "_former",
+        "_kept",
+        "_record",
+        "_target",
+        "address",
+        "code",
+        "result",
+        "signature",
+    )
+
+    def __init__(self, signature: Signature, result: Result) -> None:
+        self.signature = signature
+        self.result = result
+        self.address = 0
+        self.code: LoadedCode | None = None
+        self._cell = ctypes.c_void_p(None)  # points to the record
+        self._record = (ctypes.c_void_p * 2)()  # code, object
+        self._target: object = None
+        self._former: list[GateHandle] = []
+        self._kept: list[object] = []
+
+    def follow(self, target: GateHandle | Callable[..., Any]) -> None:
+        """Let calls with other arguments go on to `target`, another gate or any callable.
+
+        One aligned store changes the link, so other threads may call the gate meanwhile. Gates once followed are kept, as
+        a thread may still be running in one.
+        """
+        if isinstance(target, GateHandle):
+            record = (ctypes.c_void_p * 2)(target.address, id(target))
+        else:
+            record = (ctypes.c_void_p * 2)(boxing.symbols()["gate.PyObject_Vectorcall"], id(target))
+        former = self._record, self._target  # alive until the cell names the new ones
+        self._cell.value = ctypes.addressof(record)
+        self._record, self._target = record, target
+        if isinstance(former[1], GateHandle) and former[1] not in self._former:
+            self._former.append(former[1])
+
+
+def gate_symbols(
+    handle: GateHandle,
+    function: object,
+    *,
+    gate_symbol: str = "gate",
+    raise_failure: Callable[..., Any],
+    state: object = None,
+) -> dict[str, int]:
+    """Addresses of everything that is this gate's own; the objects are kept by the handle.
+
+    Parameters
+    ----------
+    handle : of the gate that is being loaded
+    function : the Python function whose globals and closure hidden arguments are read from
+    raise_failure : see the head of this file
+    state : what the context's STATE is at the beginning of a call, if the gate was made with `has_state`
+
+    Raises
+    ------
+    NotPortable
+        A hidden argument is read from a module that is not imported.
+    """
+    found: dict[str, int] = {}
+    kept = handle._kept
+
+    def name(suffix: str, value: object) -> None:
+        kept.append(value)
+        found[f"{gate_symbol}.{suffix}"] = id(value)
+
+    found[f"{gate_symbol}.next"] = ctypes.addressof(handle._cell)
+    name("raise_failure", raise_failure)
+    if state is not None:
+        name("state", state)
+    if isinstance(function, types.FunctionType):
+        name("globals", function.__globals__)
+        name("builtins", function.__builtins__)  # type: ignore[attr-defined]
+    signature = handle.signature
+    for index, hidden in enumerate(signature.hidden):
+        match hidden.source:
+            case ("global", str() as variable):
+                name(f"name.{index}", sys.intern(variable))
+            case ("cell", int() as cell):
+                assert isinstance(function, types.FunctionType) and function.__closure__ is not None
+                name(f"cell.{index}", function.__closure__[cell])
+            case ("attribute", str() as module, str() as variable):
+                if module not in sys.modules:
+                    raise NotPortable(f"module {module} is not imported")
+                name(f"module.{index}", sys.modules[module].__dict__)
+                name(f"name.{index}", sys.intern(variable))
+        for suffix, value in _objects(hidden.spec, f"hidden.{index}"):
+            name(suffix, value)
+    for index, spec in enumerate(signature.params):
+        for suffix, value in _objects(spec, str(index)):
+            name(suffix, value)
+    for suffix, value in _result_objects(handle.result, "0"):
+        name(suffix, value)
+    return found
+
+
+def _objects(spec: Spec, path: str) -> Iterator[tuple[str, object]]:
+    """The types and static values a spec mentions, by the names `gate_ir` gives them."""
+    match spec:
+        case ObjectSpec():
+            yield f"type.{path}", spec.type
+        case StaticSpec():
+            yield from _static_objects(spec.value, path)
+        case TupleSpec():
+            for index, item in enumerate(spec.items):
+                yield from _objects(item, f"{path}.{index}")
+
+
+def _static_objects(value: object, path: str) -> Iterator[tuple[str, object]]:
+    if isinstance(value, tuple) and type(value) is tuple:
+        for index, item in enumerate(value):
+            yield from _static_objects(item, f"{path}.{index}")
+    else:
+        yield f"value.{path}", value
+
+
+def _result_objects(tree: Result, path: str) -> Iterator[tuple[str, object]]:
+    match tree:
+        case ResultStatic():
+            yield f"result.{path}", tree.value
+        case ResultTuple():
+            if tree.type is not None:
+                yield f"result.{path}", tree.type
+            for index, item in enumerate(tree.items):
+                yield from _result_objects(item, f"{path}.{index}")
+
+
+def load_gate(
+    object_bytes: bytes,
+    signature: Signature,
+    result: Result,
+    function: object,
+    *,
+    raise_failure: Callable[..., Any],
+    following: GateHandle | Callable[..., Any],
+    gate_symbol: str = "gate",
+    external: Mapping[str, int] | None = None,
+    state: object = None,
+) -> GateHandle:
+    """Load object code that holds a gate, fresh or from the disk cache.
+
+    Parameters
+    ----------
+    object_bytes : compiled from a module with the text of `gate_ir(signature, result, ...)`
+    following : what takes the calls that are not this signature's
+    external : further addresses the object needs (the entry, if it is elsewhere); the runtime's are known
+    others : see `gate_symbols`
+
+    Raises
+    ------
+    LoadError
+        The object is malformed or needs a symbol that is not known.
+    """
+    shared = boxing.support()
+    handle = GateHandle(signature, result)
+    own = gate_symbols(handle, function, gate_symbol=gate_symbol, raise_failure=raise_failure, state=state)
+    handle.follow(following)
+    known = {**shared, **own, **(external or {})}
+    handle.code = runtime().load(object_bytes, [gate_symbol], known)
+    handle.address = handle.code[gate_symbol]
+    return handle
+
+
+def make_gate(
+    entry_ir: str,
+    signature: Signature,
+    result: Result,
+    function: object,
+    *,
+    raise_failure: Callable[..., Any],
+    following: GateHandle | Callable[..., Any],
+    entry_symbol: str = "entry",
+    gate_symbol: str = "gate",
+    external: Mapping[str, int] | None = None,
+    state: object = None,
+    release_elements: int = RELEASE_ELEMENTS,
+    always_release: bool = False,
+) -> GateHandle:
+    """Compile `entry_ir` (LLVM text that defines the entry, or "" if `external` has it) with a gate, and load both."""
+    text = gate_ir(
+        signature,
+        result,
+        entry_symbol,
+        gate_symbol,
+        release_elements=release_elements,
+        always_release=always_release,
+        has_state=state is not None,
+        declare_entry=not entry_ir,
+    )
+    return load_gate(
+        engine.compile_ir(entry_ir + "\n" + text),
+        signature,
+        result,
+        function,
+        raise_failure=raise_failure,
+        following=following,
+        gate_symbol=gate_symbol,
+        external=external,
+        state=state,
+    )
