@@ -1,0 +1,50 @@
+# make bench, make test and make lint set up what they need: Python 3.11 to 3.13 and make are enough.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' >/dev/null 2>&1 && echo $$p && break; done)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help bench test lint cold clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make bench   install, then compare with NumPy, numba and C (about two minutes)"
+	@echo "make cold    imports, first calls and small calls in fresh processes"
+	@echo "make test    install, then run the tests"
+	@echo "make lint    formatting, lint, types"
+	@echo "make clean   remove the environment and all caches of this folder"
+
+bench: $(VENV)/.bench
+	@$(BIN)/parakeet bench $(ARGS)
+
+cold: $(VENV)/.bench
+	@$(BIN)/parakeet bench --cold $(ARGS)
+
+test: $(VENV)/.test
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+$(VENV)/bin/python:
+	@if [ -z "$(PYTHON)" ]; then echo "no Python 3.11, 3.12 or 3.13 found; set PYTHON=..." >&2; exit 1; fi
+	@echo "making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+	@echo "installing parakeet-py[bench]"
+	@$(PIP) install -e '.[bench]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	@echo "installing parakeet-py[bench,test,dev]"
+	@$(PIP) install -e '.[bench,test,dev]'
+	@touch $@ $(VENV)/.bench
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,141 @@
+"""The command line, run in this process; what it computes is tested elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from parakeet_py.cli import app
+from parakeet_py.doctor import examine
+
+SOURCE = """
+import numpy as np
+from parakeet_py import accelerate
+
+@accelerate
+def add_one(x):
+    return x + 1.0
+
+def double(x):
+    return 2.0 * x
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "functions_to_explain.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(arguments))
+    return result.exit_code, result.output
+
+
+def test_help_names_the_commands_and_imports_nothing_heavy() -> None:
+    program = "import sys, parakeet_py.cli; print({'numba', 'llvmlite', 'matplotlib'} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set()"
+    code, output = invoke("--help")
+    assert code == 0
+    for command in ("bench", "explain", "doctor"):
+        assert command in output
+
+
+def test_module_runs_as_a_program() -> None:
+    command = [sys.executable, "-m", "parakeet_py", "--help"]
+    assert "doctor" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+class TestBench:
+    def test_lists_programs(self) -> None:
+        code, output = invoke("bench", "--list")
+        assert code == 0
+        assert "black_scholes" in output and "floyd_warshall" in output
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["nonsense"], "no benchmark program nonsense"),
+            (["--size", "XXL"], "no size XXL; there are XS, S, M, L"),
+            (["--peers", "fortran"], "no peer fortran"),
+        ],
+    )
+    def test_refuses_what_it_does_not_know(self, arguments: list[str], message: str) -> None:
+        code, output = invoke("bench", *arguments)
+        assert code == 2
+        assert message in output
+
+    def test_measures_and_writes(self, tmp_path: Path) -> None:
+        out = tmp_path / "result.json"
+        page = tmp_path / "result.html"
+        arguments = ["--size", "XS", "--peers", "numpy", "--threads", "1", "--budget", "1"]
+        code, output = invoke(
+            "bench", "sum_of_squared_differences", *arguments, "--json", str(out), "--plot", str(page)
+        )
+        assert code == 0, output
+        assert "sum_of_squared_differences" in output
+        (program,) = json.loads(out.read_text())["programs"]
+        assert program["implementations"]["parakeet"]["status"] == "ok"
+        assert "<svg" in page.read_text()
+
+
+class TestExplain:
+    def test_without_arguments_prints_the_untyped_ir(self, source: Path) -> None:
+        code, output = invoke("explain", f"{source}:add_one")
+        assert code == 0, output
+        assert "add_one" in output
+
+    @pytest.mark.parametrize("name", ["add_one", "double"])
+    def test_with_arguments_explains_the_call(self, source: Path, name: str) -> None:
+        code, output = invoke("explain", f"{source}:{name}", "--args", "np.ones(10)")
+        assert code == 0, output
+        assert name in output
+
+    @pytest.mark.parametrize("stage", ["untyped", "typed", "imp", "llvm"])
+    def test_prints_a_stage(self, source: Path, stage: str) -> None:
+        code, output = invoke("explain", f"{source}:add_one", "--args", "np.ones(10)", "--stage", stage)
+        assert code == 0, output
+        assert output.strip()
+
+    @pytest.mark.parametrize(
+        ("target", "arguments", "message"),
+        [
+            ("nowhere", [], "is not FILE.py:FUNCTION"),
+            ("nowhere.py:f", [], "there is no Python file nowhere.py"),
+            ("{source}:absent", [], "has no absent"),
+            ("{source}:add_one", ["--stage", "llvm"], "give --args"),
+            ("{source}:add_one", ["--stage", "ptx"], "no stage ptx"),
+        ],
+    )
+    def test_refuses_what_it_cannot_find(self, source: Path, target: str, arguments: list[str], message: str) -> None:
+        code, output = invoke("explain", target.format(source=source), *arguments)
+        assert code == 2
+        assert message in output.replace("\n", "")
+
+
+class TestDoctor:
+    def test_finds_something_about_everything(self) -> None:
+        findings = {finding.topic: finding for finding in examine()}
+        assert {"Python", "packages", "processor", "threads", "disk cache", "BLAS", "CUDA"} <= set(findings)
+        assert findings["Python"].good
+        assert "bit vectors" in findings["processor"].text
+
+    def test_prints(self) -> None:
+        code, output = invoke("doctor")
+        assert code == 0
+        assert "numpy" in output
+
+    def test_says_why_the_cache_is_not_used(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from parakeet_py import config
+
+        with config.options(cache=False):
+            finding = next(finding for finding in examine() if finding.topic == "disk cache")
+        assert not finding.good
+        assert "PARAKEET_CACHE=0" in finding.text
