@@ -1,8 +1,8 @@
-"""Native support for call gates: the parts of entering and leaving compiled code that are the same for every function.
+"""Native support for call gates: the parts of entering and leaving compiled code that all functions share.
 
-One module of LLVM IR, compiled once per machine and kept in the disk cache: comparing dtypes, looking up globals, making
-NumPy arrays of results, raising failures. It is loaded next to the runtime; gates call it by name. All names begin with
-`gate.`, so that a gate can stand in one module with code that declares the same C functions.
+One module of LLVM IR, compiled once per machine and kept in the disk cache: comparing dtypes, looking up globals,
+making NumPy arrays of results, raising failures. It is loaded next to the runtime; gates call it by name. All names
+begin with `gate.`, so that a gate can stand in one module with code that declares the same C functions.
 
 Objects are read and made by the layout of CPython's and NumPy's structures. `check_layout` compares that layout with
 live objects before anything native is loaded, and refuses to go on where they differ.
@@ -236,7 +236,7 @@ def _load() -> Mapping[str, int]:
         except LoadError:
             code = None
     if code is None:
-        compiled = engine.compile_ir(text, vectorize=False)
+        compiled = engine.compile_ir(text, level=0, vectorize=False)  # calls of C functions: nothing to optimise
         code = engine.load(compiled, known, EXPORTS)
         disk_cache.put(key, compiled)
     code.keep_for_ever()
@@ -467,8 +467,8 @@ out:
   ret void
 }
 
-; Raise what the status of a call says: helper(status, a0, ..., a5), or with the call's state as an eighth argument if it
-; has one. An exception already set stays.
+; Raise what the status of a call says: helper(status, a0, ..., a5), and the state of the call if it has
+; one. An exception already set stays.
 define void @gate.fail(ptr %ctx, ptr %helper, ptr %state) cold noinline {
 entry:
   %objects = alloca [9 x ptr], align 8

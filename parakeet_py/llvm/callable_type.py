@@ -9,8 +9,9 @@ in other threads see the old gate or the new one.
 Two levels make the type. The base comes from `PyType_FromSpec` through ctypes and has nothing but the word for the
 pointer. The class is an ordinary Python subclass, which brings `__dict__`, weak references, garbage collection and
 deallocation from CPython itself: no destructor or traversal is written by hand. Two flags that a class statement
-cannot ask for are set in the finished type: HAVE_VECTORCALL (heap types do not inherit it), and METHOD_DESCRIPTOR, which
-lets the interpreter call a decorated method with `self` in front instead of building a bound method first.
+cannot ask for are set in the finished type: HAVE_VECTORCALL (a class with a `__call__` of its own does not inherit it),
+and METHOD_DESCRIPTOR, which lets the interpreter call a decorated method with `self` in front instead of building a
+bound method first.
 
 Gates are kept as long as the instance lives, even those no longer in use: another thread may still be running one.
 Whoever calls an instance holds a reference to it, so code is never freed under a call.

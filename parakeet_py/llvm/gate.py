@@ -8,9 +8,10 @@
 processes: the addresses of globals, cells, static values and types, and the cell that names the next callable. A handle
 keeps all of it alive together with the code.
 
-When the compiled function fails, the gate frees what the call had allocated and calls `raise_failure(status, a0, ..., a5)`
-with the status and the six words of the context, which must raise. If the function (an opaque call in it) has put an
-object of its own into the context's STATE, that object is an eighth argument; the gate drops it at the end of the call.
+When the compiled function fails, the gate frees what the call had allocated and calls
+`raise_failure(status, a0, ..., a5)` with the status and the six words of the context, which must raise. If the function
+(an opaque call in it) has put an object of its own into the context's STATE, a new reference, that object is an eighth
+argument. The gate drops it at the end of every call, after the results are boxed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from parakeet_py.llvm.gate_ir import RELEASE_ELEMENTS, gate_ir
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.signature import (
-    NotPortable,
     ObjectSpec,
     Result,
     ResultStatic,
@@ -36,6 +36,7 @@ from parakeet_py.signature import (
     StaticSpec,
     TupleSpec,
 )
+from parakeet_py.signature_json import NotPortable
 
 __all__ = ["RELEASE_ELEMENTS", "GateHandle", "gate_ir", "gate_symbols", "load_gate", "make_gate"]
 
@@ -77,8 +78,8 @@ class GateHandle:
     def follow(self, target: GateHandle | Callable[..., Any]) -> None:
         """Let calls with other arguments go on to `target`, another gate or any callable.
 
-        One aligned store changes the link, so other threads may call the gate meanwhile. Gates once followed are kept, as
-        a thread may still be running in one.
+        One aligned store changes the link, so other threads may call the gate meanwhile. Gates once followed are kept,
+        as a thread may still be running in one.
         """
         if isinstance(target, GateHandle):
             record = (ctypes.c_void_p * 2)(target.address, id(target))
