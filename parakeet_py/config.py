@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import allocate_lock
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -110,6 +112,22 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "stop_pass": ("PARAKEET_STOP", str.strip),
 }
 
+# How many `options` blocks are open, in all threads together.  Native code reads it at `open_blocks_address()`: at 0
+# the settings are those of the environment, and there is no need to ask Python for `current()`.
+_open_blocks = array("q", [0])
+_open_blocks_lock = allocate_lock()
+
+
+def open_blocks_address() -> int:
+    """Address of an i64: the number of `options` blocks that are open anywhere in this process."""
+    return _open_blocks.buffer_info()[0]
+
+
+def _count_blocks(change: int) -> None:
+    with _open_blocks_lock:
+        _open_blocks[0] += change
+
+
 _from_environment: Config | None = None
 _changed: ContextVar[Config | None] = ContextVar("parakeet_py_options", default=None)
 
@@ -153,9 +171,11 @@ def options(**changes: Any) -> Iterator[Config]:
         A value out of range.
     """
     token = _changed.set(replace(current(), **_validated(changes)))
+    _count_blocks(1)
     try:
         yield current()
     finally:
+        _count_blocks(-1)
         _changed.reset(token)
 
 

@@ -20,17 +20,14 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from parakeet_py.errors import CodegenError
 from parakeet_py.llvm import object_loader
 from parakeet_py.llvm.object_loader import LoadedCode, LoadError, UnsupportedObject
 from parakeet_py.llvm.symbols import resolve
 
-__all__ = ["CodegenError", "HostInfo", "LoadError", "LoadedCode", "compile_ir", "emit_assembly", "host", "load"]
+__all__ = ["CodegenError", "HostInfo", "compile_ir", "emit_assembly", "host", "load", "optimized_ir"]
 
 _lock = threading.Lock()
-
-
-class CodegenError(RuntimeError):
-    """LLVM refuses the IR it was given: a defect of the code generator, never of the user's program."""
 
 
 class HostInfo(NamedTuple):

@@ -26,6 +26,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from parakeet_py.errors import ParakeetError
+
 Resolver = Callable[[str], "int | None"]
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -65,7 +67,7 @@ _REACH = 2**31  # bytes the small code model spans
 _PROT_READ, _PROT_WRITE, _PROT_EXECUTE = 1, 2, 4
 
 
-class LoadError(RuntimeError):
+class LoadError(ParakeetError):
     """An object cannot be loaded: malformed, or a symbol is missing."""
 
 

@@ -31,7 +31,8 @@ import platform
 import sys
 
 CHUNKS_PER_THREAD = 6
-WORKER_SPINS = 2000
+SPIN_NANOSECONDS = 100_000  # how long an idle worker spins before it sleeps
+LEAST_SPINS = 500
 JOIN_SPINS = 2000
 JOIN_YIELDS = 200
 
@@ -55,7 +56,8 @@ def pool_ir() -> str:
         "FUTEX": futex,
         "WAIT": 128,  # FUTEX_WAIT | FUTEX_PRIVATE_FLAG
         "WAKE": 129,
-        "WORKER_SPINS": WORKER_SPINS,
+        "SPIN_256": SPIN_NANOSECONDS * 256,
+        "LEAST_SPINS": LEAST_SPINS,
         "JOIN_SPINS": JOIN_SPINS,
         "JOIN_YIELDS": JOIN_YIELDS,
         "CHUNKS_PER_THREAD": CHUNKS_PER_THREAD,
@@ -105,6 +107,7 @@ declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i64 @syscall(i64, ...)
+declare i32 @clock_gettime(i32, ptr)
 
 ; Claim chunks of the region that is running and run them; %take is what the first claim takes off the ticket.
 define internal void @drain(i1 %helper, i64 %take) {
@@ -170,8 +173,42 @@ define internal i1 @work_for_me() alwaysinline {
   ret i1 %yes
 }
 
+; Nanoseconds on the monotonic clock.
+define internal i64 @now() {
+  %time = alloca [2 x i64]
+  %r = call i32 @clock_gettime(i32 1, ptr %time)
+  %seconds = load i64, ptr %time
+  %np = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %np
+  %whole = mul i64 %seconds, 1000000000
+  %ns = add i64 %whole, %rest
+  ret i64 %ns
+}
+
+; How many pauses last SPIN_NANOSECONDS: a pause is 4 to 140 cycles, according to the CPU.
+define internal i32 @measure_pause() noinline {
+entry:
+  %start = call i64 @now()
+  br label %loop
+loop:
+  %k = phi i32 [0, %entry], [%k1, %loop]
+  call void @pause()
+  %k1 = add i32 %k, 1
+  %more = icmp ult i32 %k1, 256
+  br i1 %more, label %loop, label %done
+done:
+  %end = call i64 @now()
+  %took = sub i64 %end, %start
+  %some = call i64 @llvm.smax.i64(i64 %took, i64 256)
+  %spins = udiv i64 $SPIN_256$, %some
+  %least = call i64 @llvm.smax.i64(i64 %spins, i64 $LEAST_SPINS$)
+  %result = trunc i64 %least to i32
+  ret i32 %result
+}
+
 define internal ptr @worker(ptr %unused) {
 entry:
+  %patience = call i32 @measure_pause()
   br label %idle
 idle:
   br label %spin
@@ -182,7 +219,7 @@ spin:
 again:
   call void @pause()
   %k1 = add i32 %k, 1
-  %more = icmp ult i32 %k1, $WORKER_SPINS$
+  %more = icmp ult i32 %k1, %patience
   br i1 %more, label %spin, label %sleep
 sleep:
   ; @alarm is read before this worker counts as a sleeper, and the ticket is looked at after that: a region that

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -88,6 +89,16 @@ def test_options_nest_and_end() -> None:
             raise RuntimeError("mine")
         assert current() == outer
     assert current() == before
+
+
+def test_open_blocks_are_counted_for_native_code() -> None:
+    count = ctypes.c_int64.from_address(config.open_blocks_address())
+    before = count.value
+    with options(threads=1), options(threads=2):
+        assert count.value == before + 2
+    with pytest.raises(TypeError), options(nothing=1):
+        pass
+    assert count.value == before
 
 
 def test_options_belong_to_their_thread() -> None:
