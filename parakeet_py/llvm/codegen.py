@@ -1,0 +1,76 @@
+"""From Imp to LLVM IR text.
+
+`generate` prints one compiled function:
+
+    i32 @<name>(ptr ctx, ptr args, ptr results)      the status: 0, or the code of the failure that ended the call
+
+and one internal function for each of its parallel regions. `codegen_arrays` tells how values lie in `args` and
+`results`. The text parses and verifies; it declares only what it uses, because reading and optimizing it is on the
+path of the first call. On a failure, blocks are left to the caller, which frees what the context lists.
+
+Topics have their own files: `codegen_scalar` (primitives, with `codegen_division`, `codegen_complex`, `codegen_cast`),
+`codegen_arrays` (descriptors, elements), `codegen_control` (statements), `codegen_parallel` (regions), `vector_math`
+(elementary functions), `blas` (matrix products); `codegen_builder` writes text, `codegen_scope` keeps the values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from parakeet_py.imp import ir
+from parakeet_py.llvm import codegen_arrays
+from parakeet_py.llvm.codegen_arrays import AliasScopes, slots_in, slots_out
+from parakeet_py.llvm.codegen_builder import FunctionText, ModuleText, global_name
+from parakeet_py.llvm.codegen_control import emit_block
+from parakeet_py.llvm.codegen_scope import OUT_OF_MEMORY, Scope, Unit
+from parakeet_py.llvm.engine import HostInfo
+
+__all__ = ["OUT_OF_MEMORY", "GeneratedCode", "generate", "slots_in", "slots_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedCode:
+    """The text of a module.
+
+    Attributes
+    ----------
+    text : LLVM IR
+    symbols : external functions that it needs; `blas.resolve` knows those of BLAS, the runtime and the C libraries
+        the others
+    entry : the name of the function to call
+    """
+
+    text: str
+    symbols: tuple[str, ...]
+    entry: str
+
+
+def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, fastmath: bool = False) -> GeneratedCode:
+    """Print a function as LLVM IR.
+
+    Parameters
+    ----------
+    host : the machine it will run on
+    contract : products and sums may be fused (rounded once)
+    fastmath : float arithmetic may be regrouped and assumed finite
+    """
+    flags = "fast " if fastmath else "contract " if contract else ""
+    module = ModuleText(host, flags)
+    aliases = AliasScopes(module)
+    aliases.declare(frozenset(root for roots in function.roots.values() for root in roots))
+    unit = Unit(function, module, aliases, f'nounwind "prefer-vector-width"="{host.vector_bits}"')
+    scope = Scope(unit, FunctionText(module))
+    slot = 0
+    for parameter in function.params:
+        scope.values[parameter] = codegen_arrays.enter(scope.f, parameter.type, "%args", slot, scope.f.entry_value)
+        slot += slots_in(parameter.type)
+    emit_block(scope, function.body)
+    if not scope.f.dead:
+        slot = 0
+        for result in function.results:
+            codegen_arrays.leave(scope.f, result.type, scope.operand(result), "%results", slot)
+            slot += slots_out(result.type)
+        scope.f.effect("ret i32 0")
+    header = f"define i32 {global_name(function.name)}(ptr %ctx, ptr noalias %args, ptr noalias %results)"
+    module.functions.append(scope.f.text(f"{header} {module.attributes(unit.attributes)}"))
+    return GeneratedCode(module.text(), tuple(module.symbols), function.name)

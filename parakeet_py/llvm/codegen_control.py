@@ -1,0 +1,325 @@
+"""Statements: bindings, cells, loops, branches, checks, calls back into Python.
+
+Counted loops have Python's `range` meaning. With step 1 the loop counts its index itself; with any other step the
+number of iterations is computed first, so that an index near the end of int64 cannot wrap into an endless loop. Loops
+are written already rotated (test before the first iteration, then at the bottom), the form LLVM's loop passes want.
+"""
+
+from __future__ import annotations
+
+import re
+
+from parakeet_py.imp import ir
+from parakeet_py.llvm import blas, codegen_arrays, codegen_parallel
+from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor
+from parakeet_py.llvm.codegen_cast import cast
+from parakeet_py.llvm.codegen_scalar import primitive
+from parakeet_py.llvm.codegen_scope import OUT_OF_MEMORY, LoopGroup, Scope
+from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
+from parakeet_py.typed_ir.types import Array, Scalar
+
+
+def emit_block(scope: Scope, block: ir.Block) -> None:
+    """Write the statements of a block; what cannot be reached is left out."""
+    for statement in block.statements:
+        if scope.f.dead:
+            return
+        emit(scope, statement)
+
+
+def emit(scope: Scope, statement: ir.Statement) -> None:
+    """Write one statement."""
+    match statement:
+        case ir.Let(out, rhs):
+            scope.values[out] = _right_hand_side(scope, statement, out, rhs)
+        case ir.Declare(cell, init):
+            scope.declare(cell)
+            if init is not None:
+                scope.write(cell, scope.operand(init))
+        case ir.Write(cell, value):
+            scope.write(cell, scope.operand(value))
+        case ir.Store(array, indices, value):
+            stored = scope.operand(value)
+            assert not isinstance(stored, Descriptor)
+            place = codegen_arrays.address(scope.f, scope.array(array), [scope.scalar(index) for index in indices])
+            codegen_arrays.store_element(scope.f, dtype_of(array), place, stored, scope.access(array))
+        case ir.If():
+            _if(scope, statement)
+        case ir.For():
+            _for(scope, statement)
+        case ir.While():
+            _while(scope, statement)
+        case ir.Break():
+            scope.f.branch(scope.exits[-1])
+            scope.f.dead = True
+        case ir.Parallel():
+            codegen_parallel.emit_region(scope, statement, emit_block)
+        case ir.Check():
+            _check(scope, statement)
+        case ir.Retain(array) | ir.Release(array):
+            _count_reference(scope, array, release=isinstance(statement, ir.Release))
+        case ir.Matmul(out, left, right):
+            blas.matmul(scope, scope.array(out), scope.array(left), scope.array(right))
+        case ir.Opaque():
+            _opaque(scope, statement)
+
+
+# ---- right-hand sides ------------------------------------------------------------------------------------------------
+
+
+def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyValue:
+    f = scope.f
+    match rhs:
+        case Prim(name, operands):
+            values = []
+            for operand in operands:
+                value = scope.operand(operand)
+                assert not isinstance(value, Descriptor)
+                values.append(value)
+            return primitive(
+                f,
+                name,
+                dtype_of(operands[-1]),
+                tuple(values),
+                reassoc=let.reassoc,
+                python=isinstance(out.type, Scalar) and out.type.python,
+                overflow=lambda bit: scope.leave_if(
+                    bit, scope.failure(scope.unit.overflow_code(let.pos), scope.order, [])
+                ),
+            )
+        case Cast(operand):
+            value = scope.operand(operand)
+            assert not isinstance(value, Descriptor)
+            return cast(f, value, dtype_of(operand), dtype_of(out))
+        case ir.Read(cell):
+            return scope.read(cell)
+        case Load(array, indices):
+            place = codegen_arrays.address(f, scope.array(array), [scope.scalar(index) for index in indices])
+            return codegen_arrays.load_element(f, dtype_of(array), place, scope.access(array))
+        case Dim(array, axis):
+            return scope.array(array)[f"extent{axis}"]
+        case ir.NewArray(extents, space):
+            assert isinstance(out.type, Array)
+            sizes = [scope.scalar(extent) for extent in extents]
+            if space == "stack":
+                return codegen_arrays.stack_array(f, out.type, sizes)
+            return codegen_arrays.heap_array(
+                f, out.type, sizes, lambda bit: scope.leave_if(bit, scope.failure(OUT_OF_MEMORY, "0", []))
+            )
+        case View(base, starts, axes):
+            assert isinstance(out.type, Array)
+            return codegen_arrays.view(
+                f,
+                out.type,
+                scope.array(base),
+                [scope.scalar(start) for start in starts],
+                [(axis.source, scope.scalar(axis.extent), scope.scalar(axis.step)) for axis in axes],
+            )
+        case Reshape(base, extents):
+            assert isinstance(out.type, Array)
+            sizes = [scope.scalar(extent) for extent in extents]
+            return codegen_arrays.reshape(f, out.type, scope.array(base), sizes)
+
+
+# ---- control ---------------------------------------------------------------------------------------------------------
+
+
+def _if(scope: Scope, statement: ir.If) -> None:
+    f = scope.f
+    condition = scope.scalar(statement.condition)
+    if condition in ("true", "false"):
+        emit_block(scope, statement.then if condition == "true" else statement.orelse)
+        return
+    then, end = f.label("then"), f.label("end")
+    orelse = f.label("else") if statement.orelse.statements else end
+    f.branch_if(condition, then, orelse)
+    reached = orelse == end
+    for label, block in ((then, statement.then), (orelse, statement.orelse)):
+        if label != end:
+            f.begin(label)
+            emit_block(scope, block)
+            if not f.dead:
+                f.branch(end)
+                reached = True
+    if reached:
+        f.begin(end)
+
+
+def _for(scope: Scope, statement: ir.For) -> None:
+    f = scope.f
+    start, stop, step = (scope.scalar(operand) for operand in (statement.start, statement.stop, statement.step))
+    index = value_name(statement.index)
+    counter, first, last = index, start, stop
+    if step != "1":
+        counter, first, last = f"{index}.k", "0", _iterations(scope, start, stop, step)
+    body, end = f.label("loop"), f.label("end")
+    before = f.block
+    order = "slt" if step == "1" else "ult"
+    f.branch_if(f.binary(f"icmp {order}", "i64", first, last), body, end)
+
+    f.begin(body)
+    counting = f.reserve()
+    indexing = f.reserve() if counter != index else None
+    scope.values[statement.index] = index
+    scope.exits.append(end)
+    outer_order = scope.order
+    if scope.parent is not None and len(scope.exits) == 1:
+        scope.order = index
+    properties = [scope.f.module.shared_node('!{!"llvm.loop.mustprogress"}')]
+    grouped = statement.kind in ("vector", "independent") and _enter_group(scope, statement.body, properties)
+    emit_block(scope, statement.body)
+    if grouped:
+        scope.groups.pop()
+    scope.order = outer_order
+    scope.exits.pop()
+
+    if f.dead:  # the body always leaves: one iteration at most
+        f.fill(counting, f"{counter} = phi i64 [ {first}, %{before} ]")
+        if indexing is not None:
+            f.fill(indexing, f"{index} = phi i64 [ {start}, %{before} ]")
+        f.begin(end)
+        return
+    latch = f.block
+    # no iteration follows the last index that is before `stop`, so counting by 1 cannot overflow
+    f.effect(f"{counter}.next = add {'nsw' if step == '1' else 'nuw'} i64 {counter}, 1")
+    f.fill(counting, f"{counter} = phi i64 [ {first}, %{before} ], [ {counter}.next, %{latch} ]")
+    if indexing is not None:
+        f.effect(f"{index}.next = add i64 {index}, {step}")
+        f.fill(indexing, f"{index} = phi i64 [ {start}, %{before} ], [ {index}.next, %{latch} ]")
+    again = f.binary(f"icmp {order}", "i64", f"{counter}.next", last)
+    node = f.module.node(f"distinct !{{self, {', '.join(properties)}}}")
+    f.branch_if(again, body, end, f", !llvm.loop {node}")
+    f.begin(end)
+
+
+def _iterations(scope: Scope, start: str, stop: str, step: str) -> str:
+    """len(range(start, stop, step)) as an unsigned number."""
+    f = scope.f
+    if not step.startswith("%"):
+        low, high = (start, stop) if int(step) > 0 else (stop, start)
+        size = str(abs(int(step)))
+    else:
+        up = f.binary("icmp sgt", "i64", step, "0")
+        low, high = f.select(up, "i64", start, stop), f.select(up, "i64", stop, start)
+        size = f.select(up, "i64", step, f.binary("sub", "i64", "0", step))
+    span = f.binary("sub", "i64", f.binary("sub", "i64", high, low), "1")
+    count = f.binary("add", "i64", f.binary("udiv", "i64", span, size), "1")
+    return f.select(f.binary("icmp slt", "i64", low, high), "i64", count, "0")
+
+
+def _enter_group(scope: Scope, body: ir.Block, properties: list[str]) -> bool:
+    """Say that the accesses of a loop's body are independent between iterations."""
+    own = frozenset(
+        statement.out
+        for statement in ir.walk(body)
+        if isinstance(statement, ir.Let) and isinstance(statement.rhs, ir.NewArray)
+    )
+    roots = scope.unit.function.roots
+    if any(array not in roots for array in own):
+        return False
+    node = scope.f.module.node("distinct !{}")
+    own_roots = frozenset(root for array in own for root in roots[array])
+    scope.groups.append(LoopGroup(node, own, own_roots))
+    properties.append(scope.f.module.shared_node(f'!{{!"llvm.loop.parallel_accesses", {node}}}'))
+    return True
+
+
+def _while(scope: Scope, statement: ir.While) -> None:
+    f = scope.f
+    head, body, end = f.label("while"), f.label("body"), f.label("end")
+    f.branch(head)
+    f.begin(head)
+    scope.exits.append(end)
+    emit_block(scope, statement.head)
+    if not f.dead:
+        f.branch_if(scope.scalar(statement.condition), body, end)
+        f.begin(body)
+        emit_block(scope, statement.body)
+        if not f.dead:
+            f.branch(head)
+    scope.exits.pop()
+    f.begin(end)
+
+
+def _check(scope: Scope, statement: ir.Check) -> None:
+    condition = scope.scalar(statement.condition)
+    if condition == "true":
+        return
+    f = scope.f
+    order = scope.order if statement.order is None else scope.scalar(statement.order)
+    arguments = [_message_argument(scope, argument) for argument in statement.args[:6]]
+    lines = scope.failure(statement.failure, order, arguments)
+    if condition == "false":
+        for line in lines:
+            f.effect(line)
+        f.dead = True
+        return
+    bad, good = f.label("bad"), f.label("good")
+    f.branch_if(condition, good, bad)
+    f.cold(bad, lines)
+    f.begin(good)
+
+
+def _message_argument(scope: Scope, operand: Operand) -> str:
+    """A check's argument as 64 bits."""
+    dtype = dtype_of(operand)
+    value = scope.operand(operand)
+    assert not isinstance(value, Descriptor)
+    if dtype.startswith("float"):
+        wide = cast(scope.f, value, dtype, "float64")
+        return scope.f.value(f"bitcast double {wide} to i64")
+    whole = cast(scope.f, value, dtype, "int64")
+    assert isinstance(whole, str)
+    return whole
+
+
+# ---- references and calls back into Python ---------------------------------------------------------------------------
+
+
+def _count_reference(scope: Scope, holder: Var | ir.Cell, release: bool) -> None:
+    """Objects and memory of Python are kept alive by the caller; only blocks are counted."""
+    if not isinstance(holder.type, Array):
+        return
+    array = scope.array(holder) if isinstance(holder, Var) else scope.read(holder)
+    assert isinstance(array, Descriptor)
+    block = array["block"]
+    if block == "null":
+        return
+    if release:
+        function = scope.f.module.declare("void", "pk_release", "ptr, ptr")
+        scope.f.effect(f"call void {function}(ptr %ctx, ptr {block})")
+    else:
+        function = scope.f.module.declare("void", "pk_retain", "ptr")
+        scope.f.effect(f"call void {function}(ptr {block})")
+
+
+def _opaque(scope: Scope, statement: ir.Opaque) -> None:
+    f = scope.f
+    count = sum(codegen_arrays.slots_out(argument.type) for argument in statement.args)
+    given = f.alloca(f"[{count} x i64]", 8) if count else "null"
+    slot = 0
+    for argument in statement.args:
+        codegen_arrays.leave(f, argument.type, scope.operand(argument), given, slot)
+        slot += codegen_arrays.slots_out(argument.type)
+    count = sum(codegen_arrays.slots_in(out.type) for out in statement.outs)
+    taken = f.alloca(f"[{count} x i64]", 8) if count else "null"
+    function = f.module.declare("i32", "pk_opaque", "ptr, i64, ptr, ptr")
+    status = f.value(f"call i32 {function}(ptr %ctx, i64 {statement.site}, ptr {given}, ptr {taken})")
+    scope.leave_if(f.binary("icmp ne", "i32", status, "0"), [scope.leave(status)])
+    slot = 0
+    for out in statement.outs:
+        value = codegen_arrays.enter(f, out.type, taken, slot, f.value)
+        if isinstance(value, Descriptor):  # the slots are used again by the next call
+            for name in codegen_arrays.field_names(value.type):
+                value[name]  # noqa: B018
+            value = codegen_arrays.complete(f, value.type, value.fields)
+        scope.values[out] = value
+        slot += codegen_arrays.slots_in(out.type)
+
+
+def value_name(var: Var) -> str:
+    """The LLVM name of an index variable."""
+    return f"%{re.sub('[^A-Za-z0-9_]', '_', var.name)}.{var.uid}"
+
+
+__all__ = ["Const", "emit", "emit_block"]

@@ -1,0 +1,67 @@
+"""Division that rounds down, and remainders, with the values of Python and NumPy.
+
+Integers: `x // 0` and `x % 0` are 0 and `minimum // -1` wraps (NumPy's values; Python ints are checked before). The
+divisor is replaced by 1 where the machine would trap, which costs a select and keeps loops free of branches.
+
+Floats follow NumPy's `npy_divmod`: an exact remainder with C's signs, turned to the divisor's sign; the quotient is
+taken from what is left and snapped to the nearest integer, so that both agree; zeros are signed as Python's.
+"""
+
+from __future__ import annotations
+
+from parakeet_py.llvm.codegen_builder import FunctionText, float_literal, is_literal
+
+
+def integer(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, right: str) -> str:
+    """floordiv, mod (Python's signs) and fmod (C's signs) of integers."""
+    by_zero = "false"
+    divisor = right
+    if not is_literal(right) or int(right) in (0, -1):
+        by_zero = f.binary("icmp eq", kind, right, "0")
+        unsafe = by_zero
+        if not unsigned:
+            lowest = f.binary("icmp eq", kind, left, str(-(1 << int(kind[1:]) - 1)))
+            minus_one = f.binary("icmp eq", kind, right, "-1")
+            unsafe = f.binary("or", "i1", by_zero, f.binary("and", "i1", lowest, minus_one))
+        divisor = f.select(unsafe, kind, "1", right)
+    quotient = f.binary("udiv" if unsigned else "sdiv", kind, left, divisor)
+    if unsigned and name == "floordiv":
+        return quotient if by_zero == "false" else f.select(by_zero, kind, "0", quotient)
+    # with the divisor 1 in place of 0, the remainder is 0 of itself
+    remainder = f.binary("sub", kind, left, f.binary("mul", kind, quotient, divisor))
+    if unsigned or name == "fmod":
+        return remainder
+    some = f.binary("icmp ne", kind, remainder, "0")
+    opposite = f.binary("icmp slt", kind, f.binary("xor", kind, remainder, divisor), "0")
+    adjust = f.binary("and", "i1", some, opposite)
+    if name == "mod":
+        return f.select(adjust, kind, f.binary("add", kind, remainder, divisor), remainder)
+    floored = f.select(adjust, kind, f.binary("sub", kind, quotient, "1"), quotient)
+    return floored if by_zero == "false" else f.select(by_zero, kind, "0", floored)
+
+
+def floating(f: FunctionText, name: str, kind: str, left: str, right: str) -> str:
+    """floordiv, mod and fmod of floats (see `npy_divmod` in NumPy's npy_math_internal)."""
+    zero, one = float_literal(0.0, kind), float_literal(1.0, kind)
+    f.module.need("fmod" if kind == "double" else "fmodf")
+    remainder = f.binary("frem", kind, left, right)
+    if name == "fmod":
+        return remainder
+    by_zero = f.binary("fcmp oeq", kind, right, zero)
+    some = f.binary("fcmp une", kind, remainder, zero)
+    negative = f.binary("fcmp olt", kind, right, zero)
+    opposite = f.binary("xor", "i1", negative, f.binary("fcmp olt", kind, remainder, zero))
+    if name == "mod":
+        turned = f.select(opposite, kind, f.binary("fadd", kind, remainder, right), remainder)
+        signed = f.select(some, kind, turned, f.intrinsic("copysign", kind, zero, right))
+        return f.select(by_zero, kind, remainder, signed)
+    plain = f.binary("fdiv", kind, left, right)
+    whole = f.binary("fdiv", kind, f.binary("fsub", kind, left, remainder), right)
+    adjust = f.binary("and", "i1", some, opposite)
+    whole = f.select(adjust, kind, f.binary("fsub", kind, whole, one), whole)
+    down = f.intrinsic("floor", kind, whole)
+    off = f.binary("fcmp ogt", kind, f.binary("fsub", kind, whole, down), float_literal(0.5, kind))
+    snapped = f.select(off, kind, f.binary("fadd", kind, down, one), down)
+    nonzero = f.binary("fcmp une", kind, whole, zero)
+    result = f.select(nonzero, kind, snapped, f.intrinsic("copysign", kind, zero, plain))
+    return f.select(by_zero, kind, plain, result)

@@ -1,0 +1,140 @@
+"""Elementary functions, scalar and widened with the loop around them.
+
+The loop vectorizer widens a call whose `vector-function-abi-variant` attribute names a vector version. glibc's
+libmvec has versions for 2, 4 and 8 doubles and 4, 8 and 16 floats. An array's elements must not differ in the last
+bit by where they stand in it, so the scalar call that runs in a loop's remainder is lane 0 of the very version that
+runs in its body: a small function (`@pk.exp`) that is never inlined, because the vectorizer has to see the call. It is
+as fast as the scalar function of the C library, or faster.
+
+Functions without a vector version (gamma, and everything where there is no libmvec) are called in the C library.
+"""
+
+from __future__ import annotations
+
+from parakeet_py.llvm.codegen_builder import LLVM_TYPE, PURE, FunctionText, ModuleText, Value, float_literal
+from parakeet_py.llvm.symbols import resolve
+from parakeet_py.typed_ir.types import itemsize, real_dtype
+
+_LIBRARY_NAME = {"gamma": "tgamma"}  # where C's name is another
+_VECTOR = frozenset(
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh cbrt erf erfc "
+    "pow atan2 hypot".split()
+)
+_ISA = {128: "b", 256: "d", 512: "e"}  # letters of the x86-64 vector ABI
+
+
+def call(f: FunctionText, name: str, dtype: str, arguments: list[str]) -> str:
+    """Call function `name` on float32 or float64 values."""
+    if dtype == "float16":
+        assert name == "nextafter"
+        return _next_half(f, *arguments)
+    kind = LLVM_TYPE[dtype]
+    symbol = _LIBRARY_NAME.get(name, name) + ("f" if dtype == "float32" else "")
+    passed = ", ".join(f"{kind} {argument}" for argument in arguments)
+    variant = _vector_symbol(f.module, name, symbol, dtype, len(arguments))
+    if variant is None:
+        function = f.module.declare(kind, symbol, ", ".join([kind] * len(arguments)), PURE)
+        return f.value(f"call {kind} {function}({passed})")
+    lanes = f.module.host.vector_bits // (8 * itemsize(dtype))
+    mapping = _define_variants(f.module, symbol, variant, kind, lanes, len(arguments))
+    group = f.module.attributes(f'{PURE} "vector-function-abi-variant"="{mapping}"')
+    return f.value(f"call {kind} @pk.{symbol}({passed}) {group}")
+
+
+def power(f: FunctionText, dtype: str, base: str, exponent: str) -> str:
+    """base ** exponent; small constant exponents are products, which round at least as well."""
+    kind = LLVM_TYPE[dtype]
+    if exponent == float_literal(1.0, kind):
+        return base
+    if exponent == float_literal(2.0, kind):
+        return f.binary("fmul", kind, base, base)
+    if exponent == float_literal(3.0, kind):
+        return f.binary("fmul", kind, f.binary("fmul", kind, base, base), base)
+    if exponent == float_literal(-1.0, kind):
+        return f.binary("fdiv", kind, float_literal(1.0, kind), base)
+    return call(f, "pow", dtype, [base, exponent])
+
+
+def _vector_symbol(module: ModuleText, name: str, symbol: str, dtype: str, arity: int) -> str | None:
+    """The vector version for this machine's widest vectors, if its library has one."""
+    if name not in _VECTOR:
+        return None
+    bits = module.host.vector_bits
+    variant = f"_ZGV{_ISA[bits]}N{bits // (8 * itemsize(dtype))}{'v' * arity}_{symbol}"
+    return variant if resolve(variant) else None
+
+
+def _define_variants(module: ModuleText, symbol: str, variant: str, kind: str, lanes: int, arity: int) -> str:
+    """Define the scalar form of a vector function (and for floats the half-width form, used in loops that also have
+    doubles) and give the value of the attribute that names the vector forms."""
+    mapping = f"_ZGV_LLVM_N{lanes}{'v' * arity}_pk.{symbol}({variant})"
+    half = f"pk.{symbol}.{lanes // 2}"
+    if kind == "float":
+        mapping += f",_ZGV_LLVM_N{lanes // 2}{'v' * arity}_pk.{symbol}({half})"
+    if not module.is_new(f"pk.{symbol}"):
+        return mapping
+    vector = f"<{lanes} x {kind}>"
+    module.declare(vector, variant, ", ".join([vector] * arity), PURE)
+    module.keep(variant)
+    group = module.attributes(f"noinline {PURE}")
+    names = ["%x", "%y"][:arity]
+
+    def define(name: str, given: str, narrow: str, widen: str, take: str) -> None:
+        lines = [widen.replace("$", argument) for argument in names]
+        wide = ", ".join(f"{vector} {argument}.w" for argument in names)
+        parameters = ", ".join(f"{given} {argument}" for argument in names)
+        module.functions.append(
+            "\n".join(
+                [
+                    f"define internal {given} @{name}({parameters}) {group} {{",
+                    *lines,
+                    f"  %r = call {vector} @{variant}({wide})",
+                    f"  %s = {take}",
+                    f"  ret {narrow} %s",
+                    "}",
+                ]
+            )
+        )
+
+    define(
+        f"pk.{symbol}",
+        kind,
+        kind,
+        f"  $.v = insertelement {vector} poison, {kind} $, i64 0\n"
+        f"  $.w = shufflevector {vector} $.v, {vector} poison, <{lanes} x i32> zeroinitializer",
+        f"extractelement {vector} %r, i64 0",
+    )
+    if kind == "float":
+        narrow = f"<{lanes // 2} x {kind}>"
+        twice = ", ".join(f"i32 {lane % (lanes // 2)}" for lane in range(lanes))
+        first = ", ".join(f"i32 {lane}" for lane in range(lanes // 2))
+        define(
+            half,
+            narrow,
+            narrow,
+            f"  $.w = shufflevector {narrow} $, {narrow} poison, <{lanes} x i32> <{twice}>",
+            f"shufflevector {vector} %r, {vector} poison, <{lanes // 2} x i32> <{first}>",
+        )
+        module.keep(half)
+    return mapping
+
+
+def complex_call(f: FunctionText, name: str, dtype: str, arguments: tuple[Value, ...]) -> Value:
+    """Call C's complex function `name` (through memory: how C passes complex numbers depends on the machine)."""
+    raise NotImplementedError(f"{name} of {real_dtype(dtype)} parts")
+
+
+def _next_half(f: FunctionText, value: str, toward: str) -> str:
+    """nextafter of half precision, on the bits: sign and magnitude, so that a step away from zero adds 1."""
+    x, y = (f.value(f"bitcast half {argument} to i16") for argument in (value, toward))
+    size, other = (f.binary("and", "i16", bits, "32767") for bits in (x, y))
+    sign = f.binary("and", "i16", y, "-32768")
+    same_sign = f.binary("icmp sge", "i16", f.binary("xor", "i16", x, y), "0")
+    grows = f.binary("and", "i1", same_sign, f.binary("icmp ult", "i16", size, other))
+    stepped = f.binary("add", "i16", x, f.select(grows, "i16", "1", "-1"))
+    from_zero = f.binary("or", "i16", sign, "1")
+    result = f.select(f.binary("icmp eq", "i16", size, "0"), "i16", from_zero, stepped)
+    equal = f.binary("fcmp oeq", "half", value, toward)
+    result = f.select(equal, "i16", x, result)
+    unordered = f.binary("fcmp uno", "half", value, toward)
+    return f.value(f"bitcast i16 {f.select(unordered, 'i16', '32256', result)} to half")
