@@ -59,7 +59,7 @@ def bench(
     settings, programs = _bench_settings(names, size, threads, peers, budget)
     if list_programs:
         for program in programs:
-            console.print(f"[bold]{program.name:28}[/bold]{program.summary}")
+            console.print(f"[bold]{program.name:28}[/bold]{program.summary}", soft_wrap=True)
         return
     if cold:
         _bench_cold(console, [program.name for program in programs], settings.peers)

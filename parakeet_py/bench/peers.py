@@ -1,8 +1,8 @@
 """The implementations that are compared, each made from the program's own source where that is possible.
 
 A peer turns a program into something that can be called with the program's arguments. What a peer needs but the machine
-lacks (jax, gcc) makes it unavailable, with the reason; a program that a peer cannot take is *unsupported*, found out at
-the first call. The names in `PEERS` are the columns of the table, in order.
+lacks (jax, gcc) makes it unavailable, with the reason; a program that has no form for a peer is *absent*; one that the
+peer cannot compile is *unsupported*, found out at the first call. The names in `PEERS` are the columns of the table, in order.
 
 numba and jax get the same function object with its globals rebound: helper functions compiled by the same decorator,
 for jax `np` replaced by `jax.numpy`, for numba `prange` replaced by numba's. Nobody's source is edited.
@@ -36,15 +36,15 @@ PEERS: dict[str, str] = {
     "jax": "jax",
     "c": "C",
 }
-DEFAULT_PEERS = ("numpy", "numba", "numba-parallel", "c")
+DEFAULT_PEERS = ("numpy", "numba", "numba-parallel", "jax", "c")
 
 
 class Unavailable(Exception):
     """This peer is not on this machine; the message says why."""
 
 
-class Unsupported(Exception):
-    """This peer cannot take this program; the message says why."""
+class Absent(Exception):
+    """This peer has no form of this program to measure; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def prepare(name: str, program: Program, threads: int) -> Prepared:
 
     Raises
     ------
-    Unsupported
+    Absent
         This peer has no form of the program.
     """
     match name:
@@ -101,7 +101,7 @@ def prepare(name: str, program: Program, threads: int) -> Prepared:
             return _parakeet(program)
         case "numpy":
             if program.numpy_checks_only:
-                raise Unsupported("no NumPy form of the same algorithm")
+                raise Absent("no NumPy form of the same algorithm")
             return Prepared(program.baseline, variant="numpy" if program.numpy else "source")
         case "numba":
             return Prepared(_numba(program.function, parallel=False))
@@ -112,7 +112,7 @@ def prepare(name: str, program: Program, threads: int) -> Prepared:
             return _jax(program)
         case "c":
             if not program.c:
-                raise Unsupported("no C baseline")
+                raise Absent("no C baseline")
             return Prepared(baseline(program.name, threads), variant="c")
     raise ValueError(f"unknown peer {name!r}")
 
@@ -126,7 +126,7 @@ def warm_up(name: str, threads: int) -> None:
     trivial = Program("increment", "", increment, lambda rng: (np.zeros(4),), {"XS": ()}, jax=True)
     try:
         prepared = prepare(name, trivial, threads)
-    except Unsupported:
+    except Absent:
         return
     prepared.call(*prepared.convert((np.zeros(4),)))
 
@@ -176,7 +176,7 @@ def _numba(function: Callable[..., Any], *, parallel: bool) -> Callable[..., Any
 
 def _jax(program: Program) -> Prepared:
     if not program.jax:
-        raise Unsupported("not expressible without a rewrite")
+        raise Absent("not expressible without a rewrite")
     jax = importlib.import_module("jax")
     jax.config.update("jax_enable_x64", True)
     numpy_of_jax = importlib.import_module("jax.numpy")

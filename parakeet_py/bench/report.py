@@ -124,7 +124,7 @@ def _ours(m: Measurement | None) -> Text:
 def _cell(row: Row, peer: str) -> Text:
     m = row.measurements[peer]
     if m.median is None:
-        return Text("–" if peer in ("c", "numpy") and m.status == "unsupported" else m.status, style="dim")
+        return Text("–" if m.status == "absent" else m.status, style="dim")
     mark = "°" if m.variant == "loops" else ""
     ratio = row.ratio(peer)
     if ratio is None:

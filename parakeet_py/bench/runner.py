@@ -27,9 +27,9 @@ import numpy as np
 from parakeet_py.bench.compare import difference
 from parakeet_py.bench.peers import (
     OURS,
+    Absent,
     Prepared,
     Unavailable,
-    Unsupported,
     availability,
     prepare,
     quiet,
@@ -38,7 +38,7 @@ from parakeet_py.bench.peers import (
 )
 from parakeet_py.bench.program import Arguments, Program, Size
 
-Status = Literal["ok", "WRONG", "unsupported", "unavailable", "error", "skipped"]
+Status = Literal["ok", "WRONG", "unsupported", "absent", "unavailable", "error", "skipped"]
 
 PAUSE = 0.002  # seconds between turns
 SHORT_CALL = 5e-3  # seconds; calls up to this length are measured three times a turn
@@ -176,8 +176,8 @@ def _first_call(
             result = prepared.call(*mine)
         measurement.first = time.perf_counter() - started
         measurement.note = prepared.note()
-    except Unsupported as error:
-        return _Candidate(prepared, Measurement("unsupported", str(error)))
+    except Absent as error:
+        return _Candidate(prepared, Measurement("absent", str(error)))
     except Exception as error:
         unsupported = type(error).__module__.split(".")[0] in ("numba", "jax") or peer in (
             "numba",
