@@ -2,7 +2,8 @@
 
 A peer turns a program into something that can be called with the program's arguments. What a peer needs but the machine
 lacks (jax, gcc) makes it unavailable, with the reason; a program that has no form for a peer is *absent*; one that the
-peer cannot compile is *unsupported*, found out at the first call. The names in `PEERS` are the columns of the table, in order.
+peer cannot compile is *unsupported*, found out at the first call. The names in `PEERS` are the columns of the table, in
+order.
 
 numba and jax get the same function object with its globals rebound: helper functions compiled by the same decorator,
 for jax `np` replaced by `jax.numpy`, for numba `prange` replaced by numba's. Nobody's source is edited.
