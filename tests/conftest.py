@@ -19,6 +19,6 @@ _unhurried = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 }
-settings.register_profile("short", max_examples=40, derandomize=True, database=None, **_unhurried)
+settings.register_profile("short", max_examples=15, derandomize=True, database=None, **_unhurried)
 settings.register_profile("fuzz", max_examples=int(os.environ.get("PARAKEET_FUZZ") or 1), **_unhurried)
 settings.load_profile("fuzz" if os.environ.get("PARAKEET_FUZZ") else "short")

@@ -352,7 +352,8 @@ def _scale(expected: Outcome) -> float:
     numbers = [a for a in (*expected.args, expected.result) if isinstance(a, float | complex | np.inexact)]
     with np.errstate(all="ignore"):
         sizes = [float(np.sum(np.abs(a[np.isfinite(a)]), dtype="f8")) for a in arrays if a.dtype.kind in "fciu"]
-    return float(sum(sizes) + sum(abs(n) for n in numbers if np.isfinite(n)) + 1.0)
+        sizes += [float(abs(n)) for n in numbers if np.isfinite(n)]
+    return sum(sizes) + 1.0
 
 
 def _same_sharing(expected: Outcome, actual: Outcome) -> None:

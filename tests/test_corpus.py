@@ -16,8 +16,9 @@ def _raise(exception: BaseException) -> Any:
     raise exception
 
 
-def _store(x: np.ndarray, at: Any, value: Any) -> None:
+def _store(x: np.ndarray, at: Any, value: Any) -> Any:
     x[at] = value
+    return None
 
 
 DIFFERENT: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
@@ -38,7 +39,7 @@ DIFFERENT: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "copy for view": (lambda x: x[1:], lambda x: x[1:].copy()),
     "view for copy": (lambda x: x[1:].copy(), lambda x: x[1:]),
     "view for argument": (lambda x: x, lambda x: x[:]),
-    "view from elsewhere": (lambda x: _store(x, 1, x[0]) or x[:1], lambda x: _store(x, 1, x[0]) or x[1:2]),
+    "view from elsewhere": (lambda x: (_store(x, 1, x[0]), x[:1]), lambda x: (_store(x, 1, x[0]), x[1:2])),
     "read-only": (lambda x: np.broadcast_to(x, (2, 4)), lambda x: np.tile(x, (2, 1))),
     "one array for two": (lambda x: (x + 1, x + 1), lambda x: (lambda y: (y, y))(x + 1)),
     "no exception": (lambda x: _raise(ValueError("a")), lambda x: None),
