@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
+from types import CodeType, FunctionType
 
 from parakeet_py.errors import NoSourceError
 from parakeet_py.frontend.ast_to_ssa import ast_to_ssa
@@ -35,3 +35,14 @@ def to_ssa(function: FunctionType) -> Function:
         except NoSourceError:
             continue
     return READERS[-1](function)
+
+
+_made: dict[CodeType, Function] = {}
+
+
+def to_ssa_cached(function: FunctionType) -> Function:
+    """`to_ssa`, once per code object."""
+    made = _made.get(function.__code__)
+    if made is None:
+        made = _made[function.__code__] = to_ssa(function)
+    return made

@@ -1,0 +1,175 @@
+"""The words of the accelerated language that the library is written in.
+
+Library functions are ordinary Python, compiled by the same pipeline as the user's; these functions are what they may
+use beyond it. They have no Python body: the specializer knows each by identity (typed_ir/intrinsics.py). Arguments
+called *known* must have their value at compile time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+
+def _intrinsic(name: str) -> NoReturn:
+    raise RuntimeError(f"{name} is a word of the accelerated language; it cannot be called from Python")
+
+
+def elementwise(function: Callable[..., Any], *arrays: Any) -> Any:
+    """Apply a function of scalars to broadcast arrays: one new array per result (a tuple for several)."""
+    _intrinsic("elementwise")
+
+
+def generate(shape: Any, function: Callable[..., Any]) -> Any:
+    """A new array of a shape (tuple of ints, length known) from a function of the indices (Python ints)."""
+    _intrinsic("generate")
+
+
+def reduce_axes(array: Any, axes: Any, inits: Any, contribute: Any, combine: Any) -> Any:
+    """Reduce known `axes` (sorted tuple) of an array.
+
+    `contribute(element, *indices along the axes)` gives a tuple of contributions, `combine(*accumulators,
+    *contributions)` the new accumulators, `inits` is the tuple of their identities. Returns a tuple of arrays over the
+    other axes (scalars when there are none).
+    """
+    _intrinsic("reduce_axes")
+
+
+def scan_axis(array: Any, axis: Any, init: Any, contribute: Any, combine: Any, inclusive: Any = True) -> Any:
+    """Prefix combination along a known axis: `contribute(element)`, `combine(accumulator, contribution)`."""
+    _intrinsic("scan_axis")
+
+
+def nonzero(array: Any) -> Any:
+    """The coordinates of true elements in C order: a tuple of 1-D int64 arrays."""
+    _intrinsic("nonzero")
+
+
+def compress(mask: Any, array: Any) -> Any:
+    """The elements of a 1-D array where a 1-D mask of equal length is true."""
+    _intrinsic("compress")
+
+
+def scatter(target: Any, indices: Any, values: Any, combine: Any) -> None:
+    """target[indices[k]] = combine(target[...], values[k]) for each k in order; 1-D, indices in range."""
+    _intrinsic("scatter")
+
+
+def allocate(shape: Any, dtype: Any, order: Any = "C") -> Any:
+    """New memory with unspecified contents."""
+    _intrinsic("allocate")
+
+
+def assign(target: Any, value: Any) -> None:
+    """target[...] = value with NumPy's unsafe casting."""
+    _intrinsic("assign")
+
+
+def copy(array: Any, order: Any = "K") -> Any:
+    """A new array with the same elements."""
+    _intrinsic("copy")
+
+
+def cast(value: Any, dtype: Any) -> Any:
+    """An array or scalar converted to a known dtype (always a new array; scalars become NumPy scalars)."""
+    _intrinsic("cast")
+
+
+def constant(value: Any, dtype: Any) -> Any:
+    """A known number as a NumPy scalar of a known dtype."""
+    _intrinsic("constant")
+
+
+def prim(name: Any, *operands: Any) -> Any:
+    """A primitive of the typed IR on scalars of one dtype; comparisons and tests give NumPy bools."""
+    _intrinsic("prim")
+
+
+def dtype_of(value: Any) -> Any:
+    """The dtype of an array or scalar (Python scalars: int64, float64, complex128, bool), known."""
+    _intrinsic("dtype_of")
+
+
+def is_weak(value: Any) -> bool:
+    """True for a Python scalar."""
+    _intrinsic("is_weak")
+
+
+def is_array(value: Any) -> bool:
+    """True for an array (of any rank)."""
+    _intrinsic("is_array")
+
+
+def is_known(value: Any) -> bool:
+    """True when the value is known at compile time."""
+    _intrinsic("is_known")
+
+
+def is_sequence(value: Any) -> bool:
+    """True for tuples and lists."""
+    _intrinsic("is_sequence")
+
+
+def as_array(value: Any) -> Any:
+    """np.asarray: arrays as they are, sequences as new arrays, scalars as 0-d arrays."""
+    _intrinsic("as_array")
+
+
+def as_numeric(value: Any) -> Any:
+    """Arrays and scalars as they are, sequences as new arrays."""
+    _intrinsic("as_numeric")
+
+
+def python_scalar(value: Any) -> Any:
+    """A NumPy scalar as the Python scalar of its kind."""
+    _intrinsic("python_scalar")
+
+
+def layout_of(array: Any) -> str:
+    """C, F, S or A, known."""
+    _intrinsic("layout_of")
+
+
+def permute(array: Any, axes: Any) -> Any:
+    """The view with permuted axes."""
+    _intrinsic("permute")
+
+
+def reshape(array: Any, shape: Any) -> Any:
+    """The array under a new shape of equal size: a view of a C-contiguous array, else of a copy."""
+    _intrinsic("reshape")
+
+
+def broadcast_view(array: Any, shape: Any) -> Any:
+    """The read-only view of a shape it broadcasts to."""
+    _intrinsic("broadcast_view")
+
+
+def matmul_into(out: Any, left: Any, right: Any) -> None:
+    """out[...] = left @ right (float or complex, equal dtypes, ranks 2x2, 2x1, 1x2)."""
+    _intrinsic("matmul_into")
+
+
+def check(condition: Any, exception: Any, message: Any, *args: Any) -> None:
+    """Raise a builtin exception (known name) with a known message template unless the condition holds."""
+    _intrinsic("check")
+
+
+def hand_back(reason: Any) -> NoReturn:
+    """This case is not compiled: the call that led here is made by Python."""
+    _intrinsic("hand_back")
+
+
+def unsupported(reason: Any) -> NoReturn:
+    """This call is an error or cannot be compiled: the whole function runs in Python."""
+    _intrinsic("unsupported")
+
+
+def ufunc_call(ufunc: Any, *args: Any, dtype: Any = None, out: Any = None, where: Any = None) -> Any:
+    """Call a known ufunc with NumPy's type resolution."""
+    _intrinsic("ufunc_call")
+
+
+def index_check(index: Any, extent: Any) -> Any:
+    """A Python index wrapped around and checked (IndexError)."""
+    _intrinsic("index_check")

@@ -1,0 +1,236 @@
+"""Attributes and methods of arrays, scalars, sequences and modules."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.library import registry
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.elementwise import ONE, ZERO, scalar_operand, transpose
+from parakeet_py.typed_ir.types import PYINT, Scalar, is_complex, itemsize, real_dtype
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    DictV,
+    ListV,
+    MethodV,
+    ObjectV,
+    RangeV,
+    ScalarV,
+    SliceV,
+    Static,
+    TupleV,
+    Value,
+    lift,
+    py,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def attribute(s: Specializer, value: Value, name: str) -> Value:
+    """value.name"""
+    match value:
+        case ArrayV():
+            return _array_attribute(s, value, name)
+        case ScalarV():
+            return _scalar_attribute(s, value, name)
+        case Static(obj):
+            return _static_attribute(s, obj, name)
+        case TupleV() | ListV() | DictV():
+            return MethodV(value, name)
+        case SliceV(lower, upper, step) if name in ("start", "stop", "step"):
+            return {"start": lower, "stop": upper, "step": step}[name]
+        case RangeV(start, stop, step) if name in ("start", "stop", "step"):
+            return {"start": start, "stop": stop, "step": step}[name]
+        case ObjectV():
+            raise s.hand_back(f".{name} of an object")
+    raise s.unsupported(f".{name} of {s.describe(value)}")
+
+
+def _static_attribute(s: Specializer, obj: Any, name: str) -> Value:
+    if isinstance(obj, np.ufunc) and name in ("reduce", "accumulate", "outer", "at", "reduceat"):
+        return MethodV(Static(obj), name)
+    try:
+        found = getattr(obj, name)
+    except AttributeError as error:
+        raise s.unsupported(str(error)) from None
+    if isinstance(obj, types.ModuleType) and not _frozen_module(obj) and _is_data(found):
+        return s.hidden_value(("attribute", obj.__name__, name), found)
+    if not isinstance(obj, types.ModuleType | type | np.dtype | np.finfo | np.iinfo | np.ufunc) and _is_data(found):
+        raise s.hand_back(f".{name} of {type(obj).__name__}")
+    return lift(found)
+
+
+def _frozen_module(module: types.ModuleType) -> bool:
+    """Modules whose numbers nobody assigns to."""
+    return module.__name__.partition(".")[0] in ("numpy", "math", "cmath", "scipy", "operator", "sys", "parakeet_py")
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic | int | float | complex | tuple | list | dict)
+
+
+def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
+    b = s.builder
+    match name:
+        case "shape":
+            return TupleV(tuple(ScalarV(extent) for extent in array.extents))
+        case "ndim":
+            return py(array.rank)
+        case "size":
+            return ScalarV(size_of(s, array))
+        case "dtype":
+            return Static(np.dtype(array.dtype))
+        case "itemsize":
+            return py(itemsize(array.dtype))
+        case "nbytes":
+            return ScalarV(b.index_mul(size_of(s, array), ir.Const(itemsize(array.dtype), PYINT)))
+        case "T":
+            return transpose(s, array, tuple(reversed(range(array.rank))))
+        case "mT":
+            order = list(range(array.rank))
+            order[-2:] = order[:-3:-1]
+            return transpose(s, array, order)
+        case "real" | "imag":
+            if is_complex(array.dtype):
+                raise s.hand_back(f".{name} of a complex array (a view)") if s.in_body == 0 else s.unsupported(name)
+            if name == "real":
+                return array
+            return s.call(Static(np.zeros_like), [array], {})
+    if registry.method_for(name) is not None or hasattr(np.ndarray, name):
+        descriptor = getattr(np.ndarray, name)
+        if isinstance(descriptor, types.MethodDescriptorType):
+            return MethodV(array, name)
+        raise s.hand_back(f".{name} of an array")
+    raise s.unsupported(f"'numpy.ndarray' object has no attribute '{name}'")
+
+
+def size_of(s: Specializer, array: ArrayV) -> ir.Operand:
+    size: ir.Operand = ONE
+    for extent in array.extents:
+        size = s.builder.index_mul(size, extent)
+    if isinstance(size, ir.Var):
+        s.builder.small.add(size)
+        s.builder.nonnegative.add(size)
+    return size
+
+
+def _scalar_attribute(s: Specializer, value: ScalarV, name: str) -> Value:
+    b = s.builder
+    if name in ("real", "imag"):
+        if is_complex(value.dtype):
+            kind = Scalar(real_dtype(value.dtype), value.python)
+            return ScalarV(b.prim(name, value.operand, type=kind))
+        if name == "real":
+            return ScalarV(b.cast(value.operand, PYINT)) if value.type == Scalar("bool", True) else value
+        zero: Value = (
+            lift(np.dtype(value.dtype).type(0)) if not value.python else py(0.0 if value.dtype == "float64" else 0)
+        )
+        return zero
+    if not value.python:
+        match name:
+            case "shape":
+                return TupleV(())
+            case "ndim":
+                return py(0)
+            case "size":
+                return py(1)
+            case "dtype":
+                return Static(np.dtype(value.dtype))
+            case "itemsize" | "nbytes":
+                return py(itemsize(value.dtype))
+            case "T":
+                return value
+    sample = (
+        {"bool": bool, "int64": int, "float64": float, "complex128": complex}[value.dtype]
+        if value.python
+        else np.dtype(value.dtype).type
+    )
+    if not hasattr(sample, name):
+        raise s.unsupported(f"'{sample.__name__}' object has no attribute '{name}'")
+    return MethodV(value, name)
+
+
+def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """obj.name(*args, **kwargs)"""
+    from parakeet_py.typed_ir.calls import call_python
+
+    match obj:
+        case ArrayV():
+            body = registry.method_for(name)
+            if body is None:
+                raise s.hand_back(f".{name}() of an array")
+            return call_python(s, body, [obj, *args], kwargs, trusted=True)
+        case ScalarV():
+            return _scalar_method(s, obj, name, args, kwargs)
+        case Static(np.ufunc() as ufunc):
+            body = registry.method_for(f"ufunc.{name}")
+            if body is None:
+                raise s.hand_back(f"np.{ufunc.__name__}.{name}")
+            return call_python(s, body, [obj, *args], kwargs, trusted=True)
+        case TupleV(items, _) if name in ("index", "count"):
+            return _tuple_method(s, obj, name, args)
+        case DictV(items):
+            return _dict_method(s, obj, name, args)
+    raise s.unsupported(f".{name}() of {s.describe(obj)}")
+
+
+def _scalar_method(s: Specializer, value: ScalarV, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    b = s.builder
+    match name:
+        case "conjugate" | "conj" if not args:
+            return ScalarV(b.prim("conj", value.operand)) if is_complex(value.dtype) else value
+        case "is_integer" if value.dtype in ("float64", "float32", "float16"):
+            whole = b.prim("eq", b.prim("floor", value.operand), value.operand, type=Scalar("bool", True))
+            finite = b.prim("isfinite", value.operand, type=Scalar("bool", True))
+            return ScalarV(b.logical_and(whole, finite))
+        case "item" if not value.python:
+            return s.as_python(value)
+    if value.python:
+        raise s.unsupported(f".{name}() of {s.describe(value)}")
+    body = registry.method_for(name)
+    if body is None:
+        raise s.hand_back(f".{name}() of a NumPy scalar")
+    from parakeet_py.typed_ir.calls import call_python
+    from parakeet_py.typed_ir.intrinsics import rank0
+
+    result = call_python(s, body, [rank0(s, value.operand), *args], kwargs, trusted=True)
+    if isinstance(result, ArrayV) and result.rank == 0:
+        return ScalarV(scalar_operand(s, result))
+    return result
+
+
+def _tuple_method(s: Specializer, obj: TupleV, name: str, args: list[Value]) -> Value:
+    equal = [s.truth(s.compare("eq", item, args[0])) for item in obj.items]
+    if not all(isinstance(one, ir.Const) for one in equal):
+        raise s.unsupported(f".{name}() of a {obj.kind} of run-time values")
+    flags = [bool(one.value) for one in equal if isinstance(one, ir.Const)]
+    if name == "count":
+        return py(sum(flags))
+    if True not in flags:
+        raise s.unsupported("ValueError: the item is not in the sequence")
+    return py(flags.index(True))
+
+
+def _dict_method(s: Specializer, obj: DictV, name: str, args: list[Value]) -> Value:
+    match name:
+        case "items":
+            return TupleV(tuple(TupleV((lift(key), item)) for key, item in obj.items), "list")
+        case "keys":
+            return TupleV(tuple(lift(key) for key, _ in obj.items), "list")
+        case "values":
+            return TupleV(tuple(item for _, item in obj.items), "list")
+        case "get":
+            wanted = s.static(args[0], "a dict key")
+            for key, item in obj.items:
+                if key == wanted:
+                    return item
+            return args[1] if len(args) > 1 else lift(None)
+    raise s.unsupported(f".{name}() of a dict")
+
+
+__all__ = ["ZERO", "attribute", "call_method", "size_of"]

@@ -1,0 +1,319 @@
+"""Calls: binding arguments, inlining Python functions, Python's builtins, NumPy's functions through the library.
+
+In the order they are tried: nested functions; words of the accelerated language; functions evaluated at compile time;
+ufuncs and dtypes; builtins; whatever the library implements; any other Python function with source, inlined. What is
+left is handed back to Python.
+"""
+
+from __future__ import annotations
+
+import builtins
+import types
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.errors import UnsupportedError
+from parakeet_py.frontend import ssa
+from parakeet_py.library import registry
+from parakeet_py.typed_ir.elementwise import call_ufunc
+from parakeet_py.typed_ir.types import DTYPES
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ClosureV,
+    MethodV,
+    Namespace,
+    ObjectV,
+    ScalarV,
+    Static,
+    TupleV,
+    UnboundV,
+    Unknown,
+    Value,
+    is_none,
+    known,
+    lift,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+MAX_DEPTH = 48
+
+
+def call(s: Specializer, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The value of `function(*args, **kwargs)`."""
+    match function:
+        case ClosureV():
+            return call_closure(s, function, args, kwargs)
+        case MethodV(obj, name):
+            from parakeet_py.typed_ir.attributes import call_method
+
+            return call_method(s, obj, name, args, kwargs)
+        case Static(target):
+            return call_static(s, target, args, kwargs)
+        case ObjectV():
+            raise s.hand_back("a call of an object")
+        case UnboundV():
+            raise s.unsupported("a call of a name that is not bound")
+    raise s.unsupported(f"{s.describe(function)} is not callable")
+
+
+def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from parakeet_py.typed_ir.builtin_calls import BUILTINS
+    from parakeet_py.typed_ir.intrinsics import HANDLERS
+
+    handler = HANDLERS.get(id(target))
+    if handler is not None:
+        return handler(s, *args, **kwargs)
+    if registry.is_static(target):
+        return call_known(s, target, args, kwargs)
+    if isinstance(target, np.ufunc):
+        return _call_ufunc(s, target, args, kwargs)
+    try:
+        handler = BUILTINS.get(target)
+    except TypeError:
+        handler = None
+    if handler is not None:
+        return handler(s, *args, **kwargs)
+    if isinstance(target, type) and issubclass(target, np.generic):
+        return _scalar_type(s, target, args)
+    if isinstance(target, type) and issubclass(target, BaseException):
+        from parakeet_py.typed_ir.builtin_calls import build_exception
+
+        return build_exception(s, target, args)
+    body = registry.function_for(target)
+    if body is not None:
+        return call_python(s, body, args, kwargs, trusted=True)
+    wrapped = getattr(target, "__wrapped__", None)
+    if isinstance(target, types.FunctionType) or (is_accelerated(target) and isinstance(wrapped, types.FunctionType)):
+        return call_user(s, target if isinstance(target, types.FunctionType) else wrapped, args, kwargs)
+    if isinstance(target, types.MethodType) and isinstance(target.__func__, types.FunctionType):
+        return call_user(s, target.__func__, [lift(target.__self__), *args], kwargs)
+    name = getattr(target, "__name__", repr(target))
+    raise s.hand_back(f"{name} is not compiled")
+
+
+def is_accelerated(target: Any) -> bool:
+    return type(target).__module__.startswith("parakeet_py")
+
+
+def call_known(s: Specializer, target: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """Run a Python function at compile time."""
+    from parakeet_py.typed_ir.specialize import HandBack
+
+    values = [s.static(arg, "this argument") for arg in args]
+    named = {name: s.static(arg, f"the argument {name}") for name, arg in kwargs.items()}
+    try:
+        return lift(target(*values, **named))
+    except (UnsupportedError, HandBack):
+        raise
+    except Exception as error:
+        raise s.unsupported(f"{type(error).__name__}: {error}") from None
+
+
+def call_user(s: Specializer, function: types.FunctionType, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Inline a function of the user's; one that cannot be compiled is handed back as a whole."""
+    try:
+        return call_python(s, function, args, kwargs, trusted=False)
+    except UnsupportedError as error:
+        raise s.hand_back(str(error).splitlines()[0]) from None
+
+
+def call_python(
+    s: Specializer,
+    function: types.FunctionType | Any,
+    args: Sequence[Value],
+    kwargs: dict[str, Value],
+    *,
+    trusted: bool,
+) -> Value:
+    """Inline a Python function."""
+    from parakeet_py.errors import NoSourceError
+    from parakeet_py.frontend import to_ssa_cached
+    from parakeet_py.typed_ir.specialize import Frame
+
+    if function.__closure__ and not trusted and any(_is_data(cell) for cell in function.__closure__):
+        raise s.hand_back(f"{function.__name__} is a closure over data")
+    try:
+        template = to_ssa_cached(function)
+    except NoSourceError:
+        raise s.hand_back(f"{function.__name__} has no source") from None
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
+    namespace = Namespace(function.__globals__, function, trusted, cells)
+    defaults = [lift(default) for default in function.__defaults__ or ()]
+    named = {name: lift(default) for name, default in (function.__kwdefaults__ or {}).items()}
+    frame = Frame(template, namespace)
+    bind(s, template, args, kwargs, defaults, named, frame.env)
+    return run_frame(s, frame)
+
+
+def _is_data(cell: Any) -> bool:
+    try:
+        content = cell.cell_contents
+    except ValueError:
+        return True
+    return not isinstance(content, types.FunctionType | types.ModuleType | types.BuiltinFunctionType | type | np.ufunc)
+
+
+def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from parakeet_py.typed_ir.specialize import Frame
+
+    function = closure.function
+    frame = Frame(function, closure.namespace)
+    for var, value in zip(function.captures, closure.captures, strict=True):
+        frame.env[var] = value
+    plain = [param for param in function.params if param.has_default and param.kind == "positional"]
+    defaults = list(closure.defaults[: len(plain)])
+    keyword = [param.name for param in function.params if param.has_default and param.kind == "keyword"]
+    named = dict(zip(keyword, closure.defaults[len(plain) :], strict=False))
+    bind(s, function, args, kwargs, defaults, named, frame.env)
+    return run_frame(s, frame)
+
+
+def run_frame(s: Specializer, frame: Any) -> Value:
+    if len(s.frames) > MAX_DEPTH:
+        raise s.unsupported("recursion is not compiled")
+    saved_path, saved_pos = s.path, s.pos
+    s.path = (*s.path, s.pos, frame.function.name)
+    s.frames.append(frame)
+    try:
+        return s.run(frame.function.body)[0]
+    finally:
+        s.frames.pop()
+        s.path = saved_path
+        if not frame.namespace.trusted:
+            s.pos = s.builder.pos = saved_pos
+
+
+def bind(
+    s: Specializer,
+    function: ssa.Function,
+    args: Sequence[Value],
+    kwargs: dict[str, Value],
+    defaults: Sequence[Value],
+    named_defaults: dict[str, Value],
+    env: dict[ssa.Var, Value],
+) -> None:
+    """Bind arguments to parameters as Python does; a mismatch is a TypeError, left to Python to raise."""
+    remaining = dict(kwargs)
+    positional = [param for param in function.params if param.kind == "positional"]
+    first_default = len(positional) - len(defaults)
+    for position, param in enumerate(positional):
+        if position < len(args):
+            if param.name in remaining and not param.positional_only:
+                raise s.unsupported(f"{function.name}() got multiple values for argument '{param.name}'")
+            env[param.var] = args[position]
+        elif param.name in remaining and not param.positional_only:
+            env[param.var] = remaining.pop(param.name)
+        elif position >= first_default:
+            env[param.var] = defaults[position - first_default]
+        else:
+            raise s.unsupported(f"{function.name}() missing a required argument: '{param.name}'")
+    extra = list(args[len(positional) :])
+    for param in function.params:
+        match param.kind:
+            case "vararg":
+                env[param.var] = TupleV(tuple(extra))
+                extra = []
+            case "keyword":
+                if param.name in remaining:
+                    env[param.var] = remaining.pop(param.name)
+                elif param.name in named_defaults:
+                    env[param.var] = named_defaults[param.name]
+                else:
+                    raise s.unsupported(f"{function.name}() missing a keyword-only argument: '{param.name}'")
+            case "varkw":
+                from parakeet_py.typed_ir.values import DictV
+
+                env[param.var] = DictV(tuple(remaining.items()))
+                remaining = {}
+    if extra:
+        raise s.unsupported(
+            f"{function.name}() takes {len(positional)} positional arguments but {len(args)} were given"
+        )
+    if remaining:
+        raise s.unsupported(f"{function.name}() got an unexpected keyword argument '{next(iter(remaining))}'")
+
+
+def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    out = kwargs.pop("out", None)
+    where = kwargs.pop("where", None)
+    dtype = kwargs.pop("dtype", None)
+    casting = kwargs.pop("casting", None)
+    if kwargs or (casting is not None and known(casting) != "same_kind"):
+        raise s.hand_back(f"np.{ufunc.__name__} with {', '.join(kwargs) or 'casting'}")
+    if len(args) > ufunc.nin and out is None:
+        outs = args[ufunc.nin :]
+        args = args[: ufunc.nin]
+        out = outs[0] if len(outs) == 1 else TupleV(tuple(outs))
+    if ufunc in (np.matmul, np.vecdot) or ufunc.signature is not None:
+        body = registry.function_for(ufunc)
+        if body is None:
+            raise s.hand_back(f"np.{ufunc.__name__}")
+        extra = {} if out is None or is_none(out) else {"out": out}
+        return call_python(s, body, args, extra, trusted=True)
+    from parakeet_py.typed_ir.intrinsics import dtype_name
+
+    if isinstance(out, TupleV) and len(out.items) == 1:
+        out = out.items[0]
+    return call_ufunc(
+        s,
+        ufunc,
+        args,
+        out=None if out is None or is_none(out) else out,
+        dtype=None if dtype is None or is_none(dtype) else dtype_name(s, dtype),
+        where=None if where is None or where == lift(True) else where,
+    )
+
+
+def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) -> Value:
+    """np.float64(x) and the like."""
+    from parakeet_py.typed_ir.elementwise import weak_cast
+    from parakeet_py.typed_ir.types import Scalar
+
+    try:
+        name = np.dtype(target).name
+    except TypeError:
+        name = ""
+    if name not in DTYPES or target not in (np.dtype(name).type,):
+        raise s.hand_back(f"{target.__name__} is not compiled")
+    if not args:
+        return lift(np.dtype(name).type())
+    value = s.numeric(args[0])
+    if isinstance(value, ArrayV) and value.rank > 0:
+        from parakeet_py.typed_ir.elementwise import copy_array
+
+        return copy_array(s, value, name)
+    from parakeet_py.typed_ir.elementwise import scalar_operand
+
+    operand = scalar_operand(s, value)
+    if isinstance(value, ScalarV) and value.python:
+        if value.dtype == "complex128" and np.dtype(name).kind != "c":
+            raise s.unsupported("float() argument must not be complex")
+        return ScalarV(s.builder.cast(weak_cast(s, operand, name), Scalar(name)))
+    return ScalarV(s.builder.cast(operand, Scalar(name)))
+
+
+def library_subscript(s: Specializer, value: Value, index: Value) -> Value | None:
+    """Subscripts of known objects that the library implements (np.r_, np.mgrid...)."""
+    if not isinstance(value, Static):
+        return None
+    try:
+        wanted = known(index)
+    except Unknown:
+        body = registry.function_for(value.object)
+        return None if body is None else call_python(s, body, [index], {}, trusted=True)
+    if (
+        isinstance(value.object, np.lib.index_tricks.nd_grid | np.lib.index_tricks.AxisConcatenator)
+        if hasattr(np.lib, "index_tricks")
+        else False
+    ):
+        return None
+    if isinstance(value.object, str | bytes):
+        return lift(value.object[wanted])
+    return None
+
+
+__all__ = ["builtins", "call", "call_python", "call_static"]

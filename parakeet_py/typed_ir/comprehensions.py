@@ -1,0 +1,91 @@
+"""Comprehensions and generator expressions, computed when something consumes them.
+
+Over items of known length they are unrolled into a tuple or list. Over a range or an array they become a `Map` (with a
+condition: a `Compress`), and the list stays an array until somebody wants a list.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.typed_ir import control, ir
+from parakeet_py.typed_ir.elementwise import generate
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, ListV, ScalarV, TupleV, Value
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def compute(s: Specializer, value: ComprehensionV) -> Value:
+    """The list of a comprehension: a `TupleV` of known length or a `ListV`."""
+    if value.kind not in ("list", "generator", "tuple"):
+        raise s.unsupported(f"a {value.kind} comprehension")
+    items = control.static_items(value.iterable)
+    kind = "tuple" if value.kind == "tuple" else "list"
+    if items is not None:
+        made: list[Value] = []
+        for item in items:
+            if value.condition is not None:
+                chosen = s.truth(s.call(value.condition, [item], {}))
+                if not isinstance(chosen, ir.Const):
+                    raise s.unsupported("a comprehension whose length depends on data, over a tuple")
+                if not chosen.value:
+                    continue
+            result = s.call(value.element, [item], {})
+            if isinstance(result, ComprehensionV):
+                result = compute(s, result)
+            if value.flatten:
+                made.extend(s.sequence(result))
+            else:
+                made.append(result)
+        return TupleV(tuple(made), kind)
+    if value.flatten:
+        raise s.unsupported("nested loops over run-time lengths in one comprehension")
+    length, item_at = control.positions(s, value.iterable)
+    if value.condition is not None:
+        return _filtered(s, value, length, item_at)
+    element_kind: list[Scalar] = []
+
+    def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
+        with s.element_function():
+            result = s.call(value.element, [item_at(indices[0])], {})
+        element_kind[:] = [_scalar(s, result).type]
+        return [_scalar(s, result).operand]
+
+    array = generate(s, (length,), point)[0]
+    return _as_list(s, array, element_kind[0])
+
+
+def _filtered(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) -> Value:  # type: ignore[no-untyped-def]
+    b = s.builder
+    assert value.condition is not None
+    index = s.index_var("i", length)
+    with b.block() as statements, s.element_function():
+        item = item_at(index)
+        keep = s.truth(s.call(value.condition, [item], {}))
+        result = _scalar(s, s.call(value.element, [item], {}))
+    if isinstance(keep, ir.Const):
+        keep = ir.Const(keep.value, PYBOOL)
+    op = ir.Compress((length,), (index,), ir.Block(tuple(statements), (keep, result.operand)))
+    count, out = b.emit(op, PYINT, Array(result.dtype, 1, "C"), name="list")
+    b.nonnegative.add(count)
+    b.small.add(count)
+    return _as_list(s, ArrayV(out, (count,), frozenset({s.new_root()})), result.type)
+
+
+def _scalar(s: Specializer, value: Value) -> ScalarV:
+    if isinstance(value, ComprehensionV):
+        value = compute(s, value)
+    number = s.numeric(value)
+    if not isinstance(number, ScalarV):
+        raise s.unsupported("a comprehension over run-time lengths whose elements are not scalars")
+    return number
+
+
+def _as_list(s: Specializer, array: ArrayV, kind: Scalar) -> Value:
+    if not kind.python:
+        return ListV(array, np.dtype(kind.dtype).name)
+    return ListV(array)

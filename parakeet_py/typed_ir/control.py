@@ -1,0 +1,323 @@
+"""Specialization of control flow: branches, counted loops over anything iterable, while loops.
+
+A condition known at compile time picks its branch and leaves no trace. A loop over a tuple is unrolled; a loop over a
+range or an array is specialized to a fixed point: the types of its carried variables start as those of their initial
+values and grow until one pass over the body leaves them unchanged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import gates, ir
+from parakeet_py.typed_ir.indexing import read
+from parakeet_py.typed_ir.types import PYBOOL, PYINT
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ComprehensionV,
+    DictV,
+    IteratorV,
+    ListV,
+    MessageV,
+    NeverV,
+    RangeV,
+    ScalarV,
+    Static,
+    TupleV,
+    Value,
+    py,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+ZERO, ONE = ir.Const(0, PYINT), ir.Const(1, PYINT)
+MAX_UNROLL = 64
+
+
+def specialize_if(s: Specializer, op: ssa.If) -> list[Value]:
+    condition = s.truth(s.value(op.condition))
+    if isinstance(condition, ir.Const):
+        return s.run(op.then if condition.value else op.orelse)
+    return branch(s, condition, lambda: s.run(op.then), lambda: s.run(op.orelse))
+
+
+def branch(s: Specializer, condition: ir.Operand, then: object, orelse: object) -> list[Value]:
+    """Emit an `If` whose two sides are given as functions that return their values."""
+    b = s.builder
+    sides = []
+    for run in (then, orelse):
+        with b.block() as statements:
+            values = run()  # type: ignore[operator]
+            sides.append((statements, s.settle(values), dict(b.equal), b.scopes[-1]))
+    (_, left, _, _), (_, right, _, _) = sides
+    templates = [
+        gates.join(s, gates.template_of(x, varying=False), gates.template_of(y, varying=False))
+        for x, y in zip(left, right, strict=True)
+    ]
+    blocks = []
+    for statements, values, facts, scope in sides:
+        b.scopes.append(scope)  # the block is still open: casts for the gate go to its end
+        saved, b.equal = b.equal, facts
+        leaves = [
+            leaf
+            for value, template in zip(values, templates, strict=True)
+            for leaf in gates.leaves_of(s, value, template)
+        ]
+        b.equal = saved
+        b.scopes.pop()
+        blocks.append(ir.Block(tuple(statements), tuple(leaves)))
+    kinds = [kind for template in templates for kind in gates.types_of(template)]
+    outs = list(b.emit(ir.If(condition, *blocks), *kinds, name="phi"))
+    return [gates.value_of(s, template, outs) for template in templates]
+
+
+# ---- for -------------------------------------------------------------------------------------------------------------
+
+
+def specialize_for(s: Specializer, op: ssa.For) -> list[Value]:
+    return for_each(s, op, s.value(op.iterable), [s.value(init) for init in op.inits])
+
+
+def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
+    items = static_items(iterable)
+    if items is not None:
+        if len(items) > MAX_UNROLL:
+            raise s.unsupported(f"a loop over a {len(items)}-item sequence is too long to unroll")
+        return _unroll(s, op, items, inits)
+    start, stop, step, item_at = counted(s, iterable)
+    if s.unroll_wanted(op) and all(isinstance(bound, ir.Const) for bound in (start, stop, step)):
+        numbers = range(*(int(bound.value.real) for bound in (start, stop, step)))  # type: ignore[union-attr]
+        if len(numbers) <= MAX_UNROLL:
+            return _unroll(s, op, [item_at(ir.Const(number, PYINT)) for number in numbers], inits)
+    return _counted_loop(s, op, start, stop, step, item_at, inits)
+
+
+def static_items(iterable: Value) -> list[Value] | None:
+    """The items of an iterable whose length is known at compile time."""
+    match iterable:
+        case TupleV(items):
+            return list(items)
+        case DictV(items):
+            return [py(key) if isinstance(key, int | float) else Static(key) for key, _ in items]
+        case IteratorV("zip", items):
+            parts = [static_items(item) for item in items]
+            if not parts or any(part is None for part in parts):
+                return None if parts else []
+            return [TupleV(tuple(row)) for row in zip(*parts, strict=False)]  # type: ignore[arg-type]
+        case IteratorV("enumerate", (start, inner)):
+            own = static_items(inner)
+            if own is None or not (isinstance(start, ScalarV) and isinstance(start.operand, ir.Const)):
+                return None
+            first = int(start.operand.value.real)
+            return [TupleV((py(first + position), item)) for position, item in enumerate(own)]
+        case IteratorV("reversed", (inner,)):
+            own = static_items(inner)
+            return None if own is None else own[::-1]
+        case MessageV(template, ()):
+            return [Static(character) for character in template]
+        case Static(str() as text):
+            return [Static(character) for character in text]
+    return None
+
+
+def counted(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
+    """(start, stop, step, item at an index) of an iterable of run-time length."""
+    b = s.builder
+    match iterable:
+        case RangeV(start, stop, step):
+            return start.operand, stop.operand, step.operand, ScalarV
+        case ListV(array):
+            return ZERO, array.extents[0], ONE, lambda index: s.list_item(iterable, ScalarV(index))
+        case ArrayV(rank=0):
+            raise s.unsupported("iteration over a 0-d array")
+        case ArrayV():
+            return ZERO, iterable.extents[0], ONE, lambda index: read(s, iterable, ScalarV(index))
+        case IteratorV("enumerate", (first, inner)):
+            length, item_at = positions(s, inner)
+            assert isinstance(first, ScalarV)
+            from parakeet_py.typed_ir.python_scalars import int_add
+
+            return ZERO, length, ONE, lambda index: TupleV((ScalarV(int_add(s, first.operand, index)), item_at(index)))
+        case IteratorV("zip", items):
+            lengths = [positions(s, item) for item in items]
+            shortest = lengths[0][0]
+            for length, _ in lengths[1:]:
+                shortest = b.index_min(shortest, length)
+            return ZERO, shortest, ONE, lambda index: TupleV(tuple(item_at(index) for _, item_at in lengths))
+        case IteratorV("reversed", (inner,)):
+            length, item_at = positions(s, inner)
+            last = b.index_add(length, ONE, -1)
+            return ZERO, length, ONE, lambda index: item_at(b.index_sub(last, index))
+        case ComprehensionV():
+            return counted(s, s.as_list(iterable))
+        case Static(obj) if callable(getattr(obj, "__iter__", None)):
+            raise s.unsupported(f"iteration over {type(obj).__name__}")
+    raise s.unsupported(f"iteration over {s.describe(iterable)}")
+
+
+def positions(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
+    """(length, item at position 0, 1, ...) of an iterable."""
+    b = s.builder
+    if isinstance(iterable, RangeV):
+        start, step = iterable.start.operand, iterable.step.operand
+        return range_length(s, iterable), lambda index: ScalarV(b.index_add(start, b.index_mul(step, index)))
+    items = static_items(iterable)
+    if items is not None:
+        raise s.unsupported("a zip of a tuple with something of run-time length")
+    start, stop, step, item_at = counted(s, iterable)
+    return stop, item_at
+
+
+def range_length(s: Specializer, value: RangeV) -> ir.Operand:
+    """len(range(...))."""
+    b = s.builder
+    start, stop, step = value.start.operand, value.stop.operand, value.step.operand
+    if not isinstance(step, ir.Const):
+        amount = s.static_int(value.step, "the step of a range")
+        step = ir.Const(amount, PYINT)
+    amount = int(step.value.real)
+    span = b.index_sub(stop, start) if amount > 0 else b.index_sub(start, stop)
+    span = b.max0(span)
+    if abs(amount) == 1:
+        return span
+    result = b.prim("floordiv", b.index_add(span, ir.Const(abs(amount) - 1, PYINT)), ir.Const(abs(amount), PYINT))
+    if isinstance(result, ir.Var):
+        b.nonnegative.add(result)
+        b.small.add(result)
+    return result
+
+
+def _unroll(s: Specializer, op: ssa.For, items: list[Value], inits: list[Value]) -> list[Value]:
+    """The body once per item. A stop flag nests the rest of the iterations in its else branch."""
+    params = inits
+    for position, item in enumerate(items):
+        s.bind(op.item, item)
+        for var, value in zip(op.params, params, strict=True):
+            s.bind(var, value)
+        results = s.run(op.body)
+        if not op.stoppable:
+            params = results
+            continue
+        stop, params = s.truth(results[0]), results[1:]
+        if isinstance(stop, ir.Const):
+            if stop.value:
+                return [py(True), *params]
+            continue
+        now = params
+
+        def rest(position: int = position, now: list[Value] = now) -> list[Value]:
+            return _unroll(s, op, items[position + 1 :], now)
+
+        return branch(s, stop, lambda now=now: [py(True), *now], rest)
+    return [py(False), *params] if op.stoppable else params
+
+
+def _counted_loop(  # type: ignore[no-untyped-def]
+    s: Specializer, op: ssa.For, start: ir.Operand, stop: ir.Operand, step: ir.Operand, item_at, inits: list[Value]
+) -> list[Value]:
+    b = s.builder
+    if not isinstance(step, ir.Const):
+        s.check(b.prim("ne", step, ZERO, type=PYBOOL), "ValueError", "range() arg 3 must not be zero")
+    elif step.value == 0:
+        s.check(ir.Const(False, PYBOOL), "ValueError", "range() arg 3 must not be zero")
+        return [NeverV()] * (len(inits) + op.stoppable)
+    inits = s.settle(inits)
+    templates = s.loop_templates(op, inits)
+    index = _loop_index(s, start, stop, step)
+
+    def body() -> list[Value]:
+        s.bind(op.item, item_at(index))
+        return s.run(op.body)
+
+    blocks, params, templates = _fixed_point(s, op, templates, inits, [body], op.stoppable)
+    statements, leaves = blocks[0]
+    start_leaves = _leaves(s, inits, templates)
+    kinds = [kind for template in templates for kind in gates.types_of(template)]
+    node = ir.For(index, start, stop, step, params, start_leaves, ir.Block(statements, leaves), op.stoppable)
+    outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
+    stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
+    return [*stopped, *(gates.value_of(s, template, outs) for template in templates)]
+
+
+def _loop_index(s: Specializer, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Var:
+    b = s.builder
+    index = ir.Var("i", PYINT)
+    if b.is_small(start) and b.is_small(stop):
+        b.small.add(index)
+    if isinstance(step, ir.Const):
+        first, last = b.form(start), b.form(stop)
+        if step.value.real > 0:
+            b.lower[index], b.upper[index] = first, (last[0], last[1] - 1)
+            if b.at_least_zero(first):
+                b.nonnegative.add(index)
+        else:
+            b.upper[index], b.lower[index] = first, (last[0], last[1] + 1)
+            if b.at_least_zero(b.lower[index]):
+                b.nonnegative.add(index)
+    return index
+
+
+def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type: ignore[no-untyped-def]
+    """Specialize a loop's blocks until the templates of its params hold; returns the blocks (statements, results)."""
+    b = s.builder
+    for _ in range(12):
+        params: list[ir.Var] = []
+        values = []
+        for var, template in zip(op.params, templates, strict=True):
+            own = [ir.Var(var.name, kind) for kind in gates.types_of(template)]
+            params.extend(own)
+            values.append((own, template))
+        blocks = []
+        joined = list(templates)
+        stop_leaf: list[ir.Operand] = []
+        for number, run in enumerate(runs):
+            with b.block() as statements:
+                for var, (own, template) in zip(op.params, values, strict=True):
+                    s.bind(var, gates.value_of(s, template, list(own)))
+                results = run()
+                if number < len(runs) - 1:
+                    blocks.append((tuple(statements), tuple(results)))
+                    continue
+                if stoppable:
+                    stop = s.truth(results[0]) if not isinstance(results[0], NeverV) else ir.Const(True, PYBOOL)
+                    stop_leaf = [stop]
+                    results = results[1:]
+                results = s.settle(results)
+                joined = [
+                    gates.join(s, template, gates.template_of(result, varying=True))
+                    for template, result in zip(templates, results, strict=True)
+                ]
+                if joined == templates:
+                    leaves = (*stop_leaf, *_leaves(s, results, templates))
+                    blocks.append((tuple(statements), leaves))
+                    s.remember_templates(op, templates)
+                    return blocks, tuple(params), templates
+        templates = joined
+    raise s.unsupported("the types of a loop's variables do not settle")
+
+
+def _leaves(s: Specializer, values: list[Value], templates: list[gates.Template]) -> tuple[ir.Operand, ...]:
+    return tuple(
+        leaf for value, template in zip(values, templates, strict=True) for leaf in gates.leaves_of(s, value, template)
+    )
+
+
+def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
+    b = s.builder
+    inits = s.settle([s.value(init) for init in op.inits])
+    templates = s.loop_templates(op, inits)
+
+    def condition() -> list[ir.Operand]:
+        return [s.truth(s.run(op.condition)[0])]
+
+    def body() -> list[Value]:
+        return s.run(op.body)
+
+    blocks, params, templates = _fixed_point(s, op, templates, inits, [condition, body], op.stoppable)
+    node = ir.While(params, _leaves(s, inits, templates), ir.Block(*blocks[0]), ir.Block(*blocks[1]), op.stoppable)
+    kinds = [kind for template in templates for kind in gates.types_of(template)]
+    outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
+    stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
+    return [*stopped, *(gates.value_of(s, template, outs) for template in templates)]

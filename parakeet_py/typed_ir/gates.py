@@ -1,0 +1,294 @@
+"""Gates: making one value out of the values of two paths.
+
+At an `If` or a loop the same name may hold different abstract values. `join` finds the least template both fit (an int
+and a float are a float, two lengths of one dtype and rank an array of unknown extents); `leaves_of` brings a value to a
+template, emitting casts where it stands, and `value_of` rebuilds a value from the gate's variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.types import OBJECT, PYINT, Array, Scalar, Type, join_layouts
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ClosureV,
+    ComprehensionV,
+    DictV,
+    IteratorV,
+    ListV,
+    MethodV,
+    NeverV,
+    ObjectV,
+    RangeV,
+    ScalarV,
+    SliceV,
+    Static,
+    TupleV,
+    UnboundV,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayT:
+    """An array's template: extents stay known where both sides agree (None: read from the descriptor)."""
+
+    type: Array
+    extents: tuple[ir.Operand | None, ...]
+    roots: frozenset[int]
+    readonly: bool
+    nonunit: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The same compile-time value on all paths."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A container whose parts have templates of their own."""
+
+    like: Value
+    parts: tuple[Template, ...]
+
+
+Template = Scalar | ArrayT | Fixed | Structure | type(None)  # type: ignore[misc, valid-type]
+# None: no path has a value (all have raised)
+
+
+def template_of(value: Value, *, varying: bool) -> Template:
+    """The template of one value. `varying`: known numbers may change (loop-carried), so only their type is kept."""
+    match value:
+        case NeverV():
+            return None
+        case ScalarV(operand):
+            kind = operand.type
+            assert isinstance(kind, Scalar)
+            if not varying:
+                return Fixed(value)
+            return kind
+        case ArrayV():
+            nonunit = value.nonunit or (False,) * value.rank
+            return ArrayT(value.type, tuple(value.extents), value.roots, value.readonly, nonunit)
+        case ObjectV():
+            return Fixed(value) if not varying else Structure(value, ())
+        case Static() | UnboundV() | MethodV() if not parts_of(value):
+            return Fixed(value)
+        case _:
+            return Structure(value, tuple(template_of(part, varying=varying) for part in parts_of(value)))
+
+
+def parts_of(value: Value) -> tuple[Value, ...]:
+    match value:
+        case TupleV(items) | IteratorV(_, items):
+            return items
+        case ListV(array):
+            return (array,)
+        case DictV(items):
+            return tuple(item for _, item in items)
+        case SliceV(lower, upper, step):
+            return (lower, upper, step)
+        case ClosureV(_, captures, defaults, _):
+            return (*captures, *defaults)
+        case RangeV(start, stop, step):
+            return (start, stop, step)
+        case MethodV(obj, _):
+            return (obj,)
+        case ComprehensionV(_, iterable, element, condition, _):
+            return (iterable, element, *(() if condition is None else (condition,)))
+        case _:
+            return ()
+
+
+def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
+    match like:
+        case TupleV(_, kind):
+            return TupleV(parts, kind)
+        case IteratorV(kind, _):
+            return IteratorV(kind, parts)
+        case ListV():
+            array = parts[0]
+            assert isinstance(array, ArrayV)
+            return ListV(array)
+        case DictV(items):
+            return DictV(tuple((key, part) for (key, _), part in zip(items, parts, strict=True)))
+        case SliceV():
+            return SliceV(*parts)
+        case ClosureV(function, captures, _, namespace):
+            return ClosureV(function, parts[: len(captures)], parts[len(captures) :], namespace)
+        case RangeV():
+            start, stop, step = parts
+            assert isinstance(start, ScalarV) and isinstance(stop, ScalarV) and isinstance(step, ScalarV)
+            return RangeV(start, stop, step)
+        case MethodV(_, name):
+            return MethodV(parts[0], name)
+        case ComprehensionV(kind, _, _, condition, flatten):
+            return ComprehensionV(kind, parts[0], parts[1], parts[2] if condition is not None else None, flatten)
+    raise AssertionError(like)
+
+
+def _same_shape(left: Value, right: Value) -> bool:
+    """True when two containers differ in their parts only."""
+    if type(left) is not type(right):
+        return False
+    match left, right:
+        case (TupleV(a, k), TupleV(b, m)):
+            return k == m and len(a) == len(b)
+        case (ClosureV(f, a, d, _), ClosureV(g, b, e, _)):
+            return f is g and len(a) == len(b) and len(d) == len(e)
+        case (IteratorV(k, a), IteratorV(m, b)):
+            return k == m and len(a) == len(b)
+        case (DictV(a), DictV(b)):
+            return [key for key, _ in a] == [key for key, _ in b]
+        case (MethodV(_, a), MethodV(_, b)):
+            return a == b
+        case (ComprehensionV(), ComprehensionV()):
+            return left.kind == right.kind and left.flatten == right.flatten
+    return True
+
+
+def join(s: Specializer, left: Template, right: Template) -> Template:
+    """The least template that both fit; raises Unsupported where there is none."""
+    if left is None:
+        return right
+    if right is None or left == right:
+        return left
+    if isinstance(left, Fixed) and isinstance(left.value, UnboundV):
+        return _varying(right)
+    if isinstance(right, Fixed) and isinstance(right.value, UnboundV):
+        return _varying(left)
+    left, right = _varying(left), _varying(right)
+    if left == right:
+        return left
+    match left, right:
+        case Scalar(), Scalar():
+            return join_scalars(s, left, right)
+        case ArrayT(), ArrayT():
+            return _join_arrays(s, left, right)
+        case Structure(a, parts), Structure(b, others) if _same_shape(a, b):
+            return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
+    raise s.unsupported(f"a name is {describe(left)} on one path and {describe(right)} on another")
+
+
+def _varying(template: Template) -> Template:
+    return template_of(template.value, varying=True) if isinstance(template, Fixed) else template
+
+
+def join_scalars(s: Specializer, left: Scalar, right: Scalar) -> Scalar:
+    """int and float meet in float; a Python scalar and a NumPy scalar in the NumPy type that holds both."""
+    if left == right:
+        return left
+    order = ("bool", "int64", "float64", "complex128")
+    if left.python and right.python:
+        if "bool" in (left.dtype, right.dtype):
+            raise s.unsupported(f"a name is {left} on one path and {right} on another")
+        s.note_widening(left, right)
+        return Scalar(max(left.dtype, right.dtype, key=order.index), True)
+    if left.python or right.python:
+        weak, strong = (left, right) if left.python else (right, left)
+        kinds = {"bool": "b", "int64": "iu", "float64": "f", "complex128": "c"}
+        rank = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+        if rank[kinds[weak.dtype][0]] <= rank[np.dtype(strong.dtype).kind] and weak.dtype != "bool":
+            s.note_widening(left, right)
+            return strong
+        raise s.unsupported(f"a name is {left} on one path and {right} on another")
+    s.note_widening(left, right)
+    return Scalar(np.promote_types(left.dtype, right.dtype).name)
+
+
+def _join_arrays(s: Specializer, left: ArrayT, right: ArrayT) -> ArrayT:
+    if left.type.dtype != right.type.dtype or left.type.rank != right.type.rank:
+        raise s.unsupported(f"a name is {left.type} on one path and {right.type} on another")
+    if left.readonly != right.readonly:
+        raise s.unsupported("an array is read-only on one path and writeable on another")
+    return ArrayT(
+        Array(left.type.dtype, left.type.rank, join_layouts(left.type.layout, right.type.layout)),
+        tuple(a if a == b else None for a, b in zip(left.extents, right.extents, strict=True)),
+        left.roots | right.roots,
+        left.readonly,
+        tuple(a and b for a, b in zip(left.nonunit, right.nonunit, strict=True)),
+    )
+
+
+def describe(template: Template) -> str:
+    match template:
+        case Scalar():
+            return f"a {template}"
+        case ArrayT(kind):
+            return f"an array of {kind.rank} axes of {kind.dtype}"
+        case Fixed(Static(obj)):
+            return repr(obj)
+        case Fixed(value) | Structure(value, _):
+            return f"a {type(value).__name__.removesuffix('V').lower()}"
+    return "nothing"
+
+
+def types_of(template: Template) -> list[Type]:
+    """The types of the gate variables a template needs."""
+    match template:
+        case Scalar():
+            return [template]
+        case ArrayT(kind):
+            return [kind]
+        case Structure(ObjectV(), _):
+            return [OBJECT]
+        case Structure(_, parts):
+            return [kind for part in parts for kind in types_of(part)]
+    return []
+
+
+def leaves_of(s: Specializer, value: Value, template: Template) -> list[ir.Operand]:
+    """The operands of a value for a template, converted where they stand; dummies where a path has no value."""
+    b = s.builder
+    match template:
+        case Scalar():
+            if isinstance(value, ScalarV):
+                return [b.cast(value.operand, template)]
+            return [ir.Const(np.dtype(template.dtype).type(0).item(), template)]
+        case ArrayT(kind):
+            if isinstance(value, ArrayV):
+                return [value.var]
+            zero = ir.Const(0, PYINT)
+            return [b.emit1(ir.Alloc((zero,) * kind.rank), Array(kind.dtype, kind.rank, "C"), name="nothing")]
+        case Structure(ObjectV(), _):
+            if isinstance(value, ObjectV):
+                return [value.var]
+            raise s.unsupported("an object that is not bound on every path")
+        case Structure(_, parts):
+            values = parts_of(value) if not isinstance(value, UnboundV | NeverV) else (value,) * len(parts)
+            return [leaf for part, own in zip(parts, values, strict=True) for leaf in leaves_of(s, own, part)]
+    return []
+
+
+def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Value:
+    """The value a gate gives; consumes its variables from the front of the list."""
+    match template:
+        case None:
+            return NeverV()
+        case Scalar():
+            return ScalarV(variables.pop(0))
+        case ArrayT():
+            var = variables.pop(0)
+            extents = tuple(
+                extent if extent is not None and s.in_scope(extent) else s.dim(var, axis)
+                for axis, extent in enumerate(template.extents)
+            )
+            return ArrayV(var, extents, template.roots, template.readonly, template.nonunit)
+        case Fixed(value):
+            return value
+        case Structure(ObjectV(), _):
+            return ObjectV(variables.pop(0))
+        case Structure(like, parts):
+            return rebuild(like, tuple(value_of(s, part, variables) for part in parts))
+    raise AssertionError(template)

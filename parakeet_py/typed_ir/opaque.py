@@ -1,0 +1,351 @@
+"""Operations handed back to Python: what is called, how its arguments are put together, what it must return.
+
+An `OpaqueSite` names an operation (a call, an attribute, a subscript, an operator) and holds a template of its operands:
+compiled code passes the leaves, the runtime rebuilds the Python objects around them. The type of the result was
+observed on an earlier run; a result of another type makes the compiled code give up (`OpaqueResultChanged`).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.frontend import ssa
+from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec, spec_of
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.types import OBJECT, Array, Scalar, Type
+from parakeet_py.typed_ir.values import (
+    NONE,
+    ArrayV,
+    ClosureV,
+    ComprehensionV,
+    DictV,
+    ListV,
+    MessageV,
+    MethodV,
+    ObjectV,
+    RangeV,
+    ScalarV,
+    SliceV,
+    Static,
+    TupleV,
+    Unknown,
+    Value,
+    known,
+    lift,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+@dataclass(frozen=True, slots=True)
+class LeafT:
+    """The leaf at a position of the site's arguments."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StaticT:
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerT:
+    """tuple, list, slice, range, dict (keys in `keys`), list_of (an array to be made a list), method (`keys[0]`)."""
+
+    kind: str
+    items: tuple[Template, ...]
+    keys: tuple[Any, ...] = ()
+
+
+Template = LeafT | StaticT | ContainerT
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueSite:
+    """One operation handed back. `operands` rebuild its operands in the order of `perform`; `text` names it for people."""
+
+    operation: str
+    operands: tuple[Template, ...]
+    keywords: tuple[str, ...]
+    result: Spec | None
+    text: str
+    reason: str
+    line: int
+    key: tuple[Any, ...] = ()
+
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "matmul": operator.matmul,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "is": operator.is_,
+    "isnot": operator.is_not,
+    "in": lambda item, container: item in container,
+    "notin": lambda item, container: item not in container,
+}
+_INPLACE = {
+    name: getattr(operator, f"i{name}")
+    for name in (
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "matmul",
+        "and",
+        "or",
+        "xor",
+        "lshift",
+        "rshift",
+    )
+    if hasattr(operator, f"i{name}")
+} | {"and": operator.iand, "or": operator.ior}
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "invert": operator.invert,
+    "not": operator.not_,
+}
+
+
+def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) -> Any:
+    """Do the operation on Python objects. For calls: function, positional arguments, then keyword values."""
+    kind, _, name = operation.partition(":")
+    match kind:
+        case "call":
+            split = len(operands) - len(keywords)
+            return operands[0](*operands[1:split], **dict(zip(keywords, operands[split:], strict=True)))
+        case "attribute":
+            return getattr(operands[0], name)
+        case "subscript":
+            return operands[0][operands[1]]
+        case "set_item":
+            operands[0][operands[1]] = operands[2]
+            return None
+        case "binary" | "compare":
+            return _BINARY[name](*operands)
+        case "inplace":
+            return _INPLACE[name](*operands)
+        case "unary":
+            return _UNARY[name](*operands)
+    raise AssertionError(operation)
+
+
+def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
+    """The Python object of a template."""
+    match template:
+        case LeafT(position):
+            return leaves[position]
+        case StaticT(value):
+            return value
+        case ContainerT(kind, items, keys):
+            parts = [rebuild(item, leaves) for item in items]
+            match kind:
+                case "tuple":
+                    return tuple(parts)
+                case "list":
+                    return parts
+                case "slice":
+                    return slice(*parts)
+                case "range":
+                    return range(*parts)
+                case "dict":
+                    return dict(zip(keys, parts, strict=True))
+                case "list_of":
+                    return parts[0].tolist()
+                case "method":
+                    return getattr(parts[0], keys[0])
+    raise AssertionError(template)
+
+
+def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str, Value]]:
+    """The name and operands of an operation that can be handed back."""
+    match op:
+        case ssa.Call(function, args, kwargs):
+            return "call", [s.value(function), *s.items(args)], s.keywords(kwargs)
+        case ssa.Attribute(obj, name):
+            return f"attribute:{name}", [s.value(obj)], {}
+        case ssa.Subscript(obj, index):
+            return "subscript", [s.value(obj), s.value(index)], {}
+        case ssa.SetItem(obj, index, value):
+            return "set_item", [s.value(obj), s.value(index), s.value(value)], {}
+        case ssa.Binary(name, left, right):
+            return f"binary:{name}", [s.value(left), s.value(right)], {}
+        case ssa.Inplace(name, left, right):
+            return f"inplace:{name}", [s.value(left), s.value(right)], {}
+        case ssa.Compare(name, left, right):
+            return f"compare:{name}", [s.value(left), s.value(right)], {}
+        case ssa.Unary(name, operand):
+            return f"unary:{name}", [s.value(operand)], {}
+    raise s.unsupported(f"{type(op).__name__} of objects that are not compiled")
+
+
+def opaque_operation(s: Specializer, op: ssa.Op, key: tuple[Any, ...], reason: str, wants_result: bool) -> Value | None:
+    """Emit the operation as an opaque call; its result type must have been observed."""
+    from parakeet_py.typed_ir.specialize import NeedObservation
+
+    if s.in_body:
+        raise s.unsupported(
+            f"{reason} inside an element function of a parallel operator cannot be handed back to Python"
+        )
+    operation, values, keywords = operation_of(s, op)
+    leaves: list[ir.Operand] = []
+    templates = tuple(template_of(s, value, leaves) for value in (*values, *keywords.values()))
+    result: Spec | None = None
+    if wants_result:
+        observed = s.observed.get(key)
+        if observed is None:
+            raise NeedObservation(key, reason)
+        result = observed
+    text = describe_operation(operation, values)
+    site = s.add_site(OpaqueSite(operation, templates, tuple(keywords), result, text, reason, s.pos.line, key))
+    roots = frozenset(root for value in values for root in roots_of(value))
+    if result is None:
+        s.builder.emit(ir.Opaque(site, tuple(leaves)))
+        return None
+    kinds = result_types(result)
+    outs = list(s.builder.emit(ir.Opaque(site, tuple(leaves)), *kinds, name="opaque"))
+    return result_value(s, result, outs, roots)
+
+
+def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Template:
+    """The template of an operand; its leaves are appended."""
+    match value:
+        case ScalarV(ir.Var() as var) | ArrayV(var=var) | ObjectV(var):
+            if var not in leaves:
+                leaves.append(var)
+            return LeafT(leaves.index(var))
+        case ListV(array):
+            return ContainerT("list_of", (template_of(s, array, leaves),))
+        case TupleV(items, kind):
+            return ContainerT(kind, tuple(template_of(s, item, leaves) for item in items))
+        case SliceV(lower, upper, step):
+            return ContainerT("slice", tuple(template_of(s, part, leaves) for part in (lower, upper, step)))
+        case RangeV(start, stop, step):
+            return ContainerT("range", tuple(template_of(s, part, leaves) for part in (start, stop, step)))
+        case DictV(entries):
+            keys = tuple(key for key, _ in entries)
+            return ContainerT("dict", tuple(template_of(s, item, leaves) for _, item in entries), keys)
+        case MethodV(obj, name):
+            return ContainerT("method", (template_of(s, obj, leaves),), (name,))
+        case ComprehensionV():
+            return template_of(s, s.as_list(value), leaves)
+        case ClosureV():
+            raise s.unsupported("a nested function cannot be handed to Python code")
+        case MessageV():
+            try:
+                return StaticT(known(value))
+            except Unknown:
+                raise s.unsupported("a formatted string is compiled in raise and assert only") from None
+    try:
+        return StaticT(known(value))
+    except Unknown:
+        raise s.unsupported(f"{s.describe(value)} cannot be handed to Python code") from None
+
+
+def roots_of(value: Value) -> frozenset[int]:
+    from parakeet_py.typed_ir.gates import parts_of
+
+    if isinstance(value, ArrayV):
+        return value.roots
+    return frozenset(root for part in parts_of(value) for root in roots_of(part))
+
+
+def normalized(spec: Spec) -> Spec:
+    """A spec as results are typed by it: no knowledge of unit axes; only C order is relied on."""
+    match spec:
+        case ArraySpec(dtype, rank, layout, _, writeable):
+            return ArraySpec(dtype, rank, "C" if layout == "C" else "A", (False,) * rank, writeable)
+        case TupleSpec(items, kind):
+            return TupleSpec(tuple(normalized(item) for item in items), kind)
+    return spec
+
+
+def observed_spec(value: Any) -> Spec:
+    """The spec of an opaque operation's result."""
+    return normalized(spec_of(value))
+
+
+def result_types(spec: Spec) -> list[Type]:
+    match spec:
+        case ArraySpec(dtype, rank, layout, _, _):
+            return [Array(dtype, rank, layout)]
+        case ScalarSpec(dtype, python):
+            return [Scalar(dtype, python)]
+        case ObjectSpec():
+            return [OBJECT]
+        case TupleSpec(items):
+            return [kind for item in items for kind in result_types(item)]
+    return []
+
+
+def result_leaves_of(spec: Spec, value: Any) -> list[Any]:
+    """The leaves of a result, in the order of `result_types`."""
+    match spec:
+        case ArraySpec() | ScalarSpec() | ObjectSpec():
+            return [value]
+        case TupleSpec(items, "slice"):
+            return [leaf for item, part in zip(items, (value.start, value.stop, value.step), strict=True)
+                    for leaf in result_leaves_of(item, part)]  # fmt: skip
+        case TupleSpec(items):
+            return [leaf for item, part in zip(items, value, strict=True) for leaf in result_leaves_of(item, part)]
+    return []
+
+
+def result_value(s: Specializer, spec: Spec, outs: list[ir.Var], roots: frozenset[int]) -> Value:
+    match spec:
+        case ArraySpec(_, rank, _, _, writeable):
+            var = outs.pop(0)
+            extents = tuple(s.dim(var, axis) for axis in range(rank))
+            return ArrayV(var, extents, roots | s.parameter_roots() | {s.new_root()}, not writeable, (False,) * rank)
+        case ScalarSpec():
+            return ScalarV(outs.pop(0))
+        case ObjectSpec():
+            return ObjectV(outs.pop(0))
+        case NoneSpec():
+            return NONE
+        case StaticSpec(value):
+            return lift(value)
+        case TupleSpec(items, "slice"):
+            return SliceV(*(result_value(s, item, outs, roots) for item in items))
+        case TupleSpec(items, kind):
+            return TupleV(tuple(result_value(s, item, outs, roots) for item in items), kind)
+    raise AssertionError(spec)
+
+
+def describe_operation(operation: str, values: Sequence[Value]) -> str:
+    """A short name for people: `numpy.linalg.svd`, `.method`, `x[...]`."""
+    kind, _, name = operation.partition(":")
+    if kind == "call":
+        match values[0]:
+            case Static(obj):
+                module = getattr(obj, "__module__", None)
+                own = getattr(obj, "__qualname__", getattr(obj, "__name__", repr(obj)))
+                return f"{module}.{own}" if module and module != "builtins" else own
+            case MethodV(_, method):
+                return f".{method}"
+        return "a call of an object"
+    return {"attribute": f".{name}", "subscript": "subscript", "set_item": "item assignment"}.get(kind, name)

@@ -1,0 +1,298 @@
+"""Abstract values: what the specializer knows of a Python value while it executes the untyped IR over types.
+
+Only leaves (`ScalarV`, `ArrayV`, `ObjectV`) have a run-time representation, a typed IR operand. Everything else is
+structure known at compile time: tuples and lists are their items, a slice its three bounds, a closure its function and
+captured values, a module or dtype or string is `Static`. A scalar whose operand is a `Const` is known too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Array, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A Python object known at compile time: None, str, module, function, class, dtype, Ellipsis..."""
+
+    object: Any
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Static) or type(self.object) is not type(other.object):
+            return False
+        return self.object is other.object or (isinstance(self.object, str | bytes) and self.object == other.object)
+
+    def __hash__(self) -> int:
+        return hash(self.object) if isinstance(self.object, str | bytes) else id(self.object)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarV:
+    operand: ir.Operand
+
+    @property
+    def type(self) -> Scalar:
+        kind = self.operand.type
+        assert isinstance(kind, Scalar)
+        return kind
+
+    @property
+    def dtype(self) -> str:
+        return self.type.dtype
+
+    @property
+    def python(self) -> bool:
+        return self.type.python
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayV:
+    """An array descriptor with its extents as operands.
+
+    `roots` names the memory it may live in (see `Specializer.new_root`); `readonly` as NumPy's flag; `unit_ok` is false
+    for axes whose extent is known not to be 1. `nonunit[a]` is true when axis a's extent is known to differ from 1.
+    """
+
+    var: ir.Var
+    extents: tuple[ir.Operand, ...]
+    roots: frozenset[int]
+    readonly: bool = False
+    nonunit: tuple[bool, ...] = ()
+
+    @property
+    def type(self) -> Array:
+        kind = self.var.type
+        assert isinstance(kind, Array)
+        return kind
+
+    @property
+    def dtype(self) -> str:
+        return self.type.dtype
+
+    @property
+    def rank(self) -> int:
+        return self.type.rank
+
+    @property
+    def layout(self) -> str:
+        return self.type.layout
+
+    def is_nonunit(self, axis: int) -> bool:
+        return bool(self.nonunit) and self.nonunit[axis]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectV:
+    var: ir.Var
+
+
+@dataclass(frozen=True, slots=True)
+class TupleV:
+    """A tuple or list of known length; a list is treated as a value (appending makes a new one)."""
+
+    items: tuple[Value, ...]
+    kind: str = "tuple"
+
+
+@dataclass(frozen=True, slots=True)
+class ListV:
+    """A Python list of scalars of unknown length, kept as a 1-D array until something needs a list.
+
+    `numpy_scalar` is the dtype of its items when they are NumPy scalars (such a list cannot be a result)."""
+
+    array: ArrayV
+    numpy_scalar: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DictV:
+    items: tuple[tuple[Any, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SliceV:
+    lower: Value
+    upper: Value
+    step: Value
+
+
+@dataclass(frozen=True, slots=True)
+class ClosureV:
+    """A nested function with the values it captured; `namespace` resolves its globals."""
+
+    function: ssa.Function
+    captures: tuple[Value, ...]
+    defaults: tuple[Value, ...]
+    namespace: Namespace
+
+
+@dataclass(frozen=True, slots=True)
+class MethodV:
+    """`object.name` not yet called, for values the compiler knows."""
+
+    object: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RangeV:
+    start: ScalarV
+    stop: ScalarV
+    step: ScalarV
+
+
+@dataclass(frozen=True, slots=True)
+class IteratorV:
+    """zip, enumerate, reversed over values; `kind` names which. enumerate's first item is its start."""
+
+    kind: str
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComprehensionV:
+    """A comprehension or generator expression not consumed yet: element(x) for x in iterable if condition(x)."""
+
+    kind: str
+    iterable: Value
+    element: Value
+    condition: Value | None
+    flatten: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorV:
+    """An exception instance that has been built but not raised: a builtin exception's name, message and arguments."""
+
+    exception: type[BaseException]
+    message: str
+    args: tuple[ir.Operand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageV:
+    """A formatted string: template with {0}... and the scalar operands that fill it."""
+
+    template: str
+    args: tuple[ir.Operand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundV:
+    """A name nothing has bound on this path."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeverV:
+    """The value of a path that has raised."""
+
+
+Value = (
+    Static
+    | ScalarV
+    | ArrayV
+    | ObjectV
+    | TupleV
+    | ListV
+    | DictV
+    | SliceV
+    | ClosureV
+    | MethodV
+    | RangeV
+    | IteratorV
+    | ComprehensionV
+    | ErrorV
+    | MessageV
+    | UnboundV
+    | NeverV
+)
+
+
+@dataclass(eq=False, slots=True)
+class Namespace:
+    """Where a function's globals come from. `owner` is the function object whose `__globals__` are read; `trusted`
+    namespaces (the library's own) are not guarded. `cells` are the free variables of the decorated function."""
+
+    globals: dict[str, Any]
+    owner: Any
+    trusted: bool = False
+    cells: dict[str, Any] = field(default_factory=dict)
+
+
+def py(value: bool | int | float | complex) -> ScalarV:
+    """A known Python scalar."""
+    match value:
+        case bool():
+            return ScalarV(ir.Const(value, PYBOOL))
+        case int():
+            return ScalarV(ir.Const(value, PYINT))
+        case float():
+            return ScalarV(ir.Const(value, PYFLOAT))
+        case _:
+            return ScalarV(ir.Const(value, PYCOMPLEX))
+
+
+NONE = Static(None)
+
+
+def is_none(value: Value) -> bool:
+    return isinstance(value, Static) and value.object is None
+
+
+def lift(obj: Any) -> Value:
+    """The value of a Python object known at compile time."""
+    import numpy as np
+
+    if isinstance(obj, bool | int | float | complex) and type(obj) in (bool, int, float, complex):
+        return py(obj)
+    if isinstance(obj, np.generic) and type(obj).__module__ == "numpy" and obj.dtype.name in _DTYPES:
+        return ScalarV(ir.Const(obj.item(), Scalar(obj.dtype.name)))
+    if type(obj) in (tuple, list):
+        return TupleV(tuple(lift(item) for item in obj), type(obj).__name__)
+    if isinstance(obj, slice):
+        return SliceV(lift(obj.start), lift(obj.stop), lift(obj.step))
+    return Static(obj)
+
+
+from parakeet_py.typed_ir.types import DTYPES as _DTYPES_TUPLE  # noqa: E402
+
+_DTYPES = frozenset(_DTYPES_TUPLE)
+
+
+class Unknown(Exception):
+    """A value is not known at compile time."""
+
+
+def known(value: Value) -> Any:
+    """The Python object of a value known at compile time; raises `Unknown`."""
+    match value:
+        case Static(obj):
+            return obj
+        case ScalarV(ir.Const(constant, kind)):
+            if kind.python:
+                return constant
+            import numpy as np
+
+            return np.dtype(kind.dtype).type(constant)
+        case TupleV(items, kind):
+            made = tuple(known(item) for item in items)
+            return list(made) if kind == "list" else made
+        case SliceV(lower, upper, step):
+            return slice(known(lower), known(upper), known(step))
+        case DictV(items):
+            return {key: known(item) for key, item in items}
+        case MessageV(template, ()):
+            return template
+    raise Unknown(value)
+
+
+def is_known(value: Value) -> bool:
+    try:
+        known(value)
+    except Unknown:
+        return False
+    return True
