@@ -356,11 +356,10 @@ class _Join:
         if a_free and b_free:
             return old
         cared = b if a_free else a
-        if a_free or b_free or a.template is b.template:
-            if cared.template:
-                flag = self.operand(name + ".bound", a.flag, b.flag, a_free, b_free)
-                made = cared.operand if same(cared.operand, old.operand) else NOTHING
-                return Binding(made, flag, cared.template, cared.captured)
+        if cared.template and (a_free or b_free or a.template is b.template):
+            flag = self.operand(name + ".bound", a.flag, b.flag, a_free, b_free)
+            made = cared.operand if same(cared.operand, old.operand) else NOTHING
+            return Binding(made, flag, cared.template, cared.captured)
         if same(a.operand, b.operand) and same(a.operand, old.operand) and not (a_free or b_free):
             return a if same(a.flag, b.flag) else old  # they differ by a CheckBound in one branch only
         a, b = self.made(self.a, name, pos), self.made(self.b, name, pos)
@@ -379,14 +378,15 @@ class _Join:
 
 
 def made_binding(builder: Builder, name: str, pos: Pos) -> Binding:
-    """The binding of a name here, with a closure in place of a template (or why it cannot be made)."""
+    """The binding of a name at the end of a block, with a closure in place of a template (or why there is none)."""
     binding = builder.env[name]
-    if binding.template is None:
-        return binding
-    try:
-        return Binding(builder.closure(name, pos), binding.flag)
-    except UnsupportedError as refusal:
-        return Binding(NOTHING, binding.flag, refusal=refusal)
+    if binding.template is not None:
+        try:
+            binding = Binding(builder.closure(name, pos), binding.flag)
+        except UnsupportedError as refusal:
+            binding = Binding(NOTHING, binding.flag, refusal=refusal)
+        builder.env[name] = binding
+    return binding
 
 
 def pos_of(node: ast.AST) -> Pos:

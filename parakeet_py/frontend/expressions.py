@@ -8,7 +8,7 @@ type whatever the operands are.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from parakeet_py.frontend.builder import FALSE, NONE, NOTHING, TRUE, Builder, Template, pos_of
 from parakeet_py.frontend.ssa import (
@@ -92,11 +92,16 @@ _KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict", ast.Ge
 class Expressions(Builder):
     """The part of the builder that converts expressions."""
 
+    # What the other parts provide (statements.py, ast_to_ssa.py).
+
+    def check_writable(self, name: str, node: ast.AST) -> None:
+        raise NotImplementedError
+
     def nested_function(self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...]) -> Template:
-        raise NotImplementedError  # in ast_to_ssa.py, where all parts are known
+        raise NotImplementedError
 
     def element_function(self, node: ast.AST, level: int, part: str) -> Template:
-        raise NotImplementedError  # likewise
+        raise NotImplementedError
 
     # ---- values -----------------------------------------------------------------------------------------------------
 
@@ -146,9 +151,10 @@ class Expressions(Builder):
             case ast.Dict():
                 return self.dictionary(node, hint)
             case ast.NamedExpr(target=target, value=value):
-                operand = self.expression(value, target.id)
-                self.bind(target.id, operand)
-                return operand
+                bound = self.expression(value, target.id)
+                self.check_writable(target.id, target)
+                self.bind(target.id, bound)
+                return bound
             case ast.Lambda():
                 template = self.nested_function(node, "<lambda>", self.defaults(node.args))
                 return self.make_closure(template, node)
@@ -157,9 +163,9 @@ class Expressions(Builder):
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 return self.comprehension(node, hint)
             case _:
-                self.refuse_expression(node)
+                return self.refuse_expression(node)
 
-    def refuse_expression(self, node: ast.expr) -> Operand:
+    def refuse_expression(self, node: ast.expr) -> NoReturn:
         match node:
             case ast.Yield() | ast.YieldFrom():
                 self.refuse(node, "a generator cannot be accelerated", "fill an array or a list and return it")
@@ -176,9 +182,10 @@ class Expressions(Builder):
         if isinstance(operator, ast.Not):
             return self.emit(Unary("not", self.truth(operand)), node, hint)
         value = self.expression(operand)
-        if isinstance(operator, ast.USub) and isinstance(value, Const) and isinstance(operand, ast.Constant):
-            if type(value.value) in (int, float, complex):
-                return Const(-value.value)  # as Python's compiler does
+        if isinstance(operator, ast.USub) and isinstance(operand, ast.Constant) and isinstance(value, Const):
+            number = value.value
+            if type(number) in (int, float, complex):
+                return Const(-number)  # as Python's compiler does
         return self.emit(Unary(UNARY[type(operator)], value), node, hint)
 
     def holding(self, out: Var, items: Sequence[Item]) -> Var:
@@ -215,7 +222,7 @@ class Expressions(Builder):
                             self.refuse(
                                 node, "a format that is itself computed cannot be accelerated", "write the format out"
                             )
-                        spec += piece.value
+                        spec += str(piece.value)
                 parts.append((self.expression(value.value), CONVERSIONS[value.conversion], spec))
         return self.emit(BuildString(tuple(parts)), node, hint)
 
@@ -325,9 +332,9 @@ class Expressions(Builder):
             self.hold(out, *(part for part in given if part not in self.lazy))
         else:
             self.held_by_call[out] = held
-        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-            if node.func.value.id in self.env:
-                self.keep(self.read(node.func.value.id, node), held, node)
+        match node.func:
+            case ast.Attribute(value=ast.Name(id=name)) if name in self.env:
+                self.keep(self.read(name, node), held, node)
 
     def keep(self, container: Operand, held: frozenset[tuple[str, object]], node: ast.AST) -> None:
         """Note that a value with closures is put into an object that lives on."""

@@ -13,13 +13,13 @@ Anything else raises `NoSourceError`.
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 
 from parakeet_py.errors import NoSourceError
-import itertools
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 

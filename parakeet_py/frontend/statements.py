@@ -10,7 +10,6 @@ A statement that may leave its block decides about the statements after it (`res
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
 from parakeet_py.frontend.builder import (
     FALSE,
@@ -19,17 +18,14 @@ from parakeet_py.frontend.builder import (
     RETURN,
     RETURNED,
     SKIP,
-    STOP,
     TRUE,
-    Arm,
     Binding,
-    Loop,
-    made_binding,
     pos_of,
 )
 from parakeet_py.frontend.expressions import BINARY, Expressions
+from parakeet_py.frontend.loops import LoopWriter
 from parakeet_py.frontend.operands import same
-from parakeet_py.frontend.scopes import BREAK, FALLS, LEAVES, is_endless
+from parakeet_py.frontend.scopes import BREAK, CONTINUE, FALLS, LEAVES, is_endless
 from parakeet_py.frontend.scopes import RETURN as RETURNS
 from parakeet_py.frontend.ssa import (
     Assert,
@@ -37,19 +33,16 @@ from parakeet_py.frontend.ssa import (
     Block,
     Call,
     Const,
-    For,
     Import,
     Inplace,
     Let,
     Operand,
-    Pos,
     Raise,
     SetAttribute,
     SetItem,
     Subscript,
     Unpack,
     Var,
-    While,
 )
 
 _HINTS: dict[type[ast.AST], tuple[str, str]] = {
@@ -71,6 +64,10 @@ class Statements(Expressions):
         for index, statement in enumerate(statements):
             if self.arm.dead or same(self.control(SKIP), TRUE):
                 return
+            if isinstance(statement, ast.While) and any(
+                isinstance(part, ast.NamedExpr) for part in ast.walk(statement.test)
+            ):
+                statement = self.with_test_inside(statement)
             if self.scopes.flow(statement) & LEAVES and isinstance(statement, ast.If | ast.For | ast.While | ast.With):
                 self.leaving(statement, statements[index + 1 :])
                 return
@@ -200,8 +197,6 @@ class Statements(Expressions):
 
     def loop(self, node: ast.For | ast.While) -> Operand:
         """Write a loop, without its else clause. Gives whether it was stopped."""
-        if isinstance(node, ast.While) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node.test)):
-            return self.loop_with_test_inside(node)
         iterable = self.expression(node.iter) if isinstance(node, ast.For) else NONE
         item = Var(node.target.id if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else "item")
 
@@ -211,17 +206,18 @@ class Statements(Expressions):
                 self.assign(node.target, item, node.target)
             self.block(node.body)
 
-        return _LoopWriter(self, node, iterable, item).write(body)
+        return LoopWriter(self, node, iterable, item).write(body)
 
-    def loop_with_test_inside(self, node: ast.While) -> Operand:
-        """`while` with a `:=` in its condition: `while True: if not condition: break; ...`."""
-        if node.orelse:
-            self.refuse(node.test, "`:=` in the condition of a `while` with an `else`", "assign inside the loop")
-        stop = ast.copy_location(ast.Break(), node.test)
-        body: list[ast.stmt] = [ast.copy_location(ast.If(node.test, node.body, [stop]), node.test)]
+    def with_test_inside(self, node: ast.While) -> ast.While:
+        """A `while` with a `:=` in its condition, which a condition block could not hand on to the body:
+        `while True: if condition: body; else: orelse; break`."""
+        if self.scopes.flow_of(node.orelse) & (BREAK | CONTINUE):
+            self.refuse(node.test, "`:=` in the condition of a `while` whose `else` jumps", "assign inside the loop")
+        orelse = [*node.orelse, ast.copy_location(ast.Break(), node.test)]
+        body: list[ast.stmt] = [ast.copy_location(ast.If(node.test, node.body, orelse), node.test)]
         endless = ast.copy_location(ast.While(ast.copy_location(ast.Constant(True), node.test), body, []), node)
-        self.scopes.note_loop(endless, set(self.scopes.bound_by(node)))
-        return self.loop(endless)
+        self.scopes.note_loop(endless, set(self.local_names if node.orelse else self.scopes.bound_by(node)))
+        return endless
 
     # ---- assignment -------------------------------------------------------------------------------------------------
 
@@ -388,133 +384,3 @@ class Statements(Expressions):
                     )
             if call.args:
                 self.refuse(call, "`np.errstate` takes keyword arguments only")
-
-
-class _LoopWriter:
-    """Writes one `For` or `While`: parameters for every name it may bind, their next values, and the outs."""
-
-    def __init__(self, builder: Statements, node: ast.For | ast.While, iterable: Operand, item: Var) -> None:
-        self.builder, self.node, self.iterable, self.item = builder, node, iterable, item
-        self.pos: Pos = pos_of(node)
-        self.flow = builder.scopes.flow_of(node.body)
-        bound = builder.scopes.bound_by(node)
-        self.names = [name for name in builder.env if name in bound]
-        if self.flow & RETURNS:
-            self.names.append(RETURN)
-            if self.flow & BREAK:
-                self.names.append(RETURNED)
-        self.params: list[Var] = []
-        self.inits: list[Operand] = []
-        self.flagged: set[str] = set()
-        self.start: dict[str, Binding] = {}
-
-    def write(self, convert: Callable[[], None]) -> Operand:
-        builder = self.builder
-        stoppable = bool(self.flow & (BREAK | RETURNS))
-        for name in self.names:
-            self.open(name)
-        loop = Loop(frozenset(self.names), set(self.params), set())
-        builder.loops.append(loop)
-        condition = builder.branch(self.test)
-        ends: list[Operand] = []
-
-        def body() -> None:
-            self.enter()
-            convert()
-            ends.extend(self.ends(loop))
-
-        arm = builder.branch(body)
-        builder.loops.pop()
-        stop = (arm.env[STOP].operand,) if stoppable and not arm.dead else (FALSE,) * stoppable
-        block = Block(tuple(arm.out), (*stop, *ends))
-        inits, params = tuple(self.inits), tuple(self.params)
-        stopped: Operand = Var("stopped") if stoppable else FALSE
-        outs = tuple(Var(param.name) for param in params)
-        op: For | While
-        if isinstance(self.node, ast.For):
-            op = For(self.iterable, self.item, params, inits, block, stoppable)
-        else:
-            value = condition.value if condition.value is not None else TRUE
-            op = While(params, inits, Block(tuple(condition.out), (value,)), block, stoppable)
-        builder.arm.out.append(Let((stopped, *outs) if isinstance(stopped, Var) else outs, op, self.pos))
-        self.close(arm, outs, ends, loop)
-        return stopped
-
-    def open(self, name: str) -> None:
-        """The parameter of a name, and one for its flag if it may be unbound at the start of an iteration."""
-        builder = self.builder
-        binding = made_binding(builder, name, self.pos)
-        param = self.param(name.lstrip("$"), binding.operand)
-        builder.hold(param, binding.operand)
-        flag: Operand = TRUE
-        if name not in CONTROL_NAMES and (not same(binding.flag, TRUE) or name in builder.deleted_names):
-            flag = self.param(name + ".bound", binding.flag)
-            self.flagged.add(name)
-        self.start[name] = Binding(param, flag, refusal=binding.refusal)
-
-    def param(self, name: str, init: Operand) -> Var:
-        param = Var(name)
-        self.params.append(param)
-        self.inits.append(init)
-        return param
-
-    def enter(self) -> None:
-        builder = self.builder
-        builder.env.update(self.start)
-        builder.set_control(skip=FALSE, stop=FALSE)
-        # Whoever starts an iteration has not returned: the parameters only carry the value out.
-        builder.set_control(returned=FALSE)
-        builder.env[RETURN] = Binding(NOTHING)
-
-    def test(self) -> Operand:
-        self.enter()
-        return TRUE if isinstance(self.node, ast.For) else self.builder.truth(self.node.test)
-
-    def ends(self, loop: Loop) -> list[Operand]:
-        """The values the parameters take for the next iteration."""
-        builder = self.builder
-        # After a raise or return nothing is read any more, except what a return has set.
-        over = builder.arm.dead or builder.arm.returned()
-        ends: list[Operand] = []
-        for name in self.names:
-            if over and (builder.arm.dead or name not in CONTROL_NAMES):
-                ends.extend([NOTHING] + [FALSE] * (name in self.flagged))
-                continue
-            binding = made_binding(builder, name, self.pos)
-            param = self.start[name].operand
-            if isinstance(param, Var) and param in loop.read:
-                self.check_next(name, binding)
-            ends.extend([binding.operand] + [binding.flag] * (name in self.flagged))
-        return ends
-
-    def check_next(self, name: str, binding: Binding) -> None:
-        """A function carried into the next iteration must not use what that iteration changes."""
-        if binding.refusal:
-            raise binding.refusal
-        if isinstance(binding.operand, Var):
-            for captured, _ in self.builder.held.get(binding.operand, ()):
-                if captured in self.names and binding.operand is not self.start[name].operand:
-                    raise self.builder.refusal(
-                        self.pos,
-                        f"`{name}` carries a function that uses `{captured}` into the next iteration",
-                        f"pass `{captured}` to the function as an argument",
-                    )
-
-    def close(self, arm: Arm, outs: tuple[Var, ...], ends: list[Operand], loop: Loop) -> None:
-        """Bind the names to the outs of the loop."""
-        builder = self.builder
-        endless = is_endless(self.node)
-        left = iter(zip(outs, ends, strict=True))
-        for name in self.names:
-            out, end = next(left)
-            builder.hold(out, self.start[name].operand, end)
-            refusal = arm.env[name].refusal or self.start[name].refusal
-            flag: Operand = TRUE
-            if name in self.flagged:
-                flag, bound = next(left)
-                if endless and (same(bound, TRUE) or (loop.bound_at_breaks and name in loop.bound_at_breaks)):
-                    flag = TRUE
-            builder.env[name] = Binding(out, flag, refusal=refusal)
-
-
-CONTROL_NAMES = frozenset({SKIP, STOP, RETURNED, RETURN})
