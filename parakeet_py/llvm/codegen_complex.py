@@ -31,7 +31,8 @@ def primitive(
             f.select(condition, kind, then[0], orelse[0]),
             f.select(condition, kind, then[1], orelse[1]),
         )
-    real, imag = arguments[0]
+    first = arguments[0]
+    real, imag = first[0], first[1]
 
     def each(operation: str, left: Value, right: Value) -> tuple[str, str]:
         return f.binary(operation, kind, left[0], right[0]), f.binary(operation, kind, left[1], right[1])

@@ -15,7 +15,7 @@ from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen_cast import cast
 from parakeet_py.llvm.codegen_scalar import primitive
 from parakeet_py.llvm.codegen_scope import OUT_OF_MEMORY, LoopGroup, Scope
-from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
+from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
 from parakeet_py.typed_ir.types import Array, Scalar
 
 
@@ -310,9 +310,8 @@ def _opaque(scope: Scope, statement: ir.Opaque) -> None:
     for out in statement.outs:
         value = codegen_arrays.enter(f, out.type, taken, slot, f.value)
         if isinstance(value, Descriptor):  # the slots are used again by the next call
-            for name in codegen_arrays.field_names(value.type):
-                value[name]  # noqa: B018
-            value = codegen_arrays.complete(f, value.type, value.fields)
+            loaded = {name: value[name] for name in codegen_arrays.field_names(value.type)}
+            value = codegen_arrays.complete(f, value.type, loaded)
         scope.values[out] = value
         slot += codegen_arrays.slots_in(out.type)
 
@@ -320,6 +319,3 @@ def _opaque(scope: Scope, statement: ir.Opaque) -> None:
 def value_name(var: Var) -> str:
     """The LLVM name of an index variable."""
     return f"%{re.sub('[^A-Za-z0-9_]', '_', var.name)}.{var.uid}"
-
-
-__all__ = ["Const", "emit", "emit_block"]

@@ -6,7 +6,8 @@ or the statement allows more. Half precision computes in single precision and ro
 basic operations that is the same as rounding once.
 
 `minimum` and `maximum` give NaN when an argument is NaN, and their second argument when both are equal (two zeros of
-different sign), as NumPy's do (the first one in half precision). Accumulating ones (`reassoc`) use the IEEE 754 operations, which order the zeros.
+different sign), as NumPy's do (the first one in half precision). Accumulating ones (`reassoc`) use the IEEE 754
+operations, which order the zeros.
 """
 
 from __future__ import annotations

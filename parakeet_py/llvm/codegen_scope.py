@@ -195,7 +195,7 @@ class Scope:
     def failure(self, code: int, order: str, arguments: list[str]) -> list[str]:
         """The lines that record a failure and leave."""
         function = self.f.module.declare("void", "pk_fail", "ptr, i64, i64, i64, i64, i64", "cold nounwind")
-        padded = ", ".join(f"i64 {item}" for item in (arguments + ["0", "0", "0"])[:3])
+        padded = ", ".join(f"i64 {item}" for item in [*arguments, "0", "0", "0"][:3])
         return [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}, {padded})", self.leave(str(code))]
 
 

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, PURE, FunctionText, ModuleText, Value, float_literal
 from parakeet_py.llvm.symbols import resolve
+from parakeet_py.typed_ir.ir import FLOAT_UNARY
 from parakeet_py.typed_ir.types import itemsize, real_dtype
 
 _LIBRARY_NAME = {"gamma": "tgamma"}  # where C's name is another
-_VECTOR = frozenset(
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh cbrt erf erfc "
-    "pow atan2 hypot".split()
-)
+_VECTOR = (FLOAT_UNARY | {"pow", "atan2", "hypot"}) - {"gamma", "lgamma"}
 _ISA = {128: "b", 256: "d", 512: "e"}  # letters of the x86-64 vector ABI
 
 
