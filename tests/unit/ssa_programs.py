@@ -9,10 +9,9 @@ from itertools import count
 from types import FunctionType
 from typing import Any
 
-from ssa_eval import evaluate
-
 from parakeet_py.frontend import to_ssa
 from parakeet_py.frontend.check_ssa import check
+from tests.unit.ssa_eval import evaluate
 
 _numbers = count()
 

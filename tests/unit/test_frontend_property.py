@@ -6,12 +6,12 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ssa_eval import evaluate
-from ssa_programs import define
 
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import to_ssa
 from parakeet_py.frontend.check_ssa import check
+from tests.unit.ssa_eval import evaluate
+from tests.unit.ssa_programs import define
 
 NAMES = ["a", "b", "c", "d"]
 FUEL = 60
