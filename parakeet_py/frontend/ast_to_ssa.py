@@ -99,13 +99,13 @@ class FunctionBuilder(Statements):
             add(arguments.kwarg, "varkw")
         return tuple(params)
 
-    def returned_captures(self) -> frozenset[str]:
-        """The captured names that a closure in the result uses in turn."""
-        held = self.held.get(self.result, frozenset()) if isinstance(self.result, Var) else frozenset()
-        captured = {var.name for var in self.captures}
-        if isinstance(self.result, Var) and self.result in self.captures:
-            return frozenset({self.result.name})
-        return frozenset(name for name, _ in held if name in captured)
+    def template(self, function: Function, captured: tuple[str, ...], defaults: tuple[Operand, ...]) -> Template:
+        """The finished function with what is known of the functions it returns."""
+        returned, passed_on = frozenset[str](), frozenset[str]()
+        if isinstance(self.result, Var):
+            returned = frozenset(name for name, _ in self.held.get(self.result, ()) if name in captured)
+            passed_on = frozenset({self.result.name} if self.result in self.captures else ())
+        return Template(function, captured, defaults, returned, passed_on)
 
     # ---- functions inside it ----------------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class FunctionBuilder(Statements):
         builder = FunctionBuilder(self.source, self.scopes, scope, captured)
         builder.declared_global = {**self.declared_global, **scope.declared_global}
         function = builder.function(node, name)
-        return Template(function, captured, defaults, builder.returned_captures())
+        return builder.template(function, captured, defaults)
 
     def element_function(self, node: ast.AST, level: int, part: str) -> Template:
         assert isinstance(node, Comprehension)
@@ -158,4 +158,4 @@ class FunctionBuilder(Statements):
                         f"give them `{name}` as a default argument: `lambda ..., {name}={name}: ...`",
                     )
         function = self.finish(part, (Param(item, item.name),), self.result, node.lineno, node.lineno)
-        return Template(function, captured, (), self.returned_captures())
+        return self.template(function, captured, ())

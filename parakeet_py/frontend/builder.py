@@ -57,13 +57,14 @@ Held = frozenset[tuple[str, object]]  # captured names, each with the `Binding.i
 class Template:
     """A nested function that can be made into a closure wherever its captured names are known.
 
-    `returned` are the captured names that a value it returns may itself capture.
+    `returned` are the captured names that a function it returns uses in turn, `passed_on` the one it returns itself.
     """
 
     function: Function
     names: tuple[str, ...]
     defaults: tuple[Operand, ...]
-    returned: frozenset[str]
+    returned: frozenset[str] = frozenset()
+    passed_on: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class Builder:
         self.arm = Arm([], {name: Binding(operand) for name, operand in CONTROL.items()}, {})
         self.loops: list[Loop] = []
         self.held: dict[Var, Held] = {}  # closures a value may contain, as (name captured, what it was)
-        self.held_by_result: dict[Var, frozenset[str]] = {}  # Template.returned of the closure a variable is
+        self.templates: dict[Var, frozenset[Template]] = {}  # which nested functions a variable may be
         self.lazy: set[Operand] = set()  # iterators that hold the functions they will call
         self.held_by_call: dict[Var, Held] = {}  # closures that the call which gave this value was passed
 
@@ -247,7 +248,7 @@ class Builder:
         captures = tuple(self.capture(name, template.function.name, node) for name in template.names)
         made = self.emit(MakeClosure(template.function, captures, template.defaults), node, template.function.name)
         self.held[made] = self.captured_by(template, node)
-        self.held_by_result[made] = template.returned
+        self.templates[made] = frozenset({template})
         return made
 
     def capture(self, name: str, function_name: str, node: ast.AST | Pos) -> Operand:
@@ -283,9 +284,8 @@ class Builder:
                     if part in self.held_by_call:
                         both = self.held_by_call.get(out, frozenset()) | self.held_by_call[part]
                         self.held_by_call[out] = both
-                    if part in self.held_by_result:
-                        names = self.held_by_result.get(out, frozenset()) | self.held_by_result[part]
-                        self.held_by_result[out] = names
+                    if part in self.templates:
+                        self.templates[out] = self.templates.get(out, frozenset()) | self.templates[part]
 
     # ---- gates ------------------------------------------------------------------------------------------------------
 
@@ -360,7 +360,7 @@ class _Join:
             flag = self.operand(name + ".bound", a.flag, b.flag, a_free, b_free)
             made = cared.operand if same(cared.operand, old.operand) else NOTHING
             return Binding(made, flag, cared.template, cared.captured)
-        if same(a.operand, b.operand) and same(a.operand, old.operand) and not (a_free or b_free):
+        if a.identity() == b.identity() == old.identity() and not (a_free or b_free):
             return a if same(a.flag, b.flag) else old  # they differ by a CheckBound in one branch only
         a, b = self.made(self.a, name, pos), self.made(self.b, name, pos)
         if refusal := (None if a_free else a.refusal) or (None if b_free else b.refusal):

@@ -85,6 +85,7 @@ class _Checker:
     def __init__(self) -> None:
         self.found: list[Problem] = []
         self.bound: set[Var] = set()
+        self.functions: set[int] = set()  # one function may be in several closures
 
     def expect(self, holds: bool, pos: Pos, message: str) -> None:
         if not holds:
@@ -102,6 +103,9 @@ class _Checker:
                 self.expect(operand in scope, pos, f"{operand!r} is used outside its scope")
 
     def function(self, function: Function, pos: Pos) -> None:
+        if id(function) in self.functions:
+            return
+        self.functions.add(id(function))
         scope: set[Var] = set()
         self.bind((param.var for param in function.params), scope, pos)
         self.bind(function.captures, scope, pos)

@@ -316,11 +316,11 @@ class Expressions(Builder):
 
     def hold_call(self, node: ast.Call, function: Operand, out: Var, given: list[Operand]) -> None:
         """Note which closures the result of a call, or the object whose method it is, may keep."""
-        if isinstance(function, Var) and function in self.held_by_result:
-            names = self.held_by_result[function]
-            kept = frozenset(entry for entry in self.held.get(function, ()) if entry[0] in names)
-            if kept:
-                self.held[out] = kept
+        if isinstance(function, Var):
+            for template in self.templates.get(function, ()):
+                kept = frozenset(entry for entry in self.held.get(function, ()) if entry[0] in template.returned)
+                self.held[out] = self.held.get(out, frozenset()) | kept
+                self.hold(out, *(self.env[name].operand for name in template.passed_on))
         held = frozenset(entry for part in given if isinstance(part, Var) for entry in self.held.get(part, ()))
         if not held:
             return
@@ -379,7 +379,7 @@ class Expressions(Builder):
         out = self.emit(Comprehension(kind, iterable, parts[0], condition, flatten), node, hint)
         if kind == "generator":
             self.hold(out, iterable, *parts)
-            self.held_by_result.pop(out, None)
+            self.templates.pop(out, None)
             self.lazy.add(out)
         elif element.returned:
             self.held[out] = frozenset(entry for entry in self.held[parts[0]] if entry[0] in element.returned)
