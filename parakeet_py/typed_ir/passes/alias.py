@@ -1,0 +1,196 @@
+"""Which arrays may share memory, and what an operator reads and writes.
+
+Every array variable has a set of *atoms*: the places its memory may come from (a parameter, an `Alloc`, an operator's
+out, the result of a call into Python). Views and reshapes have their base's atoms, gates the union of what flows in;
+two variables may alias if their sets meet. Parameters are different atoms where `Function.disjoint` says so (then they
+overlap at most where both are only read, which orders nothing), else they are one atom.
+
+Python code behind an `Opaque` may read and write every parameter, all that was ever handed to such code and all that
+came from it (the *world*), and what it returns may be a view of any of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from parakeet_py.typed_ir.ir import (
+    CHECKED,
+    Alloc,
+    Block,
+    Check,
+    Compress,
+    For,
+    Function,
+    If,
+    Let,
+    Load,
+    Map,
+    Matmul,
+    Op,
+    Opaque,
+    Operand,
+    Prim,
+    Reduce,
+    Reshape,
+    Scan,
+    Scatter,
+    Store,
+    Var,
+    View,
+    While,
+    blocks_of,
+)
+from parakeet_py.typed_ir.types import Array
+
+Atoms = frozenset[Var]
+_NONE: Atoms = frozenset()
+
+
+@dataclass(slots=True)
+class Effects:
+    """What running an operator may do. `fails`: a `Check` or Python may raise; `overflows`: checked arithmetic may."""
+
+    reads: set[Var]
+    writes: set[Var]
+    fails: bool = False
+    overflows: bool = False
+    calls: bool = False
+
+    @property
+    def pure(self) -> bool:
+        """Neither writes nor raises (but for overflow): may be dropped when its outs are not used."""
+        return not self.writes and not self.fails
+
+
+class Aliases:
+    """The atoms of every array variable of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self._atoms: dict[Var, Atoms] = {}
+        self._flows: list[tuple[Var, Var]] = []
+        self._handed_over: list[Var] = []
+        self._from_python: list[Var] = []
+        arrays = [param for param in function.params if isinstance(param.type, Array)]
+        for param in arrays:
+            self._atoms[param] = frozenset((param if function.disjoint else arrays[0],))
+        self.world: Atoms = frozenset().union(*self._atoms.values())
+        self.has_calls = False
+        self.add(function.body)
+
+    def add(self, block: Block) -> None:
+        """Take note of the statements of a block (also one made after the analysis)."""
+        self._collect(block)
+        self._propagate()
+        if self._from_python:
+            world = set(self.world)
+            for var in (*self._handed_over, *self._from_python):
+                world |= self.atoms(var)
+            self.world = frozenset(world)
+            for var in self._from_python:
+                self._atoms[var] = self.world
+            self._propagate()
+        elif self._handed_over:
+            self.world = self.world.union(*map(self.atoms, self._handed_over))
+
+    def atoms(self, var: Var) -> Atoms:
+        return self._atoms.get(var, _NONE)
+
+    def may_alias(self, left: Var, right: Var) -> bool:
+        return not self.atoms(left).isdisjoint(self.atoms(right))
+
+    def sole_atom(self, var: Var) -> Var | None:
+        """The one place the memory of `var` comes from, if there is just one."""
+        atoms = self.atoms(var)
+        return next(iter(atoms)) if len(atoms) == 1 else None
+
+    # ---- building ----
+
+    def _flow(self, source: Operand, target: Var) -> None:
+        if isinstance(source, Var) and isinstance(target.type, Array) and isinstance(source.type, Array):
+            self._flows.append((source, target))
+
+    def _collect(self, block: Block) -> None:
+        for let in block.statements:
+            op, outs = let.op, let.outs
+            match op:
+                case View(base=base) | Reshape(base=base):
+                    self._flow(base, outs[0])
+                case Alloc() | Map() | Reduce() | Scan() | Compress():
+                    for out in outs:
+                        if isinstance(out.type, Array):
+                            self._atoms[out] = frozenset((out,))
+                case If(_, then, orelse):
+                    for inner in (then, orelse):
+                        for result, out in zip(inner.results, outs, strict=True):
+                            self._flow(result, out)
+                case For() | While():
+                    skip = 1 if op.stoppable else 0
+                    for param, init, result, out in zip(
+                        op.params, op.inits, op.body.results[skip:], outs[skip:], strict=True
+                    ):
+                        self._flow(init, param)
+                        self._flow(result, param)
+                        self._flow(param, out)
+                case Opaque(_, args):
+                    self.has_calls = True
+                    self._handed_over += [arg for arg in args if isinstance(arg, Var) and isinstance(arg.type, Array)]
+                    for out in outs:
+                        if isinstance(out.type, Array):
+                            self._atoms[out] = frozenset((out,))
+                            self._from_python.append(out)
+            for inner in blocks_of(op):
+                self._collect(inner)
+
+    def _propagate(self) -> None:
+        """Let atoms flow until nothing changes; flows are in program order, so one round settles all but loops."""
+        changed = True
+        while changed:
+            changed = False
+            for source, target in self._flows:
+                had = self._atoms.get(target, _NONE)
+                new = had | self._atoms.get(source, _NONE)
+                if len(new) != len(had):
+                    self._atoms[target] = new
+                    changed = True
+
+    # ---- effects -----------------------------------------------------------------------------------------------------
+
+    def effects(self, op: Op) -> Effects:
+        """What running `op` may read, write and raise, everything inside it included."""
+        effects = Effects(set(), set())
+        self._effects(op, effects)
+        return effects
+
+    def effects_of(self, statements: Iterable[Let]) -> Effects:
+        effects = Effects(set(), set())
+        for let in statements:
+            self._effects(let.op, effects)
+        return effects
+
+    def _effects(self, op: Op, effects: Effects) -> None:
+        kind = op.__class__
+        if kind is Prim:
+            if op.name in CHECKED:  # type: ignore[union-attr]
+                effects.overflows = True
+            return
+        match op:
+            case Load(array, _):
+                effects.reads |= self.atoms(array)
+            case Store(array, _, _):
+                effects.writes |= self.atoms(array)
+            case Scatter(target=target):
+                effects.reads |= self.atoms(target)
+                effects.writes |= self.atoms(target)
+            case Matmul(out, left, right):
+                effects.reads |= self.atoms(left) | self.atoms(right)
+                effects.writes |= self.atoms(out)
+            case Opaque():
+                effects.reads |= self.world
+                effects.writes |= self.world
+                effects.fails = effects.calls = True
+            case Check():
+                effects.fails = True
+        for inner in blocks_of(op):
+            for let in inner.statements:
+                self._effects(let.op, effects)

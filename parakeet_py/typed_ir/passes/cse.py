@@ -1,0 +1,135 @@
+"""Common subexpressions: one variable for each value computed twice in scope.
+
+Operators are compared by structure, so this sees exactly what `simplify` has brought to one form. A `Load` is found
+again only while nothing in between may have written its memory; what a loop or a storing `Map` writes counts as
+written both before its body and after it. A check whose condition has already held is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from parakeet_py.typed_ir.ir import (
+    PARALLEL,
+    Block,
+    Cast,
+    Check,
+    Dim,
+    For,
+    Function,
+    Let,
+    Load,
+    Operand,
+    Prim,
+    Reshape,
+    Store,
+    Var,
+    View,
+    While,
+    blocks_of,
+    dtype_of,
+)
+from parakeet_py.typed_ir.passes.alias import Aliases
+from parakeet_py.typed_ir.rewrite import Rewriter, rebuild
+from parakeet_py.typed_ir.types import Scalar
+
+_PURE = frozenset({Prim, Cast, Dim, View, Reshape})
+_LOOPS = (For, While, *PARALLEL)
+
+
+def eliminate_common_subexpressions(function: Function) -> Function:
+    """Compute each value once per scope, read each element once between writes."""
+    return _Eliminator(function).function(function)
+
+
+class _Eliminator(Rewriter):
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.aliases = Aliases(function)
+        self.known: dict[Any, tuple[Operand, float]] = {}  # (operator, type) -> its value, and when it was read
+        self.written_at: dict[Var, float] = {}  # an atom -> when it was last written
+        self.clock = 0.0
+        self.undo: list[tuple[Any, tuple[Operand, float] | None]] = []
+
+    def block(self, block: Block) -> Block:
+        outer, self.undo = self.undo, []
+        result = super().block(block)
+        for key, before in reversed(self.undo):
+            if before is None:
+                del self.known[key]
+            else:
+                self.known[key] = before
+        self.undo = outer
+        return result
+
+    def write(self, atoms: Iterable[Var]) -> None:
+        self.clock += 1
+        for atom in atoms:
+            self.written_at[atom] = self.clock
+
+    def remember(self, key: Any, value: Operand, when: float) -> None:
+        self.undo.append((key, self.known.get(key)))
+        self.known[key] = (value, when)
+
+    def statement(self, let: Let) -> Sequence[Let] | None:
+        op = let.op
+        kind = op.__class__
+        if kind in _PURE:
+            op = rebuild(op, self.operand)
+            (out,) = let.outs
+            key = (op, out.type)
+            found = self.known.get(key)
+            if found is not None:
+                self.replacement[out] = found[0]
+                return ()
+            self.remember(key, out, 0)
+            return None if op is let.op else (Let(let.outs, op, let.pos),)
+        if isinstance(op, Load):
+            return self.load(let, op)
+        if isinstance(op, Check):
+            condition = self.operand(op.condition)
+            if isinstance(condition, Var):
+                held = (Check, condition)
+                if held in self.known:
+                    return ()
+                self.remember(held, condition, 0)
+            return self.descend(let)
+        if isinstance(op, _LOOPS):
+            writes = self.aliases.effects(op).writes
+            if writes:
+                self.write(writes)
+                new = self.descend(let)
+                self.write(writes)
+                return new
+        elif not blocks_of(op):
+            self.write(self.aliases.effects(op).writes)
+            new = self.descend(let)
+            if isinstance(op, Store):
+                self.stored(op)
+            return new
+        return self.descend(let)
+
+    def load(self, let: Let, op: Load) -> Sequence[Let] | None:
+        new = rebuild(op, self.operand)
+        assert isinstance(new, Load)
+        (out,) = let.outs
+        key = (new, out.type)
+        found = self.known.get(key)
+        if found is not None:
+            value, when = found
+            if when > max((self.written_at.get(atom, 0) for atom in self.aliases.atoms(new.array)), default=0):
+                self.replacement[out] = value
+                return ()
+        self.clock += 1
+        self.remember(key, out, self.clock)
+        return None if new is op else (Let(let.outs, new, let.pos),)
+
+    def stored(self, op: Store) -> None:
+        """What was just stored need not be read back."""
+        array, value = self.operand(op.array), self.operand(op.value)
+        assert isinstance(array, Var)
+        kind = Scalar(dtype_of(array))
+        if value.type == kind:
+            self.clock += 1
+            self.remember((Load(array, self.operands(op.indices)), kind), value, self.clock)

@@ -1,0 +1,340 @@
+"""Vertical fusion: compute an element where it is read instead of storing it first.
+
+Where a body reads `A[i, j]` and `A` is the out of an earlier `Map`, the `Map`'s body is put there, at that index. This
+is done when
+
+* nothing wrote, between the two places, what the producer reads (the order of effects), and it raises nothing;
+* the element is read once: all reads of the producer's outs are at one place and index, and no loop between producer
+  and read visits an element twice (each loop index is alone in some coordinate). Uses of extents do not count.
+  Otherwise only if computing it again is cheap: never through a broadcast or a second read for expensive work;
+* the read is not in a serial loop deeper than the producer, where the producer would lose its parallelism.
+
+A `Reduce` is put inside its consumer as a loop when the consumer reduces further (k-means: the distances that `argmin`
+looks at are summed on the spot and never stored). After a `Map` consumer nothing would be gained, and the reduction
+would lose its own schedule.
+
+Producers come before consumers, so one walk fuses a chain of any length; what only becomes fusible when other copies
+have been merged (`(t + 1) * (t - 1)`) is found in the next round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from parakeet_py.typed_ir.ir import (
+    PARALLEL,
+    Block,
+    Cast,
+    Compress,
+    Const,
+    Dim,
+    For,
+    Function,
+    If,
+    Let,
+    Load,
+    Map,
+    Op,
+    Operand,
+    Prim,
+    Reduce,
+    Scan,
+    Var,
+    While,
+    binders_of,
+    blocks_of,
+    dtype_of,
+    operands_of,
+)
+from parakeet_py.typed_ir.passes.alias import Aliases
+from parakeet_py.typed_ir.passes.cost import Cost, cost_of
+from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
+from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
+from parakeet_py.typed_ir.passes.linear import Forms
+from parakeet_py.typed_ir.passes.stores import harmless_stores
+from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy, is_const, rebuild
+from parakeet_py.typed_ir.types import Array, Scalar
+
+_LARGEST_COEFFICIENT = 1 << 20  # times an index below 2^43 stays an int64
+_MULTIPASS_WORK = 40  # most work worth repeating by operators that run their body twice (Scan, Compress)
+
+
+def fuse_vertically(function: Function) -> Function:
+    """Inline producers into the bodies that read them, once over the program."""
+    return _Fuser(function).function(function)
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """An operator whose outs may be computed where they are read."""
+
+    let: Let
+    level: int  # how many scopes were open around it
+    time: int
+    memory: frozenset[Var]  # the atoms of what it reads and of its outs
+    cost: Cost
+    single: bool  # all its outs are read at one place and index, and not otherwise used
+
+
+@dataclass(slots=True)
+class Scope:
+    """An operator being descended into."""
+
+    op: Op
+    indices: tuple[Var, ...]
+    writes: set[Var]
+
+
+class _Sites:
+    """Where each array is read: one entry for each block and index; `escaping` are used other than by loads."""
+
+    def __init__(self, function: Function) -> None:
+        self.places: dict[Var, set[tuple[int, tuple[Operand, ...]]]] = {}
+        self.escaping: set[Var] = set()
+        self._block(function.body)
+
+    def _block(self, block: Block) -> None:
+        for let in block.statements:
+            op = let.op
+            if op.__class__ is Load:
+                self.places.setdefault(op.array, set()).add((id(block), op.indices))
+            elif op.__class__ is not Dim and op.__class__ is not Prim:
+                self._escape(operands_of(op))
+            for inner in blocks_of(op):
+                self._block(inner)
+        self._escape(block.results)
+
+    def _escape(self, operands: Sequence[Operand]) -> None:
+        for operand in operands:
+            if operand.__class__ is Var and operand.type.__class__ is Array:
+                self.escaping.add(operand)
+
+    def single(self, outs: Sequence[Var]) -> bool:
+        places: set[tuple[int, tuple[Operand, ...]]] = set()
+        for out in outs:
+            if out in self.escaping:
+                return False
+            places |= self.places.get(out, set())
+        return len(places) <= 1
+
+
+class _Fuser(Rewriter):
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.aliases = Aliases(function)
+        self.sites = _Sites(function)
+        self.definitions: dict[Var, Op] = {}
+        self.forms = Forms(self.definitions)
+        self.level_of: dict[Var, int] = {}  # how many scopes were open where a variable was bound
+        self.producers: dict[Var, tuple[Producer, int]] = {}  # array -> what makes it, as which result
+        self.scopes: list[Scope] = []
+        self.repeating = False  # is what is being emitted one of several copies?
+        self.time = 0
+        self.written_at: dict[Var, int] = {}
+
+    # ---- the walk ----
+
+    def block(self, block: Block) -> Block:
+        new = super().block(block)
+        for let in block.statements:
+            for out in let.outs:
+                self.producers.pop(out, None)
+        return new
+
+    def statement(self, let: Let) -> Sequence[Let] | None:
+        op = let.op
+        self.time += 1
+        level = len(self.scopes)
+        for out in let.outs:
+            self.level_of[out] = level
+        if isinstance(op, Load):
+            return self.load(let, op)
+        if op.__class__ is Prim:
+            new = self.descend(let)
+            self.definitions[let.outs[0]] = (new[0] if new else let).op
+            return new
+        if not blocks_of(op):
+            if not isinstance(op, Cast | Dim):
+                self.note_writes(op)
+            return self.descend(let)
+        return self.enter(let)
+
+    def note_writes(self, op: Op) -> set[Var]:
+        writes = self.aliases.effects(op).writes
+        for atom in writes:
+            self.written_at[atom] = self.time
+        return writes
+
+    def enter(self, let: Let) -> Sequence[Let] | None:
+        """Rewrite an operator with blocks, then see whether it is a producer itself."""
+        op = let.op
+        effects = self.aliases.effects(op)
+        indices: tuple[Var, ...] = (op.index,) if isinstance(op, For) else ()
+        if isinstance(op, PARALLEL):
+            indices = op.indices + (op.reduced_indices if isinstance(op, Reduce) else ())
+        # Writes of a branch come in order with its reads; those of a loop may come before reads in later rounds.
+        self.scopes.append(Scope(op, indices, set() if isinstance(op, If) else effects.writes))
+        for var in binders_of(op):
+            self.level_of[var] = len(self.scopes)
+        new = self.descend(let)
+        self.scopes.pop()
+        self.time += 1
+        for atom in effects.writes:
+            self.written_at[atom] = self.time
+        made = new[0] if new else let
+        if effects.pure and not effects.calls and self.inlinable(made.op):
+            producer = Producer(
+                made,
+                len(self.scopes),
+                self.time,
+                frozenset(self.aliases.effects(made.op).reads if new else effects.reads).union(let.outs),
+                cost_of(made.op.body),  # type: ignore[union-attr]
+                self.sites.single(let.outs),
+            )
+            for position, out in enumerate(let.outs):
+                self.producers[out] = (producer, position)
+        return new
+
+    def inlinable(self, op: Op) -> bool:
+        return isinstance(op, Map) or (isinstance(op, Reduce) and bool(op.extents) and _reads_along_rows(op))
+
+    # ---- one read ----
+
+    def load(self, let: Let, op: Load) -> Sequence[Let] | None:
+        new = rebuild(op, self.operand)
+        assert isinstance(new, Load)
+        inlined = self.inline(Let(let.outs, new, let.pos), new)
+        if inlined is not None:
+            return inlined
+        return None if new is op else (Let(let.outs, new, let.pos),)
+
+    def inline(self, let: Let, op: Load) -> list[Let] | None:
+        """The producer's body in place of a load; None to keep the load."""
+        found = self.producers.get(op.array)
+        if found is None:
+            return None
+        producer, position = found
+        once = producer.single and not self.repeating and self.reads_each_once(producer, op.indices)
+        if not self.worthwhile(producer, once) or not self.unchanged_since(producer, op.indices):
+            return None
+        made = producer.let.op
+        (out,) = let.outs
+        statements: list[Let] = []
+        result: Operand
+        if isinstance(made, Map):
+            mapping: dict[Var, Operand] = dict(zip(made.indices, op.indices, strict=True))
+            body = fresh_copy(made.body, mapping)
+            statements += self.copied(body, not once)
+            result = self.operand(body.results[position])
+        else:
+            assert isinstance(made, Reduce)
+            mapping = dict(zip(made.indices, op.indices, strict=True))
+            loop = Let(producer.let.outs, _without_kept_axes(made), let.pos)
+            copy = fresh_copy(Block((loop,)), mapping).statements[0]
+            self.aliases.add(Block((copy,)))
+            scalars = tuple([Var(var.name, Scalar(dtype_of(var))) for var in copy.outs])
+            statements += self.statement(Let(scalars, copy.op, let.pos)) or (Let(scalars, copy.op, let.pos),)
+            result = scalars[position]
+        if result.type == out.type:
+            self.replacement[out] = result
+        else:
+            statements.append(Let((out,), Cast(result), let.pos))
+        return statements
+
+    def copied(self, body: Block, repeated: bool) -> list[Let]:
+        """The statements of a copied body, with its own loads fused where they are now."""
+        self.aliases.add(body)
+        outer, self.repeating = self.repeating, self.repeating or repeated
+        statements: list[Let] = []
+        for let in body.statements:
+            new = self.statement(let)
+            statements += (let,) if new is None else new
+        self.repeating = outer
+        return statements
+
+    # ---- conditions ----
+
+    def unchanged_since(self, producer: Producer, position: tuple[Operand, ...]) -> bool:
+        """Would the producer read the same now as it did where it stands, and has its out not been changed?"""
+        if any(self.written_at.get(atom, 0) > producer.time for atom in producer.memory):
+            return False
+        scopes = self.scopes[producer.level :]
+        if all(scope.writes.isdisjoint(producer.memory) for scope in scopes):
+            return True
+        if len(scopes) != 1:
+            return False
+        return harmless_stores(scopes[0].op, producer.let, position, self.forms, self.aliases)
+
+    def worthwhile(self, producer: Producer, once: bool) -> bool:
+        scopes = [scope.op for scope in self.scopes[producer.level :]]
+        cost = producer.cost
+        if cost.trivial:
+            return True
+        if any(isinstance(op, For | While) for op in scopes):
+            return False
+        multipass = any(isinstance(op, Scan | Compress) for op in scopes)
+        if multipass and cost.work > _MULTIPASS_WORK:
+            return False
+        if isinstance(producer.let.op, Reduce):
+            return once and any(isinstance(op, Reduce) for op in scopes)
+        return once or (cost.cheap and not self.sites.escaping.intersection(producer.let.outs))
+
+    def reads_each_once(self, producer: Producer, position: tuple[Operand, ...]) -> bool:
+        """Do the loops between the producer and this read visit each element at most once?"""
+        scopes = self.scopes[producer.level :]
+        if any(isinstance(scope.op, While) for scope in scopes):
+            return False
+        needed = {
+            index
+            for scope in scopes
+            for index, extent in zip(scope.indices, _extents(scope.op), strict=True)
+            if not is_const(extent, 1)
+        }
+        if not needed:
+            return True
+        inner = {index for scope in scopes for index in scope.indices}
+        for operand in position:
+            form = self.forms.of(operand)
+            varying = [(var, k) for var, k in form.terms if var in inner or self.level_of.get(var, 0) > producer.level]
+            if len(varying) == 1 and abs(varying[0][1]) <= _LARGEST_COEFFICIENT:
+                needed.discard(varying[0][0])
+        return not needed
+
+
+def _extents(op: Op) -> tuple[Operand, ...]:
+    if isinstance(op, For):
+        return (Const(-1, op.index.type),)  # type: ignore[arg-type]
+    if isinstance(op, Reduce):
+        return op.extents + op.reduced_extents
+    return op.extents if isinstance(op, PARALLEL) else ()
+
+
+def _without_kept_axes(op: Reduce) -> Reduce:
+    return Reduce((), (), op.reduced_extents, op.reduced_indices, op.body, op.inits, op.combine)
+
+
+def _reads_along_rows(op: Reduce) -> bool:
+    """Is the innermost loop of an inlined reduction over the last axis of what it reads?"""
+    last = op.reduced_indices[-1]
+    definitions = {let.outs[0]: let.op for let in op.body.statements if isinstance(let.op, Prim)}
+    forms = Forms(definitions)
+    for let in op.body.statements:
+        if isinstance(let.op, Load) and len(let.op.indices) > 1:
+            along = set(forms.of(let.op.indices[-1]).variables())
+            if last not in along and not along.isdisjoint(op.indices):
+                return False
+    return True
+
+
+_MOST_ROUNDS = 6
+
+
+def fuse(function: Function) -> Function:
+    """Fuse to a fixed point: inline producers, clean up what was copied, merge operators."""
+    for _ in range(_MOST_ROUNDS):
+        fused = fuse_vertically(function)
+        if fused is function:
+            return function
+        function = eliminate_dead_code(eliminate_common_subexpressions(fused))
+    return function

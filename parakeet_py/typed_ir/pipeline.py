@@ -1,0 +1,119 @@
+"""The passes over the typed IR, in the order they run.
+
+A pass is a name, one sentence and a pure function from `Function` to `Function`. `PARAKEET_PRINT=fuse` logs the program
+after a pass (`all` after each), `PARAKEET_STOP=fuse` ends the list there, `PARAKEET_CHECK=1` runs the checker after
+every pass; a miscompilation is found by stopping earlier and earlier.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from parakeet_py.config import Config
+from parakeet_py.typed_ir.check_ir import InvalidTypedIR, check_function
+from parakeet_py.typed_ir.ir import (
+    PARALLEL,
+    Alloc,
+    Check,
+    For,
+    Function,
+    Matmul,
+    Opaque,
+    While,
+)
+from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
+from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
+from parakeet_py.typed_ir.passes.fusion import fuse
+from parakeet_py.typed_ir.passes.simplify import simplify
+from parakeet_py.typed_ir.print_ir import format_function
+
+_log = logging.getLogger("parakeet_py")
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    name: str
+    summary: str
+    run: Callable[[Function], Function]
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("simplify", "fold constants, resolve extents and views", simplify),
+    Pass("cse", "compute each value once", eliminate_common_subexpressions),
+    Pass("dce", "remove what nothing needs", eliminate_dead_code),
+    Pass("fuse", "compute elements where they are read, merge operators over one index space", fuse),
+    Pass("simplify-again", "fold what fusion brought together", simplify),
+    Pass("cse-again", "compute each value once", eliminate_common_subexpressions),
+    Pass("dce-again", "remove what nothing needs", eliminate_dead_code),
+)
+
+_COUNTED = (*PARALLEL, Matmul, Opaque, For, While, Alloc, Check)
+
+
+@dataclass(slots=True)
+class PassReport:
+    """What the passes did: seconds of each, and how many operators of each kind there were before and after."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    before: Counter[str] = field(default_factory=Counter)
+    after: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total_seconds(self) -> float:
+        return sum(self.seconds.values())
+
+
+def count_operators(function: Function) -> Counter[str]:
+    """How many `Map`s, `Reduce`s, loops, allocations, checks... a function has, at all depths."""
+    return Counter(type(let.op).__name__ for let in function.statements() if isinstance(let.op, _COUNTED))
+
+
+def run_passes(function: Function, config: Config, report: PassReport | None = None) -> Function:
+    """Optimise one specialization.
+
+    Parameters
+    ----------
+    report
+        Filled in, if given.
+
+    Raises
+    ------
+    InvalidTypedIR
+        With ``config.check``, when the specializer or a pass made a program that breaks the rules of the IR.
+    """
+    names = [one.name for one in PASSES]
+    if config.stop_pass is not None and config.stop_pass not in ("specialize", *names):
+        _log.warning(
+            "there is no pass %r of the typed IR; they are: specialize, %s", config.stop_pass, ", ".join(names)
+        )
+    if report is not None:
+        report.before = count_operators(function)
+    _look(function, "specialize", config)
+    if config.stop_pass != "specialize":
+        for one in PASSES:
+            started = perf_counter()
+            function = one.run(function)
+            if report is not None:
+                report.seconds[one.name] = perf_counter() - started
+            _look(function, one.name, config)
+            if config.stop_pass == one.name:
+                break
+    if report is not None:
+        report.after = count_operators(function)
+    return function
+
+
+def _look(function: Function, name: str, config: Config) -> None:
+    """Print and check as asked."""
+    if name in config.print_passes or "all" in config.print_passes:
+        _log.warning("%s after %s:\n%s", function.name, name, format_function(function))
+    if config.check:
+        try:
+            check_function(function)
+        except InvalidTypedIR:
+            _log.error("the typed IR of %s is broken after %s:\n%s", function.name, name, format_function(function))
+            raise
