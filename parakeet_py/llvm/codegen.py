@@ -35,8 +35,7 @@ class GeneratedCode:
     Attributes
     ----------
     text : LLVM IR
-    symbols : external functions that it needs; `blas.resolve` knows those of BLAS, the runtime and the C libraries
-        the others
+    symbols : external functions that it needs: of the runtime, the C libraries, BLAS, and `pk_opaque`
     entry : the name of the function to call
     """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from parakeet_py.imp import ir
-from parakeet_py.llvm import blas, codegen_arrays, codegen_parallel
+from parakeet_py.llvm import codegen_arrays, codegen_matmul, codegen_parallel
 from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen_cast import cast
 from parakeet_py.llvm.codegen_scalar import primitive
@@ -58,8 +58,8 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             _check(scope, statement)
         case ir.Retain(array) | ir.Release(array):
             _count_reference(scope, array, release=isinstance(statement, ir.Release))
-        case ir.Matmul(out, left, right):
-            blas.matmul(scope, scope.array(out), scope.array(left), scope.array(right))
+        case ir.Matmul():
+            codegen_matmul.matmul(scope, statement, emit_block)
         case ir.Opaque():
             _opaque(scope, statement)
 

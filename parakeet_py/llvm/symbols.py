@@ -1,7 +1,7 @@
 """Addresses of C functions that generated code may call: the vector and scalar math libraries and the C library.
 
 Looked up by name through the dynamic linker, without llvmlite.  glibc's vector math library `libmvec` is there on
-x86-64 and (since 2.40) aarch64; where it is not, its names are simply unknown.
+x86-64 and (since 2.40) aarch64; where it is not, its names are simply unknown. Routines of NumPy's BLAS come last.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import sys
 from functools import lru_cache
+
+from parakeet_py.llvm import blas
 
 _LIBRARIES = {
     "linux": ("libmvec.so.1", "libm.so.6", "libc.so.6"),
@@ -39,4 +41,4 @@ def resolve(name: str) -> int | None:
         except AttributeError:
             continue
         return ctypes.cast(function, ctypes.c_void_p).value
-    return None
+    return blas.resolve(name)

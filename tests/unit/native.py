@@ -10,7 +10,7 @@ import numpy as np
 
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.imp import ir
-from parakeet_py.llvm import blas, engine
+from parakeet_py.llvm import engine
 from parakeet_py.llvm.codegen import generate, slots_in, slots_out
 from parakeet_py.llvm.context import BLOCK_HEADER, Context
 from parakeet_py.llvm.runtime import runtime
@@ -63,9 +63,7 @@ class Native:
         self.fn = fn
         self.code = generate(fn, engine.host(), **options)
         self.object = engine.compile_ir(self.code.text)
-        external = {name: address for name in self.code.symbols if (address := blas.resolve(name))}
-        external["pk_opaque"] = 1  # tests do not call it
-        self.loaded = runtime().load(self.object, [self.code.entry], external)
+        self.loaded = runtime().load(self.object, [self.code.entry])
         self.entry = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(self.loaded[self.code.entry])
 
     def __call__(self, *args: Any, threads: int = 1) -> Any:

@@ -1,0 +1,130 @@
+"""Matrix products through BLAS and through loops, for every dtype, rank, layout and degenerate size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py.imp import ir
+from parakeet_py.llvm import blas, codegen_matmul, engine
+from parakeet_py.llvm.codegen import generate
+from parakeet_py.typed_ir.ir import Var
+from parakeet_py.typed_ir.types import Array
+from tests.unit.native import POS, Native, function
+
+RANKS = [(2, 2), (2, 1), (1, 2)]
+SIZES = [(1, 1, 1), (3, 4, 5), (17, 33, 9), (1, 7, 4), (5, 1, 1), (0, 3, 2), (3, 0, 2), (3, 2, 0), (2, 1, 6)]
+
+
+def product(ranks: tuple[int, int], dtype: str, layouts: str) -> ir.Function:
+    left, right = (
+        Var(name, Array(dtype, rank, layout)) for name, rank, layout in zip("ab", ranks, layouts, strict=False)
+    )
+    out = Var("out", Array(dtype, sum(ranks) - 2, layouts[2]))
+    roots = {left: frozenset({0}), right: frozenset({1}), out: frozenset({2})}
+    return function([left, right, out], [ir.Matmul(out, left, right, POS)], roots=dict(roots))
+
+
+def random(shape: tuple[int, ...], dtype: str, rng: Any) -> Any:
+    value = rng.standard_normal(shape)
+    if dtype.startswith("complex"):
+        value = value + 1j * rng.standard_normal(shape)
+    return value.astype(dtype)
+
+
+def arrangements(value: Any, layout: str) -> list[Any]:
+    """The same values in memory of a layout."""
+    if layout == "C":
+        return [np.ascontiguousarray(value)]
+    if layout == "F":
+        return [np.asfortranarray(value)]
+    spread = np.zeros([2 * n + 1 for n in value.shape], value.dtype)[tuple(slice(0, 2 * n, 2) for n in value.shape)]
+    spread[...] = value
+    backwards = np.flip(np.flip(value).copy())
+    forms = [np.ascontiguousarray(value), np.asfortranarray(value), spread, backwards]
+    if value.ndim == 2:
+        padded = np.zeros((value.shape[0], value.shape[1] + 3), value.dtype)[:, : value.shape[1]]
+        padded[...] = value
+        forms += [padded, np.ascontiguousarray(padded.T).T, np.flipud(np.flipud(value).copy())]
+    packed = np.zeros(value.shape, [("pad", "i1" if value.itemsize < 4 else "i4"), ("x", value.dtype)])["x"]
+    packed[...] = value
+    return [*forms, packed]
+
+
+def check(native: Native, ranks: tuple[int, int], dtype: str, layouts: str) -> None:
+    rng = np.random.default_rng(0)
+    for m, k, n in SIZES:
+        a = random((m, k)[2 - ranks[0] :], dtype, rng)
+        b = random((k, n)[: ranks[1]], dtype, rng)
+        wanted = a @ b
+        tolerance = 8 * np.finfo(wanted.real.dtype).eps * max(k, 1)
+        for left in arrangements(a, layouts[0]):
+            for right in arrangements(b, layouts[1]):
+                for out in arrangements(np.full(wanted.shape, np.nan, dtype), layouts[2]):
+                    native(left, right, out)
+                    np.testing.assert_allclose(out, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("layouts", ["CCC", "FCC", "CFC", "FFF", "AAC", "CAA", "SSS"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("ranks", RANKS)
+def test_product(ranks: tuple[int, int], dtype: str, layouts: str) -> None:
+    ones = "".join(
+        "C" if rank == 1 and layout == "F" else layout
+        for rank, layout in zip((*ranks, sum(ranks) - 2), layouts, strict=True)
+    )
+    if "S" in ones:
+        ones = ones.replace("S", "C") if 1 in ranks else ones
+        rng = np.random.default_rng(1)
+        if 1 not in ranks:  # rows anywhere, elements of a row together
+            a, b = random((4, 6), dtype, rng), random((6, 5), dtype, rng)
+            native = Native(product(ranks, dtype, ones))
+            for left in (a, np.flipud(a), np.broadcast_to(a[:1], a.shape)):
+                out = np.flipud(np.zeros((4, 5), dtype))
+                native(left, b[::-1], out)
+                np.testing.assert_allclose(out, left @ b[::-1], 1e-4)
+            return
+    check(Native(product(ranks, dtype, ones)), ranks, dtype, ones)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("ranks", RANKS)
+def test_loops_without_blas(ranks: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codegen_matmul.blas, "find", lambda: None)
+    layouts = "AAC" if ranks == (2, 2) else "CCC"
+    native = Native(product(ranks, dtype, layouts))
+    assert not any("cblas" in symbol for symbol in native.code.symbols)
+    check(native, ranks, dtype, layouts)
+    rng = np.random.default_rng(2)
+    a, b = random((150, 70)[2 - ranks[0] :], dtype, rng), random((70, 90)[: ranks[1]], dtype, rng)
+    if ranks[0] == 1:
+        a = a[:70]
+    out = np.zeros((a @ b).shape, dtype)
+    native(a, b, out, threads=2)
+    np.testing.assert_allclose(
+        out, a @ b, rtol=0.02 if dtype == "float16" else 1e-3, atol=0.1 if dtype == "float16" else 1e-3
+    )
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_text_for_blas_with_narrow_integers(
+    ranks: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codegen_matmul.blas, "find", lambda: blas.Blas("", "cblas_", "", "i32"))
+    code = generate(product(ranks, dtype, "AAA"), engine.host())
+    letter = blas.LETTERS[dtype]
+    assert f"cblas_{letter}{'gemm' if ranks == (2, 2) else 'gemv'}" in code.symbols
+    engine.compile_ir(code.text)
+
+
+def test_numpys_own_blas_is_found() -> None:
+    found = blas.find()
+    if found is None:
+        pytest.skip("this NumPy has no BLAS that we know")
+    address = blas.resolve(found.symbol("dgemm"))
+    assert address
+    assert blas.resolve("cblas_nonsense") is None
+    assert blas.resolve("exp") is None
