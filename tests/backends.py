@@ -1,4 +1,4 @@
-"""The ways to run a program: plain Python, the two interpreters, and native code on one and on two threads.
+"""The ways to run a program: plain Python, the interpreters of the IRs, and native code on one and on two threads.
 
 A program is accelerated once; all backends share the specializations of that one object, as a user's calls would. The
 package is imported where it is needed, so that a missing stage fails the tests of that stage and no others.
@@ -7,6 +7,7 @@ package is imported where it is needed, so that a missing stage fails the tests 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from tests.corpus import Case, Outcome, Program, outcome
@@ -33,6 +34,14 @@ def run_python(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     return function(*args, **kwargs)
 
 
+def run_untyped_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from parakeet_py.frontend import to_ssa
+    from tests.unit.ssa_eval import evaluate
+
+    assert isinstance(function, FunctionType)
+    return evaluate(to_ssa(function), function)(*args, **kwargs)
+
+
 def run_typed_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from parakeet_py.typed_ir import interpret
 
@@ -57,13 +66,14 @@ def run_native(threads: int) -> Callable[..., Any]:
 
 BACKENDS: dict[str, Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]] = {
     "python": run_python,
+    "untyped_ir": run_untyped_ir,
     "typed_ir": run_typed_ir,
     "imp": run_imp,
     "native-1": run_native(1),
     "native-2": run_native(2),
 }
 
-INTERPRETERS = ("typed_ir", "imp")
+INTERPRETERS = ("untyped_ir", "typed_ir", "imp")
 
 
 def run(backend: str, program: Program, case: Case) -> Outcome:

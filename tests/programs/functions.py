@@ -52,7 +52,7 @@ def closure_sees_later_assignment(x, k):
     return before, inner()
 
 
-@program([(3,), (0,)])
+@program([(3,), (0,)], fell_back=True)
 def nonlocal_counter(n):
     count = 0
 
@@ -113,7 +113,7 @@ def helper_with_tuple(x):
     return (x - low) / (high - low + 1)
 
 
-@program([(10,), (1,), (0,)])
+@program([(10,), (1,), (0,)], fell_back=True)
 def recursion(n):
     def factorial(k):
         return 1 if k <= 1 else k * factorial(k - 1)
