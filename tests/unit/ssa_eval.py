@@ -168,7 +168,7 @@ class _Frame:
                 return self.unpack(op)
             case ssa.MakeClosure(function, captures, defaults):
                 values = tuple(get(capture) for capture in captures)
-                assert UNBOUND not in values
+                assert all(value is not UNBOUND for value in values)
                 return (_callable(self, function, values, tuple(get(default) for default in defaults)),)
             case ssa.Comprehension():
                 return (self.comprehension(op),)
