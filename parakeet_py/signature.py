@@ -26,7 +26,7 @@ import numpy as np
 
 from parakeet_py.typed_ir.types import DTYPES
 
-MAX_ITEMS = 32  # longer tuples and lists are opaque objects
+MAX_ITEMS = 32  # longer tuples and lists, and nested ones with more items in all, are opaque objects
 MAX_DEPTH = 4
 
 Layout = Literal["C", "F", "S", "A"]
@@ -83,7 +83,7 @@ class StaticSpec:
 
 @dataclass(frozen=True, slots=True)
 class ObjectSpec:
-    """Any object whose exact type is `type`; it is passed through as it is."""
+    """An object whose exact type is `type` and that has no better spec; it is passed through as it is."""
 
     type: type
 
@@ -291,9 +291,7 @@ def spec_of(value: object, depth: int = 0) -> Spec:
     if kind in _SCALAR_TYPES:
         return ScalarSpec(_SCALAR_TYPES[kind])
     if isinstance(value, tuple | list) and kind in (tuple, list):
-        if len(value) > MAX_ITEMS or depth >= MAX_DEPTH:
-            return ObjectSpec(kind)
-        return TupleSpec(tuple(spec_of(item, depth + 1) for item in value), "tuple" if kind is tuple else "list")
+        return _sequence_spec(value, depth)
     if isinstance(value, slice):
         return TupleSpec(tuple(spec_of(item, MAX_DEPTH) for item in (value.start, value.stop, value.step)), "slice")
     if kind is str or isinstance(value, _IDENTITY_TYPES):
@@ -303,6 +301,23 @@ def spec_of(value: object, depth: int = 0) -> Spec:
     if getattr(kind, "stands_for_itself", False):
         return StaticSpec(value)  # decorated functions
     return ObjectSpec(kind)
+
+
+def _sequence_spec(value: tuple[object, ...] | list[object], depth: int) -> Spec:
+    kind = type(value)
+    if len(value) > MAX_ITEMS or depth >= MAX_DEPTH:
+        return ObjectSpec(kind)
+    spec = TupleSpec(tuple(spec_of(item, depth + 1) for item in value), "tuple" if kind is tuple else "list")
+    return spec if _count(spec) <= MAX_ITEMS else ObjectSpec(kind)
+
+
+def _count(spec: Spec) -> int:
+    return sum(map(_count, spec.items)) if isinstance(spec, TupleSpec) else 1
+
+
+def is_opaque(value: object) -> bool:
+    """Is the spec of `value` an `ObjectSpec`?"""
+    return isinstance(spec_of(value), ObjectSpec)
 
 
 def _array_spec(array: np.ndarray[Any, Any]) -> Spec:

@@ -102,6 +102,7 @@ EXPORTS = (
     "gate.overlaps_itself",
     "gate.equal",
     "gate.global",
+    "gate.opaque",
     "gate.fail",
     "gate.drop",
     "gate.box_array",
@@ -431,6 +432,7 @@ declare void @gate.PyErr_SetString(ptr, ptr)
 declare void @gate.Py_DecRef(ptr)
 declare void @gate.pk_free_all(ptr)
 @gate.PyExc_SystemError = external global ptr
+@gate.True = external global i64
 @gone = private constant [39 x i8] c"call of a function that is being freed\00"
 
 ; The vectorcall function of a decorated function without native code: straight to its `slow`.
@@ -447,6 +449,25 @@ dying:
 call:
   %r = tail call ptr @gate.PyObject_Vectorcall(ptr %slow, ptr %args, i64 %nargsf, ptr %names)
   ret ptr %r
+}
+
+; Does the Python function `checker` say True of `value`? An exception is a no.
+define i1 @gate.opaque(ptr %checker, ptr %value) {
+entry:
+  %arguments = alloca ptr, align 8
+  store ptr %value, ptr %arguments
+  call void @increment(ptr %value)
+  %r = call ptr @gate.PyObject_Vectorcall(ptr %checker, ptr %arguments, i64 1, ptr null)
+  call void @gate.Py_DecRef(ptr %value)
+  %failed = icmp eq ptr %r, null
+  br i1 %failed, label %clear, label %compare
+clear:
+  call void @gate.PyErr_Clear()
+  ret i1 false
+compare:
+  %yes = icmp eq ptr %r, @gate.True
+  call void @gate.Py_DecRef(ptr %r)
+  ret i1 %yes
 }
 
 ; Drop the references in an array of n objects; null is allowed.

@@ -35,6 +35,7 @@ from parakeet_py.signature import (
     Spec,
     StaticSpec,
     TupleSpec,
+    is_opaque,
 )
 from parakeet_py.signature_json import NotPortable
 
@@ -123,6 +124,7 @@ def gate_symbols(
 
     found[f"{gate_symbol}.next"] = ctypes.addressof(handle._cell)
     name("raise_failure", raise_failure)
+    name("is_opaque", is_opaque)
     if state is not None:
         name("state", state)
     if isinstance(function, types.FunctionType):

@@ -26,6 +26,8 @@ together.
 
 from __future__ import annotations
 
+import numpy as np
+
 from parakeet_py.llvm.boxing import Flags, Layout, increment_ir
 from parakeet_py.llvm.context import Context
 from parakeet_py.signature import (
@@ -51,6 +53,7 @@ from parakeet_py.typed_ir.types import itemsize
 RELEASE_ELEMENTS = 16384
 _WORDS = Context.SIZE // 8
 
+CHECKED_TYPES = (np.ndarray, list, tuple)  # may be an `ObjectSpec` or something better, depending on the value
 _PYTHON_TYPES = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
 
 _FUNCTIONS = """
@@ -58,6 +61,7 @@ declare i1 @gate.same_dtype(ptr, i32)
 declare i1 @gate.overlaps_itself(i64, ptr, ptr, i64)
 declare i1 @gate.equal(ptr, ptr)
 declare ptr @gate.global(ptr, ptr, ptr)
+declare i1 @gate.opaque(ptr, ptr)
 declare void @gate.fail(ptr, ptr, ptr)
 declare void @gate.drop(ptr, i64)
 declare ptr @gate.box_array(ptr, ptr, i64, ptr, ptr)
@@ -199,6 +203,9 @@ class _Gate:
                 self.items(value, spec, path, pinned)
             case ObjectSpec():
                 self.of_type(value, self.own(f"type.{path}"))
+                if spec.type is int:
+                    self.checkpoint()
+                    self.long(value, "ne")
                 self.store_slot("ptr", value)
                 self.leaf += 1
                 if pinned:
@@ -273,15 +280,33 @@ class _Gate:
                 true = self.let(f"icmp eq ptr {value}, {self.external('True')}")
                 self.store_slot("i64", self.let(f"zext i1 {true} to i64"))
             case "int64":
-                number = self.let(f"call i64 @gate.PyLong_AsLongLongAndOverflow(ptr {value}, ptr %overflow)")
-                overflow = self.let("load i32, ptr %overflow")
-                self.need(self.let(f"icmp eq i32 {overflow}, 0"))
+                number = self.long(value, "eq")
                 self.store_slot("i64", number)
             case "float64":
                 self.store_slot("i64", self.field(value, Layout.HEADER, "i64"))
             case _:
                 self.store_slot("i64", self.field(value, Layout.HEADER, "i64"))
                 self.store_slot("i64", self.field(value, Layout.HEADER + 8, "i64"))
+
+    def long(self, value: str, fits: str) -> str:
+        """A Python int as int64, and the condition that it fits (`eq`) or does not (`ne`)."""
+        number = self.let(f"call i64 @gate.PyLong_AsLongLongAndOverflow(ptr {value}, ptr %overflow)")
+        self.need(self.let(f"icmp {fits} i32 {self.let('load i32, ptr %overflow')}, 0"))
+        return number
+
+    def opaque(self) -> None:
+        """Arrays, lists and tuples taken as objects must have no better spec; only Python can tell.
+
+        This comes before all other checks, because Python code may run here.
+        """
+        tops = (*self.signature.params, *(hidden.spec for hidden in self.signature.hidden))
+        for index, spec in enumerate(tops):
+            if not isinstance(spec, ObjectSpec) or spec.type not in CHECKED_TYPES:
+                continue
+            split = len(self.signature.params)
+            value = self.field("%args", 8 * index) if index < split else self.hidden(index - split)
+            self.need(self.let(f"call i1 @gate.opaque(ptr {self.own('is_opaque')}, ptr {value})"))
+            self.checkpoint()
 
     def array(self, value: str, spec: ArraySpec) -> None:
         self.of_type(value, self.external("ndarray"))
@@ -622,6 +647,7 @@ class _Gate:
         self.put("%nargs = and i64 %nargsf, 9223372036854775807")
         self.need(self.let(f"icmp eq i64 %nargs, {len(signature.params)}"), self.let("icmp eq ptr %names, null"))
         self.checkpoint()
+        self.opaque()
         for index, spec in enumerate(signature.params):
             self.take(self.field("%args", 8 * index), spec, str(index), False)
             self.checkpoint()
