@@ -356,7 +356,7 @@ def _fold(name: str, args: tuple[ir.Operand, ...], kind: Scalar) -> ir.Const | N
                 return ir.Const(bool(left and right), kind)
             case "or", [left, right]:
                 return ir.Const(bool(left or right), kind)
-            case ("eq" | "ne" | "xor"), [left, right]:
+            case (("eq" | "ne" | "xor"), [left, right]):
                 return ir.Const((left == right) == (name == "eq"), kind)
     if argument.dtype == "int64" and name in _FOLDABLE:
         value = _FOLDABLE[name](*values)

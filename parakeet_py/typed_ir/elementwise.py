@@ -230,8 +230,8 @@ def call_ufunc(
     if all(kind in (int, float, complex) for kind in types):
         types = [np.dtype(kind) for kind in types]
     try:
-        signature = None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
-        loop = ufunc.resolve_dtypes((*types, *[None] * ufunc.nout), signature=signature)
+        wanted = {} if dtype is None else {"signature": (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout}
+        loop = ufunc.resolve_dtypes((*types, *[None] * ufunc.nout), **wanted)
     except (TypeError, AttributeError) as error:
         raise s.unsupported(str(error)) from None
     names = [kind.name for kind in loop]
@@ -366,6 +366,8 @@ def store_array(
     source = np.dtype(value.dtype)
     if not weak and not np.can_cast(source, np.dtype(target.dtype), casting):  # type: ignore[arg-type]
         raise s.unsupported(f"cannot cast {source} to {target.dtype} with casting rule '{casting}'")
+    if mask is None and isinstance(value, ArrayV) and value.var is target.var:
+        return  # x[i] op= y ends by storing the very view that was changed in place
     if target.readonly:
         message = "output array is read-only" if out else "assignment destination is read-only"
         s.check(ir.Const(False, PYBOOL), "ValueError", message)

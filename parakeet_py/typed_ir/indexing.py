@@ -75,7 +75,7 @@ def make_view(
     """A view; `axes` are (source axis or None, extent, step)."""
     layout = _view_layout(base, axes)
     op = ir.View(base.var, tuple(starts), tuple(ir.ViewAxis(source, extent, step) for source, extent, step in axes))
-    var = s.builder.emit1(op, Array(base.dtype, len(axes), layout), name="view")
+    var = s.builder.pure(op, Array(base.dtype, len(axes), layout), name="view")
     nonunit = tuple(
         source is not None and base.is_nonunit(source) and extent == base.extents[source]
         for source, extent, step in axes

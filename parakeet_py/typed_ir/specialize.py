@@ -1133,8 +1133,8 @@ def _exception_name(s: Specializer, kind: type[BaseException]) -> str:
 
 
 __all__ = [
-    "IteratorV",
     "HiddenSpec",
+    "IteratorV",
     "NeedHidden",
     "NeedObservation",
     "NeedStatic",

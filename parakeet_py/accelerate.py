@@ -1,0 +1,343 @@
+"""The decorator: from a call to the specialization that runs it.
+
+An accelerated function is an `AcceleratedFunction`, a native callable. Its calls try the gates of the specializations
+made so far; a call that none of them takes arrives at `Dispatcher.slow`, in Python, which brings keyword arguments and
+defaults into positional form, compiles the signature if it is new, and lets the call enter again. What cannot be
+compiled runs as the plain Python function, with one `FallbackWarning` that says why (`strict=True`: an error).
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from parakeet_py import config as settings
+from parakeet_py.compile import Compiled, Knowledge, call_signature, compile_call, make_native
+from parakeet_py.errors import FallbackWarning, NoSourceError, UnsupportedError
+from parakeet_py.frontend import to_ssa_cached
+from parakeet_py.llvm.callable_type import AcceleratedFunction, gates_of, install, set_slow
+from parakeet_py.signature import Signature
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Dispatcher:
+    """The Python side of one accelerated function."""
+
+    def __init__(self, function: types.FunctionType, options: dict[str, Any]) -> None:
+        self.function = function
+        self.options = options
+        self.knowledge = Knowledge()
+        self.specializations: dict[Signature, Compiled] = {}
+        self.refused: dict[Signature, str] = {}
+        self.fell_back: str | None = None
+        self.lock = threading.RLock()
+        self.instance: Any = None
+        code = function.__code__
+        self.positional = code.co_varnames[: code.co_argcount]
+        self.keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        self.plain = not code.co_flags & 0x0C and not code.co_kwonlyargcount
+        self.inner: Any = None  # takes calls in positional form, for functions whose own calls are not
+
+    def config(self) -> settings.Config:
+        """The settings in force, changed by the decorator's own."""
+        with settings.options(**self.options) as config:
+            return config
+
+    # ---- calls -------------------------------------------------------------------------------------------------------
+
+    def slow(self, *args: Any, **kwargs: Any) -> Any:
+        """A call that no gate has taken."""
+        normal = self.normalize(args, kwargs)
+        if normal is None:
+            return self.function(*args, **kwargs)
+        if self.inner is not None:
+            return self.inner(*normal)
+        if kwargs or len(normal) != len(args):
+            return self.instance(*normal)
+        return self.enter(normal)
+
+    def enter(self, *normal: Any) -> Any:
+        raise AssertionError("bound by `attach`")
+
+    def call_normal(self, normal: tuple[Any, ...]) -> Any:
+        """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
+        with self.lock:
+            signature = self.signature(normal)
+            if signature in self.specializations:
+                compiled = None  # its gate has refused the call (or given up): Python takes it
+            elif signature in self.refused:
+                compiled = None
+            else:
+                compiled = self.compile(normal, signature)
+        if compiled is None:
+            return self.run_python(normal)
+        target = self.instance if self.inner is None else self.inner
+        return target(*normal)
+
+    def signature(self, normal: tuple[Any, ...]) -> Signature:
+        from parakeet_py.compile import Knowledge as _Knowledge
+
+        try:
+            return call_signature(self.function, normal, self.knowledge)
+        except (KeyError, AttributeError, ValueError):  # a global that is gone
+            return call_signature(self.function, normal, _Knowledge())
+
+    def compile(self, normal: tuple[Any, ...], signature: Signature) -> Compiled | None:
+        config = self.config()
+        try:
+            compiled = compile_call(self.function, normal, self.knowledge, config)
+            handle = make_native(compiled, self.python_entry)
+        except (UnsupportedError, NoSourceError) as error:
+            self.refuse(signature, error, config)
+            return None
+        final = self.signature(normal)
+        self.specializations[final] = compiled
+        self.specializations[compiled.signature] = compiled
+        target = self.instance if self.inner is None else self.inner
+        install(target, [handle, *gates_of(target)])
+        return compiled
+
+    def refuse(self, signature: Signature, error: Exception, config: settings.Config) -> None:
+        """Remember that a signature is not compiled; say so once."""
+        if config.strict:
+            raise error
+        self.refused[signature] = str(error)
+        if self.fell_back is None:
+            self.fell_back = str(error)
+            warnings.warn(FallbackWarning(str(error)), stacklevel=5)
+
+    def run_python(self, normal: tuple[Any, ...]) -> Any:
+        code = self.function.__code__
+        count = code.co_argcount
+        args, rest = list(normal[:count]), list(normal[count:])
+        if code.co_flags & 0x04:
+            args.extend(rest.pop(len(self.keyword_only) if False else 0))
+        named = dict(zip(self.keyword_only, rest, strict=False))
+        rest = rest[len(self.keyword_only) :]
+        if code.co_flags & 0x08:
+            named.update(rest.pop(0))
+        return self.function(*args, **named)
+
+    def normalize(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The call with one value per parameter, in order; None when Python would refuse it (and will say so)."""
+        code = self.function.__code__
+        if self.plain and not kwargs and len(args) == code.co_argcount:
+            return args
+        count = code.co_argcount
+        remaining = dict(kwargs)
+        values = list(args[:count])
+        defaults = self.function.__defaults__ or ()
+        for position in range(len(values), count):
+            name = self.positional[position]
+            if name in remaining and position >= code.co_posonlyargcount:
+                values.append(remaining.pop(name))
+            elif position >= count - len(defaults):
+                values.append(defaults[position - (count - len(defaults))])
+            else:
+                return None
+        extra = args[count:]
+        if code.co_flags & 0x04:
+            values.append(tuple(extra))
+        elif extra:
+            return None
+        named = self.function.__kwdefaults__ or {}
+        for name in self.keyword_only:
+            if name in remaining:
+                values.append(remaining.pop(name))
+            elif name in named:
+                values.append(named[name])
+            else:
+                return None
+        if code.co_flags & 0x08:
+            values.append(remaining)
+        elif remaining:
+            return None
+        return tuple(values)
+
+    # ---- asked by explain and the text functions ---------------------------------------------------------------------
+
+    def compiled_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
+        """The specialization of a call, compiled (but not run) if it is new.
+
+        Raises
+        ------
+        UnsupportedError
+            The call runs in Python.
+        """
+        normal = self.normalize(args, kwargs)
+        if normal is None:
+            raise TypeError(f"{self.function.__name__} does not take these arguments")
+        with self.lock:
+            signature = self.signature(normal)
+            found = self.specializations.get(signature)
+            if found is None:
+                config = self.config()
+                found = compile_call(self.function, normal, self.knowledge, config)
+                handle = make_native(found, self.python_entry)
+                self.specializations[self.signature(normal)] = found
+                target = self.instance if self.inner is None else self.inner
+                install(target, [handle, *gates_of(target)])
+            return found
+
+    def python_entry(self, *args: Any, **kwargs: Any) -> Any:
+        return self.slow(*args, **kwargs)
+
+
+def _make(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    if isinstance(function, AcceleratedFunction):
+        return function if not options else _make(function.__wrapped__, options)
+    if isinstance(function, staticmethod | classmethod):
+        return type(function)(_make(function.__func__, options))
+    if not isinstance(function, types.FunctionType):
+        if not callable(function):
+            raise TypeError(f"{function!r} is not callable")
+        function = _wrapper(function)
+    dispatcher = Dispatcher(function, options)
+    instance = AcceleratedFunction(function, dispatcher.slow)
+    dispatcher.instance = instance
+    if dispatcher.plain:
+        dispatcher.enter = lambda normal: dispatcher.call_normal(normal)  # type: ignore[method-assign]
+    else:
+        dispatcher.inner = AcceleratedFunction(function, lambda *normal: dispatcher.call_normal(normal))
+    instance._dispatcher = dispatcher
+    return instance
+
+
+def _wrapper(target: Callable[..., Any]) -> types.FunctionType:
+    """A Python function that calls a ufunc, a builtin or a callable object."""
+    import functools
+
+    def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+        return target(*args, **kwargs)
+
+    functools.update_wrapper(call, target, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    del call.__wrapped__
+    return call
+
+
+@overload
+def accelerate(function: F, /) -> F: ...
+
+
+@overload
+def accelerate(
+    *,
+    strict: bool = ...,
+    threads: int | None = ...,
+    devices: str | None = ...,
+    deterministic: bool = ...,
+    contract: bool = ...,
+    fastmath: bool = ...,
+) -> Callable[[F], F]: ...
+
+
+def accelerate(function: Any = None, /, **options: Any) -> Any:
+    """Make a NumPy function fast; its results, side effects and exceptions stay what they are.
+
+    Parameters
+    ----------
+    function
+        A Python function or method, a lambda, a ufunc or a builtin. Used as a decorator with or without options.
+    strict : bool
+        Raise `UnsupportedError` instead of falling back to Python or handing single calls back to it.
+    threads : int, optional
+        Threads a parallel region may use; all CPUs of the process by default.
+    devices : str, optional
+        Devices to run on, such as ``"cpu"``.
+    deterministic : bool
+        Results are bit-identical for any number of threads (the default).
+    contract, fastmath : bool
+        Allow fused multiply-add; allow reassociation of floating point.
+
+    Returns
+    -------
+    AcceleratedFunction
+        A callable with `specializations`, `opaque_calls`, `fell_back`, `explain(*args)`, `untyped_ir()`,
+        `typed_ir(*args)`, `imp(*args)` and `llvm(*args)`.
+    """
+    unknown = set(options) - {"strict", "threads", "devices", "deterministic", "contract", "fastmath"}
+    if unknown:
+        raise TypeError(f"accelerate() has no option {sorted(unknown)[0]!r}")
+    with settings.options(**options):
+        pass  # refuses values that make no sense now, not at the first call
+    if function is None:
+        return lambda target: _make(target, options)
+    return _make(function, options)
+
+
+# ---- what an accelerated function can be asked -----------------------------------------------------------------------
+
+
+def _dispatcher(instance: Any) -> Dispatcher:
+    found: Dispatcher = instance._dispatcher
+    return found
+
+
+def _specializations(self: Any) -> list[Compiled]:
+    """The specializations made so far."""
+    return list({id(compiled): compiled for compiled in _dispatcher(self).specializations.values()}.values())
+
+
+def _opaque_calls(self: Any) -> list[str]:
+    """What is handed back to Python, over all specializations: "name (line n): reason"."""
+    found: dict[str, None] = {}
+    for compiled in _specializations(self):
+        for site in compiled.specialization.opaque_sites:
+            found[f"{site.text} (line {site.line}): {site.reason}"] = None
+    return list(found)
+
+
+def _fell_back(self: Any) -> str | bool:
+    """False, or the reason why some call ran as plain Python."""
+    return _dispatcher(self).fell_back or False
+
+
+def _untyped_ir(self: Any) -> str:
+    """The untyped SSA as text."""
+    from parakeet_py.frontend.print_ssa import format_function
+
+    return format_function(to_ssa_cached(_dispatcher(self).function))
+
+
+def _typed_ir(self: Any, /, *args: Any, **kwargs: Any) -> str:
+    """The typed IR of a call's signature, after fusion, as text."""
+    from parakeet_py.typed_ir.print_ir import format_function
+
+    return format_function(_dispatcher(self).compiled_for(args, kwargs).typed)
+
+
+def _imp(self: Any, /, *args: Any, **kwargs: Any) -> str:
+    """The loops of a call's signature as text."""
+    from parakeet_py.imp.print_imp import format_function
+
+    return format_function(_dispatcher(self).compiled_for(args, kwargs).imp)
+
+
+def _llvm(self: Any, /, *args: Any, **kwargs: Any) -> str:
+    """The LLVM IR of a call's signature, before LLVM's own optimization, as text."""
+    from parakeet_py.compile import generate_llvm
+
+    return generate_llvm(_dispatcher(self).compiled_for(args, kwargs))
+
+
+def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """What happens in a call with these arguments: stages, kernels, storage, what is handed back."""
+    from parakeet_py.explain import explain
+
+    return explain(_dispatcher(self), args, kwargs)
+
+
+AcceleratedFunction.specializations = property(_specializations)
+AcceleratedFunction.opaque_calls = property(_opaque_calls)
+AcceleratedFunction.fell_back = property(_fell_back)
+AcceleratedFunction.untyped_ir = _untyped_ir
+AcceleratedFunction.typed_ir = _typed_ir
+AcceleratedFunction.imp = _imp
+AcceleratedFunction.llvm = _llvm
+AcceleratedFunction.explain = _explain
+
+__all__ = ["AcceleratedFunction", "accelerate", "set_slow"]
