@@ -16,9 +16,9 @@ import ast
 import itertools
 import linecache
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 
 from parakeet_py.errors import NoSourceError
 
@@ -56,7 +56,7 @@ def read_source(function: FunctionType) -> Source:
         raise NoSourceError(f"{function.__qualname__}: no source for {filename}:{code.co_firstlineno}")
     node: FunctionNode | None
     if code.co_name == "<lambda>":
-        node = _find_lambda(code, lines)
+        node = _find_lambda(function, lines)
         first_line = code.co_firstlineno
     else:
         node = _find_def(function, lines)
@@ -86,9 +86,9 @@ def _find_def(function: FunctionType, lines: list[str]) -> ast.FunctionDef | ast
             continue
         if any(
             _same_code(found, code)
-            for compiled in _compiled(tree.body, code, lines)
+            for compiled in _compiled(tree.body, function, lines)
             for found in _codes(compiled)
-            if found.co_name == code.co_name
+            if found.co_firstlineno == code.co_firstlineno
         ):
             return node
         # pytest compiles the `assert`s of test modules to something else; everything around them is as written.
@@ -111,52 +111,81 @@ def _def_ends(lines: list[str], start: int) -> Iterator[int]:
         index += 1
     yield index
     import inspect
+    import tokenize
 
-    yield start + len(inspect.getblock(lines[start:]))
+    try:
+        yield start + len(inspect.getblock(lines[start:]))
+    except (SyntaxError, tokenize.TokenError):
+        return
 
 
-def _find_lambda(code: CodeType, lines: list[str]) -> ast.Lambda | None:
+def _find_lambda(function: FunctionType, lines: list[str]) -> ast.Lambda | None:
+    code = function.__code__
     line = code.co_firstlineno - 1
     for start in range(line, max(line - _LAMBDA_WINDOW, -1), -1):
         for end in range(line + 1, min(line + _LAMBDA_WINDOW, len(lines)) + 1):
             tree = _parse(lines[start:end], start + 1, code)
-            found = tree and _matching_lambda(tree, code, lines)
+            found = tree and _matching_lambda(tree, function, lines)
             if found:
                 return found
     tree = _parse(lines, 1, code)
-    return _matching_lambda(tree, code, lines) if tree else None
+    return _matching_lambda(tree, function, lines) if tree else None
 
 
-def _matching_lambda(tree: ast.Module, code: CodeType, lines: list[str]) -> ast.Lambda | None:
+def _matching_lambda(tree: ast.Module, function: FunctionType, lines: list[str]) -> ast.Lambda | None:
+    code = function.__code__
     for node in ast.walk(tree):
         if not isinstance(node, ast.Lambda) or node.lineno != code.co_firstlineno:
             continue
-        outer: ast.expr = node
+        outer: ast.expr = _without_defaults(node)
         if code.co_freevars:  # a lambda around it whose parameters are the free names makes them free again
             names = [ast.copy_location(ast.arg(name), node) for name in code.co_freevars]
             arguments = ast.arguments([], names, None, [], [], None, [])
-            outer = ast.copy_location(ast.Lambda(arguments, node), node)
+            outer = ast.copy_location(ast.Lambda(arguments, outer), node)
         statement = ast.copy_location(ast.Expr(outer), node)
-        for compiled in _compiled([statement], code, lines):
-            for found in _codes(compiled):
-                if _same_code(found, code) and list(found.co_positions()) == list(code.co_positions()):
-                    return node
+        for found in _compiled([statement], function, lines):
+            for _ in range(1 + bool(code.co_freevars)):
+                found = next(constant for constant in found.co_consts if isinstance(constant, CodeType))
+            if _same_code(found, code) and list(found.co_positions()) == list(code.co_positions()):
+                return node
     return None
 
 
-def _compiled(body: list[ast.stmt], code: CodeType, lines: list[str]) -> Iterator[CodeType]:
-    """Statements compiled as part of the module in `lines`: alone, then below the imports that they use.
+def _without_defaults(node: ast.Lambda) -> ast.Lambda:
+    """The lambda with trivial defaults, as those that are written may hold lambdas themselves."""
+    a = node.args
+    none = ast.copy_location(ast.Constant(None), node)
+    keywords = [default and none for default in a.kw_defaults]
+    defaults: list[ast.expr] = [none for _ in a.defaults]
+    arguments = ast.arguments(a.posonlyargs, a.args, a.vararg, a.kwonlyargs, keywords, a.kwarg, defaults)
+    return ast.copy_location(ast.Lambda(arguments, node.body), node)
+
+
+def _compiled(body: list[ast.stmt], function: FunctionType, lines: list[str]) -> Iterator[CodeType]:
+    """Statements compiled as part of the module in `lines`: below the imports they are likely to need, without any,
+    then below all that may be there.
 
     CPython compiles `np.sin(x)` to other instructions where `np` is imported by the module than where it is not.
     """
-    flags = code.co_flags & _FUTURE_FLAGS
-    yield compile(ast.Module(body, []), code.co_filename, "exec", flags, dont_inherit=True)
+    code = function.__code__
     used = {name for each in (code, *_codes(code)) for name in each.co_names if name.isidentifier()}
-    imported = sorted(used & _imported_names(lines))
+    likely = frozenset(name for name in used if isinstance(function.__globals__.get(name), ModuleType))
+    yield _compiled_below(likely, body, code)
+    if likely:
+        yield _compiled_below(frozenset(), body, code)
+    imported = used & _imported_names(lines)
+    if imported and imported != likely:
+        yield _compiled_below(imported, body, code)
+
+
+def _compiled_below(imported: Set[str], body: list[ast.stmt], code: CodeType) -> CodeType:
+    imports: list[ast.stmt] = []
     if imported:
-        aliases = [ast.alias(name, lineno=1, col_offset=0) for name in imported]
-        module = ast.Module([ast.Import(aliases, lineno=1, col_offset=0), *body], [])
-        yield compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+        aliases = [ast.alias(name, lineno=1, col_offset=0) for name in sorted(imported)]
+        imports.append(ast.Import(aliases, lineno=1, col_offset=0))
+    module = ast.Module([*imports, *body], [])
+    compiled: CodeType = compile(module, code.co_filename, "exec", code.co_flags & _FUTURE_FLAGS, dont_inherit=True)
+    return compiled
 
 
 def _imported_names(lines: list[str]) -> set[str]:

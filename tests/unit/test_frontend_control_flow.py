@@ -1,6 +1,7 @@
 """Control flow, expressions and statements: the untyped IR does what the function does."""
 
 
+# ruff: noqa: E501
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations

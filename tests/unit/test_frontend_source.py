@@ -1,0 +1,187 @@
+"""Finding the source of a function: indentation, decorators, lambdas on one line, files that have changed."""
+
+# ruff: noqa: E731
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+from ssa_programs import assert_same, define
+
+from parakeet_py.errors import NoSourceError
+from parakeet_py.frontend import to_ssa
+from parakeet_py.frontend.source import read_source
+
+
+def decorated(*_args: Any) -> Callable[[FunctionType], FunctionType]:
+    return lambda function: function
+
+
+class Holder:
+    __secret = 4
+
+    def method(self, x: int) -> int:
+        text = """
+no indentation here
+        """
+        return x + len(text)
+
+    def private(self, x: int) -> int:
+        __y = x
+        return self.__secret + __y + (lambda __z: __z)(1)
+
+    @staticmethod
+    def static(x: int) -> int:
+        return x
+
+    lamb = lambda self, x: x + 1
+
+    @decorated(
+        1,
+        lambda a: a,
+    )
+    def wrapped(
+        self,
+        x: int,
+    ) -> int:
+        return x  # the end
+
+    # a comment
+
+
+def test_methods() -> None:
+    holder = Holder()
+    for function in (Holder.method, Holder.private, Holder.wrapped, Holder.lamb):
+        assert isinstance(function, FunctionType)
+        node = read_source(function).node
+        assert isinstance(node, ast.Lambda) or not node.decorator_list
+        from ssa_eval import evaluate
+
+        assert evaluate(to_ssa(function), function)(holder, 3) == function(holder, 3)
+    assert_same(Holder.static, (3,))
+
+
+def test_positions_are_those_of_the_file() -> None:
+    source = read_source(Holder.wrapped)
+    line = source.lines[source.node.end_lineno - source.first_line]  # type: ignore[operator]
+    assert line == "        return x  # the end\n"
+    assert source.lines[0] == "    @decorated(\n"
+    assert source.filename == __file__
+    last = list(to_ssa(Holder.method).statements())[-1]
+    assert linecache.getline(__file__, last.pos.line)[last.pos.column : last.pos.end_column] == "x + len(text)"
+
+
+def test_lambdas_on_one_line() -> None:
+    k = 7
+    fs = [
+        lambda x: x + 1,
+        lambda x: x + 2,
+        lambda x: x + k,
+        lambda x: x * 1,
+        lambda y: y + 1,
+        (lambda x: lambda y: x - y)(4),
+    ]
+    same = (lambda x: x, lambda x: x)
+    for function in (*fs, *same):
+        assert_same(function, (10,), (20,))  # type: ignore[arg-type]
+    assert read_source(same[0]).node.col_offset < read_source(same[1]).node.col_offset  # type: ignore[arg-type]
+
+
+def test_lambda_in_a_long_expression() -> None:
+    function = functools.partial(
+        decorated,
+        [1, 2],
+        {"a": 3},
+        key=lambda x: (
+            x
+            + 1
+        ),
+    ).keywords["key"]  # fmt: skip
+    assert_same(function, (1,))
+
+
+def test_one_line_and_odd_layout() -> None:
+    assert_same(define("def f(x): return x + 1\ny = 2"), (1,))
+    assert_same(define("if True:\n def f(x):\n  return x + 1\n"), (1,))
+    assert_same(define("def f(x):\n\treturn (x +\n1)\n# comment\n\n\ny = 1"), (1,))
+    assert_same(define("def f(x):\n    s = '''\nx = 1\ndef g():\n'''\n    return s * x\ny = 1"), (2,))
+    assert_same(define("def f(x):\n    return x\\\n+ 1\n"), (1,))
+    assert_same(define("def _(x):\n    return x\n", "_"), (1,))
+    assert_same(define("def make(k):\n    def _(x):\n        return x + k\n    return _\nf = make(3)"), (1,))
+    assert_same(define("def make(k):\n class A:\n  def f(self):\n   return self + k\n return A.f\nf = make(3)"), (1,))
+
+
+def test_nested_function_of_the_same_name() -> None:
+    def f(x: int) -> int:
+        def f(x: int) -> int:
+            return x + 1
+
+        return f(x)
+
+    assert_same(f, (1,))
+
+
+def test_closure_over_several_names() -> None:
+    a, b = 1, 2
+
+    def f(x: int) -> int:
+        return x + b * 10 + a
+
+    assert_same(f, (1,))
+
+
+@pytest.mark.parametrize("text", ["def f(x):\n    return x\n", "f = lambda x: x"])
+def test_no_source(text: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(compile(text, "<nowhere>", "exec"), scope)
+    with pytest.raises(NoSourceError, match=r"^f: no source for <nowhere>:1$|^<lambda>: no source for <nowhere>:1$"):
+        to_ssa(scope["f"])
+
+
+def test_edited_source_is_not_believed(tmp_path: Path) -> None:
+    path = tmp_path / "edited.py"
+    path.write_text("def f(x):\n    return x + 1\n")
+    scope: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), scope)
+    assert_same(scope["f"], (1,))
+    for edited in (
+        "def f(x):\n    return x + 2\n",
+        "def f(x):\n    return x - 1\n",
+        "def g(x):\n    return x + 1\n",
+        "(",
+        "",
+    ):
+        path.write_text(edited)
+        os.utime(path, (1, len(edited)))
+        with pytest.raises(NoSourceError):
+            to_ssa(scope["f"])
+
+
+def test_asserts_that_pytest_has_rewritten() -> None:
+    def f(x: int) -> int:
+        assert x > 0, "message"
+        return x + 1
+
+    assert_same(f, (1,))
+
+
+def test_optimized_python_has_no_asserts() -> None:
+    here = Path(__file__).parent
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:]\n"
+        "from ssa_programs import define\nfrom parakeet_py.frontend import to_ssa\n"
+        "f = define('def f(x):\\n    assert x\\n    return x')\n"
+        "sys.exit(len(to_ssa(f).body.statements))"
+    )
+    command = [sys.executable, "-O", "-c", code, str(here), str(here.parent.parent)]
+    assert subprocess.run(command, check=False).returncode == 0
