@@ -3,7 +3,7 @@
 Every variable is bound once, and used only after its binding in the same or an inner block; branches of an `If` have
 as many results as the `If` has outs; a loop's inits, parameters, outs and body results agree; operators have the
 number of outs they give and known names; closures get what their functions capture. `problems` collects all findings
-with their places; `check` raises them together.
+with their places; `check_function` raises them together.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Problem:
     message: str
 
 
-def check(function: Function) -> Function:
+def check_function(function: Function) -> Function:
     """The function itself, if it is well-formed.
 
     Raises

@@ -54,7 +54,7 @@ from parakeet_py.frontend.ssa import (
 _PREFIX = {"vararg": "*", "varkw": "**"}
 
 
-def print_ssa(function: Function, *, positions: bool = False, names: Literal["uid", "short"] = "uid") -> str:
+def format_function(function: Function, *, positions: bool = False, names: Literal["uid", "short"] = "uid") -> str:
     """The text of a function.
 
     Parameters

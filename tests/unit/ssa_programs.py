@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from parakeet_py.frontend import to_ssa
-from parakeet_py.frontend.check_ssa import check
+from parakeet_py.frontend.check_ssa import check_function
 from tests.unit.ssa_eval import evaluate
 
 _numbers = count()
@@ -39,6 +39,6 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, .
 
 def assert_same(function: FunctionType, *calls: tuple[Any, ...]) -> None:
     """The IR of a function is well-formed and does what the function does."""
-    executed = evaluate(check(to_ssa(function)), function)
+    executed = evaluate(check_function(to_ssa(function)), function)
     for args in calls:
         assert outcome(executed, args) == outcome(function, args), args

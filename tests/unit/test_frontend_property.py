@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import to_ssa
-from parakeet_py.frontend.check_ssa import check
+from parakeet_py.frontend.check_ssa import check_function
 from tests.unit.ssa_eval import evaluate
 from tests.unit.ssa_programs import define
 
@@ -129,7 +129,7 @@ def test_random_control_flow(lines: list[str]) -> None:
     text = "\n".join(["def f(a, b):", *indented(lines), "    return (a, b, c)"])
     function = define(text)
     try:
-        executed = evaluate(check(to_ssa(function)), function)
+        executed = evaluate(check_function(to_ssa(function)), function)
     except UnsupportedError as error:
         assert "whose `else` jumps" in str(error), text  # the only thing here that is refused
         return
