@@ -192,7 +192,7 @@ def compile_call(
     """
     from parakeet_py.imp.lower import lower
     from parakeet_py.typed_ir.check_ir import check_function
-    from parakeet_py.typed_ir.pipeline import run_passes
+    from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 
     times: dict[str, float] = {}
     clock = _Clock(times)
@@ -203,7 +203,8 @@ def compile_call(
     if config.check:
         check_function(specialization.function)
     clock.done("specialize")
-    typed, pass_times = run_passes(specialization.function, config)
+    passes = PassReport()
+    typed = run_passes(specialization.function, config, passes)
     clock.done("passes")
     lowered = lower(typed, config)
     if config.check:
@@ -212,7 +213,7 @@ def compile_call(
         check_imp(lowered)
     clock.done("lower")
     return Compiled(
-        function, template, specialization, typed, specialization.function, lowered, config, times, pass_times
+        function, template, specialization, typed, specialization.function, lowered, config, times, passes.seconds
     )
 
 

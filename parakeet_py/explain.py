@@ -1,0 +1,177 @@
+"""What happened in a call: stages and their times, kernels, fusion, storage, what went back to Python.
+
+`Explanation` is for programs (attributes) and for people (`str`, `html`).
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.signature import ArraySpec, ScalarSpec, Spec, StaticSpec, TupleSpec
+from parakeet_py.typed_ir import ir
+
+if TYPE_CHECKING:
+    from parakeet_py.accelerate import Dispatcher
+    from parakeet_py.compile import Compiled
+    from parakeet_py.imp.storage import StorageReport
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One parallel operator left after fusion: its kind, the line of the user's source and its index space."""
+
+    kind: str
+    line: int
+    rank: int
+    outs: int
+
+    def __str__(self) -> str:
+        results = "" if self.outs == 1 else f", {self.outs} results" if self.outs else ", stores in place"
+        return f"{self.kind} over {self.rank} axes (line {self.line}{results})"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What one call does.
+
+    Attributes
+    ----------
+    signature : argument types as text
+    operators : parallel operators after fusion, outermost ones, in order
+    operators_before : how many there were before fusion
+    kernels : how many of them are run (parallel regions and matrix products)
+    opaque_calls : what is handed back to Python, with reasons
+    storage : temporaries and results with their sizes
+    times : seconds of each stage of compilation
+    fell_back : None, or why the call runs as plain Python
+    """
+
+    name: str
+    signature: tuple[str, ...]
+    operators: tuple[Operator, ...]
+    operators_before: int
+    opaque_calls: tuple[str, ...]
+    storage: StorageReport | None
+    times: dict[str, float]
+    fell_back: str | None
+    widened: tuple[str, ...] = ()
+    threads: int = 1
+
+    @property
+    def kernels(self) -> int:
+        return len(self.operators)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}({', '.join(self.signature)})"]
+        if self.fell_back is not None:
+            lines.append("runs as plain Python, because")
+            lines.extend("  " + line for line in self.fell_back.splitlines())
+            return "\n".join(lines)
+        lines.append(f"runs on cpu, up to {self.threads} threads")
+        lines.append(f"operators: {self.operators_before} before fusion, {self.kernels} after")
+        lines.extend(f"  {operator}" for operator in self.operators)
+        if self.opaque_calls:
+            lines.append("handed back to Python:")
+            lines.extend(f"  {call}" for call in self.opaque_calls)
+        if self.storage is not None:
+            for what, allocations in (("temporaries", self.storage.temporaries), ("results", self.storage.results)):
+                sizes = ", ".join(f"{one.name}: {one.bytes} bytes on the {one.space}" for one in allocations)
+                lines.append(f"{what}: {sizes or 'none'}")
+        for note in self.widened:
+            lines.append(f"note: {note}")
+        if self.times:
+            total = sum(self.times.values())
+            stages = ", ".join(f"{stage} {1000 * seconds:.1f}" for stage, seconds in self.times.items())
+            lines.append(f"compiled in {1000 * total:.1f} ms ({stages})")
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """A self-contained page."""
+        rows = "".join(f"<tr><td>{html.escape(str(operator))}</td></tr>" for operator in self.operators)
+        stages = "".join(
+            f"<tr><td>{html.escape(stage)}</td><td>{1000 * seconds:.2f} ms</td></tr>"
+            for stage, seconds in self.times.items()
+        )
+        calls = "".join(f"<li>{html.escape(call)}</li>" for call in self.opaque_calls) or "<li>nothing</li>"
+        return (
+            "<!doctype html><meta charset=utf-8><style>body{font:14px sans-serif;margin:2em}td{padding:2px 12px}"
+            "pre{background:#f4f4f4;padding:1em}</style>"
+            f"<title>{html.escape(self.name)}</title><h1>{html.escape(self.name)}</h1><pre>{html.escape(str(self))}</pre>"
+            f"<h2>Operators</h2><table>{rows}</table><h2>Handed back to Python</h2><ul>{calls}</ul>"
+            f"<h2>Compile time</h2><table>{stages}</table>"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any]) -> Explanation:
+    """What a call with these arguments does (it is compiled, not run)."""
+    from parakeet_py.errors import NoSourceError, UnsupportedError
+    from parakeet_py.signature import spec_of
+
+    name = dispatcher.function.__name__
+    try:
+        compiled = dispatcher.compiled_for(tuple(args), kwargs)
+    except (UnsupportedError, NoSourceError) as error:
+        specs = tuple(describe_spec(spec_of(arg)) for arg in args)
+        return Explanation(name, specs, (), 0, (), None, {}, str(error))
+    return explain_compiled(compiled)
+
+
+def explain_compiled(compiled: Compiled) -> Explanation:
+    from parakeet_py.imp.storage import report
+
+    sites = compiled.specialization.opaque_sites
+    return Explanation(
+        compiled.function.__name__,
+        tuple(describe_spec(spec) for spec in compiled.signature.params),
+        tuple(operators_of(compiled.typed.body)),
+        len(list(operators_of(compiled.unfused.body))),
+        tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites),
+        report(compiled.imp),
+        dict(compiled.times),
+        None,
+        compiled.specialization.widened,
+        compiled.config.thread_count,
+    )
+
+
+def operators_of(block: ir.Block) -> list[Operator]:
+    """The outermost parallel operators of a block, in order (those in loops and branches included)."""
+    found: list[Operator] = []
+    for let in block.statements:
+        op = let.op
+        match op:
+            case ir.Reduce(extents=extents, reduced_extents=reduced):
+                found.append(Operator("Reduce", let.pos.line, len(extents) + len(reduced), len(let.outs)))
+            case ir.Map(extents=extents) | ir.Scan(extents=extents) | ir.Scatter(extents=extents):
+                found.append(Operator(type(op).__name__, let.pos.line, len(extents), len(let.outs)))
+            case ir.Compress(extents=extents):
+                found.append(Operator("Compress", let.pos.line, len(extents), len(let.outs) - 1))
+            case ir.Matmul():
+                found.append(Operator("Matmul", let.pos.line, 2, 1))
+            case _:
+                for inner in ir.blocks_of(op):
+                    found.extend(operators_of(inner))
+    return found
+
+
+def describe_spec(spec: Spec) -> str:
+    """A spec as people write it: float64[2 axes, C order]."""
+    match spec:
+        case ArraySpec(dtype, rank, layout, unit, writeable):
+            order = {"C": "", "F": ", Fortran order", "S": ", rows", "A": ", strided"}[layout]
+            ones = "".join(f", axis {axis} of 1" for axis, one in enumerate(unit) if one)
+            return f"{dtype}[{rank} axes{order}{ones}{'' if writeable else ', read-only'}]"
+        case ScalarSpec(dtype, python):
+            return {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}[dtype] if python else dtype
+        case StaticSpec(value):
+            return repr(value)
+        case TupleSpec(items, kind):
+            inner = ", ".join(describe_spec(item) for item in items)
+            return f"({inner})" if kind == "tuple" else f"{kind}[{inner}]"
+    return str(spec)
