@@ -43,15 +43,15 @@ def run_untyped_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 
 
 def run_typed_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from parakeet_py.typed_ir import interpret
+    from parakeet_py import interpreters
 
-    return interpret.run(accelerated(function), args)
+    return interpreters.run_typed(accelerated(function), args)
 
 
 def run_imp(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from parakeet_py.imp import interpret
+    from parakeet_py import interpreters
 
-    return interpret.run(accelerated(function), args)
+    return interpreters.run_imp(accelerated(function), args)
 
 
 def run_native(threads: int) -> Callable[..., Any]:

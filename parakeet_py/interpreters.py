@@ -1,0 +1,76 @@
+"""Running accelerated functions on the interpreters instead of machine code.
+
+The interpreters are what the IRs mean; the tests run every program through them, and so can anybody who suspects the
+code generator: `run_typed` executes the typed IR (after the passes), `run_imp` the loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.compile import Compiled
+from parakeet_py.signature import Result, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
+from parakeet_py.typed_ir.opaque import observed_spec, perform, rebuild, result_leaves_of
+
+
+def run_typed(accelerated: Any, args: Sequence[Any]) -> Any:
+    """The result of a call, computed by the interpreter of the typed IR."""
+    from parakeet_py.typed_ir.interpret import run_function
+
+    compiled: Compiled = accelerated._dispatcher.compiled_for(tuple(args), {})
+    leaves = _leaves(accelerated, compiled, args)
+    return box(compiled.specialization.result, run_function(compiled.typed, leaves, _opaque(compiled)))
+
+
+def run_imp(accelerated: Any, args: Sequence[Any]) -> Any:
+    """The result of a call, computed by the interpreter of Imp."""
+    from parakeet_py.imp.interpret import run_function
+
+    compiled: Compiled = accelerated._dispatcher.compiled_for(tuple(args), {})
+    leaves = _leaves(accelerated, compiled, args)
+    return box(compiled.specialization.result, run_function(compiled.imp, leaves, _opaque(compiled)))
+
+
+def _leaves(accelerated: Any, compiled: Compiled, args: Sequence[Any]) -> list[Any]:
+    from parakeet_py.compile import read_source
+
+    normal = accelerated._dispatcher.normalize(tuple(args), {})
+    hidden = [read_source(compiled.function, spec.source) for spec in compiled.signature.hidden]
+    return leaf_values(compiled.signature, [*normal, *hidden])
+
+
+def _opaque(compiled: Compiled) -> Any:
+    def call(number: int, args: list[Any]) -> list[Any]:
+        site = compiled.specialization.opaque_sites[number]
+        result = perform(site.operation, [rebuild(operand, args) for operand in site.operands], site.keywords)
+        if site.result is None:
+            return []
+        if observed_spec(result) != site.result:
+            raise TypeError(f"{site.text} returned another type than before")
+        return result_leaves_of(site.result, result)
+
+    return call
+
+
+def box(tree: Result, leaves: Sequence[Any]) -> Any:
+    """The Python object of a result tree."""
+    match tree:
+        case ResultLeaf(index, kind, dtype, python):
+            value = leaves[index]
+            if kind != "scalar":
+                return value
+            made = np.dtype(dtype).type(value)
+            return made.item() if python else made
+        case ResultStatic(value):
+            return value
+        case ResultListOf(leaf):
+            return leaves[leaf.index].tolist()
+        case ResultTuple(items, kind, type_):
+            parts = [box(item, leaves) for item in items]
+            if type_ is not None:
+                return type_(*parts)
+            return tuple(parts) if kind == "tuple" else parts
+    raise AssertionError(tree)
