@@ -18,7 +18,7 @@ cache share these classes; `signature_json` writes them into the disk cache.
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -385,7 +385,7 @@ def _slice_items(value: slice) -> tuple[object, object, object]:
 def signature_of(
     args: Sequence[object],
     hidden: Sequence[tuple[Source, object]] = (),
-    overrides: dict[int, Spec] | None = None,
+    overrides: Mapping[int, Spec] | None = None,
 ) -> Signature:
     """The signature of a call: specs of all arguments, and the overlap of the arrays of `writeable_pairs`.
 

@@ -114,7 +114,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], slow: Callable[..., Any] | None = None) -> None:
         self._slow: Callable[..., Any] = function if slow is None else slow
         self._gates: tuple[Gate, ...] = ()
-        self._retired: list[Gate] = []
+        self._retired: list[object] = []
         functools.update_wrapper(self, function)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -177,6 +177,7 @@ def vectorcall_of(instance: AcceleratedFunction) -> int | None:
 
 def set_slow(instance: AcceleratedFunction, slow: Callable[..., Any]) -> None:
     """Change what takes the calls that no gate takes."""
+    instance._retired.append(instance._slow)  # a thread may be running in it
     instance._slow = slow
     install(instance, instance._gates)
 

@@ -73,14 +73,14 @@ class GateHandle:
         self._cell = ctypes.c_void_p(None)  # points to the record
         self._record = (ctypes.c_void_p * 2)()  # code, object
         self._target: object = None
-        self._former: list[GateHandle] = []
+        self._former: list[object] = []
         self._kept: list[object] = []
 
     def follow(self, target: GateHandle | Callable[..., Any]) -> None:
         """Let calls with other arguments go on to `target`, another gate or any callable.
 
-        One aligned store changes the link, so other threads may call the gate meanwhile. Gates once followed are kept,
-        as a thread may still be running in one.
+        One aligned store changes the link, so other threads may call the gate meanwhile. Targets once followed are
+        kept, as a thread may still be running in one.
         """
         if isinstance(target, GateHandle):
             record = (ctypes.c_void_p * 2)(target.address, id(target))
@@ -89,7 +89,7 @@ class GateHandle:
         former = self._record, self._target  # alive until the cell names the new ones
         self._cell.value = ctypes.addressof(record)
         self._record, self._target = record, target
-        if isinstance(former[1], GateHandle) and former[1] not in self._former:
+        if former[1] is not None and all(former[1] is not kept for kept in (target, *self._former)):
             self._former.append(former[1])
 
 

@@ -1,0 +1,275 @@
+"""The first half of a gate: checking the arguments of a call and storing their leaves.
+
+Leaves go to the slots of `%arguments` in the order of `signature.leaves`. Values are borrowed from the caller; those
+that another thread may drop during the call (items of lists, hidden arguments) are listed in `pins`, to be held.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parakeet_py.llvm.gate_writer import Extent, GateWriter
+from parakeet_py.llvm.object_layout import Flags, Layout
+from parakeet_py.signature import (
+    ArraySpec,
+    NoneSpec,
+    ObjectSpec,
+    ScalarSpec,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+)
+from parakeet_py.typed_ir.types import itemsize
+
+CHECKED_TYPES = (np.ndarray, list, tuple)  # may be an `ObjectSpec` or something better, depending on the value
+_PYTHON_TYPES = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
+
+
+class ArgumentWriter(GateWriter):
+    """Writes the checks."""
+
+    def check(self) -> None:
+        """All checks of a call, and its leaves into `%arguments`."""
+        signature = self.signature
+        self.put("%nargs = and i64 %nargsf, 9223372036854775807")
+        self.need(self.let(f"icmp eq i64 %nargs, {len(signature.params)}"), self.let("icmp eq ptr %names, null"))
+        self.checkpoint()
+        self.opaque()
+        for index, spec in enumerate(signature.params):
+            self.take(self.field("%args", 8 * index), spec, str(index), False)
+            self.checkpoint()
+        for index, hidden in enumerate(signature.hidden):
+            self.take(self.hidden(index), hidden.spec, f"hidden.{index}", True)
+            self.checkpoint()
+        self.overlaps()
+        self.checkpoint()
+
+    def take(self, value: str, spec: Spec, path: str, pinned: bool) -> None:
+        """Check `value` against `spec` and store its leaves; `pinned`: nobody else holds it during the call."""
+        match spec:
+            case NoneSpec():
+                self.need(self.let(f"icmp eq ptr {value}, {self.external('None')}"))
+            case StaticSpec():
+                self.static(value, spec.value, path)
+            case TupleSpec():
+                self.items(value, spec, path, pinned)
+            case ObjectSpec():
+                self.of_type(value, self.own(f"type.{path}"))
+                if spec.type is int:
+                    self.checkpoint()
+                    self.long(value, "ne")
+                self.store_slot("ptr", value)
+                self.leaf += 1
+                if pinned:
+                    self.pins.append(value)
+            case ScalarSpec():
+                self.scalar(value, spec)
+                self.leaf += 1
+            case ArraySpec():
+                self.array(value, spec)
+                self.leaf += 1
+                if pinned:
+                    self.pins.append(value)
+
+    def static(self, value: str, expected: object, path: str) -> None:
+        kind = type(expected)
+        if isinstance(expected, tuple) and kind is tuple:
+            self.of_type(value, self.external("tuple"))
+            self.checkpoint()
+            self.need(self.let(f"icmp eq i64 {self.field(value, Layout.SIZE, 'i64')}, {len(expected)}"))
+            self.checkpoint()
+            for index, item in enumerate(expected):
+                self.static(self.field(value, Layout.TUPLE_ITEMS + 8 * index), item, f"{path}.{index}")
+                self.checkpoint()
+            return
+        symbol = self.own(f"value.{path}")
+        if kind is int or kind is str:
+            self.need(self.let(f"call i1 @gate.equal(ptr {value}, ptr {symbol})"))
+        elif kind is float or kind is complex:
+            self.of_type(value, self.external("float" if kind is float else "complex"))
+            self.checkpoint()
+            for offset in (0, 8) if kind is complex else (0,):
+                bits = self.field(value, Layout.HEADER + offset, "i64")
+                expected_bits = self.field(symbol, Layout.HEADER + offset, "i64")
+                self.need(self.let(f"icmp eq i64 {bits}, {expected_bits}"))
+        else:
+            self.need(self.let(f"icmp eq ptr {value}, {symbol}"))
+
+    def items(self, value: str, spec: TupleSpec, path: str, pinned: bool) -> None:
+        self.of_type(value, self.external(spec.kind))
+        self.checkpoint()
+        if spec.kind == "slice":
+            start, first = value, Layout.SLICE_ITEMS
+        else:
+            self.need(self.let(f"icmp eq i64 {self.field(value, Layout.SIZE, 'i64')}, {len(spec.items)}"))
+            self.checkpoint()
+            if spec.kind == "tuple":
+                start, first = value, Layout.TUPLE_ITEMS
+            else:
+                start, first = self.field(value, Layout.LIST_ITEMS), 0
+                pinned = True
+        for index, item in enumerate(spec.items):
+            self.take(self.field(start, first + 8 * index), item, f"{path}.{index}", pinned)
+            self.checkpoint()
+
+    def scalar(self, value: str, spec: ScalarSpec) -> None:
+        """Scalars are stored as the bits they have in memory, in the low bytes of the slot."""
+        if not spec.python:
+            self.of_type(value, self.external(f"numpy.{spec.dtype}"))
+            self.checkpoint()
+            size = itemsize(spec.dtype)
+            if size < 8:
+                narrow = self.field(value, Layout.HEADER, f"i{8 * size}")
+                self.store_slot("i64", self.let(f"zext i{8 * size} {narrow} to i64"))
+                return
+            for offset in range(0, size, 8):
+                self.store_slot("i64", self.field(value, Layout.HEADER + offset, "i64"))
+            return
+        self.of_type(value, self.external(_PYTHON_TYPES[spec.dtype]))
+        self.checkpoint()
+        match spec.dtype:
+            case "bool":
+                true = self.let(f"icmp eq ptr {value}, {self.external('True')}")
+                self.store_slot("i64", self.let(f"zext i1 {true} to i64"))
+            case "int64":
+                number = self.long(value, "eq")
+                self.store_slot("i64", number)
+            case "float64":
+                self.store_slot("i64", self.field(value, Layout.HEADER, "i64"))
+            case _:
+                self.store_slot("i64", self.field(value, Layout.HEADER, "i64"))
+                self.store_slot("i64", self.field(value, Layout.HEADER + 8, "i64"))
+
+    def long(self, value: str, fits: str) -> str:
+        """A Python int as int64, and the condition that it fits (`eq`) or does not (`ne`)."""
+        number = self.let(f"call i64 @gate.PyLong_AsLongLongAndOverflow(ptr {value}, ptr %overflow)")
+        self.need(self.let(f"icmp {fits} i32 {self.let('load i32, ptr %overflow')}, 0"))
+        return number
+
+    def opaque(self) -> None:
+        """Arrays, lists and tuples taken as objects must have no better spec; only Python can tell.
+
+        This comes before all other checks, because Python code may run here.
+        """
+        tops = (*self.signature.params, *(hidden.spec for hidden in self.signature.hidden))
+        for index, spec in enumerate(tops):
+            if not isinstance(spec, ObjectSpec) or spec.type not in CHECKED_TYPES:
+                continue
+            split = len(self.signature.params)
+            value = self.field("%args", 8 * index) if index < split else self.hidden(index - split)
+            self.need(self.let(f"call i1 @gate.opaque(ptr {self.own('is_opaque')}, ptr {value})"))
+            self.checkpoint()
+
+    def array(self, value: str, spec: ArraySpec) -> None:
+        self.of_type(value, self.external("ndarray"))
+        self.checkpoint()
+        self.need(self.let(f"icmp eq i32 {self.field(value, Layout.NDIM, 'i32')}, {spec.rank}"))
+        self.need(self.array_flags(value, spec))
+        self.dtype(self.field(value, Layout.DESCR), spec.dtype)
+        self.checkpoint()
+        dims_at, strides_at = self.field(value, Layout.DIMS), self.field(value, Layout.STRIDES)
+        dims = [self.field(dims_at, 8 * axis, "i64") for axis in range(spec.rank)]
+        strides = [self.field(strides_at, 8 * axis, "i64") for axis in range(spec.rank)]
+        for dim, unit in zip(dims, spec.unit, strict=True):
+            self.need(self.let(f"icmp {'eq' if unit else 'ne'} i64 {dim}, 1"))
+        size = itemsize(spec.dtype)
+        if spec.layout in "SA":
+            self.need(self.let(f"icmp {'eq' if spec.layout == 'S' else 'ne'} i64 {strides[-1]}, {size}"))
+            if spec.writeable:
+                self.checkpoint()
+                call = f"call i1 @gate.overlaps_itself(i64 {spec.rank}, ptr {dims_at}, ptr {strides_at}, i64 {size})"
+                self.need(self.let(f"xor i1 {self.let(call)}, true"))
+        data = self.field(value, Layout.DATA)
+        self.store_slot("ptr", value)
+        self.store_slot("ptr", data)
+        for number in (*dims, *strides):
+            self.store_slot("i64", number)
+        self.extents[self.leaf] = self.extent(data, dims, strides, spec, size)
+
+    def array_flags(self, value: str, spec: ArraySpec) -> str:
+        mask = Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE | Flags.C
+        wanted = Flags.ALIGNED | (Flags.WRITEABLE if spec.writeable else 0)
+        if spec.layout == "C":
+            wanted |= Flags.C
+        else:
+            mask |= Flags.F
+            wanted |= Flags.F if spec.layout == "F" else 0
+        flags = self.let(f"and i32 {self.field(value, Layout.FLAGS, 'i32')}, {mask - (1 << 32)}")
+        return self.let(f"icmp eq i32 {flags}, {wanted}")
+
+    def dtype(self, descr: str, name: str) -> None:
+        """NumPy's own dtype object, as nearly always, or else an equal one."""
+        expected = self.external(f"dtype.{name}")
+        same = self.let(f"icmp eq ptr {descr}, {expected}")
+        self.counter += 1
+        here, other, join = (f"{label}{self.counter}" for label in ("here", "other", "join"))
+        self.put(f"br label %{here}")
+        self.lines.append(f"{here}:")
+        self.put(f"br i1 {same}, label %{join}, label %{other}")
+        self.lines.append(f"{other}:")
+        number = self.field(expected, Layout.TYPE_NUM, "i32")
+        equal = self.let(f"call i1 @gate.same_dtype(ptr {descr}, i32 {number})")
+        self.put(f"br label %{join}")
+        self.lines.append(f"{join}:")
+        self.need(self.let(f"phi i1 [true, %{here}], [{equal}, %{other}]"))
+
+    def extent(self, data: str, dims: list[str], strides: list[str], spec: ArraySpec, size: int) -> Extent:
+        elements = "1"
+        for dim, unit in zip(dims, spec.unit, strict=True):
+            if not unit:
+                elements = dim if elements == "1" else self.let(f"mul i64 {elements}, {dim}")
+        if self.leaf not in self.paired:
+            return Extent("", "", elements)
+        low = self.let(f"ptrtoint ptr {data} to i64")
+        if spec.layout in "CF":
+            length = self.let(f"mul i64 {elements}, {size}")
+            return Extent(low, self.let(f"add i64 {low}, {length}"), elements)
+        high = self.let(f"add i64 {low}, {size}")
+        for dim, stride, unit in zip(dims, strides, spec.unit, strict=True):
+            if unit:
+                continue
+            span = self.let(f"mul i64 {self.let(f'sub i64 {dim}, 1')}, {stride}")
+            negative = self.let(f"icmp slt i64 {span}, 0")
+            low = self.let(f"add i64 {low}, {self.let(f'select i1 {negative}, i64 {span}, i64 0')}")
+            high = self.let(f"add i64 {high}, {self.let(f'select i1 {negative}, i64 0, i64 {span}')}")
+        return Extent(low, high, elements)
+
+    def overlaps(self) -> None:
+        """Extents that must not meet, or of which some must. Arrays without elements meet nothing."""
+        meets = []
+        for i, j in self.signature.pairs:
+            left, right = self.extents[i], self.extents[j]
+            conditions = [
+                self.let(f"icmp ult i64 {left.low}, {right.high}"),
+                self.let(f"icmp ult i64 {right.low}, {left.high}"),
+                self.let(f"icmp ne i64 {left.elements}, 0"),
+                self.let(f"icmp ne i64 {right.elements}, 0"),
+            ]
+            met = conditions[0]
+            for condition in conditions[1:]:
+                met = self.let(f"and i1 {met}, {condition}")
+            meets.append(met)
+        if not meets:
+            return
+        some = meets[0]
+        for met in meets[1:]:
+            some = self.let(f"or i1 {some}, {met}")
+        self.need(self.let(f"xor i1 {some}, true") if self.signature.disjoint else some)
+
+    def hidden(self, index: int) -> str:
+        """The present value of a hidden argument, borrowed; missing values are a mismatch."""
+        match self.signature.hidden[index].source:
+            case ("global", _):
+                globals_, builtins = self.own("globals"), self.own("builtins")
+                call = f"call ptr @gate.global(ptr {globals_}, ptr {builtins}, ptr {self.own(f'name.{index}')})"
+            case ("cell", _):
+                call = f"load ptr, ptr {self.at(self.own(f'cell.{index}'), Layout.CELL)}"
+            case ("attribute", *_):
+                module = self.own(f"module.{index}")
+                call = f"call ptr @gate.global(ptr {module}, ptr null, ptr {self.own(f'name.{index}')})"
+            case source:
+                raise ValueError(f"unknown source of a hidden argument: {source!r}")
+        value = self.let(call)
+        self.need(self.let(f"icmp ne ptr {value}, null"))
+        self.checkpoint()
+        return value

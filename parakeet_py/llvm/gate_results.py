@@ -1,0 +1,180 @@
+"""The second half of a gate: making Python objects of what the function left in the slots of `%results`.
+
+Every leaf is boxed once and every container made once. While there is more than one object they are listed in
+`%objects`, so that an error at any point drops what is there; the tree takes references of its own, and the list is
+dropped at the end in any case.
+"""
+
+from __future__ import annotations
+
+from parakeet_py.llvm.context import Context
+from parakeet_py.llvm.gate_writer import GateWriter
+from parakeet_py.llvm.object_layout import Layout
+from parakeet_py.signature import (
+    Result,
+    ResultLeaf,
+    ResultListOf,
+    ResultStatic,
+    ResultTuple,
+    result_leaves,
+    result_offsets,
+)
+from parakeet_py.typed_ir.types import itemsize
+
+
+class ResultWriter(GateWriter):
+    """Writes the boxing, and the way out."""
+
+    def box(self) -> None:
+        """Box the leaves, make the containers and fill them. `%objects` lists what must be dropped afterwards."""
+        self.lines.append("box:")
+        leaves, offsets = result_leaves(self.result), result_offsets(self.result)
+        before, self.lines = self.lines, []
+        if any(leaf.kind == "array" for leaf in leaves):
+            self.put("store i64 0, ptr %bases")
+        if isinstance(self.result, ResultStatic):
+            value = self.make(self.result, "0")
+        elif isinstance(self.result, ResultLeaf):
+            value = self.box_leaf(self.result, "%results")
+            self.exists(value)
+        else:
+            self.built = len(leaves)
+            for leaf in leaves:
+                value = self.box_leaf(leaf, self.at("%results", 8 * offsets[leaf.index]))
+                self.keep(value, leaf.index)
+            value = self.make(self.result, "0")
+        if self.built:
+            before.append(f"  store [{self.built} x ptr] zeroinitializer, ptr %objects")
+            self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
+        self.finish(value)
+        if any("label %unboxed" in line for line in self.lines):
+            self.lines.append("unboxed:")
+            if self.built:
+                self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
+            self.finish("null")
+        self.lines = before + self.lines
+
+    def exists(self, object_: str) -> None:
+        """Go on only if a new object could be made."""
+        missing = self.let(f"icmp eq ptr {object_}, null")
+        self.counter += 1
+        self.put(f"br i1 {missing}, label %unboxed, label %b{self.counter}")
+        self.lines.append(f"b{self.counter}:")
+
+    def keep(self, object_: str, index: int) -> None:
+        self.exists(object_)
+        self.put(f"store ptr {object_}, ptr {self.at('%objects', 8 * index)}")
+
+    def box_leaf(self, leaf: ResultLeaf, slots: str) -> str:
+        match leaf.kind:
+            case "object":
+                value = self.let(f"load ptr, ptr {slots}")
+                self.increment(value)
+                return value
+            case "array":
+                descr = self.external(f"dtype.{leaf.dtype}")
+                return self.let(
+                    f"call ptr @gate.box_array(ptr %ctx, ptr {slots}, i64 {leaf.rank}, ptr {descr}, ptr %bases)"
+                )
+            case "scalar":
+                return self.box_scalar(leaf, slots)
+
+    def box_scalar(self, leaf: ResultLeaf, slots: str) -> str:
+        if leaf.dtype == "bool":
+            byte = self.let(f"load i8, ptr {slots}")
+            false = self.let(f"icmp eq i8 {byte}, 0")
+            prefix = "" if leaf.python else "numpy."
+            names = self.external(prefix + "False"), self.external(prefix + "True")
+            value = self.let(f"select i1 {false}, ptr {names[0]}, ptr {names[1]}")
+            self.increment(value)
+            return value
+        if not leaf.python:
+            value = self.let(f"call ptr @gate._PyObject_New(ptr {self.external(f'numpy.{leaf.dtype}')})")
+            self.exists(value)
+            size = itemsize(leaf.dtype)
+            bits = min(8 * size, 64)
+            for offset in range(0, size, 8):
+                word = self.field(slots, offset, f"i{bits}")
+                self.put(f"store i{bits} {word}, ptr {self.at(value, Layout.HEADER + offset)}")
+            return value
+        match leaf.dtype:
+            case "float64":
+                return self.let(f"call ptr @gate.PyFloat_FromDouble(double {self.field(slots, 0, 'double')})")
+            case "complex128":
+                real, imag = self.field(slots, 0, "double"), self.field(slots, 8, "double")
+                return self.let(f"call ptr @gate.PyComplex_FromDoubles(double {real}, double {imag})")
+            case "int64":
+                return self.let(f"call ptr @gate.PyLong_FromLongLong(i64 {self.field(slots, 0, 'i64')})")
+            case "uint64":
+                return self.let(f"call ptr @gate.PyLong_FromUnsignedLongLong(i64 {self.field(slots, 0, 'i64')})")
+        raise ValueError(f"no Python scalar for {leaf.dtype}")
+
+    def make(self, tree: Result, path: str) -> str:
+        """A new reference to the object of `tree`."""
+        match tree:
+            case ResultStatic():
+                value = self.own(f"result.{path}") if tree.value is not None else self.external("None")
+                self.increment(value)
+                return value
+            case ResultLeaf():
+                return self.again(tree)
+            case ResultListOf():
+                listed = self.let(f"call ptr @gate.box_list(ptr {self.again(tree.leaf)})")
+                self.list_new(listed)
+                return listed
+            case ResultTuple():
+                return self.container(tree, path)
+
+    def again(self, leaf: ResultLeaf) -> str:
+        """A new reference to a boxed leaf; the one in `%objects` is dropped at the end."""
+        value = self.field("%objects", 8 * leaf.index)
+        self.increment(value)
+        return value
+
+    def list_new(self, object_: str) -> None:
+        self.keep(object_, self.built)
+        self.increment(object_)
+        self.built += 1
+
+    def container(self, tree: ResultTuple, path: str) -> str:
+        """Containers are listed in `%objects` while they are filled; null items are allowed when one is dropped."""
+        as_tuple = tree.kind == "tuple" or tree.type is not None
+        maker = "PyTuple_New" if as_tuple else "PyList_New"
+        made = self.let(f"call ptr @gate.{maker}(i64 {len(tree.items)})")
+        self.list_new(made)
+        items = self.at(made, Layout.TUPLE_ITEMS) if as_tuple else ""
+        if not as_tuple and tree.items:
+            items = self.field(made, Layout.LIST_ITEMS)
+        for index, item in enumerate(tree.items):
+            value = self.make(item, f"{path}.{index}")
+            self.put(f"store ptr {value}, ptr {self.at(items, 8 * index)}")
+        if tree.type is None:
+            return made
+        named = self.let(f"call ptr @gate.PyObject_Call(ptr {self.own(f'result.{path}')}, ptr {made}, ptr null)")
+        self.put(f"call void @gate.Py_DecRef(ptr {made})")
+        self.list_new(named)
+        return named
+
+    def initial_state(self) -> str:
+        return self.own("state") if self.has_state else "null"
+
+    def finish(self, value: str) -> None:
+        """Give back what the call held, and return."""
+        held = self.field("%ctx", Context.STATE)
+        same = self.let(f"icmp eq ptr {held}, {self.initial_state()}")
+        blocks = self.field("%ctx", Context.BLOCKS)
+        empty = self.let(f"icmp eq ptr {blocks}, null")
+        clean = self.let(f"and i1 {same}, {empty}")
+        self.counter += 1
+        number = self.counter
+        self.put(f"br i1 {clean}, label %clean{number}, label %rest{number}")
+        self.lines.append(f"rest{number}:")
+        # A block still listed after boxing is a temporary that the function left to its context.
+        self.put("call void @gate.pk_free_all(ptr %ctx)")
+        mine = self.let(f"select i1 {same}, ptr null, ptr {held}")
+        self.put(f"call void @gate.Py_DecRef(ptr {mine})")
+        self.put(f"br label %clean{number}")
+        self.lines.append(f"clean{number}:")
+        for pin in self.pins:
+            self.put(f"call void @gate.Py_DecRef(ptr {pin})")
+        self.put(f"ret ptr {value}")

@@ -1,0 +1,115 @@
+"""Where CPython and NumPy keep what gates read: offsets into their structures, and the proof that they are right.
+
+Gates read Python objects in machine code, by the offsets given here. The structures are not part of a stable interface,
+so `check_layout` compares every offset with live objects before any gate is loaded, and refuses to go on where they
+differ: a clear `ImportError` instead of memory misread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Final
+
+import numpy as np
+
+
+class Layout:
+    """Byte offsets into Python objects; `check_layout` proves them."""
+
+    HEADER: Final = object.__basicsize__
+    TYPE: Final = HEADER - 8
+    # PyArrayObject_fields
+    DATA: Final = HEADER
+    NDIM: Final = HEADER + 8
+    DIMS: Final = HEADER + 16
+    STRIDES: Final = HEADER + 24
+    BASE: Final = HEADER + 32
+    DESCR: Final = HEADER + 40
+    FLAGS: Final = HEADER + 48
+    MEM_HANDLER: Final = HEADER + 72
+    # PyArray_Descr
+    BYTEORDER: Final = HEADER + 10
+    TYPE_NUM: Final = HEADER + 12
+    ITEMSIZE: Final = HEADER + 24
+    METADATA: Final = HEADER + 40
+    # PyTupleObject, PyListObject, PySliceObject, PyCellObject
+    SIZE: Final = HEADER
+    TUPLE_ITEMS: Final = tuple.__basicsize__
+    LIST_ITEMS: Final = HEADER + 8
+    SLICE_ITEMS: Final = HEADER
+    CELL: Final = HEADER
+
+
+class Flags:
+    """NumPy's array flags."""
+
+    C: Final = 0x1
+    F: Final = 0x2
+    OWNDATA: Final = 0x4
+    ALIGNED: Final = 0x100
+    WRITEABLE: Final = 0x400
+    WARN_ON_WRITE: Final = 1 << 31
+
+
+def check_layout() -> None:
+    """Compare `Layout` with live objects.
+
+    Raises
+    ------
+    ImportError
+        This Python or NumPy lays its objects out in a way that is not known here.
+    """
+
+    def word(address: int) -> int | None:
+        return ctypes.c_void_p.from_address(address).value
+
+    def integer(address: int) -> int:
+        return ctypes.c_int.from_address(address).value
+
+    array = np.zeros((3, 4), np.float32)
+    view = array[1:, ::2]
+    view.flags.writeable = False
+    at, dtype = id(array), id(array.dtype)
+    dims, strides = word(at + Layout.DIMS) or 0, word(at + Layout.STRIDES) or 0
+    items = (1.5, "a")
+    listed = list(items)
+    piece = slice(*items)
+    cell = (lambda: items).__closure__
+    assert cell is not None
+    plain = np.dtype(np.float32)
+    marked = np.dtype(np.float32, metadata={"a": 1})
+    handler = word(at + Layout.MEM_HANDLER)
+    half = np.float16(1.5)
+    facts = (
+        word(at + Layout.TYPE) == id(np.ndarray),
+        word(at + Layout.DATA) == array.__array_interface__["data"][0],
+        integer(at + Layout.NDIM) == 2,
+        [word(dims), word(dims + 8), word(strides), word(strides + 8)] == [3, 4, 16, 4],
+        word(at + Layout.BASE) is None,
+        word(id(view) + Layout.BASE) == at,
+        word(at + Layout.DESCR) == dtype,
+        integer(at + Layout.FLAGS) == array.flags.num,
+        integer(id(view) + Layout.FLAGS) == view.flags.num,
+        handler is not None and word(handler + Layout.TYPE) == id(type(np._core._multiarray_umath._ARRAY_API)),  # type: ignore[attr-defined]
+        word(id(view) + Layout.MEM_HANDLER) is None,
+        np.ndarray.__basicsize__ >= Layout.MEM_HANDLER + 8,
+        integer(dtype + Layout.TYPE_NUM) == array.dtype.num,
+        ctypes.c_char.from_address(dtype + Layout.BYTEORDER).value == b"=",
+        word(dtype + Layout.ITEMSIZE) == 4,
+        word(id(plain) + Layout.METADATA) is None,
+        word(id(marked) + Layout.METADATA) is not None,
+        word(id(items) + Layout.SIZE) == 2,
+        word(id(items) + Layout.TUPLE_ITEMS + 8) == id(items[1]),
+        word(id(listed) + Layout.SIZE) == 2,
+        word((word(id(listed) + Layout.LIST_ITEMS) or 0) + 8) == id(items[1]),
+        word(id(piece) + Layout.SLICE_ITEMS + 8) == id(items[1]),
+        word(id(cell[0]) + Layout.CELL) == id(items),
+        ctypes.c_double.from_address(id(items[0]) + Layout.HEADER).value == 1.5,
+        ctypes.c_uint16.from_address(id(half) + Layout.HEADER).value == 0x3E00,
+        sys.byteorder == "little",
+        ctypes.sizeof(ctypes.c_void_p) == 8,
+    )
+    if not all(facts):
+        wrong = [index for index, fact in enumerate(facts) if not fact]
+        raise ImportError(f"parakeet_py does not know the layout of objects in this Python or NumPy (facts {wrong})")
