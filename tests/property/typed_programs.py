@@ -1,0 +1,296 @@
+"""Random programs of the typed IR for the tests of its passes, made the way the specializer makes them.
+
+Every elementwise operation is its own `Map`, slices are `View`s, a store reads a right-hand side made before. Vectors
+have extent n, n - 2 (the slices) or m, matrices n by m, with n >= 4 and m >= 2, so that every index is in range.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.typed_ir.ir import (
+    Block,
+    Compress,
+    Const,
+    For,
+    Function,
+    If,
+    Operand,
+    Reshape,
+    Scan,
+    Var,
+    ViewAxis,
+    dtype_of,
+)
+from parakeet_py.typed_ir.types import BOOL, FLOAT64, PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.writer import Writer, combiner, index_const
+
+ZERO, ONE = index_const(0), index_const(1)
+BINARY = ["add", "sub", "mul", "minimum", "maximum", "div"]
+UNARY = ["neg", "abs", "sqrt", "floor"]
+
+
+def real(value: float) -> Const:
+    return Const(value, FLOAT64)
+
+
+class Maker:
+    """One random program; `random` decides everything."""
+
+    def __init__(self, source: random.Random, steps: int) -> None:
+        self.random = source
+        self.writer = Writer()
+        self.params = [Var(name, Array("float64", 1)) for name in ("x", "y", "z")]
+        self.params += [Var(name, Array("float64", 2)) for name in ("A", "B")]
+        self.params += [Var("k", PYINT), Var("s", FLOAT64)]
+        x, _, z, A, B, _, s = self.params
+        w = self.writer
+        self.n, self.m = w.dim(x), w.dim(z)
+        self.inner = w.prim("sub", self.n, index_const(2), type_=PYINT)
+        # arrays by extents, and scalars, that are in scope
+        self.arrays: dict[tuple[Operand, ...], list[Var]] = {
+            (self.n,): [x, self.params[1]],
+            (self.inner,): [],
+            (self.m,): [z],
+            (self.n, self.m): [A, B],
+        }
+        self.scalars: list[Operand] = [s, real(2.0), real(-0.5)]
+        self.writable = {*self.params[:5]}
+        self.indices: list[Operand] = [ZERO, ONE]
+        for _ in range(steps):
+            self.step(2)
+
+    def function(self) -> Function:
+        arrays = [array for some in self.arrays.values() for array in some]
+        results = self.random.sample(arrays, min(3, len(arrays)))
+        if self.scalars:
+            results.append(self.random.choice([one for one in self.scalars]))
+        return Function("random", tuple(self.params), self.writer.block(*results))
+
+    # ---- steps ----
+
+    def step(self, depth: int) -> None:
+        choices = [self.elementwise] * 5 + [self.slice] * 3 + [self.store] * 3 + [self.reduce] * 2
+        choices += [self.scalar, self.fill, self.scan, self.compress, self.reshape, self.scalar_store]
+        if depth:
+            choices += [lambda: self.loop(depth), lambda: self.branch(depth)] * 2
+        self.random.choice(choices)()
+
+    def shape(self) -> tuple[Operand, ...]:
+        return self.random.choice([extents for extents, some in self.arrays.items() if some])
+
+    def expression(self, w: Writer, leaves: Sequence[Operand]) -> Operand:
+        value = self.random.choice(leaves)
+        for _ in range(self.random.randint(0, 3)):
+            if self.random.random() < 0.25:
+                value = w.prim(self.random.choice(UNARY), value)
+            elif self.random.random() < 0.15:
+                other = self.random.choice(leaves)
+                value = w.prim("select", w.prim("lt", value, other), other, value)
+            else:
+                value = w.prim(self.random.choice(BINARY), value, self.random.choice([*leaves, real(3.0)]))
+        return value
+
+    def leaf(self, w: Writer, extents: tuple[Operand, ...], point: Sequence[Operand]) -> Operand:
+        kind = self.random.random()
+        if kind < 0.15:
+            return self.random.choice(self.scalars)
+        if kind < 0.4 and extents == (self.n, self.m):
+            axis = self.random.randint(0, 1)
+            return w.load(self.random.choice(self.arrays[(extents[axis],)]), point[axis])
+        return w.load(self.random.choice(self.arrays[extents]), *point)
+
+    def body(self, extents: tuple[Operand, ...]) -> Any:
+        def make(w: Writer, *point: Operand) -> Operand:
+            return self.expression(w, [self.leaf(w, extents, point) for _ in range(self.random.randint(1, 3))])
+
+        return make
+
+    def elementwise(self) -> None:
+        extents = self.shape()
+        made = self.writer.map1(extents, self.body(extents))
+        self.arrays[extents].append(made)
+        self.writable.add(made)
+
+    def fill(self) -> None:
+        extents = self.shape()
+        made = self.writer.map1(extents, lambda w, *point: real(0.0))
+        self.arrays[extents].append(made)
+        self.writable.add(made)
+
+    def slice(self) -> None:
+        if self.random.random() < 0.3:  # a row or a column
+            base = self.random.choice(self.arrays[(self.n, self.m)])
+            axis = self.random.randint(0, 1)
+            extent = (self.n, self.m)[axis]
+            starts: list[Operand] = [self.random.choice([ZERO, ONE]), self.random.choice([ZERO, ONE])]
+            starts[axis] = ZERO
+            view = self.writer.view(base, starts, [ViewAxis(axis, extent, ONE)])
+            self.arrays[(extent,)].append(view)
+        else:
+            base = self.random.choice(self.arrays[(self.n,)])
+            if self.random.random() < 0.2:  # backwards
+                last = self.writer.prim("sub", self.n, ONE, type_=PYINT)
+                view = self.writer.view(base, [last], [ViewAxis(0, self.n, index_const(-1))])
+                self.arrays[(self.n,)].append(view)
+            else:
+                start = index_const(self.random.randint(0, 2))
+                view = self.writer.view(base, [start], [ViewAxis(0, self.inner, ONE)])
+                self.arrays[(self.inner,)].append(view)
+        if base in self.writable:
+            self.writable.add(view)
+
+    def reshape(self) -> None:
+        base = self.random.choice([var for var in self.arrays[(self.n,)] if var.type.layout == "C"])
+        made = self.writer.bind(Reshape(base, (self.n, ONE)), Array("float64", 2))
+        back = self.writer.view(made, [ZERO, ZERO], [ViewAxis(0, self.n, ONE)])
+        self.arrays[(self.n,)].append(back)
+        if base in self.writable:
+            self.writable.add(back)
+
+    def target(self) -> tuple[tuple[Operand, ...], Var] | None:
+        found = [(e, var) for e, some in self.arrays.items() for var in some if var in self.writable]
+        return self.random.choice(found) if found else None
+
+    def store(self) -> None:
+        found = self.target()
+        if found is None:
+            return
+        extents, target = found
+        value = self.writer.map1(extents, self.body(extents))
+        masked = self.random.random() < 0.2
+
+        def write(w: Writer, *point: Operand) -> None:
+            element = w.load(value, *point)
+            if masked:
+                inner = Writer()
+                inner.store(target, point, element)
+                w.let(If(w.prim("gt", element, real(0.0)), inner.block(), Block(())))
+            else:
+                w.store(target, point, element)
+
+        self.writer.map(extents, write)
+
+    def scalar_store(self) -> None:
+        found = self.target()
+        if found is not None:
+            extents, target = found
+            indices = self.indices if extents in ((self.n,), (self.inner,)) else [ZERO, ONE]
+            self.writer.store(target, [self.random.choice(indices) for _ in extents], self.scalars[-1])
+
+    def reduce(self) -> None:
+        w = self.writer
+        name = self.random.choice(["add", "maximum"])
+        init = real(0.0 if name == "add" else float("-inf"))
+        kind = self.random.randint(0, 2)
+        if kind == 0:
+            extents = self.shape()
+            self.scalars.append(w.reduce((), extents, self.body(extents), name, [init])[0])
+            return
+        whole = (self.n, self.m)
+        kept, reduced = (self.n, self.m) if kind == 1 else (self.m, self.n)
+        body = self.body(whole)
+        flip = kind == 2
+        made = w.reduce([kept], [reduced], lambda v, i, k: body(v, *((k, i) if flip else (i, k))), name, [init])[0]
+        self.arrays[(kept,)].append(made)
+        self.writable.add(made)
+
+    def scan(self) -> None:
+        extents = self.shape()
+        inner = Writer()
+        point = tuple(Var("i", PYINT) for _ in extents)
+        result = self.body(extents)(inner, *point)
+        axis = self.random.randrange(len(extents))
+        op = Scan(extents, point, axis, inner.block(result), (real(0.0),), combiner("add", ["float64"]))
+        self.arrays[extents].append(self.writer.bind(op, Array("float64", len(extents))))
+
+    def compress(self) -> None:
+        extents = (self.n,)
+        inner = Writer()
+        point = (Var("i", PYINT),)
+        value = self.body(extents)(inner, *point)
+        keep = inner.prim("gt", value, real(0.0))
+        count, kept = Var("count", PYINT), Var("kept", Array("float64", 1))
+        self.writer.let(Compress(extents, point, inner.block(keep, value)), count, kept)
+        total = self.writer.reduce((), [count], lambda w, i: w.load(kept, i), "add", [real(0.0)])[0]
+        self.scalars.append(total)
+
+    def scalar(self) -> None:
+        array = self.random.choice(self.arrays[(self.n,)])
+        self.scalars.append(self.writer.load(array, self.random.choice(self.indices)))
+
+    # ---- control ----
+
+    def inside(self, depth: int, count: int) -> None:
+        for _ in range(count):
+            self.step(depth - 1)
+
+    def scoped(self, write: Any) -> tuple[Block, Any]:
+        """Run `write` with a new writer and forget what it brought into scope."""
+        outer = self.writer, {e: list(some) for e, some in self.arrays.items()}, list(self.scalars), list(self.indices)
+        writable = set(self.writable)
+        self.writer = Writer()
+        results = write()
+        block = self.writer.block(*results)
+        self.writer, self.arrays, self.scalars, self.indices = outer
+        self.writable = writable
+        return block, results
+
+    def loop(self, depth: int) -> None:
+        index = Var("t", PYINT)
+        carried = Var("c", FLOAT64)
+        over_n = self.random.random() < 0.5
+
+        def write() -> list[Operand]:
+            self.scalars.append(carried)
+            if over_n:
+                self.indices.append(index)
+            self.inside(depth, self.random.randint(1, 3))
+            if over_n and self.random.random() < 0.7:
+                a, b = (self.random.choice(self.arrays[(self.n,)]) for _ in range(2))
+                target = self.random.choice([var for var in self.arrays[(self.n,)] if var in self.writable])
+                w = self.writer
+                w.store(target, [index], w.prim("add", w.load(a, index), w.load(b, index)))
+            return [self.writer.prim("add", self.random.choice(self.scalars), real(0.25))]
+
+        body, _ = self.scoped(write)
+        stop: Operand = self.inner if over_n else index_const(self.random.randint(0, 3))
+        out = Var("c", FLOAT64)
+        self.writer.let(For(index, ZERO, stop, ONE, (carried,), (self.scalars[-1],), body), out)
+        self.scalars.append(out)
+
+    def branch(self, depth: int) -> None:
+        w = self.writer
+        condition = w.prim("gt", self.random.choice(self.scalars), real(0.0), type_=BOOL)
+        if self.random.random() < 0.2:
+            condition = Const(self.random.random() < 0.5, PYBOOL)  # type: ignore[assignment]
+        extents = self.shape()
+
+        def write() -> list[Operand]:
+            self.inside(depth, self.random.randint(0, 2))
+            return [self.random.choice(self.scalars), self.random.choice(self.arrays[extents])]
+
+        then, _ = self.scoped(write)
+        orelse, _ = self.scoped(write)
+        outs = Var("v", FLOAT64), Var("u", Array("float64", len(extents), "A"))
+        self.writer.let(If(condition, then, orelse), *outs)
+        self.scalars.append(outs[0])
+        self.arrays[extents].append(outs[1])
+
+
+def random_function(seed: int, steps: int = 8) -> Function:
+    return Maker(random.Random(seed), steps).function()
+
+
+def random_arguments(seed: int) -> list[Any]:
+    generator = np.random.default_rng(seed)
+    n, m = int(generator.integers(4, 7)), int(generator.integers(2, 4))
+    shapes = [(n,), (n,), (m,), (n, m), (n, m)]
+    values = [generator.integers(-3, 4, shape) / 2 for shape in shapes]
+    return [*values, 1, np.float64(generator.integers(-2, 3) / 2)]
+
+
