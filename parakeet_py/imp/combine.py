@@ -1,0 +1,99 @@
+"""How contributions combine: what a `combine` function is recognised as, and the cells that accumulate.
+
+A combine whose results are each one primitive of an accumulator and its own contribution (sum, product, minimum,
+maximum, any, all, and several of them at once) can be regrouped freely: its loop is a vector loop, and where regrouping
+changes the rounding (`inexact`: sums and products of floats) the order is fixed by blocks, see `reductions`. Any other
+combine (argmin over pairs, a user's own) is called point by point in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from parakeet_py.imp.builder import Lowering
+from parakeet_py.imp.ir import Cell
+from parakeet_py.typed_ir.ir import Block, Lambda, Operand, Prim, Var, dtype_of
+from parakeet_py.typed_ir.types import is_complex, is_float
+
+_REGROUPED = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor"})
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A combine function and its identity (lowered); `names`: the primitives it consists of, if it is that simple."""
+
+    function: Lambda
+    inits: tuple[Operand, ...]
+    names: tuple[str, ...] | None
+    inexact: bool
+
+    @property
+    def types(self) -> list[str]:
+        return [dtype_of(init) for init in self.inits]
+
+    @property
+    def decided(self) -> bool | None:
+        """The value after which an any (True) or all (False) cannot change; None for other combines."""
+        if self.names in (("or",), ("and",)) and self.types == ["bool"]:
+            return self.names == ("or",)
+        return None
+
+
+def combination(lo: Lowering, function: Lambda, inits: Sequence[Operand]) -> Combination:
+    names = _primitives(function)
+    inexact = names is not None and any(
+        name in ("add", "mul") and (is_float(dtype_of(init)) or is_complex(dtype_of(init)))
+        for name, init in zip(names, inits, strict=True)
+    )
+    return Combination(function, lo.operands(inits), names, inexact)
+
+
+def _primitives(function: Lambda) -> tuple[str, ...] | None:
+    count = len(function.body.results)
+    definitions = {let.outs[0]: let.op for let in function.body.statements if let.outs}
+    if len(function.body.statements) != count:
+        return None
+    names = []
+    for position, result in enumerate(function.body.results):
+        pair = (function.params[position], function.params[count + position])
+        match definitions.get(result) if isinstance(result, Var) else None:
+            case Prim(name, args) if name in _REGROUPED and (args == pair or args == pair[::-1]):
+                names.append(name)
+            case _:
+                return None
+    return tuple(names)
+
+
+def combine(
+    lo: Lowering, with_: Combination, accumulators: Sequence[Operand], values: Sequence[Operand]
+) -> tuple[Operand, ...]:
+    """Write one application of a combine function."""
+    function = with_.function
+    if with_.names is not None:
+        results = []
+        for name, accumulator, value in zip(with_.names, accumulators, values, strict=True):
+            out = Var("acc", accumulator.type)
+            lo.bound[out] = lo.in_region
+            lo.emit_let(out, Prim(name, (accumulator, value)), reassoc=True)
+            results.append(out)
+        return tuple(results)
+    for param, value in zip(function.params, (*accumulators, *values), strict=True):
+        lo.alias(param, value)
+    return lo.lower_block(function.body)
+
+
+def declare(lo: Lowering, with_: Combination) -> list[Cell]:
+    """Cells that hold the identity."""
+    return [lo.declare("acc", init.type, init) for init in with_.inits]
+
+
+def fold(lo: Lowering, with_: Combination, cells: Sequence[Cell], values: Sequence[Operand]) -> None:
+    """Combine values into cells."""
+    accumulators = [lo.read(cell) for cell in cells]
+    lo.write_all(list(zip(cells, combine(lo, with_, accumulators, values), strict=True)))
+
+
+def fold_body(lo: Lowering, with_: Combination, cells: Sequence[Cell], body: Block) -> None:
+    """Run a body and combine its results into cells."""
+    fold(lo, with_, cells, lo.lower_block(body))

@@ -1,0 +1,172 @@
+"""From the typed IR to loops: every operator becomes a loop nest, every gate a cell.
+
+`lower` walks the statements of a function in order. Scalar statements pass through unchanged (their variables keep
+their names); control is in `lower_control`, the operators in `lower_map`, `reductions`, `scans`, `compress` and
+`scatter`. An operator at the host level becomes a `Parallel` region; inside the body of another it becomes loops of one
+iteration. What results has no reference counting yet: `storage.manage` adds that, and `roots.find_roots` tells which
+arrays may share memory.
+
+    typed function --lower--> loops --storage.manage--> loops that retain and release
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from parakeet_py.imp import ir as imp
+from parakeet_py.imp import storage
+from parakeet_py.imp.builder import Lowering
+from parakeet_py.imp.compress import lower_compress
+from parakeet_py.imp.lower_control import lower_for, lower_if, lower_while
+from parakeet_py.imp.lower_map import lower_map
+from parakeet_py.imp.reductions import lower_reduce
+from parakeet_py.imp.roots import find_roots
+from parakeet_py.imp.scans import lower_scan
+from parakeet_py.imp.scatter import lower_scatter
+from parakeet_py.typed_ir import ir as typed
+from parakeet_py.typed_ir.ir import Operand, Var, ViewAxis
+from parakeet_py.typed_ir.types import Array
+
+
+def lower(function: typed.Function, config: object = None) -> imp.Function:
+    """Lower one specialization to loops with explicit storage.
+
+    Parameters
+    ----------
+    function
+        The typed function, after fusion.
+    config
+        The settings in force (none of them changes what lowering does today).
+    """
+    lo = Lowering()
+    lo.lower_block = lambda block: lower_block(lo, block)
+    for param in function.params:
+        lo.bound[param] = False
+    results = lower_block(lo, function.body)
+    body = storage.manage(imp.Block(tuple(lo.sink)), results)
+    roots = find_roots(body, function.params, function.disjoint)
+    return imp.Function(function.name, function.params, body, results, tuple(lo.failures), roots)
+
+
+def lower_block(lo: Lowering, block: typed.Block) -> tuple[Operand, ...]:
+    """Write the statements of a block where `lo` is; gives its results."""
+    for let in block.statements:
+        op = let.op
+        lo.pos = let.pos
+        _LOWERINGS[type(op)](lo, let.outs, op)
+    return lo.operands(block.results)
+
+
+def _prim(lo: Lowering, outs: tuple[Var, ...], op: typed.Prim) -> None:
+    args = lo.operands(op.args)
+    out = lo.bind(outs[0])
+    if not lo.checking and op.name.endswith("_checked"):
+        op = typed.Prim(op.name.removesuffix("_checked"), args)
+    elif args != op.args:
+        op = typed.Prim(op.name, args)
+    lo.shapes.learn_prim(out, op)
+    lo.sink.append(imp.Let(out, op, lo.pos))
+
+
+def _cast(lo: Lowering, outs: tuple[Var, ...], op: typed.Cast) -> None:
+    arg = lo.operand(op.arg)
+    kind, wanted = arg.type, outs[0].type
+    if getattr(kind, "dtype", None) == getattr(wanted, "dtype", "") and not isinstance(kind, Array):
+        lo.alias(outs[0], arg)
+        return
+    lo.sink.append(imp.Let(lo.bind(outs[0]), typed.Cast(arg), lo.pos))
+
+
+def _dim(lo: Lowering, outs: tuple[Var, ...], op: typed.Dim) -> None:
+    array = lo.array(op.array)
+    known = lo.shapes.extents(array)
+    if known is not None:
+        lo.alias(outs[0], known[op.axis])
+        return
+    out = lo.bind(outs[0])
+    lo.shapes.learn_dim(array, op.axis, out)
+    lo.sink.append(imp.Let(out, typed.Dim(array, op.axis), lo.pos))
+
+
+def _load(lo: Lowering, outs: tuple[Var, ...], op: typed.Load) -> None:
+    array, indices = lo.array(op.array), op.indices
+    if array in lo.flat and indices == lo.flat_indices:
+        array, indices = lo.flat[array], (lo.flat_index,)
+    else:
+        indices = lo.operands(indices)
+    lo.sink.append(imp.Let(lo.bind(outs[0]), typed.Load(array, indices), lo.pos))
+
+
+def _store(lo: Lowering, outs: tuple[Var, ...], op: typed.Store) -> None:
+    if lo.hidden is not None and not lo.hidden(op.array):
+        return
+    array, indices = lo.array(op.array), op.indices
+    if array in lo.flat and indices == lo.flat_indices:
+        array, indices = lo.flat[array], (lo.flat_index,)
+    else:
+        indices = lo.operands(indices)
+    lo.sink.append(imp.Store(array, indices, lo.operand(op.value), lo.pos))
+
+
+def _alloc(lo: Lowering, outs: tuple[Var, ...], op: typed.Alloc) -> None:
+    out = outs[0]
+    assert isinstance(out.type, Array)
+    lo.new_array(out.name, out.type, lo.operands(op.extents), lo.bind(out))
+
+
+def _view(lo: Lowering, outs: tuple[Var, ...], op: typed.View) -> None:
+    axes = tuple(ViewAxis(axis.source, lo.operand(axis.extent), lo.operand(axis.step)) for axis in op.axes)
+    view = typed.View(lo.array(op.base), lo.operands(op.starts), axes)
+    out = lo.bind(outs[0])
+    lo.shapes.define(out, [axis.extent for axis in axes])
+    lo.sink.append(imp.Let(out, view, lo.pos))
+
+
+def _reshape(lo: Lowering, outs: tuple[Var, ...], op: typed.Reshape) -> None:
+    reshape = typed.Reshape(lo.array(op.base), lo.operands(op.extents))
+    out = lo.bind(outs[0])
+    lo.shapes.define(out, reshape.extents)
+    lo.sink.append(imp.Let(out, reshape, lo.pos))
+
+
+def _check(lo: Lowering, outs: tuple[Var, ...], op: typed.Check) -> None:
+    condition = lo.operand(op.condition)
+    if not lo.checking or (isinstance(condition, typed.Const) and condition.value):
+        return
+    lo.check(condition, op.failure, lo.operands(op.args))
+    lo.shapes.learn_check(condition)
+
+
+def _matmul(lo: Lowering, outs: tuple[Var, ...], op: typed.Matmul) -> None:
+    if lo.hidden is None or lo.hidden(op.out):
+        lo.sink.append(imp.Matmul(lo.array(op.out), lo.array(op.left), lo.array(op.right), lo.pos))
+
+
+def _opaque(lo: Lowering, outs: tuple[Var, ...], op: typed.Opaque) -> None:
+    lo.need_host()
+    args = lo.operands(op.args)
+    lo.sink.append(imp.Opaque(tuple(lo.bind(out) for out in outs), op.site, args, lo.pos))
+
+
+_LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
+    typed.Prim: _prim,
+    typed.Cast: _cast,
+    typed.Dim: _dim,
+    typed.Load: _load,
+    typed.Store: _store,
+    typed.Alloc: _alloc,
+    typed.View: _view,
+    typed.Reshape: _reshape,
+    typed.Check: _check,
+    typed.Matmul: _matmul,
+    typed.Opaque: _opaque,
+    typed.If: lower_if,
+    typed.For: lower_for,
+    typed.While: lower_while,
+    typed.Map: lower_map,
+    typed.Reduce: lower_reduce,
+    typed.Scan: lower_scan,
+    typed.Compress: lower_compress,
+    typed.Scatter: lower_scatter,
+}

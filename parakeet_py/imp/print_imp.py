@@ -1,0 +1,149 @@
+"""Imp as text a person can read.
+
+    def smooth(a.1: float64[1C]):
+        n.2: pyint = dim a.1, 0
+        m.9: float64[1C] = new heap (n.2)
+        parallel map [lo.10, hi.11) of n.2, grain 64, work 5:
+            vector i.12 in lo.10 .. hi.11:
+                e.5: float64 = a.1[i.12]
+                m.9[i.12] := e.5
+        return m.9
+
+Cells begin with a dollar sign, `:=` writes, `~` marks operations that may be regrouped. Nothing parses this text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from parakeet_py.imp.ir import (
+    Block,
+    Break,
+    Check,
+    Declare,
+    For,
+    Function,
+    If,
+    Let,
+    Matmul,
+    NewArray,
+    Opaque,
+    Parallel,
+    Read,
+    Release,
+    Retain,
+    Rhs,
+    Statement,
+    Store,
+    While,
+    Write,
+)
+from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, View
+from parakeet_py.typed_ir.print_ir import format_operand
+
+_INDENT = "    "
+
+
+def format_function(function: Function) -> str:
+    params = ", ".join(f"{param!r}: {param.type!r}" for param in function.params)
+    lines = [f"def {function.name}({params}):"]
+    lines += [_INDENT + line for line in _block(function.body)]
+    if function.results:
+        lines.append(f"{_INDENT}return {_list(function.results)}")
+    for code, site in enumerate(function.failures):
+        if code:
+            failure = site.failure
+            lines.append(f"failure {code}: {failure.exception}({failure.message!r}) at line {site.pos.line}")
+    return "\n".join(lines) + "\n"
+
+
+def format_statement(statement: Statement) -> str:
+    return "\n".join(_statement(statement))
+
+
+def _list(operands: Iterable[Operand]) -> str:
+    return ", ".join([format_operand(operand) for operand in operands])
+
+
+def _block(block: Block) -> Iterator[str]:
+    if not block.statements:
+        yield "pass"
+    for statement in block.statements:
+        yield from _statement(statement)
+
+
+def _indented(block: Block) -> Iterator[str]:
+    for line in _block(block):
+        yield _INDENT + line
+
+
+def _statement(statement: Statement) -> Iterator[str]:
+    match statement:
+        case Let(out, rhs, _, reassoc):
+            yield f"{out!r}: {out.type!r} = {'~' if reassoc else ''}{_rhs(rhs)}"
+        case Declare(cell, init):
+            yield f"cell {cell!r}: {cell.type!r}" + ("" if init is None else f" := {format_operand(init)}")
+        case Write(cell, value):
+            yield f"{cell!r} := {format_operand(value)}"
+        case Store(array, indices, value):
+            yield f"{array!r}[{_list(indices)}] := {format_operand(value)}"
+        case If(condition, then, orelse):
+            yield f"if {format_operand(condition)}:"
+            yield from _indented(then)
+            if orelse.statements:
+                yield "else:"
+                yield from _indented(orelse)
+        case For(index, start, stop, step, body, kind):
+            by = "" if getattr(step, "value", None) == 1 else f" by {format_operand(step)}"
+            name = "for" if kind == "serial" else kind
+            yield f"{name} {index!r} in {format_operand(start)} .. {format_operand(stop)}{by}:"
+            yield from _indented(body)
+        case While(head, condition, body):
+            yield "while:"
+            yield from _indented(head)
+            yield f"{_INDENT}leave unless {format_operand(condition)}"
+            yield from _indented(body)
+        case Break():
+            yield "break"
+        case Parallel(lo, hi, extent, grain, work, body, name):
+            numbers = f"grain {format_operand(grain)}, work {format_operand(work)}"
+            yield f"parallel {name} [{lo!r}, {hi!r}) of {format_operand(extent)}, {numbers}:"
+            yield from _indented(body)
+        case Check(condition, failure, args, order):
+            shown = f" ({_list(args)})" if args else ""
+            at = "" if order is None else f" in iteration {format_operand(order)}"
+            yield f"check {format_operand(condition)} else failure {failure}{shown}{at}"
+        case Retain(array):
+            yield f"retain {array!r}"
+        case Release(array):
+            yield f"release {array!r}"
+        case Matmul(out, left, right):
+            yield f"{out!r} := matmul {left!r}, {right!r}"
+        case Opaque(outs, site, args):
+            bound = ", ".join(f"{out!r}: {out.type!r}" for out in outs)
+            yield (f"{bound} = " if outs else "") + f"opaque {site}({_list(args)})"
+
+
+def _rhs(rhs: Rhs) -> str:
+    match rhs:
+        case Prim(name, args):
+            return f"{name} {_list(args)}"
+        case Cast(arg):
+            return f"cast {format_operand(arg)}"
+        case Read(cell):
+            return repr(cell)
+        case Load(array, indices):
+            return f"{array!r}[{_list(indices)}]"
+        case Dim(array, axis):
+            return f"dim {array!r}, {axis}"
+        case NewArray(extents, space):
+            return f"new {space} ({_list(extents)})"
+        case Reshape(base, extents):
+            return f"reshape {base!r} to ({_list(extents)})"
+        case View(base, starts, axes):
+            shown = ", ".join(
+                f"{format_operand(axis.extent)} of "
+                + ("new" if axis.source is None else f"axis {axis.source} step {format_operand(axis.step)}")
+                for axis in axes
+            )
+            return f"view {base!r} from [{_list(starts)}]: ({shown})"

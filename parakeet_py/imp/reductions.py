@@ -1,0 +1,287 @@
+"""Reduce: sums and their like, the same for any number of threads and about as accurate as NumPy's pairwise sums.
+
+The order in which floats are combined depends on the extents only. A long run is cut into *leaves* of `LEAF`
+contributions, each combined in a vector loop (regrouped over lanes), leaves into *chunks* of `CHUNK`, chunks into at
+most `BLOCKS` blocks which threads share out, and the blocks' partial results are combined as a balanced tree. The error
+of a sum of n grows with LEAF / lanes + CHUNK / LEAF + n / (CHUNK * BLOCKS) + log2(BLOCKS).
+
+Three ways, by the extents and by which axis the accesses of the body move along with unit stride:
+
+* no kept axes: blocks of the whole space, partial results on the stack (`_whole`);
+* a reduced axis moves by one: for each kept point, in parallel, a run in cells (`_rows`); where there are few kept
+  points and long runs, each run is done as above instead;
+* the last kept axis moves by one: tiles of columns, row after row into the result (`_columns`, in columns.py), which is
+  also NumPy's order.
+
+Other combines than sums and products give the same result for any grouping; they only use the blocks. An any or all
+stops at the end of the leaf that decided it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from parakeet_py.imp.builder import ONE, ZERO, Lowering
+from parakeet_py.imp.columns import reduce_columns
+from parakeet_py.imp.combine import Combination, combination, combine, declare, fold, fold_body
+from parakeet_py.imp.ir import Break, Cell, While
+from parakeet_py.imp.loops import Axis, axes_of, nest, order_of, split_space, walk_range
+from parakeet_py.imp.lower_map import flatten, map_nest
+from parakeet_py.imp.schedule import Study, flattens, static_cost, stride_cost, study, work
+from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
+from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar
+
+LEAF = 1024
+CHUNK = 8192
+BLOCKS = 512
+LONG_RUN = 65536  # contributions of one kept point from which it is worth sharing between threads
+FEW_POINTS = 64
+COPY_COST = 60  # bodies cheaper than this are written twice, to choose a way when the extents are known
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A Reduce being lowered: its combination and reduced axes, what its body does."""
+
+    op: Reduce
+    with_: Combination
+    found: Study
+    axes: list[Axis]
+    checked: bool
+    point: Callable[[Sequence[Cell]], None]  # writes one contribution into cells
+
+
+def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
+    found = study(op.body)
+    with_ = combination(lo, op.combine, op.inits)
+    axes = axes_of(op.reduced_indices, lo.operands(op.reduced_extents))
+    checked = found.has_check and lo.checking
+    red = Reduction(op, with_, found, axes, checked, lambda cells: fold_body(lo, with_, cells, op.body))
+    extents = lo.operands(op.extents)
+    if extents:
+        _kept(lo, outs, red, extents)
+        return
+    cells = _one_run(lo, red) if lo.in_region or not axes else _whole(lo, red)
+    for out, cell in zip(outs, cells, strict=True):
+        if isinstance(out.type, Array):
+            array = lo.new_array(out.name, out.type, (), lo.bind(out))
+            lo.store(array, (), lo.read(cell))
+        else:
+            lo.emit_read(lo.bind(out), cell)
+
+
+# ---- one run of contributions ----------------------------------------------------------------------------------------
+
+
+def _one_run(lo: Lowering, red: Reduction) -> list[Cell]:
+    """Combine all contributions of the reduced axes in order, here."""
+    cells = declare(lo, red.with_)
+    if not red.axes:
+        red.point(cells)
+        return cells
+    last = red.axes[-1]
+    leaf: Operand = Const(LEAF, INT64)
+    if red.with_.inexact and not isinstance(last.extent, Const):
+        leaf = lo.maximum(leaf, lo.floor_div(last.extent, Const(64, INT64)))
+    nest(lo, red.axes[:-1], lambda: _leaves(lo, red, ZERO, last.extent, cells, leaf), "serial")
+    return cells
+
+
+def _leaves(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell], leaf: Operand) -> None:
+    """Loop over [start, stop) of the last reduced axis, leaf by leaf where grouping matters."""
+    decided = red.with_.decided
+    short = isinstance(stop, Const) and int(stop.value) <= LEAF  # type: ignore[arg-type]
+    if short or (decided is None and not red.with_.inexact):
+        _run(lo, red, start, stop, cells)
+        return
+
+    def leaf_body() -> None:
+        end = lo.minimum(lo.add(first, leaf), stop)
+        inner = declare(lo, red.with_)
+        _run(lo, red, first, end, inner)
+        fold(lo, red.with_, cells, [lo.read(cell) for cell in inner])
+        if decided is not None:
+            value: Operand = lo.read(cells[0])
+            if not decided:
+                value = lo.prim("not", value, type_=BOOL)
+            lo.when(value, lambda: lo.emit(Break()))
+
+    first = lo.index("leaf")
+    lo.loop(first, start, stop, leaf_body, "serial", leaf)
+
+
+def _run(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
+    kind = "vector" if red.with_.names is not None and red.found.simple and not red.checked else "serial"
+    lo.loop(lo.bind(red.axes[-1].index), start, stop, lambda: red.point(cells), kind)
+
+
+# ---- no kept axes ----------------------------------------------------------------------------------------------------
+
+
+def _whole(lo: Lowering, red: Reduction) -> list[Cell]:
+    """Blocks of the whole space in parallel, then their partial results."""
+    op, extents = red.op, [axis.extent for axis in red.axes]
+    flat = None if len(extents) == 1 else flattens(lo, red.found, op.reduced_indices, extents)
+    outer = lo.flat, lo.flat_indices, lo.flat_index
+    if flat is not None:
+        size = lo.product(extents)
+        shaped = {array: flatten(lo, array, size) for array in flat}
+        index = Var("i", INT64)
+
+        def point(cells: Sequence[Cell]) -> None:
+            lo.flat, lo.flat_indices, lo.flat_index = shaped, op.reduced_indices, lo.operand(index)
+            fold_body(lo, red.with_, cells, op.body)
+
+        red = Reduction(op, red.with_, red.found, [Axis(index, size)], red.checked, point)
+    cells = _blocks(lo, red)
+    lo.flat, lo.flat_indices, lo.flat_index = outer
+    return cells
+
+
+def _blocks(lo: Lowering, red: Reduction) -> list[Cell]:
+    with_, axes = red.with_, red.axes
+    split = split_space(lo, axes, CHUNK)
+    chunk, most = Const(CHUNK, INT64), Const(BLOCKS, INT64)
+    if len(axes) == 1:
+        chunks = lo.ceil_div(split.extent, chunk)
+        share = lo.multiply(lo.maximum(lo.ceil_div(chunks, most), ONE), chunk)
+    else:
+        enough = lo.floor_div(chunk, lo.maximum(split.size, ONE))
+        share = lo.maximum(lo.maximum(lo.ceil_div(split.extent, most), enough), ONE)
+    count = lo.ceil_div(split.extent, share)
+    partials = [lo.stack_array("partial", dtype, BLOCKS) for dtype in with_.types]
+    block = lo.index("block")
+
+    def body(low: Operand, high: Operand) -> None:
+        def one() -> None:
+            start = lo.multiply(block, share)
+            stop = lo.minimum(lo.add(start, share), split.extent)
+            cells = declare(lo, with_)
+            walk_range(lo, axes, split, start, stop, lambda a, b: _chunks(lo, red, a, b, cells))
+            for partial, cell in zip(partials, cells, strict=True):
+                lo.store(partial, (block,), lo.read(cell))
+
+        lo.loop(block, low, high, one, "independent")
+
+    per_block = work(lo, red.found.block, (split.size, lo.minimum(share, split.extent)))
+    lo.region(count, ONE, per_block, body, order_of(lo, axes), "reduce")
+    return (_tree if with_.inexact else _sequence)(lo, with_, partials, count)
+
+
+def _chunks(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
+    """Loop over [start, stop) of the last axis: chunk by chunk, leaf by leaf."""
+    leaf = Const(LEAF, INT64)
+    if not red.with_.inexact or len(red.axes) > 1:
+        _leaves(lo, red, start, stop, cells, leaf)
+        return
+    first = lo.index("chunk")
+
+    def body() -> None:
+        inner = declare(lo, red.with_)
+        _leaves(lo, red, first, lo.minimum(lo.add(first, Const(CHUNK, INT64)), stop), inner, leaf)
+        fold(lo, red.with_, cells, [lo.read(cell) for cell in inner])
+
+    lo.loop(first, start, stop, body, "serial", Const(CHUNK, INT64))
+
+
+def _sequence(lo: Lowering, with_: Combination, partials: Sequence[Var], count: Operand) -> list[Cell]:
+    """Combine partial results in order."""
+    cells = declare(lo, with_)
+    block = lo.index("block")
+    lo.loop(block, ZERO, count, lambda: fold(lo, with_, cells, [lo.load(p, block) for p in partials]))
+    return cells
+
+
+def _tree(lo: Lowering, with_: Combination, partials: Sequence[Var], count: Operand) -> list[Cell]:
+    """Combine neighbours, then neighbouring pairs, and so on, in place."""
+    cells = declare(lo, with_)
+    distance = lo.declare("distance", INT64, ONE)
+    lo.push()
+    reach = lo.read(distance)
+    more = lo.compare("lt", reach, count)
+    head = lo.pop()
+    lo.push()
+    twice = lo.add(reach, reach)
+    block = lo.index("block")
+
+    def pair() -> None:
+        other = lo.add(block, reach)
+        left = [lo.load(partial, block) for partial in partials]
+        right = [lo.load(partial, other) for partial in partials]
+        for partial, value in zip(partials, combine(lo, with_, left, right), strict=True):
+            lo.store(partial, (block,), value)
+
+    lo.loop(block, ZERO, lo.subtract(count, reach), pair, "serial", twice)
+    lo.write(distance, twice)
+    lo.emit(While(head, more, lo.pop()))
+    some = lo.compare("gt", count, ZERO)
+    lo.when(some, lambda: lo.write_all([(c, lo.load(p, ZERO)) for c, p in zip(cells, partials, strict=True)]))
+    return cells
+
+
+# ---- kept axes -------------------------------------------------------------------------------------------------------
+
+
+def _kept(lo: Lowering, outs: tuple[Var, ...], red: Reduction, extents: tuple[Operand, ...]) -> None:
+    op, found = red.op, red.found
+    arrays = []
+    for out in outs:
+        assert isinstance(out.type, Array)
+        arrays.append(lo.new_array(out.name, out.type, extents, lo.bind(out)))
+    kept = axes_of(op.indices, extents)
+    by_columns = (
+        bool(red.axes)
+        and found.simple
+        and not found.has_check
+        and stride_cost(found, kept[-1].index) < stride_cost(found, red.axes[-1].index)
+    )
+    if by_columns:
+        reduce_columns(lo, red.with_, found, op.body, kept, red.axes, arrays)
+    elif lo.in_region or not red.axes or found.has_check or static_cost(op.body) > COPY_COST or not found.simple:
+        _rows(lo, red, kept, arrays)
+    else:
+        _rows_or_runs(lo, red, kept, arrays)
+
+
+def _rows(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Sequence[Var]) -> None:
+    """One run for each kept point."""
+
+    def point() -> None:
+        indices = [lo.operand(axis.index) for axis in kept]
+        for array, cell in zip(arrays, _one_run(lo, red), strict=True):
+            lo.store(array, indices, lo.read(cell))
+
+    contributions = lo.product(axis.extent for axis in red.axes) if not lo.in_region else ONE
+    map_nest(lo, kept, red.found, True, point, contributions)
+
+
+def _rows_or_runs(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Sequence[Var]) -> None:
+    """Few kept points with long runs: each run in parallel; else the kept points in parallel."""
+    points = lo.product(axis.extent for axis in kept)
+    length = lo.product(axis.extent for axis in red.axes)
+    few = _less(lo, points, FEW_POINTS)
+    long = _less(lo, Const(LONG_RUN, INT64), length)
+
+    def runs() -> None:
+        def point() -> None:
+            indices = [lo.operand(axis.index) for axis in kept]
+            for array, cell in zip(arrays, _blocks(lo, red), strict=True):
+                lo.store(array, indices, lo.read(cell))
+
+        nest(lo, kept, point, "serial")
+
+    both: Operand
+    if isinstance(few, Const) and isinstance(long, Const):
+        both = Const(bool(few.value and long.value), BOOL)
+    else:
+        both = lo.prim("and", few, long, type_=BOOL)
+    lo.when(both, runs, lambda: _rows(lo, red, kept, arrays))
+
+
+def _less(lo: Lowering, left: Operand, right: Operand | int) -> Operand:
+    if isinstance(right, int):
+        right = Const(right, INT64)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return Const(left.value < right.value, Scalar("bool"))  # type: ignore[operator]
+    return lo.compare("lt", left, right)

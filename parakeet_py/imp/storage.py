@@ -1,0 +1,291 @@
+"""Who owns memory: reference counting of blocks, placed so that memory is given back as soon as it is dead.
+
+Lowering makes memory (`NewArray`, `Opaque`) and copies descriptors freely; `manage` decides who owns a reference:
+
+* an array that is made, an opaque result and a cell are *owners*; a view, a reshaped array and a value read from a cell
+  borrow from the owner they come from, and parameters are borrowed from the caller;
+* an owner's reference is dropped after the last statement of its own block that mentions it or a borrower;
+* writing to a cell hands over the owner's reference if that is its last use, else makes a new one. All values written
+  at the end of an iteration are secured before the cells' old ones are dropped: they may be each other;
+* a result hands its reference to the caller in the same way.
+
+Inside a `Parallel` region nothing is made and nothing is dropped: blocks are counted by one thread only. A failing
+check needs no cleaning up on its way out; the runtime frees what the call still holds.
+
+`report` lists what a function allocates, for `explain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from parakeet_py.imp.ir import (
+    Block,
+    Cell,
+    Declare,
+    For,
+    Function,
+    If,
+    Let,
+    Matmul,
+    NewArray,
+    Opaque,
+    Read,
+    Release,
+    Retain,
+    Statement,
+    Store,
+    While,
+    Write,
+    blocks_of,
+    walk,
+)
+from parakeet_py.typed_ir.ir import Const, Dim, Load, Operand, Prim, Reshape, Var, View, operands_of
+from parakeet_py.typed_ir.print_ir import format_operand
+from parakeet_py.typed_ir.types import Array, Object, itemsize
+
+Owner = Var | Cell
+
+
+def counted(kind: object) -> bool:
+    """Whether values of a type hold references."""
+    return isinstance(kind, Array | Object)
+
+
+def mentioned(statement: Statement) -> Iterator[Var | Cell]:
+    """The arrays, objects and their cells that a statement itself mentions (not those in its blocks)."""
+    operands: Sequence[Operand | Cell]
+    match statement:
+        case Let(_, rhs):
+            match rhs:
+                case Read(cell):
+                    operands = (cell,)
+                case Load(array, _):
+                    operands = (array,)
+                case Prim() | NewArray():
+                    return
+                case _:
+                    operands = operands_of(rhs)
+        case Declare(cell, init):
+            operands = (cell,) if init is None else (cell, init)
+        case Write(cell, value):
+            operands = (cell, value)
+        case Store(array, _, value):
+            operands = (array,)
+        case Retain(array) | Release(array):
+            operands = (array,)
+        case Matmul(out, left, right):
+            operands = (out, left, right)
+        case Opaque(_, _, args):
+            operands = args
+        case _:
+            return
+    for operand in operands:
+        if not isinstance(operand, Const) and counted(operand.type):
+            yield operand
+
+
+class _Manager:
+    def __init__(self, body: Block) -> None:
+        self.owners: dict[Owner, Owner] = {}
+        self.carried: set[Cell] = set()  # cells that hold something before every write
+        for statement in walk(body):
+            self.learn(statement)
+
+    def learn(self, statement: Statement) -> None:
+        owners = self.owners
+        match statement:
+            case Let(out, NewArray(_, "heap")):
+                owners[out] = out
+            case Let(out, View(base=source) | Reshape(base=source)) | Let(out, Read(source)) if counted(out.type):
+                if source in owners:
+                    owners[out] = owners[source]
+            case Declare(cell, init) if counted(cell.type):
+                owners[cell] = cell
+                if init is not None:
+                    self.carried.add(cell)
+            case Opaque(outs):
+                for out in outs:
+                    if counted(out.type):
+                        owners[out] = out
+
+    def uses(self, statement: Statement, into: set[Owner]) -> None:
+        """The owners that a statement mentions, blocks included."""
+        owners = self.owners
+        for place in mentioned(statement):
+            if place in owners:
+                into.add(owners[place])
+        for block in blocks_of(statement):
+            for inner in block.statements:
+                self.uses(inner, into)
+
+    def block(self, block: Block, results: Sequence[Operand] = ()) -> Block:
+        """Count references in one block; `results` are handed out at its end."""
+        groups = list(_groups(block.statements))
+        mine: set[Owner] = set()
+        last: dict[Owner, int] = {}
+        for number, group in enumerate(groups):
+            for statement in group:
+                match statement:
+                    case Let(out, NewArray(_, "heap")) | Declare(cell=out) if counted(out.type):
+                        mine.add(out)
+                        last[out] = number
+                    case Opaque(outs):
+                        for out in outs:
+                            if counted(out.type):
+                                mine.add(out)
+                                last[out] = number
+                used: set[Owner] = set()
+                self.uses(statement, used)
+                for owner in used:
+                    last[owner] = number
+        for result in results:
+            if result in self.owners:
+                last[self.owners[result]] = len(groups)  # type: ignore[index]
+        dying: list[list[Owner]] = [[] for _ in range(len(groups) + 1)]
+        for owner, number in last.items():
+            if owner in mine:
+                dying[number].append(owner)
+        sink: list[Statement] = []
+        for number, group in enumerate(groups):
+            values = [value for value in map(_copied, group) if value is not None]
+            moved, retained = self.hand_over(values, dying[number])
+            sink += [Retain(value) for value in retained]
+            sink += [Release(s.cell) for s in group if isinstance(s, Write) and s.cell in self.carried]
+            sink += [self.statement(statement) for statement in group]
+            sink += [Release(owner) for owner in dying[number] if owner not in moved]
+        values = [result for result in results if isinstance(result, Var) and counted(result.type)]
+        moved, retained = self.hand_over(values, dying[len(groups)])
+        sink += [Retain(value) for value in retained]
+        return Block(tuple(sink))
+
+    def hand_over(self, values: Sequence[Var], dying: Sequence[Owner]) -> tuple[set[Owner], list[Var]]:
+        """Which owners give their reference away with these values, and which values need a new one."""
+        moved: set[Owner] = set()
+        retained = []
+        for value in values:
+            owner = self.owners.get(value)
+            if owner is not None and owner in dying and owner not in moved:
+                moved.add(owner)
+            else:
+                retained.append(value)
+        return moved, retained
+
+    def statement(self, statement: Statement) -> Statement:
+        match statement:
+            case If(_, then, orelse):
+                return replace(statement, then=self.block(then), orelse=self.block(orelse))
+            case For(body=body):
+                return replace(statement, body=self.block(body))
+            case While(head, _, body):
+                return replace(statement, head=self.block(head), body=self.block(body))
+            case _:
+                return statement
+
+
+def _groups(statements: Sequence[Statement]) -> Iterator[tuple[Statement, ...]]:
+    """Statements one by one, but writes to counted cells that follow each other together."""
+    group: list[Statement] = []
+    for statement in statements:
+        if isinstance(statement, Write) and (counted(statement.cell.type) or group):
+            group.append(statement)
+            continue
+        if group:
+            yield tuple(group)
+            group = []
+        yield (statement,)
+    if group:
+        yield tuple(group)
+
+
+def _copied(statement: Statement) -> Var | None:
+    """The counted value of which a statement keeps a copy."""
+    match statement:
+        case Write(_, Var() as value) | Declare(_, Var() as value) if counted(value.type):
+            return value
+        case _:
+            return None
+
+
+def manage(body: Block, results: Sequence[Operand]) -> Block:
+    """Add `Retain` and `Release` to a function body that has none."""
+    return _Manager(body).block(body, results)
+
+
+# ---- what is allocated -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """One place where memory is made: the name of the array, its bytes as an expression of the function's sizes, and
+    where it lives (heap or stack)."""
+
+    name: str
+    bytes: str
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class StorageReport:
+    """The memory of one call: temporaries and results."""
+
+    temporaries: tuple[Allocation, ...]
+    results: tuple[Allocation, ...]
+
+
+def report(function: Function) -> StorageReport:
+    """What a call of the function allocates."""
+    handed_out = _sources(function)
+    names: dict[Var, str] = {}
+    temporaries: list[Allocation] = []
+    results: list[Allocation] = []
+    for statement in walk(function.body):
+        match statement:
+            case Let(out, NewArray(extents, space)):
+                assert isinstance(out.type, Array)
+                factors = [format_size(names, extent) for extent in extents]
+                bytes_ = " * ".join([*factors, str(itemsize(out.type.dtype))])
+                (results if out in handed_out else temporaries).append(Allocation(repr(out), bytes_, space))
+            case Let(out, rhs):
+                text = _size_text(names, rhs)
+                if text is not None:
+                    names[out] = text
+    return StorageReport(tuple(temporaries), tuple(results))
+
+
+def format_size(names: dict[Var, str], operand: Operand) -> str:
+    return names.get(operand, repr(operand)) if isinstance(operand, Var) else format_operand(operand).split(":")[0]
+
+
+def _size_text(names: dict[Var, str], rhs: object) -> str | None:
+    symbols = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//"}
+    match rhs:
+        case Dim(array, axis):
+            return f"{array.name}.shape[{axis}]"
+        case Prim(name, (left, right)) if name.removesuffix("_checked") in symbols:
+            symbol = symbols[name.removesuffix("_checked")]
+            return f"({format_size(names, left)} {symbol} {format_size(names, right)})"
+        case Prim("maximum" | "minimum" as name, (left, right)):
+            return f"{name[:3]}({format_size(names, left)}, {format_size(names, right)})"
+        case _:
+            return None
+
+
+def _sources(function: Function) -> set[Var]:
+    """The made arrays that the results may be."""
+    flows: dict[Owner, set[Owner]] = {}
+    for statement in walk(function.body):
+        match statement:
+            case Let(out, View(base=source) | Reshape(base=source)) | Let(out, Read(source)):
+                flows.setdefault(out, set()).add(source)
+            case Declare(cell, Var() as value) | Write(cell, Var() as value):
+                flows.setdefault(cell, set()).add(value)
+    found: set[Owner] = set()
+    waiting: list[Owner] = [result for result in function.results if isinstance(result, Var)]
+    while waiting:
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            waiting += flows.get(place, ())
+    return {place for place in found if isinstance(place, Var)}
