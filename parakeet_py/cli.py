@@ -20,6 +20,7 @@ app = typer.Typer(
     help="Ordinary NumPy functions, made fast by one decorator.",
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

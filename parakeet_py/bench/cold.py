@@ -8,6 +8,7 @@ an earlier child of the same kind has filled.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import statistics
 import subprocess
@@ -16,6 +17,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+log = logging.getLogger("parakeet_py.bench")
 
 REPEATS = 3
 TIMEOUT = 120.0  # seconds for one child
@@ -154,9 +157,7 @@ def _child(source: str, folder: str) -> dict[str, float]:
         command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False, stdin=subprocess.DEVNULL
     )
     if result.returncode != 0:
-        import logging
-
-        logging.getLogger("parakeet_py.bench").warning("a measured process failed: %s", result.stderr.strip()[-500:])
+        log.warning("a measured process failed: %s", result.stderr.strip()[-500:])
         return {}
     found: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
     return found

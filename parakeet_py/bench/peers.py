@@ -159,9 +159,9 @@ def _parakeet(program: Program) -> Prepared:
 
     def note() -> str:
         if accelerated.fell_back:
-            return "ran in Python"
-        handed_back = len(tuple(accelerated.opaque_calls))
-        return f"{handed_back} handed back" if handed_back else ""
+            return f"ran in Python: {accelerated.fell_back}"
+        handed_back = ", ".join(dict.fromkeys(accelerated.opaque_calls))
+        return f"handed back to Python: {handed_back}" if handed_back else ""
 
     return Prepared(accelerated, note=note)
 

@@ -107,7 +107,7 @@ def notes(rows: Sequence[Row], settings: Settings) -> list[str]:
             elif m.status in ("WRONG", "error") or (peer == OURS and m.status != "ok"):
                 lines[f"{row.program}, {PEERS[peer]}: {m.status}: {m.reason}"] = None
             if peer == OURS and m.note:
-                lines[f"{row.program}: {m.note}"] = None
+                lines[f"* {row.program}: {m.note}"] = None
     if any(m.variant == "loops" for row in rows for m in row.measurements.values()):
         lines["°: hand-written prange loops instead of the NumPy source"] = None
     return list(lines)

@@ -16,6 +16,7 @@ endanger the budget is skipped, and said to be.
 from __future__ import annotations
 
 import gc
+import logging
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -37,6 +38,8 @@ from parakeet_py.bench.peers import (
     warm_up,
 )
 from parakeet_py.bench.program import Arguments, Program, Size
+
+log = logging.getLogger("parakeet_py.bench")
 
 Status = Literal["ok", "WRONG", "unsupported", "absent", "unavailable", "error", "skipped"]
 
@@ -122,6 +125,8 @@ def run(
                 warm_up(peer, settings.threads)
             except Unavailable as error:
                 unavailable[peer] = str(error)
+            except Exception as error:  # its programs will say what is wrong
+                log.warning("%s: %s", peer, error)
         for index, program in enumerate(programs):
             share = max(0.2, (deadline - time.perf_counter()) / (len(programs) - index))
             rows.append(_run_program(program, settings, share, unavailable, progress))
