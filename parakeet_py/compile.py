@@ -75,13 +75,13 @@ class Compiled:
         """Raise what a failed check stands for (called by the gate with the six words of the context)."""
         if status == _out_of_memory():
             raise MemoryError("out of memory in compiled code")
-        site = self.imp.failures[status - 1]
+        site = self.imp.failures[status]
         name, message = site.failure.exception, site.failure.message
         if name == "Deoptimize":
             raise DeoptimizedError(f"{message}: {source_excerpt(self.template, site.pos)}")
         kind = getattr(builtins, name)
         text = message.format(
-            *(_argument(word, how) for word, how in zip(words, self.formats(status - 1), strict=False))
+            *(_argument(word, how) for word, how in zip(words, self.formats(status), strict=False))
         )
         raise kind(*([text] if message else []))
 
