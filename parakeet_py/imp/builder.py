@@ -94,7 +94,7 @@ class Lowering:
 
     def bind(self, var: Var) -> Var:
         """The Imp variable for a variable of the typed IR that is about to be bound."""
-        if var in self.bound:
+        if var in self.bound or var in self.env:
             copy = Var(var.name, var.type)
             self.env[var] = copy
             self.bound[copy] = self.in_region
@@ -159,14 +159,16 @@ class Lowering:
     def store(self, array: Var, indices: Sequence[Operand], value: Operand) -> None:
         self.sink.append(Store(array, tuple(indices), value, self.pos))
 
-    def check(self, condition: Operand, failure: Failure, args: tuple[Operand, ...]) -> None:
-        """Emit a check; a failure gets one code for each place it can come from."""
+    def failure(self, failure: Failure) -> int:
+        """The code of a failure; it gets one for each place it can come from."""
         site = FailureSite(failure, self.pos)
-        try:
-            code = self.failures.index(site)
-        except ValueError:
-            code = len(self.failures)
+        if site not in self.failures:
             self.failures.append(site)
+        return self.failures.index(site)
+
+    def check(self, condition: Operand, failure: Failure, args: tuple[Operand, ...]) -> None:
+        """Emit a check."""
+        code = self.failure(failure)
         order = self.order() if self.order is not None else None
         self.sink.append(Check(condition, code, args, order, self.pos))
 

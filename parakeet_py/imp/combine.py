@@ -66,16 +66,20 @@ def _primitives(function: Lambda) -> tuple[str, ...] | None:
 
 
 def combine(
-    lo: Lowering, with_: Combination, accumulators: Sequence[Operand], values: Sequence[Operand]
+    lo: Lowering,
+    with_: Combination,
+    accumulators: Sequence[Operand],
+    values: Sequence[Operand],
+    reassoc: bool = False,
 ) -> tuple[Operand, ...]:
-    """Write one application of a combine function."""
+    """Write one application of a combine function; `reassoc` lets the compiler regroup it with the next ones."""
     function = with_.function
     if with_.names is not None:
         results = []
         for name, accumulator, value in zip(with_.names, accumulators, values, strict=True):
             out = Var("acc", accumulator.type)
             lo.bound[out] = lo.in_region
-            lo.emit_let(out, Prim(name, (accumulator, value)), reassoc=True)
+            lo.emit_let(out, Prim(name, (accumulator, value)), reassoc)
             results.append(out)
         return tuple(results)
     for param, value in zip(function.params, (*accumulators, *values), strict=True):
@@ -88,12 +92,14 @@ def declare(lo: Lowering, with_: Combination) -> list[Cell]:
     return [lo.declare("acc", init.type, init) for init in with_.inits]
 
 
-def fold(lo: Lowering, with_: Combination, cells: Sequence[Cell], values: Sequence[Operand]) -> None:
+def fold(
+    lo: Lowering, with_: Combination, cells: Sequence[Cell], values: Sequence[Operand], reassoc: bool = False
+) -> None:
     """Combine values into cells."""
     accumulators = [lo.read(cell) for cell in cells]
-    lo.write_all(list(zip(cells, combine(lo, with_, accumulators, values), strict=True)))
+    lo.write_all(list(zip(cells, combine(lo, with_, accumulators, values, reassoc), strict=True)))
 
 
 def fold_body(lo: Lowering, with_: Combination, cells: Sequence[Cell], body: Block) -> None:
-    """Run a body and combine its results into cells."""
-    fold(lo, with_, cells, lo.lower_block(body))
+    """Run a body in a loop over one run and combine its results into the run's cells."""
+    fold(lo, with_, cells, lo.lower_block(body), reassoc=True)

@@ -29,6 +29,9 @@ from parakeet_py.typed_ir.ir import Operand, Var, ViewAxis
 from parakeet_py.typed_ir.types import Array
 
 
+OVERFLOW = typed.Failure("OverflowError", "Python integer result does not fit in 64 bits")
+
+
 def lower(function: typed.Function, config: object = None) -> imp.Function:
     """Lower one specialization to loops with explicit storage.
 
@@ -65,6 +68,8 @@ def _prim(lo: Lowering, outs: tuple[Var, ...], op: typed.Prim) -> None:
         op = typed.Prim(op.name.removesuffix("_checked"), args)
     elif args != op.args:
         op = typed.Prim(op.name, args)
+    if op.name.endswith("_checked"):
+        lo.failure(OVERFLOW)  # codegen looks its code up by position
     lo.shapes.learn_prim(out, op)
     lo.sink.append(imp.Let(out, op, lo.pos))
 
