@@ -8,9 +8,10 @@ are defined, lambda-lifted: what they take from around them becomes `Function.ca
 from __future__ import annotations
 
 import ast
+import sys
 
 from parakeet_py.errors import UnsupportedError
-from parakeet_py.frontend.builder import FALSE, NOTHING, RETURN, Binding, Template, pos_of
+from parakeet_py.frontend.builder import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
 from parakeet_py.frontend.prune import prune
 from parakeet_py.frontend.scopes import Comprehension, Scope, Scopes
 from parakeet_py.frontend.source import Source
@@ -40,8 +41,8 @@ def ast_to_ssa(source: Source) -> Function:
             first_line=source.first_line,
         )
     try:
-        builder = FunctionBuilder(source, scopes, scopes.scope(node), ())
-        return builder.function(node, "<lambda>" if isinstance(node, ast.Lambda) else node.name)
+        builder = FunctionBuilder(source, scopes, scopes.scope(node))
+        return builder.function(node, "<lambda>" if isinstance(node, ast.Lambda) else node.name).function
     except RecursionError:
         message = "the function is too deeply nested to be accelerated"
         hint = "split it into smaller functions"
@@ -50,34 +51,46 @@ def ast_to_ssa(source: Source) -> Function:
 
 
 class FunctionBuilder(Statements):
-    """Converts one function; `captured` are the names it takes from the functions around it."""
+    """Converts one function; `captured` are the names it takes from the functions around it, `unbound` those of them
+    that may be unbound when it is made."""
 
-    def __init__(self, source: Source, scopes: Scopes, scope: Scope, captured: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        scopes: Scopes,
+        scope: Scope,
+        captured: tuple[str, ...] = (),
+        unbound: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(source, scopes, scope.declared_global)
         self.local_names = frozenset(scope.locals)
         self.deleted_names = frozenset(scope.deleted)
-        self.captures = tuple(Var(name) for name in captured)
-        for name, var in zip(captured, self.captures, strict=True):
-            self.bind(name, var)
+        self.free_names = frozenset(captured)
+        self.captured = captured
+        values = {name: Var(name) for name in captured}
+        flags = {name: Var(name + ".bound") for name in unbound}
+        self.captures = (*values.values(), *flags.values())
+        for name, var in values.items():
+            self.env[name] = Binding(var, flags.get(name, TRUE))
         for name in scope.locals:
             self.env[name] = Binding(NOTHING, FALSE)
 
-    def function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> Function:
+    def function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> Converted:
         """The finished function."""
         params = self.parameters(node.args)
         if isinstance(node, ast.Lambda):
-            result = self.expression(node.body, "result")
-        else:
-            last = ast.copy_location(ast.Return(None), node)
-            self.block([*node.body, last])
-            result = self.control(RETURN)
-        self.result = result
-        return self.finish(name, params, result, node.lineno, node.end_lineno or node.lineno)
+            return self.finish(name, params, self.expression(node.body, "result"))
+        self.block([*node.body, ast.copy_location(ast.Return(None), node)])
+        return self.finish(name, params, self.control(RETURN))
 
-    def finish(self, name: str, params: tuple[Param, ...], result: Operand, first: int, last: int) -> Function:
+    def finish(self, name: str, params: tuple[Param, ...], result: Operand) -> Converted:
         body = prune(Block(tuple(self.arm.out), (result,)))
         source = self.source
-        return Function(name, params, self.captures, body, source.filename, source.first_line, source.lines)
+        function = Function(name, params, self.captures, body, source.filename, source.first_line, source.lines)
+        if not isinstance(result, Var):
+            return Converted(function, frozenset(), frozenset())
+        returned = frozenset(captured for captured, _ in self.held.get(result, ()) if captured in self.captured)
+        return Converted(function, returned, frozenset({result.name} if result in self.captures else ()))
 
     def parameters(self, arguments: ast.arguments) -> tuple[Param, ...]:
         params: list[Param] = []
@@ -99,63 +112,56 @@ class FunctionBuilder(Statements):
             add(arguments.kwarg, "varkw")
         return tuple(params)
 
-    def template(self, function: Function, captured: tuple[str, ...], defaults: tuple[Operand, ...]) -> Template:
-        """The finished function with what is known of the functions it returns."""
-        returned, passed_on = frozenset[str](), frozenset[str]()
-        if isinstance(self.result, Var):
-            returned = frozenset(name for name, _ in self.held.get(self.result, ()) if name in captured)
-            passed_on = frozenset({self.result.name} if self.result in self.captures else ())
-        return Template(function, captured, defaults, returned, passed_on)
-
     # ---- functions inside it ----------------------------------------------------------------------------------------
 
     def nested_function(self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...]) -> Template:
         scope = self.scopes.scope(node)
         captured = tuple(free for free in scope.free if free in self.env)
-        if name in captured and (isinstance(node, ast.FunctionDef) or name != "<lambda>"):
-            self.refuse(
-                node,
-                f"the nested function `{name}` calls itself",
-                "write the recursion as a loop, or move the function to the top level of the module",
-            )
-        builder = FunctionBuilder(self.source, self.scopes, scope, captured)
-        builder.declared_global = {**self.declared_global, **scope.declared_global}
-        function = builder.function(node, name)
-        return builder.template(function, captured, defaults)
+        if name in captured:
+            self.refuse_recursion(name, node)
 
-    def element_function(self, node: ast.AST, level: int, part: str) -> Template:
-        assert isinstance(node, Comprehension)
-        generator = node.generators[level]
+        def convert(unbound: tuple[str, ...]) -> Converted:
+            builder = FunctionBuilder(self.source, self.scopes, scope, captured, unbound)
+            builder.declared_global = {**self.declared_global, **scope.declared_global}
+            return builder.function(node, name)
+
+        return Template(name, captured, defaults, convert)
+
+    def element_function(self, node: Comprehension, level: int, part: str) -> Template:
         targets, used = self.scopes.comprehension_names(node, level)
         captured = tuple(name for name in used if name in self.env)
         scope = Scope(locals=dict.fromkeys(targets), declared_global=self.declared_global)
-        builder = FunctionBuilder(self.source, self.scopes, scope, captured)
-        return builder.element(node, generator, level, part, captured)
 
-    def element(
-        self, node: Comprehension, generator: ast.comprehension, level: int, part: str, captured: tuple[str, ...]
-    ) -> Template:
+        def convert(unbound: tuple[str, ...]) -> Converted:
+            builder = FunctionBuilder(self.source, self.scopes, scope, captured, unbound)
+            if sys.version_info >= (3, 12) and not isinstance(node, ast.GeneratorExp):
+                builder.free_names = self.free_names  # these comprehensions are no longer functions of their own
+            return builder.element(node, level, part)
+
+        return Template(part, captured, (), convert)
+
+    def element(self, node: Comprehension, level: int, part: str) -> Converted:
         """The function of one item that gives an element of a comprehension, or whether it is wanted."""
+        generator = node.generators[level]
         item = Var(generator.target.id if isinstance(generator.target, ast.Name) else "item")
         self.assign(generator.target, item, generator.target)
         if part == "condition":
             tests = generator.ifs
             test = tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.And(), tests), tests[0])
-            self.result = self.truth(test)
+            result = self.truth(test)
         elif level + 1 < len(node.generators):
-            self.result = self.comprehension(node, "inner", level + 1)
+            result = self.comprehension(node, "inner", level + 1)
         elif isinstance(node, ast.DictComp):
             pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
-            self.result = self.expression(pair, "pair")
+            result = self.expression(pair, "pair")
         else:
-            self.result = self.expression(node.elt, "element")
-        if isinstance(self.result, Var):
-            for name, _ in self.held.get(self.result, ()):
+            result = self.expression(node.elt, "element")
+        if isinstance(result, Var):
+            for name, _ in self.held.get(result, ()):
                 if name in self.local_names:
                     self.refuse(
                         node,
                         f"the functions made here use `{name}`, which changes from item to item",
                         f"give them `{name}` as a default argument: `lambda ..., {name}={name}: ...`",
                     )
-        function = self.finish(part, (Param(item, item.name),), self.result, node.lineno, node.lineno)
-        return self.template(function, captured, ())
+        return self.finish(part, (Param(item, item.name),), result)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from parakeet_py.errors import UnsupportedError
@@ -54,17 +54,33 @@ Held = frozenset[tuple[str, object]]  # captured names, each with the `Binding.i
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Template:
-    """A nested function that can be made into a closure wherever its captured names are known.
-
-    `returned` are the captured names that a function it returns uses in turn, `passed_on` the one it returns itself.
-    """
+class Converted:
+    """A nested function in SSA. `returned` are the captured names that a function it returns uses in turn,
+    `passed_on` the one it returns itself."""
 
     function: Function
+    returned: frozenset[str]
+    passed_on: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """A nested function that can be made into a closure wherever its captured `names` are known.
+
+    It is converted when it is first needed, once for each set of names that may be unbound then: their flags are
+    captured too.
+    """
+
+    name: str
     names: tuple[str, ...]
     defaults: tuple[Operand, ...]
-    returned: frozenset[str] = frozenset()
-    passed_on: frozenset[str] = frozenset()
+    convert: Callable[[tuple[str, ...]], Converted]
+    variants: dict[tuple[str, ...], Converted] = field(default_factory=dict)
+
+    def variant(self, unbound: tuple[str, ...]) -> Converted:
+        if unbound not in self.variants:
+            self.variants[unbound] = self.convert(unbound)
+        return self.variants[unbound]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +135,7 @@ class Builder:
 
     local_names: frozenset[str]  # the names the function binds
     deleted_names: frozenset[str]  # those of them it deletes
+    free_names: frozenset[str]  # the names it takes from the functions around it
 
     def __init__(self, source: Source, scopes: Scopes, declared_global: dict[str, None]) -> None:
         self.source = source
@@ -127,7 +144,7 @@ class Builder:
         self.arm = Arm([], {name: Binding(operand) for name, operand in CONTROL.items()}, {})
         self.loops: list[Loop] = []
         self.held: dict[Var, Held] = {}  # closures a value may contain, as (name captured, what it was)
-        self.templates: dict[Var, frozenset[Template]] = {}  # which nested functions a variable may be
+        self.converted: dict[Var, frozenset[Converted]] = {}  # which nested functions a variable may be
         self.lazy: set[Operand] = set()  # iterators that hold the functions they will call
         self.held_by_call: dict[Var, Held] = {}  # closures that the call which gave this value was passed
 
@@ -182,6 +199,10 @@ class Builder:
         if name not in self.env:
             return self.read_outer(name, node)
         self.check_bound(name, node)
+        return self.value(name, node)
+
+    def value(self, name: str, node: ast.AST | Pos) -> Operand:
+        """The value of a name of this function; unbound where the name is."""
         binding = self.env[name]
         if binding.refusal:
             raise binding.refusal
@@ -198,7 +219,7 @@ class Builder:
     def check_bound(self, name: str, node: ast.AST | Pos) -> None:
         binding = self.env[name]
         if not same(binding.flag, TRUE):
-            self.effect(CheckBound(binding.flag, name), node)
+            self.effect(CheckBound(binding.flag, name, name in self.free_names), node)
             self.env[name] = replace(binding, flag=TRUE)
 
     def read_outer(self, name: str, node: ast.AST | Pos) -> Operand:
@@ -218,18 +239,18 @@ class Builder:
             for name in pending.pop().names:
                 binding = self.env[name]
                 if binding.template is template:
-                    self.refuse_recursion(template, node)
+                    self.refuse_recursion(template.name, node)
                 if name not in found:
                     found[name] = binding.identity()
                     if binding.template:
                         pending.append(binding.template)
         return frozenset(found.items())
 
-    def refuse_recursion(self, template: Template, node: ast.AST | Pos) -> NoReturn:
+    def refuse_recursion(self, name: str, node: ast.AST | Pos) -> NoReturn:
         pos = node if isinstance(node, Pos) else pos_of(node)
         raise self.refusal(
             pos,
-            f"the nested function `{template.function.name}` calls itself",
+            f"the nested function `{name}` calls itself",
             "write the recursion as a loop, or move the function to the top level of the module",
         )
 
@@ -245,20 +266,14 @@ class Builder:
         return binding.operand
 
     def make_closure(self, template: Template, node: ast.AST | Pos) -> Var:
-        captures = tuple(self.capture(name, template.function.name, node) for name in template.names)
-        made = self.emit(MakeClosure(template.function, captures, template.defaults), node, template.function.name)
+        unbound = tuple(name for name in template.names if not same(self.env[name].flag, TRUE))
+        converted = template.variant(unbound)
+        flags = tuple(self.env[name].flag for name in unbound)
+        captures = (*(self.value(name, node) for name in template.names), *flags)
+        made = self.emit(MakeClosure(converted.function, captures, template.defaults), node, template.name)
         self.held[made] = self.captured_by(template, node)
-        self.templates[made] = frozenset({template})
+        self.converted[made] = frozenset({converted})
         return made
-
-    def capture(self, name: str, function_name: str, node: ast.AST | Pos) -> Operand:
-        if not same(self.env[name].flag, TRUE):
-            raise self.refusal(
-                node if isinstance(node, Pos) else pos_of(node),
-                f"`{name}`, which `{function_name}` uses, may not be bound yet here",
-                f"bind `{name}` before the nested function is used",
-            )
-        return self.read(name, node)
 
     def check_current(self, operand: Var, name: str, node: ast.AST | Pos) -> None:
         for captured, then in self.held.get(operand, ()):
@@ -284,8 +299,8 @@ class Builder:
                     if part in self.held_by_call:
                         both = self.held_by_call.get(out, frozenset()) | self.held_by_call[part]
                         self.held_by_call[out] = both
-                    if part in self.templates:
-                        self.templates[out] = self.templates.get(out, frozenset()) | self.templates[part]
+                    if part in self.converted:
+                        self.converted[out] = self.converted.get(out, frozenset()) | self.converted[part]
 
     # ---- gates ------------------------------------------------------------------------------------------------------
 

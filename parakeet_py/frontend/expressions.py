@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING, NoReturn
 
 from parakeet_py.frontend.builder import FALSE, NONE, NOTHING, TRUE, Builder, Template, pos_of
+from parakeet_py.frontend.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
     Attribute,
     Binary,
@@ -100,7 +101,7 @@ class Expressions(Builder):
     def nested_function(self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...]) -> Template:
         raise NotImplementedError
 
-    def element_function(self, node: ast.AST, level: int, part: str) -> Template:
+    def element_function(self, node: Comprehensions, level: int, part: str) -> Template:
         raise NotImplementedError
 
     # ---- values -----------------------------------------------------------------------------------------------------
@@ -317,10 +318,10 @@ class Expressions(Builder):
     def hold_call(self, node: ast.Call, function: Operand, out: Var, given: list[Operand]) -> None:
         """Note which closures the result of a call, or the object whose method it is, may keep."""
         if isinstance(function, Var):
-            for template in self.templates.get(function, ()):
-                kept = frozenset(entry for entry in self.held.get(function, ()) if entry[0] in template.returned)
+            for nested in self.converted.get(function, ()):
+                kept = frozenset(entry for entry in self.held.get(function, ()) if entry[0] in nested.returned)
                 self.held[out] = self.held.get(out, frozenset()) | kept
-                self.hold(out, *(self.env[name].operand for name in template.passed_on))
+                self.hold(out, *(self.env[name].operand for name in nested.passed_on))
         held = frozenset(entry for part in given if isinstance(part, Var) for entry in self.held.get(part, ()))
         if not held:
             return
@@ -354,9 +355,7 @@ class Expressions(Builder):
 
     # ---- comprehensions ---------------------------------------------------------------------------------------------
 
-    def comprehension(
-        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, hint: str, level: int = 0
-    ) -> Operand:
+    def comprehension(self, node: Comprehensions, hint: str, level: int = 0) -> Operand:
         """The comprehension of the `level`-th `for` on; outer levels call this from inside their element function."""
         generator = node.generators[level]
         if generator.is_async:
@@ -370,17 +369,18 @@ class Expressions(Builder):
         if level and kind != "generator":
             kind = "list"
         iterable = self.expression(generator.iter)
-        element = self.element_function(node, level, "element")
-        parts = [self.make_closure(element, node)]
+        element = self.make_closure(self.element_function(node, level, "element"), node)
+        condition = None
         if generator.ifs:
-            parts.append(self.make_closure(self.element_function(node, level, "condition"), node))
-        condition = parts[1] if generator.ifs else None
+            condition = self.make_closure(self.element_function(node, level, "condition"), node)
         flatten = level + 1 < len(node.generators)
-        out = self.emit(Comprehension(kind, iterable, parts[0], condition, flatten), node, hint)
+        out = self.emit(Comprehension(kind, iterable, element, condition, flatten), node, hint)
         if kind == "generator":
-            self.hold(out, iterable, *parts)
-            self.templates.pop(out, None)
+            self.hold(out, iterable, element, *([condition] if condition else []))
+            self.converted.pop(out, None)
             self.lazy.add(out)
-        elif element.returned:
-            self.held[out] = frozenset(entry for entry in self.held[parts[0]] if entry[0] in element.returned)
+        else:
+            (converted,) = self.converted[element]
+            self.held[out] = frozenset(entry for entry in self.held[element] if entry[0] in converted.returned)
+            self.hold(out, *(self.env[name].operand for name in converted.passed_on))
         return out

@@ -49,7 +49,7 @@ def operands(op: Op) -> tuple[Operand, ...]:
             return (left, right)
         case Call(function, args, kwargs):
             return (function, *_items(args), *(operand for _, operand in kwargs))
-        case Attribute(value, _) | Unary(_, value) | Unpack(value) | Raise(value) | CheckBound(value, _):
+        case Attribute(value, _) | Unary(_, value) | Unpack(value) | Raise(value) | CheckBound(value):
             return (value,)
         case If(value, _, _) | Assert(value, _):
             return (value,)

@@ -203,7 +203,7 @@ class _Printer:
                 return f"import {dotted}" if name is None else f"import {name} from {dotted}"
             case Raise(exception):
                 return f"raise {show(exception)}"
-            case CheckBound(flag, name):
+            case CheckBound(flag, name, _):
                 return f"check bound {name} if {show(flag)}"
         raise TypeError(op)
 

@@ -264,10 +264,11 @@ class Assert:
 
 @dataclass(frozen=True, slots=True)
 class CheckBound:
-    """Raise UnboundLocalError for `name` unless the flag is true."""
+    """Raise UnboundLocalError for `name` unless the flag is true (NameError if it is `free`, a captured name)."""
 
     flag: Operand
     name: str
+    free: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,6 @@ class _Frame:
                 return self.unpack(op)
             case ssa.MakeClosure(function, captures, defaults):
                 values = tuple(get(capture) for capture in captures)
-                assert all(value is not UNBOUND for value in values)
                 return (_callable(self, function, values, tuple(get(default) for default in defaults)),)
             case ssa.Comprehension():
                 return (self.comprehension(op),)
@@ -181,10 +180,10 @@ class _Frame:
             case ssa.Assert(condition, message):
                 if not get(condition):
                     raise AssertionError(*(self.block(message) if message else ()))
-            case ssa.CheckBound(flag, name):
+            case ssa.CheckBound(flag, name, free):
                 assert isinstance(get(flag), bool)
                 if not get(flag):
-                    raise UnboundLocalError(name)
+                    raise (NameError if free else UnboundLocalError)(name)
             case ssa.If(condition, then, orelse):
                 return self.block(then if get(condition) else orelse)
             case ssa.For() | ssa.While():

@@ -49,6 +49,19 @@ PROGRAMS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         [(0,), (1,)],
     ),
     "maybe unbound function": ("def f(c):\n    if c:\n        def g(): return 1\n    return g()", [(0,), (1,)]),
+    "maybe unbound capture": (
+        "def f(c):\n    def g(): return x\n    if c:\n        x = 1\n    return g() + g()",
+        [(0,), (1,)],
+    ),
+    "unbound capture": ("def f(c):\n    g = lambda: c and x\n    y = g()\n    x = 1\n    return y, g()", [(0,), (1,)]),
+    "maybe unbound in a comprehension": (
+        "def f(n, m):\n    for i in range(n): t = i\n    return [t + j for j in range(m)], sum(t for k in range(m) if t)",
+        [(0, 0), (3, 2), (0, 2)],
+    ),
+    "maybe unbound two levels up": (
+        "def f(c):\n    if c: x = 1\n    def g():\n        return (lambda: x)()\n    return g()",
+        [(0,), (1,)],
+    ),
     "argument binds what is captured": ("def f(x):\n    g = lambda y: (x, y)\n    return g((x := 5))", [(3,)]),
     "argument is a function": (
         "def f(x):\n    return sorted(x, key=lambda t: -t), max(x, key=lambda t: t % 3)",
@@ -150,10 +163,6 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "def f(n):\n    for i in range(n):\n        def g(): return i\n    return g()": (
         "`g` holds a function that uses `i`, which has been bound again since",
-        "g()",
-    ),
-    "def f(c):\n    def g(): return x\n    if c:\n        x = 1\n    return g()": (
-        "`x`, which `g` uses, may not be bound yet here",
         "g()",
     ),
     "def f(c):\n    x = 1\n    def g():\n        nonlocal x\n        x = 2\n    g()\n    return x": (
