@@ -22,6 +22,7 @@ from parakeet_py.llvm.callable_type import AcceleratedFunction, gates_of, instal
 from parakeet_py.signature import Signature
 
 F = TypeVar("F", bound=Callable[..., Any])
+VARARGS, VARKEYWORDS = 0x04, 0x08  # inspect.CO_VARARGS, CO_VARKEYWORDS
 
 
 class Dispatcher:
@@ -39,7 +40,7 @@ class Dispatcher:
         code = function.__code__
         self.positional = code.co_varnames[: code.co_argcount]
         self.keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-        self.plain = not code.co_flags & 0x0C and not code.co_kwonlyargcount
+        self.plain = not code.co_flags & (VARARGS | VARKEYWORDS) and not code.co_kwonlyargcount
         self.inner: Any = None  # takes calls in positional form, for functions whose own calls are not
 
     def config(self) -> settings.Config:
@@ -58,10 +59,7 @@ class Dispatcher:
             return self.inner(*normal)
         if kwargs or len(normal) != len(args):
             return self.instance(*normal)
-        return self.enter(normal)
-
-    def enter(self, *normal: Any) -> Any:
-        raise AssertionError("bound by `attach`")
+        return self.call_normal(normal)
 
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
@@ -111,15 +109,14 @@ class Dispatcher:
             warnings.warn(FallbackWarning(str(error)), stacklevel=5)
 
     def run_python(self, normal: tuple[Any, ...]) -> Any:
+        """The plain Python function on a call in positional form."""
         code = self.function.__code__
-        count = code.co_argcount
-        args, rest = list(normal[:count]), list(normal[count:])
-        if code.co_flags & 0x04:
-            args.extend(rest.pop(len(self.keyword_only) if False else 0))
+        args, rest = list(normal[: code.co_argcount]), list(normal[code.co_argcount :])
+        if code.co_flags & VARARGS:
+            args.extend(rest.pop(0))
         named = dict(zip(self.keyword_only, rest, strict=False))
-        rest = rest[len(self.keyword_only) :]
-        if code.co_flags & 0x08:
-            named.update(rest.pop(0))
+        if code.co_flags & VARKEYWORDS:
+            named.update(rest[-1])
         return self.function(*args, **named)
 
     def normalize(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
@@ -140,7 +137,7 @@ class Dispatcher:
             else:
                 return None
         extra = args[count:]
-        if code.co_flags & 0x04:
+        if code.co_flags & VARARGS:
             values.append(tuple(extra))
         elif extra:
             return None
@@ -152,7 +149,7 @@ class Dispatcher:
                 values.append(named[name])
             else:
                 return None
-        if code.co_flags & 0x08:
+        if code.co_flags & VARKEYWORDS:
             values.append(remaining)
         elif remaining:
             return None
@@ -199,9 +196,7 @@ def _make(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     dispatcher = Dispatcher(function, options)
     instance = AcceleratedFunction(function, dispatcher.slow)
     dispatcher.instance = instance
-    if dispatcher.plain:
-        dispatcher.enter = lambda normal: dispatcher.call_normal(normal)  # type: ignore[method-assign]
-    else:
+    if not dispatcher.plain:
         dispatcher.inner = AcceleratedFunction(function, lambda *normal: dispatcher.call_normal(normal))
     instance._dispatcher = dispatcher
     return instance

@@ -11,13 +11,13 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from parakeet_py.record import record
 from parakeet_py import config
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """One examined thing: its name, what was found, and whether it serves the compiler."""
 

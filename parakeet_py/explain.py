@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from parakeet_py.imp.storage import StorageReport
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operator:
     """One parallel operator left after fusion: its kind, the line of the user's source and its index space."""
 
@@ -33,7 +33,7 @@ class Operator:
         return f"{self.kind} over {self.rank} axes (line {self.line}{results})"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Explanation:
     """What one call does.
 

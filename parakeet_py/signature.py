@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from parakeet_py.record import record
 from parakeet_py.typed_ir.types import DTYPES
 
 MAX_ITEMS = 32  # longer tuples and lists, and nested ones with more items in all, are opaque objects
@@ -35,7 +35,7 @@ Layout = Literal["C", "F", "S", "A"]
 # ---- specs -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArraySpec:
     """An exact, native, aligned `numpy.ndarray`.
 
@@ -51,7 +51,7 @@ class ArraySpec:
     writeable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScalarSpec:
     """An exact Python bool, int (that fits int64), float or complex if `python`, else a NumPy scalar of the dtype."""
 
@@ -59,12 +59,12 @@ class ScalarSpec:
     python: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoneSpec:
     """None."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class StaticSpec:
     """An argument specialized by value.
 
@@ -81,14 +81,14 @@ class StaticSpec:
         return hash(static_key(self.value))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectSpec:
     """An object whose exact type is `type` and that has no better spec; it is passed through as it is."""
 
     type: type
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TupleSpec:
     """An exact tuple or list of `len(items)` items, or a slice (items start, stop, step)."""
 
@@ -103,7 +103,7 @@ Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec
 Source = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HiddenSpec:
     """A value the function reads from outside its arguments, at every call, and what it must be."""
 
@@ -111,7 +111,7 @@ class HiddenSpec:
     spec: Spec
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signature:
     """What a call must look like to run one specialization.
 
@@ -130,7 +130,7 @@ class Signature:
 LeafSpec = ArraySpec | ScalarSpec | ObjectSpec
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Leaf:
     """One value handed to machine code. `path[0]` counts the parameters and then the hidden arguments."""
 
@@ -178,7 +178,7 @@ def _walk(spec: Spec, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], 
 # ---- results ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResultLeaf:
     """One value machine code hands back; the same index twice in a tree is the same Python object twice.
 
@@ -193,7 +193,7 @@ class ResultLeaf:
     rank: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ResultStatic:
     """A value known when the function was compiled."""
 
@@ -206,7 +206,7 @@ class ResultStatic:
         return hash(static_key(self.value))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResultTuple:
     """A tuple or list; with `type`, that namedtuple class called with the items."""
 
@@ -215,7 +215,7 @@ class ResultTuple:
     type: type | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResultListOf:
     """An array leaf boxed as a (nested) Python list of Python scalars, as `tolist()` does."""
 

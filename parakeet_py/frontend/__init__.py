@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import CodeType, FunctionType
 
+from parakeet_py.config import current
 from parakeet_py.errors import NoSourceError
 from parakeet_py.frontend.ast_to_ssa import ast_to_ssa
 from parakeet_py.frontend.source import read_source
@@ -29,6 +30,15 @@ def to_ssa(function: FunctionType) -> Function:
     NoSourceError
         Nothing of the function is there to be read.
     """
+    made = _read(function)
+    if current().check:
+        from parakeet_py.frontend.check_ssa import check_function
+
+        check_function(made)
+    return made
+
+
+def _read(function: FunctionType) -> Function:
     for reader in READERS[:-1]:
         try:
             return reader(function)

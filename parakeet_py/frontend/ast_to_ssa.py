@@ -128,7 +128,8 @@ class FunctionBuilder(Statements):
         return Template(name, captured, defaults, convert)
 
     def element_function(self, node: Comprehension, level: int, part: str) -> Template:
-        targets, used = self.scopes.comprehension_names(node, level)
+        targets, element, condition = self.scopes.comprehension_names(node, level)
+        used = condition if part == "condition" else element
         captured = tuple(name for name in used if name in self.env)
         scope = Scope(locals=dict.fromkeys(targets), declared_global=self.declared_global)
 

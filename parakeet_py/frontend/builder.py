@@ -45,6 +45,7 @@ from parakeet_py.frontend.ssa import (
     Pos,
     Var,
 )
+from parakeet_py.record import record
 
 TRUE, FALSE, NONE, NOTHING = Const(True), Const(False), Const(None), Const(UNBOUND)
 SKIP, STOP, RETURNED, RETURN = "$skip", "$stop", "$returned", "$return"
@@ -53,7 +54,7 @@ CONTROL = {SKIP: FALSE, STOP: FALSE, RETURNED: FALSE, RETURN: NOTHING}
 Held = frozenset[tuple[str, object]]  # captured names, each with the `Binding.identity` it had then
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Converted:
     """A nested function in SSA. `returned` are the captured names that a function it returns uses in turn,
     `passed_on` the one it returns itself."""
@@ -63,7 +64,7 @@ class Converted:
     passed_on: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Template:
     """A nested function that can be made into a closure wherever its captured `names` are known.
 
@@ -83,7 +84,7 @@ class Template:
         return self.variants[unbound]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binding:
     """What a name stands for. With a `template`, `operand` is the closure made from it for `captured`, if any.
     `refusal` is why the name cannot be read any more."""

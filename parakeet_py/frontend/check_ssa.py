@@ -9,7 +9,6 @@ with their places; `check_function` raises them together.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from parakeet_py.errors import CodegenError, underlined
 from parakeet_py.frontend.operands import operands
@@ -38,6 +37,7 @@ from parakeet_py.frontend.ssa import (
     Var,
     While,
 )
+from parakeet_py.record import record
 
 _BINARY = frozenset(
     ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
@@ -47,7 +47,7 @@ _UNARY = frozenset(["neg", "pos", "invert", "not"])
 _KINDS = frozenset({"list", "generator", "set", "tuple", "dict"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Problem:
     """One thing that is wrong, and where."""
 

@@ -138,7 +138,11 @@ class Expressions(Builder):
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 condition = self.truth(test)
                 return self.gate(
-                    condition, lambda: self.expression(body), lambda: self.expression(orelse), pos_of(node), hint
+                    condition,
+                    lambda: self.expression(body, hint),
+                    lambda: self.expression(orelse, hint),
+                    pos_of(node),
+                    hint,
                 )
             case ast.Slice(lower=lower, upper=upper, step=step):
                 parts = [NONE if part is None else self.expression(part) for part in (lower, upper, step)]

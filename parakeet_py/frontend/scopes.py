@@ -60,22 +60,25 @@ class Scopes:
     def note_loop(self, loop: ast.AST, names: set[str]) -> None:
         self._bound[loop] = frozenset(names)
 
-    def comprehension_names(self, node: Comprehension, level: int) -> tuple[list[str], list[str]]:
-        """Targets of the `level`-th `for`, and the names that what is evaluated per item takes from around it."""
+    def comprehension_names(self, node: Comprehension, level: int) -> tuple[list[str], list[str], list[str]]:
+        """Targets of the `level`-th `for`, and the names that the element and the condition of an item take from
+        around them."""
         generator = node.generators[level]
-        targets, used = _Walk(self), _Walk(self)
+        targets, element, condition = _Walk(self), _Walk(self), _Walk(self)
         targets.visit(generator.target)
-        for condition in generator.ifs:
-            used.visit(condition)
-        loads = used.scope.free
+        condition.visit_all(generator.ifs)
         if level + 1 < len(node.generators):
-            used.visit(node.generators[level + 1].iter)
-            loads.update(dict.fromkeys(self.comprehension_names(node, level + 1)[1]))
+            element.visit(node.generators[level + 1].iter)
+            _, inner, tests = self.comprehension_names(node, level + 1)
+            element.scope.free.update(dict.fromkeys(inner + tests))
         else:
-            for part in [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]:
-                used.visit(part)
-        bound = list(targets.scope.locals)
-        return bound, [name for name in [*targets.scope.free, *loads] if name not in bound]
+            element.visit_all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
+        bound = targets.scope.locals
+
+        def outside(walk: _Walk) -> list[str]:
+            return [name for name in {**targets.scope.free, **walk.scope.free} if name not in bound]
+
+        return list(bound), outside(element), outside(condition)
 
     def flow(self, statement: ast.stmt) -> int:
         """How a statement may end: a set of FALLS, BREAK, CONTINUE, RETURN."""
@@ -176,7 +179,8 @@ class _Walk:
                 scope.free.update(self.scopes.scope(node).free)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 self.visit(node.generators[0].iter)
-                scope.free.update(dict.fromkeys(self.scopes.comprehension_names(node, 0)[1]))
+                _, element, condition = self.scopes.comprehension_names(node, 0)
+                scope.free.update(dict.fromkeys(element + condition))
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
                 for alias in aliases:
                     self.bind(alias.asname or alias.name.partition(".")[0])

@@ -17,10 +17,10 @@ import itertools
 import linecache
 import re
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 
 from parakeet_py.errors import NoSourceError
+from parakeet_py.record import record
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _LAMBDA_WINDOW = 12  # lines around a lambda that are tried before the whole file is parsed
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     """A function's syntax tree and where it stands. `lines` are its own lines, from `first_line` on."""
 

@@ -24,13 +24,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from parakeet_py.record import record
 
 _uids = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pos:
     """A place in the user's source: 1-based lines, 0-based columns, as the `ast` module counts them."""
 
@@ -40,7 +42,7 @@ class Pos:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Var:
     """An immutable variable; identity is equality. Printed `name.uid`."""
 
@@ -61,7 +63,7 @@ class Unbound:
 UNBOUND = Unbound()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Const:
     """A literal: int, float, complex, bool, str, bytes, None, Ellipsis or `UNBOUND`."""
 
@@ -71,7 +73,7 @@ class Const:
 Operand = Var | Const
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Star:
     """`*operand` in an argument list, tuple or list display."""
 
@@ -84,21 +86,21 @@ Item = Operand | Star
 # ---- operators -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Global:
     """Read a module-level or builtin name: a hidden argument of the specialization, read again at every call."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Free:
     """Read a closure cell of the *decorated* function (inner functions get theirs through `MakeClosure`)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unary:
     """`op` is one of neg, pos, invert, not."""
 
@@ -106,7 +108,7 @@ class Unary:
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binary:
     """`op`: add sub mul truediv floordiv mod pow matmul and or xor lshift rshift (bitwise and/or/xor)."""
 
@@ -115,7 +117,7 @@ class Binary:
     right: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Inplace:
     """`left op= right`: arrays are changed in place and are the result, other values give a new one."""
 
@@ -124,7 +126,7 @@ class Inplace:
     right: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compare:
     """One comparison: eq ne lt le gt ge is isnot in notin. Chains have become `If`s."""
 
@@ -133,7 +135,7 @@ class Compare:
     right: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """`function(*args, **kwargs)`; a keyword whose name is None is `**operand`."""
 
@@ -142,68 +144,68 @@ class Call:
     kwargs: tuple[tuple[str | None, Operand], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attribute:
     object: Operand
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetAttribute:
     object: Operand
     name: str
     value: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Subscript:
     object: Operand
     index: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetItem:
     object: Operand
     index: Operand
     value: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeleteItem:
     object: Operand
     index: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BuildSlice:
     lower: Operand
     upper: Operand
     step: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BuildTuple:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BuildList:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BuildDict:
     items: tuple[tuple[Operand, Operand], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BuildString:
     """An f-string: the parts are constants or values formatted with (conversion, format spec)."""
 
     parts: tuple[tuple[Operand, str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unpack:
     """Unpack into `before` targets, then (if `star`) a list of the rest, then `after` targets: that many outs."""
 
@@ -213,7 +215,7 @@ class Unpack:
     after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MakeClosure:
     """A nested function or lambda; `captures` are the values of `function.captures`, `defaults` of its defaulted
     parameters in order. (Cells captured by reference and rebound later are refused by the frontend.)"""
@@ -223,7 +225,7 @@ class MakeClosure:
     defaults: tuple[Operand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comprehension:
     """`[element(x) for x in iterable if condition(x)]`; `kind` is list, generator, set, tuple or dict.
 
@@ -238,7 +240,7 @@ class Comprehension:
     flatten: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Import:
     """`import module` (name None) or `from module import name`; relative imports carry `level`."""
 
@@ -247,14 +249,14 @@ class Import:
     level: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Raise:
     """Raise `exception` (a class or instance operand; None re-raises, refused)."""
 
     exception: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Assert:
     """Raise AssertionError(message) unless `condition`; `message` is evaluated only then (a block with one result)."""
 
@@ -262,7 +264,7 @@ class Assert:
     message: Block | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CheckBound:
     """Raise UnboundLocalError for `name` unless the flag is true (NameError if it is `free`, a captured name)."""
 
@@ -271,7 +273,7 @@ class CheckBound:
     free: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class If:
     """Outs are the results of the branch taken."""
 
@@ -280,7 +282,7 @@ class If:
     orelse: Block
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class For:
     """`for item in iterable`. `params` are the loop-carried variables inside the body, started by `inits`.
 
@@ -296,7 +298,7 @@ class For:
     stoppable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class While:
     """`condition` is a block over the params with one result; otherwise as `For`."""
 
@@ -338,7 +340,7 @@ Op = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Let:
     """Bind `outs` to the values of `op`. Operators done for effect only have no outs."""
 
@@ -347,13 +349,13 @@ class Let:
     pos: Pos
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block:
     statements: tuple[Let, ...]
     results: tuple[Operand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Param:
     """`kind`: positional (posonly or ordinary), vararg, keyword (keyword-only), varkw."""
 
@@ -364,7 +366,7 @@ class Param:
     has_default: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function:
     """One Python function. `captures` are the variables an inner function takes from around it."""
 

@@ -9,17 +9,17 @@ combine (argmin over pairs, a user's own) is called point by point in order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.ir import Cell
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Block, Lambda, Operand, Prim, Var, dtype_of
 from parakeet_py.typed_ir.types import is_complex, is_float
 
 _REGROUPED = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Combination:
     """A combine function and its identity (lowered); `names`: the primitives it consists of, if it is that simple."""
 

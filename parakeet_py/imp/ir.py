@@ -28,16 +28,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from parakeet_py.frontend.ssa import Pos
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Cast, Dim, Failure, Load, Operand, Prim, Reshape, Var, View
 from parakeet_py.typed_ir.types import Type
 
 _uids = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Cell:
     """A mutable variable (scalar, array descriptor or Python object). Printed `$name.uid`."""
 
@@ -52,14 +53,14 @@ class Cell:
 # ---- right-hand sides ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Read:
     """The present value of a cell."""
 
     cell: Cell
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewArray:
     """Contiguous memory with unspecified contents in the out's layout (C or F); `space` is heap or stack (constant
     extents only)."""
@@ -73,7 +74,7 @@ Rhs = Prim | Cast | Read | Load | Dim | NewArray | View | Reshape
 # ---- statements ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Let:
     """Bind an immutable variable. `reassoc` allows regrouping of a float add/mul/min/max that accumulates."""
 
@@ -83,7 +84,7 @@ class Let:
     reassoc: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Declare:
     """Bring a cell into being; unspecified (scalar) or null (array, object) until written unless `init` is given."""
 
@@ -91,13 +92,13 @@ class Declare:
     init: Operand | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Write:
     cell: Cell
     value: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Store:
     array: Var
     indices: tuple[Operand, ...]
@@ -105,14 +106,14 @@ class Store:
     pos: Pos
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class If:
     condition: Operand
     then: Block
     orelse: Block
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class For:
     """index = start, start+step, ... before stop. `kind`: serial, independent or vector."""
 
@@ -124,7 +125,7 @@ class For:
     kind: str = "serial"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class While:
     """Run `head`, leave unless `condition` (a value bound in head, or a constant), run `body`, again."""
 
@@ -133,12 +134,12 @@ class While:
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Break:
     """Leave the innermost For or While."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parallel:
     """Run `body` over [0, extent) in ranges [lo, hi). `work` estimates the scalar operations of one iteration: the
     region stays on the calling thread when extent * work is too small to share."""
@@ -152,7 +153,7 @@ class Parallel:
     name: str = "region"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Check:
     """Fail unless `condition`; `code` is filled in by `Function.failures` order when lowered."""
 
@@ -163,19 +164,19 @@ class Check:
     pos: Pos
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Retain:
     array: Var | Cell
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Release:
     """Drop the reference that a variable or cell holds (its block may be null; objects too)."""
 
     array: Var | Cell
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Matmul:
     """BLAS: out = left @ right; ranks (2,2), (2,1), (1,2); any layout (what BLAS cannot read is copied there)."""
 
@@ -185,7 +186,7 @@ class Matmul:
     pos: Pos
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opaque:
     """Call back into Python through call site `site`; array results come back owned by Python (base set)."""
 
@@ -200,12 +201,12 @@ Statement = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block:
     statements: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FailureSite:
     """A failure code's meaning: what to raise and where in the user's source."""
 
@@ -213,7 +214,7 @@ class FailureSite:
     pos: Pos
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function:
     """One specialization as loops. `params` and `results` are leaves as in the typed function; a result array hands
     its reference to the caller. `failures[code]` says what a failed Check raises (code 0 is not used)."""

@@ -12,9 +12,9 @@ piece tells which of several ranges failed first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from parakeet_py.imp.builder import ONE, ZERO, Lowering
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 from parakeet_py.typed_ir.types import INT64
 
@@ -24,7 +24,7 @@ GRAIN_WORK = 4096  # scalar operations below which a range is never split
 Inner = Callable[[Operand, Operand], None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Axis:
     """One axis of an index space: the typed IR's index variable and the (lowered) extent."""
 
@@ -32,7 +32,7 @@ class Axis:
     extent: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Split:
     """How a space is counted: `extent` pieces in all, each `size` points; `parts` pieces for one point of axis 0."""
 

@@ -28,7 +28,6 @@ from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Operand, Var, ViewAxis
 from parakeet_py.typed_ir.types import Array
 
-
 OVERFLOW = typed.Failure("OverflowError", "Python integer result does not fit in 64 bits")
 
 

@@ -20,7 +20,6 @@ stops at the end of the leaf that decided it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from parakeet_py.imp.builder import ONE, ZERO, Lowering
 from parakeet_py.imp.columns import reduce_columns
@@ -29,6 +28,7 @@ from parakeet_py.imp.ir import Break, Cell, While
 from parakeet_py.imp.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower_map import flatten, map_nest
 from parakeet_py.imp.schedule import Study, flattens, static_cost, stride_cost, study, work
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
 from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar
 
@@ -40,7 +40,7 @@ FEW_POINTS = 64
 COPY_COST = 60  # bodies cheaper than this are written twice, to choose a way when the extents are known
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reduction:
     """A Reduce being lowered: its combination and reduced axes, what its body does."""
 

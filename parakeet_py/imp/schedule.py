@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from parakeet_py.imp.builder import Lowering
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
@@ -55,7 +56,7 @@ _SLOW = {
 UNKNOWN_TRIPS = 32  # iterations of a nested loop whose count is not known before the region
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Access:
     array: Var
     indices: tuple[Operand, ...]

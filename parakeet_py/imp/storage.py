@@ -18,7 +18,7 @@ check needs no cleaning up on its way out; the runtime frees what the call still
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from parakeet_py.imp.ir import (
     Block,
@@ -41,6 +41,7 @@ from parakeet_py.imp.ir import (
     blocks_of,
     walk,
 )
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Dim, Load, Operand, Prim, Reshape, Var, View, operands_of
 from parakeet_py.typed_ir.print_ir import format_operand
 from parakeet_py.typed_ir.types import Array, Object, itemsize
@@ -216,7 +217,7 @@ def manage(body: Block, results: Sequence[Operand]) -> Block:
 # ---- what is allocated -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Allocation:
     """One place where memory is made: the name of the array, its bytes as an expression of the function's sizes, and
     where it lives (heap or stack)."""
@@ -226,7 +227,7 @@ class Allocation:
     space: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StorageReport:
     """The memory of one call: temporaries and results."""
 

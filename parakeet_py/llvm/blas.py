@@ -12,17 +12,18 @@ import ctypes
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from parakeet_py.record import record
 
 _NAMINGS = (("scipy_cblas_", "64_"), ("cblas_", "64_"), ("scipy_cblas_", ""), ("cblas_", ""))
 _LIBRARY = re.compile(r"(blas|blis|mkl_rt|nvpl)[^/]*\.(so|dylib|dll)", re.IGNORECASE)
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blas:
     """A loaded library with the CBLAS interface.
 

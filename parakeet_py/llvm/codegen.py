@@ -15,8 +15,6 @@ Topics have their own files: `codegen_scalar` (primitives, with `codegen_divisio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from parakeet_py.imp import ir
 from parakeet_py.llvm import codegen_arrays
 from parakeet_py.llvm.codegen_arrays import AliasScopes, slots_in, slots_out
@@ -24,11 +22,12 @@ from parakeet_py.llvm.codegen_builder import FunctionText, ModuleText, global_na
 from parakeet_py.llvm.codegen_control import emit_block
 from parakeet_py.llvm.codegen_scope import OUT_OF_MEMORY, Scope, Unit
 from parakeet_py.llvm.engine import HostInfo
+from parakeet_py.record import record
 
 __all__ = ["OUT_OF_MEMORY", "GeneratedCode", "generate", "slots_in", "slots_out"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GeneratedCode:
     """The text of a module.
 

@@ -88,7 +88,7 @@ def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -
         return _unroll(s, op, items, inits)
     start, stop, step, item_at = counted(s, iterable)
     if s.unroll_wanted(op) and all(isinstance(bound, ir.Const) for bound in (start, stop, step)):
-        numbers = range(*(int(bound.value.real) for bound in (start, stop, step)))  # type: ignore[union-attr]
+        numbers = range(*(int(bound.value.real) for bound in (start, stop, step)))
         if len(numbers) <= MAX_UNROLL:
             return _unroll(s, op, [item_at(ir.Const(number, PYINT)) for number in numbers], inits)
     return _counted_loop(s, op, start, stop, step, item_at, inits)
@@ -105,7 +105,7 @@ def static_items(iterable: Value) -> list[Value] | None:
             parts = [static_items(item) for item in items]
             if not parts or any(part is None for part in parts):
                 return None if parts else []
-            return [TupleV(tuple(row)) for row in zip(*parts, strict=False)]  # type: ignore[arg-type]
+            return [TupleV(tuple(row)) for row in zip(*parts, strict=False)]
         case IteratorV("enumerate", (start, inner)):
             own = static_items(inner)
             if own is None or not (isinstance(start, ScalarV) and isinstance(start.operand, ir.Const)):

@@ -7,11 +7,11 @@ template, emitting casts where it stands, and `value_of` rebuilds a value from t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parakeet_py.record import record
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.types import OBJECT, PYINT, Array, Scalar, Type, join_layouts
 from parakeet_py.typed_ir.values import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrayT:
     """An array's template: extents stay known where both sides agree (None: read from the descriptor)."""
 
@@ -48,14 +48,14 @@ class ArrayT:
     nonunit: tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fixed:
     """The same compile-time value on all paths."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Structure:
     """A container whose parts have templates of their own."""
 
@@ -63,7 +63,7 @@ class Structure:
     parts: tuple[Template, ...]
 
 
-Template = Scalar | ArrayT | Fixed | Structure | type(None)  # type: ignore[misc, valid-type]
+Template = Scalar | ArrayT | Fixed | Structure | type(None)
 # None: no path has a value (all have raised)
 
 

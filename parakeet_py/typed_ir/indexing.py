@@ -8,11 +8,11 @@ checked before anything is read or written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parakeet_py.record import record
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.elementwise import (
     ONE,
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fixed:
     """An integer: the axis disappears."""
 
     index: ir.Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Range:
     start: ir.Operand
     extent: ir.Operand
@@ -46,19 +46,19 @@ class Range:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewAxis:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gather:
     """An integer array (signed or unsigned), values still to be wrapped and checked."""
 
     array: ArrayV
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mask:
     array: ArrayV
 
@@ -401,7 +401,7 @@ def _read_advanced(s: Specializer, array: ArrayV, entries: list[Entry]) -> Value
     return generate(s, plan.extents, point, nonunit=plan.nonunit)[0]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GatherPlan:
     """Where each axis of a gather's result comes from. `place` is where the broadcast index axes stand in it."""
 

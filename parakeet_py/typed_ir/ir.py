@@ -30,15 +30,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from parakeet_py.frontend.ssa import Pos
+from parakeet_py.record import record
 from parakeet_py.typed_ir.types import Array, Scalar, Type
 
 _uids = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Var:
     """An immutable variable; identity is equality. Printed `name.uid`."""
 
@@ -50,7 +51,7 @@ class Var:
         return f"{self.name}.{self.uid}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Const:
     """A scalar literal: bool, int, float or complex `value`, exactly representable in `type.dtype`."""
 
@@ -105,7 +106,7 @@ PRIMS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prim:
     """A scalar primitive; pure but for the overflow of the CHECKED ones."""
 
@@ -113,7 +114,7 @@ class Prim:
     args: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cast:
     """Convert to the dtype of the out as `ndarray.astype` does (C casts; to bool: != 0; complex to real: real part)."""
 
@@ -123,7 +124,7 @@ class Cast:
 # ---- arrays ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dim:
     """The extent of an axis: a Python int >= 0."""
 
@@ -131,13 +132,13 @@ class Dim:
     axis: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Load:
     array: Var
     indices: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Store:
     """Write one element; no outs."""
 
@@ -146,14 +147,14 @@ class Store:
     value: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alloc:
     """New contiguous memory with unspecified contents; the out's layout (C or F) orders it."""
 
     extents: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ViewAxis:
     """One axis of a view. Along it the index into base axis `source` grows by `step` (which may be negative or zero);
     source None: a new axis along which memory does not move (newaxis, broadcasting)."""
@@ -163,7 +164,7 @@ class ViewAxis:
     step: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class View:
     """view[i...] is base[starts[a] + step * i (for the axis whose source is a)]; base axes without a view axis are
     fixed at their start. Each base axis is the source of at most one view axis."""
@@ -173,7 +174,7 @@ class View:
     axes: tuple[ViewAxis, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reshape:
     """The same memory in C order under new extents (the product is equal). The base's layout is C."""
 
@@ -184,14 +185,14 @@ class Reshape:
 # ---- control ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class If:
     condition: Operand
     then: Block
     orelse: Block
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class For:
     """index = start, start+step, ... while before stop (step != 0, int64). body.results = ([stop flag], next params);
     outs = ([was stopped], final params)."""
@@ -206,7 +207,7 @@ class For:
     stoppable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class While:
     """`condition` has one bool result. Otherwise as `For`."""
 
@@ -217,7 +218,7 @@ class While:
     stoppable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """What a failed check raises: the name of a builtin exception and a message with {0}, {1}... for the arguments."""
 
@@ -225,7 +226,7 @@ class Failure:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Check:
     """Raise unless `condition`; the arguments are int64 or float64 operands put into the message."""
 
@@ -237,13 +238,13 @@ class Check:
 # ---- parallel operators ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lambda:
     params: tuple[Var, ...]
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Map:
     """For every point of the index space, in any order: run the body. Outs are new C-order arrays (one per body result)
     of shape `extents`; the body may also Store into existing arrays (independent iterations)."""
@@ -253,7 +254,7 @@ class Map:
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reduce:
     """out[indices] = combine over reduced_indices (C order) of body's results, starting from inits.
 
@@ -270,7 +271,7 @@ class Reduce:
     combine: Lambda
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scan:
     """Prefix combination along `axis` of the index space; inclusive: out[i] combines 0..i, exclusive: 0..i-1."""
 
@@ -283,7 +284,7 @@ class Scan:
     inclusive: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compress:
     """Keep the points whose first body result is true, in C order. Outs: their count (pyint), then one new 1-D array
     per further body result."""
@@ -293,7 +294,7 @@ class Compress:
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scatter:
     """For every point in C order: body.results = (keep, target index..., value); where keep, target[index] =
     combine(target[index], value). No outs; the body does not read the target."""
@@ -305,7 +306,7 @@ class Scatter:
     combine: Lambda
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Matmul:
     """out[...] = left @ right for float or complex arrays of equal dtype; ranks (2,2), (2,1) or (1,2). No outs; `out`
     has the right shape and does not overlap the inputs."""
@@ -315,7 +316,7 @@ class Matmul:
     right: Var
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opaque:
     """Call back into Python: `site` indexes the function's `opaque_sites`; args are the leaves its template names.
     Outs are the leaves of the observed result type; a result of another type leaves the function."""
@@ -348,20 +349,20 @@ Op = (
 PARALLEL = (Map, Reduce, Scan, Compress, Scatter)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Let:
     outs: tuple[Var, ...]
     op: Op
     pos: Pos
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block:
     statements: tuple[Let, ...]
     results: tuple[Operand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function:
     """One specialization. `params` are the leaves of the signature in order (positional, then hidden);
     `body.results` the leaves of the result tree. `disjoint` tells that no two array parameters overlap unless both

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.frontend import ssa
+from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec, spec_of
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.types import OBJECT, Array, Scalar, Type
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LeafT:
     """The leaf at a position of the site's arguments."""
 
     position: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class StaticT:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContainerT:
     """tuple, list, slice, range, dict (keys in `keys`), list_of (an array to be made a list), method (`keys[0]`)."""
 
@@ -65,7 +65,7 @@ class ContainerT:
 Template = LeafT | StaticT | ContainerT
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpaqueSite:
     """One operation handed back. `operands` rebuild its operands in the order of `perform`; `text` names it for people."""
 

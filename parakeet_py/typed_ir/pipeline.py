@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from parakeet_py.config import Config
+from parakeet_py.record import record
 from parakeet_py.typed_ir.check_ir import InvalidTypedIR, check_function
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
@@ -27,14 +28,14 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
 from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
-from parakeet_py.typed_ir.passes.fusion import fuse
+from parakeet_py.typed_ir.passes.fuse import fuse
 from parakeet_py.typed_ir.passes.simplify import simplify
 from parakeet_py.typed_ir.print_ir import format_function
 
 _log = logging.getLogger("parakeet_py")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pass:
     name: str
     summary: str

@@ -10,9 +10,9 @@ stride == itemsize, rows anywhere), `A` (anything). `C` implies `S`; `join` forg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+
+from parakeet_py.record import record
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
@@ -20,7 +20,7 @@ COMPLEX = ("complex64", "complex128")
 DTYPES = ("bool", *INTEGERS, *FLOATS, *COMPLEX)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scalar:
     """A machine scalar. `python` marks an exact Python bool/int/float/complex (weak under NEP 50)."""
 
@@ -31,7 +31,7 @@ class Scalar:
         return _PYTHON_NAMES[self.dtype] if self.python else self.dtype
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Array:
     """An array of `rank` >= 0 axes; layout is one of C, F, S, A."""
 
@@ -43,7 +43,7 @@ class Array:
         return f"{self.dtype}[{self.rank}{self.layout}]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Object:
     """A Python object that only opaque calls and results may touch."""
 

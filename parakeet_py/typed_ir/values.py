@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parakeet_py.frontend import ssa
+from parakeet_py.record import record
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Array, Scalar
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Static:
     """A Python object known at compile time: None, str, module, function, class, dtype, Ellipsis..."""
 
@@ -30,7 +31,7 @@ class Static:
         return hash(self.object) if isinstance(self.object, str | bytes) else id(self.object)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScalarV:
     operand: ir.Operand
 
@@ -49,7 +50,7 @@ class ScalarV:
         return self.type.python
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrayV:
     """An array descriptor with its extents as operands.
 
@@ -85,12 +86,12 @@ class ArrayV:
         return bool(self.nonunit) and self.nonunit[axis]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectV:
     var: ir.Var
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TupleV:
     """A tuple or list of known length; a list is treated as a value (appending makes a new one)."""
 
@@ -98,7 +99,7 @@ class TupleV:
     kind: str = "tuple"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListV:
     """A Python list of scalars of unknown length, kept as a 1-D array until something needs a list.
 
@@ -108,19 +109,19 @@ class ListV:
     numpy_scalar: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DictV:
     items: tuple[tuple[Any, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SliceV:
     lower: Value
     upper: Value
     step: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClosureV:
     """A nested function with the values it captured; `namespace` resolves its globals."""
 
@@ -130,7 +131,7 @@ class ClosureV:
     namespace: Namespace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MethodV:
     """`object.name` not yet called, for values the compiler knows."""
 
@@ -138,14 +139,14 @@ class MethodV:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RangeV:
     start: ScalarV
     stop: ScalarV
     step: ScalarV
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IteratorV:
     """zip, enumerate, reversed over values; `kind` names which. enumerate's first item is its start."""
 
@@ -153,7 +154,7 @@ class IteratorV:
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ComprehensionV:
     """A comprehension or generator expression not consumed yet: element(x) for x in iterable if condition(x)."""
 
@@ -164,7 +165,7 @@ class ComprehensionV:
     flatten: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ErrorV:
     """An exception instance that has been built but not raised: a builtin exception's name, message and arguments."""
 
@@ -173,7 +174,7 @@ class ErrorV:
     args: tuple[ir.Operand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageV:
     """A formatted string: template with {0}... and the scalar operands that fill it."""
 
@@ -181,12 +182,12 @@ class MessageV:
     args: tuple[ir.Operand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnboundV:
     """A name nothing has bound on this path."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NeverV:
     """The value of a path that has raised."""
 

@@ -99,10 +99,12 @@ class Aliases:
     def may_alias(self, left: Var, right: Var) -> bool:
         return not self.atoms(left).isdisjoint(self.atoms(right))
 
-    def sole_atom(self, var: Var) -> Var | None:
-        """The one place the memory of `var` comes from, if there is just one."""
-        atoms = self.atoms(var)
-        return next(iter(atoms)) if len(atoms) == 1 else None
+    def shared(self) -> set[Var]:
+        """The atoms that may be seen through another variable, or from Python."""
+        shared = set(self.world)
+        for var, atoms in self._atoms.items():
+            shared.update(atom for atom in atoms if atom is not var)
+        return shared
 
     # ---- building ----
 

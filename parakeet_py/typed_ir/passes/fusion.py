@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     Block,
@@ -49,8 +50,6 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.alias import Aliases
 from parakeet_py.typed_ir.passes.cost import Cost, cost_of
-from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
-from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
 from parakeet_py.typed_ir.passes.linear import Forms
 from parakeet_py.typed_ir.passes.stores import harmless_stores
 from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy, is_const, rebuild
@@ -65,7 +64,7 @@ def fuse_vertically(function: Function) -> Function:
     return _Fuser(function).function(function)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Producer:
     """An operator whose outs may be computed where they are read."""
 
@@ -325,16 +324,3 @@ def _reads_along_rows(op: Reduce) -> bool:
             if last not in along and not along.isdisjoint(op.indices):
                 return False
     return True
-
-
-_MOST_ROUNDS = 6
-
-
-def fuse(function: Function) -> Function:
-    """Fuse to a fixed point: inline producers, clean up what was copied, merge operators."""
-    for _ in range(_MOST_ROUNDS):
-        fused = fuse_vertically(function)
-        if fused is function:
-            return function
-        function = eliminate_dead_code(eliminate_common_subexpressions(fused))
-    return function

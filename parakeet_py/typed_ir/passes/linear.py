@@ -8,14 +8,14 @@ a constant, do so modulo 2^64 in any case.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Op, Operand, Prim, Var
 
 _MOST_TERMS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Linear:
     """constant + sum of coefficient * variable; terms are ordered by the age of the variable, no coefficient is 0."""
 

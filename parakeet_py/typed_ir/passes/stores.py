@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Block, Let, Load, Map, Matmul, Op, Operand, Scatter, Store, Var, blocks_of
 from parakeet_py.typed_ir.passes.alias import Aliases
 from parakeet_py.typed_ir.passes.linear import Forms, Linear, atom
@@ -22,7 +22,7 @@ from parakeet_py.typed_ir.passes.linear import Forms, Linear, atom
 _LARGEST_COEFFICIENT = 1 << 20  # times an index below 2^43 stays an int64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Access:
     """One element of one array: the index forms, or None where the access is not a single element."""
 
