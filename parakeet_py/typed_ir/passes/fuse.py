@@ -1,0 +1,32 @@
+"""Fusion to a fixed point: rounds of array SSA, vertical and horizontal fusion, each cleaned up after.
+
+One round fuses chains of any length. Merging operators brings reads of one array together, which makes its producer
+fusible in the next round; programs settle in two or three. The number of rounds is bounded, so that time stays linear
+in the size of the program.
+"""
+
+from __future__ import annotations
+
+from parakeet_py.typed_ir.ir import PARALLEL, Function
+from parakeet_py.typed_ir.passes.array_ssa import stores_to_values
+from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
+from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
+from parakeet_py.typed_ir.passes.fusion import fuse_vertically
+from parakeet_py.typed_ir.passes.horizontal import fuse_horizontally
+
+_MOST_ROUNDS = 6
+
+
+def fuse(function: Function) -> Function:
+    """Inline producers where they are read, merge operators over one index space, until nothing changes."""
+    if not any(isinstance(let.op, PARALLEL) for let in function.statements()):
+        return function
+    for _ in range(_MOST_ROUNDS):
+        before = function
+        for merge in (stores_to_values, fuse_vertically, fuse_horizontally):
+            fused = merge(function)
+            if fused is not function:
+                function = eliminate_dead_code(eliminate_common_subexpressions(fused))
+        if function is before:
+            break
+    return function
