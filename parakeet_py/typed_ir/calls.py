@@ -86,6 +86,8 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     body = registry.function_for(target)
     if body is not None:
         return call_python(s, body, args, kwargs, trusted=True)
+    if s.frames[-1].namespace.trusted and getattr(target, "__module__", "").startswith("parakeet_py.library."):
+        return call_python(s, target, args, kwargs, trusted=True)
     wrapped = getattr(target, "__wrapped__", None)
     if isinstance(target, types.FunctionType) or (is_accelerated(target) and isinstance(wrapped, types.FunctionType)):
         return call_user(s, target if isinstance(target, types.FunctionType) else wrapped, args, kwargs)

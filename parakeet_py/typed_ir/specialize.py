@@ -847,6 +847,8 @@ class Specializer:
                 if one.object is None and isinstance(other, ObjectV):
                     return False  # an argument that is None has another signature
                 return False
+        if isinstance(left, ArrayV) != isinstance(right, ArrayV):
+            return False
         if isinstance(left, ArrayV) and isinstance(right, ArrayV):
             if left.var is right.var:
                 return True
