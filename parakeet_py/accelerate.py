@@ -12,14 +12,17 @@ import threading
 import types
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from parakeet_py import cached
 from parakeet_py import config as settings
-from parakeet_py.compile import Compiled, Knowledge, call_signature, compile_call, make_native
 from parakeet_py.errors import FallbackWarning, NoSourceError, UnsupportedError
-from parakeet_py.frontend import to_ssa_cached
-from parakeet_py.llvm.callable_type import AcceleratedFunction, gates_of, install, set_slow
+from parakeet_py.llvm.callable_type import AcceleratedFunction, gates_of, install
+from parakeet_py.native import Knowledge, Loaded, call_signature
 from parakeet_py.signature import Signature
+
+if TYPE_CHECKING:
+    from parakeet_py.compile import Compiled
 
 F = TypeVar("F", bound=Callable[..., Any])
 VARARGS, VARKEYWORDS = 0x04, 0x08  # inspect.CO_VARARGS, CO_VARKEYWORDS
@@ -32,7 +35,9 @@ class Dispatcher:
         self.function = function
         self.options = options
         self.knowledge = Knowledge()
-        self.specializations: dict[Signature, Compiled] = {}
+        self.specializations: dict[Signature, Loaded] = {}
+        self.compilations: dict[Signature, Compiled] = {}
+        self.knowledge_read = False
         self.refused: dict[Signature, str] = {}
         self.fell_back: str | None = None
         self.lock = threading.RLock()
@@ -65,39 +70,70 @@ class Dispatcher:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
         with self.lock:
             signature = self.signature(normal)
-            if signature in self.specializations:
-                compiled = None  # its gate has refused the call (or given up): Python takes it
-            elif signature in self.refused:
-                compiled = None
+            if signature in self.specializations or signature in self.refused:
+                loaded = None  # its gate has refused the call (or given up), or there is none: Python takes it
             else:
-                compiled = self.compile(normal, signature)
-        if compiled is None:
+                loaded = self.specialize(normal, signature)
+        if loaded is None:
             return self.run_python(normal)
         target = self.instance if self.inner is None else self.inner
         return target(*normal)
 
     def signature(self, normal: tuple[Any, ...]) -> Signature:
-        from parakeet_py.compile import Knowledge as _Knowledge
-
+        """The signature of a call; a global that is gone counts as unknown (Python will raise NameError)."""
+        if not self.knowledge_read:
+            self.knowledge_read = True
+            data = cached.load_knowledge(self.function) if self.config().cache else None
+            if data is not None:
+                self.knowledge.learn(data)
         try:
             return call_signature(self.function, normal, self.knowledge)
-        except (KeyError, AttributeError, ValueError):  # a global that is gone
-            return call_signature(self.function, normal, _Knowledge())
+        except (KeyError, AttributeError, ValueError):
+            return call_signature(self.function, normal, Knowledge())
 
-    def compile(self, normal: tuple[Any, ...], signature: Signature) -> Compiled | None:
+    def specialize(self, normal: tuple[Any, ...], signature: Signature) -> Loaded | None:
+        """Code for a call with a new signature, from the disk or compiled; None where it has to run in Python."""
         config = self.config()
+        flags = (config.contract, config.fastmath)
+        native = cached.load(self.function, signature, flags) if config.cache else None
+        if native is not None:
+            loaded = Loaded(self.function, native, self.python_entry, {}, threads=config.thread_count, from_disk=True)
+            self.install(loaded, signature)
+            return loaded
         try:
-            compiled = compile_call(self.function, normal, self.knowledge, config)
-            handle = make_native(compiled, self.python_entry)
+            return self.compile(normal, config)
         except (UnsupportedError, NoSourceError) as error:
             self.refuse(signature, error, config)
             return None
-        final = self.signature(normal)
-        self.specializations[final] = compiled
-        self.specializations[compiled.signature] = compiled
+
+    def compile(self, normal: tuple[Any, ...], config: settings.Config) -> Loaded:
+        """Compile a call's signature and install it."""
+        from parakeet_py.compile import compile_call, make_native
+
+        compiled = compile_call(self.function, normal, self.knowledge, config)
+        native = make_native(compiled)
+        opaque = bool(compiled.specialization.opaque_sites)
+        loaded = Loaded(
+            self.function,
+            native,
+            self.python_entry,
+            compiled.times,
+            threads=config.thread_count,
+            state=compiled if opaque else None,
+        )
+        self.compilations[compiled.call_signature] = compiled
+        self.install(loaded, compiled.call_signature)
+        if config.cache and not opaque:
+            flags = (config.contract, config.fastmath)
+            cached.store(self.function, compiled.call_signature, flags, native, self.knowledge.to_json())
+        return loaded
+
+    def install(self, loaded: Loaded, signature: Signature) -> None:
+        """Let calls try the new gate first."""
+        self.specializations[signature] = loaded
+        self.specializations[loaded.native.signature] = loaded
         target = self.instance if self.inner is None else self.inner
-        install(target, [handle, *gates_of(target)])
-        return compiled
+        install(target, [loaded.gate, *gates_of(target)])
 
     def refuse(self, signature: Signature, error: Exception, config: settings.Config) -> None:
         """Remember that a signature is not compiled; say so once."""
@@ -169,15 +205,12 @@ class Dispatcher:
         if normal is None:
             raise TypeError(f"{self.function.__name__} does not take these arguments")
         with self.lock:
-            signature = self.signature(normal)
-            found = self.specializations.get(signature)
+            found = self.compilations.get(self.signature(normal))
             if found is None:
-                config = self.config()
-                found = compile_call(self.function, normal, self.knowledge, config)
-                handle = make_native(found, self.python_entry)
-                self.specializations[self.signature(normal)] = found
-                target = self.instance if self.inner is None else self.inner
-                install(target, [handle, *gates_of(target)])
+                from parakeet_py.compile import compile_call
+
+                found = compile_call(self.function, normal, self.knowledge, self.config())
+                self.compilations[found.call_signature] = found
             return found
 
     def python_entry(self, *args: Any, **kwargs: Any) -> Any:
@@ -272,15 +305,15 @@ def _dispatcher(instance: Any) -> Dispatcher:
     return found
 
 
-def _specializations(self: Any) -> list[Compiled]:
-    """The specializations made so far."""
-    return list({id(compiled): compiled for compiled in _dispatcher(self).specializations.values()}.values())
+def _specializations(self: Any) -> list[Loaded]:
+    """The specializations loaded so far."""
+    return list({id(loaded): loaded for loaded in _dispatcher(self).specializations.values()}.values())
 
 
 def _opaque_calls(self: Any) -> list[str]:
     """What is handed back to Python, over all specializations: "name (line n): reason"."""
     found: dict[str, None] = {}
-    for compiled in _specializations(self):
+    for compiled in _dispatcher(self).compilations.values():
         for site in compiled.specialization.opaque_sites:
             found[f"{site.text} (line {site.line}): {site.reason}"] = None
     return list(found)
@@ -293,6 +326,7 @@ def _fell_back(self: Any) -> str | bool:
 
 def _untyped_ir(self: Any) -> str:
     """The untyped SSA as text."""
+    from parakeet_py.frontend import to_ssa_cached
     from parakeet_py.frontend.print_ssa import format_function
 
     return format_function(to_ssa_cached(_dispatcher(self).function))
@@ -316,7 +350,7 @@ def _llvm(self: Any, /, *args: Any, **kwargs: Any) -> str:
     """The LLVM IR of a call's signature, before LLVM's own optimization, as text."""
     from parakeet_py.compile import generate_llvm
 
-    return generate_llvm(_dispatcher(self).compiled_for(args, kwargs))
+    return generate_llvm(_dispatcher(self).compiled_for(args, kwargs))[0]
 
 
 def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -335,4 +369,4 @@ AcceleratedFunction.imp = _imp
 AcceleratedFunction.llvm = _llvm
 AcceleratedFunction.explain = _explain
 
-__all__ = ["AcceleratedFunction", "accelerate", "set_slow"]
+__all__ = ["AcceleratedFunction", "accelerate"]

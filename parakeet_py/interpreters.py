@@ -35,7 +35,7 @@ def run_imp(accelerated: Any, args: Sequence[Any]) -> Any:
 
 
 def _leaves(accelerated: Any, compiled: Compiled, args: Sequence[Any]) -> list[Any]:
-    from parakeet_py.compile import read_source
+    from parakeet_py.native import read_source
 
     normal = accelerated._dispatcher.normalize(tuple(args), {})
     hidden = [read_source(compiled.function, spec.source) for spec in compiled.signature.hidden]

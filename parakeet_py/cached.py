@@ -1,0 +1,162 @@
+"""Specializations on disk: a second process runs a known function without compiling, or even importing the compiler.
+
+Two entries make a specialization. The first, under the function's code, holds what the compiler has learned about the
+function (which globals it reads, which parameters decide types): with it the signature of a call can be formed. The
+second, under the code and that signature, holds the object code with all that is needed to load it: how results are
+boxed and what a failed check raises.
+
+A function is named by its bytecode, constants and names, not by its file: another function, or another version of it,
+is another key. Functions it calls are hidden arguments of the signature, and enter the key by their own code. What
+cannot be named that way (a callable object, a class instance) makes a specialization that is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+from parakeet_py.signature import Result, Signature, Spec, StaticSpec, TupleSpec
+from parakeet_py.signature_json import NotPortable, from_json, to_json
+
+FORMAT = 1
+
+
+class FailureText(NamedTuple):
+    """What a status code raises: a builtin exception's name, a message template, how its arguments are read (i, f),
+    and the place in the user's source."""
+
+    exception: str
+    message: str
+    formats: str
+    place: str
+
+
+class Native(NamedTuple):
+    """All that is needed to run a specialization: object code and what stands around it."""
+
+    object_bytes: bytes
+    signature: Signature
+    result: Result
+    failures: tuple[FailureText, ...]
+    symbols: tuple[str, ...]
+
+
+def code_parts(code: CodeType) -> tuple[object, ...]:
+    """What identifies a function's code across processes."""
+    constants = tuple(code_parts(item) if isinstance(item, CodeType) else _constant(item) for item in code.co_consts)
+    return (
+        code.co_code,
+        constants,
+        code.co_names,
+        code.co_varnames,
+        code.co_freevars,
+        code.co_cellvars,
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_flags,
+        code.co_name,
+        code.co_firstlineno,
+    )
+
+
+def _constant(value: object) -> object:
+    if isinstance(value, frozenset):
+        return ("frozenset", *sorted(map(repr, value)))
+    if value is Ellipsis:
+        return ("Ellipsis",)
+    if isinstance(value, tuple):
+        return ("tuple", *(_constant(item) for item in value))
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return value
+    raise NotPortable(f"a constant {value!r}")
+
+
+def _spec_parts(spec: Spec) -> object:
+    """A spec in a key: functions by their code and defaults, everything else as its JSON."""
+    match spec:
+        case StaticSpec(value):
+            target = getattr(value, "__wrapped__", value) if not isinstance(value, type) else value
+            if isinstance(target, FunctionType) and not target.__module__.startswith("numpy"):
+                defaults = repr((target.__defaults__, target.__kwdefaults__))
+                if " at 0x" in defaults:
+                    raise NotPortable(f"the defaults of {target.__name__}")
+                return ("function", target.__module__, target.__qualname__, code_parts(target.__code__), defaults)
+        case TupleSpec(items, kind):
+            return (kind, *(_spec_parts(item) for item in items))
+    return repr(to_json(spec))
+
+
+def _knowledge_key(function: FunctionType) -> str:
+    from parakeet_py.llvm.disk_cache import digest
+
+    return digest("knowledge", FORMAT, code_parts(function.__code__))
+
+
+def _object_key(function: FunctionType, signature: Signature, flags: Sequence[object]) -> str:
+    from parakeet_py.llvm.disk_cache import digest
+
+    hidden = tuple((*map(str, one.source), _spec_parts(one.spec)) for one in signature.hidden)
+    params = tuple(_spec_parts(spec) for spec in signature.params)
+    return digest(
+        "object",
+        FORMAT,
+        code_parts(function.__code__),
+        params,
+        hidden,
+        signature.disjoint,
+        signature.pairs,
+        tuple(flags),
+    )
+
+
+def load_knowledge(function: FunctionType) -> dict[str, Any] | None:
+    """What an earlier process has learned about the function."""
+    from parakeet_py.llvm.disk_cache import load_entry
+
+    try:
+        entry = load_entry(_knowledge_key(function))
+    except NotPortable:
+        return None
+    return None if entry is None else entry.metadata
+
+
+def load(function: FunctionType, signature: Signature, flags: Sequence[object]) -> Native | None:
+    """The specialization of a signature, if an earlier process has left it."""
+    from parakeet_py.llvm.disk_cache import load_entry
+
+    try:
+        entry = load_entry(_object_key(function, signature, flags))
+        if entry is None:
+            return None
+        data = entry.metadata
+        relaxed = Signature(
+            signature.params, signature.hidden, bool(data["disjoint"]), tuple((i, j) for i, j in data["pairs"])
+        )
+        failures = tuple(FailureText(*failure) for failure in data["failures"])
+        return Native(entry.payload, relaxed, from_json(data["result"]), failures, tuple(data["symbols"]))
+    except (NotPortable, KeyError, TypeError, ValueError):
+        return None
+
+
+def store(
+    function: FunctionType, signature: Signature, flags: Sequence[object], native: Native, knowledge: dict[str, Any]
+) -> None:
+    """Keep a specialization for other processes. `signature` is that of the call, before it was relaxed."""
+    from parakeet_py.llvm.disk_cache import put
+
+    try:
+        metadata = {
+            "disjoint": native.signature.disjoint,
+            "pairs": [list(pair) for pair in native.signature.pairs],
+            "result": to_json(native.result),
+            "failures": [list(failure) for failure in native.failures],
+            "symbols": list(native.symbols),
+        }
+        key = _object_key(function, signature, flags)
+        if load_knowledge(function) != knowledge:
+            put(_knowledge_key(function), b"", knowledge)
+        put(key, native.object_bytes, metadata)
+    except NotPortable:
+        return

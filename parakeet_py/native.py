@@ -1,0 +1,164 @@
+"""Running specializations: signatures of calls, loading machine code, raising what failed checks stand for.
+
+This is all that a process with a warm disk cache needs: nothing here imports the compiler.
+"""
+
+from __future__ import annotations
+
+import builtins
+import struct
+import time
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.cached import FailureText, Native
+from parakeet_py.errors import ParakeetError
+from parakeet_py.signature import Signature, Source, Spec, StaticSpec, signature_of
+
+if TYPE_CHECKING:
+    from parakeet_py.llvm.gate import GateHandle
+
+OUT_OF_MEMORY = 0x7FFFFFFF  # the status of a call that could not allocate (see llvm/codegen_scope.py)
+
+
+class DeoptimizedError(ParakeetError):
+    """A value took a path whose result type was not foreseen, after the function had already changed something."""
+
+
+class Knowledge:
+    """What compilations of a function have found out about it.
+
+    Attributes
+    ----------
+    hidden : where hidden arguments are read from, in order
+    static : positions of parameters that are specialized by value
+    static_hidden : hidden arguments that are
+    observed : result types of operations handed back to Python, by site
+    """
+
+    __slots__ = ("hidden", "observed", "static", "static_hidden")
+
+    def __init__(self) -> None:
+        self.hidden: list[Source] = []
+        self.static: set[int] = set()
+        self.static_hidden: set[Source] = set()
+        self.observed: dict[tuple[Any, ...], Spec] = {}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "hidden": [list(source) for source in self.hidden],
+            "static": sorted(self.static),
+            "static_hidden": sorted(list(source) for source in self.static_hidden),
+        }
+
+    def learn(self, data: dict[str, Any]) -> None:
+        """Take over what another process has found out."""
+        self.hidden = [tuple(source) for source in data["hidden"]]
+        self.static = set(data["static"])
+        self.static_hidden = {tuple(source) for source in data["static_hidden"]}
+
+
+def read_source(function: FunctionType, source: Source) -> Any:
+    """The present value of a hidden argument."""
+    match source:
+        case ("global", str() as name):
+            if name in function.__globals__:
+                return function.__globals__[name]
+            return getattr(builtins, name)
+        case ("cell", int() as index):
+            assert function.__closure__ is not None
+            return function.__closure__[index].cell_contents
+        case ("attribute", str() as module, str() as name):
+            import sys
+
+            namespace = sys.modules[module].__dict__
+            return namespace[name] if name in namespace else getattr(builtins, name)
+    raise AssertionError(source)
+
+
+def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowledge) -> Signature:
+    """The signature of a call in positional form, with all that is known of the function's needs."""
+    hidden = [(source, read_source(function, source)) for source in knowledge.hidden]
+    overrides: dict[int, Spec] = {
+        index: StaticSpec(args[index]) for index in knowledge.static if index < len(args) and can_be_static(args[index])
+    }
+    for position, (source, value) in enumerate(hidden):
+        if source in knowledge.static_hidden and can_be_static(value):
+            overrides[len(args) + position] = StaticSpec(value)
+    return signature_of(args, hidden, overrides)
+
+
+def can_be_static(value: Any) -> bool:
+    """Can a call be specialized by this value?"""
+    if type(value) is tuple:
+        return all(can_be_static(item) for item in value)
+    return type(value) in (bool, int, float, complex, str, type(None))
+
+
+class Loaded:
+    """A specialization in this process: its code behind a gate, and how it came to be.
+
+    Attributes
+    ----------
+    native : the object code and what stands around it
+    gate : the loaded code
+    times : seconds of each stage that was needed
+    from_disk : it was compiled by another process
+    """
+
+    __slots__ = ("from_disk", "function", "gate", "native", "state", "times")
+
+    def __init__(
+        self,
+        function: FunctionType,
+        native: Native,
+        following: Callable[..., Any],
+        times: dict[str, float],
+        *,
+        threads: int,
+        state: Any = None,
+        from_disk: bool = False,
+    ) -> None:
+        from parakeet_py.llvm import blas, boxing
+        from parakeet_py.llvm.gate import load_gate
+        from parakeet_py.llvm.runtime import runtime
+
+        start = time.perf_counter()
+        self.function, self.native, self.state = function, native, state
+        self.from_disk = from_disk
+        self.times = times
+        known = runtime().symbols
+        addresses = {name: blas.resolve(name) for name in native.symbols if name not in known}
+        boxing.set_max_threads(threads)
+        self.gate: GateHandle = load_gate(
+            native.object_bytes,
+            native.signature,
+            native.result,
+            function,
+            raise_failure=self.raise_failure,
+            following=following,
+            external={name: address for name, address in addresses.items() if address is not None},
+            state=state,
+        )
+        times["load"] = time.perf_counter() - start
+
+    def raise_failure(self, status: int, *words: Any) -> None:
+        """Raise what a status stands for (called by the gate with the six words of the context)."""
+        if status == OUT_OF_MEMORY:
+            raise MemoryError("out of memory in compiled code")
+        raise exception_of(self.native.failures[status], words)
+
+
+def exception_of(failure: FailureText, words: Sequence[int]) -> Exception:
+    """The exception of a failed check."""
+    if failure.exception == "Deoptimize":
+        return DeoptimizedError(f"{failure.message}: {failure.place}")
+    kind: type[Exception] = getattr(builtins, failure.exception)
+    if not failure.message:
+        return kind()
+    values = [
+        struct.unpack("<d", struct.pack("<q", word))[0] if how == "f" else word
+        for word, how in zip(words, failure.formats, strict=False)
+    ]
+    return kind(failure.message.format(*values))
