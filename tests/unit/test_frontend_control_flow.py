@@ -337,9 +337,8 @@ def test_keywords_and_defaults() -> None:
     def f(a, /, b=2, *c, d=4, e, **g):
         return a, b, c, d, e, g
 
-    from ssa_eval import evaluate
-
     from parakeet_py.frontend import to_ssa
+    from tests.unit.ssa_eval import evaluate
 
     executed = evaluate(to_ssa(f), f)
     assert executed(1, e=5) == f(1, e=5)

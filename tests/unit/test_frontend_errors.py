@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from ssa_programs import define
 
 from parakeet_py.errors import FallbackWarning, ParakeetError, UnsupportedError, source_excerpt
 from parakeet_py.frontend import to_ssa
 from parakeet_py.frontend.ssa import Pos
+from tests.unit.ssa_programs import define
 
 
 def refusal(text: str) -> str:

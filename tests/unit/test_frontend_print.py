@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ssa_programs import define
 
 from parakeet_py.errors import CodegenError
 from parakeet_py.frontend import ssa, to_ssa
 from parakeet_py.frontend.check_ssa import check_function, problems
 from parakeet_py.frontend.print_ssa import format_function
 from parakeet_py.frontend.ssa import Block, Const, Let, Pos, Var
+from tests.unit.ssa_programs import define
 
 PAGE = (Path(__file__).parents[2] / "docs" / "untyped_ir.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE, flags=re.DOTALL)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,87 +23,92 @@ class OutOfFuel(Exception):
     """The program ran for too long."""
 
 
-def expressions(depth: int = 2) -> st.SearchStrategy[str]:
-    leaf = st.one_of(st.sampled_from(NAMES), st.integers(-3, 5).map(str))
-    if depth == 0:
-        return leaf
-    inner = expressions(depth - 1)
-    return st.one_of(
-        leaf,
-        leaf,
-        st.tuples(inner, st.sampled_from(["+", "-", "*"]), inner).map(" ".join).map("({})".format),
-        st.tuples(inner, st.sampled_from(["<", ">=", "==", "!="]), inner).map(" ".join).map("({})".format),
-        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(" ".join).map("({})".format),
-        st.tuples(inner, inner, inner).map(lambda t: f"({t[0]} if {t[1]} else {t[2]})"),
-        st.tuples(inner, inner, inner).map(lambda t: f"({t[0]} < {t[1]} <= {t[2]})"),
-        inner.map("(not {})".format),
-        st.tuples(st.sampled_from(NAMES), inner).map(lambda t: f"({t[0]} := {t[1]})"),
-        inner.map("log({})".format),
-    )
+class Writer:
+    """Writes a random program; every choice is asked of `source`."""
 
+    def __init__(self, source: random.Random) -> None:
+        self.source = source
 
-@st.composite
-def blocks(draw: st.DrawFn, depth: int, in_loop: bool) -> list[str]:
-    lines: list[str] = []
-    for _ in range(draw(st.integers(1, 3))):
-        lines += draw(statements(depth, in_loop))
-    return lines
+    def one_of(self, *choices: str) -> str:
+        return choices[self.source.randrange(len(choices))]
 
+    def expression(self, depth: int = 2) -> str:
+        kind = self.source.randrange(14) if depth else self.source.randrange(5)
+        inner = [self.expression(depth - 1) for _ in range(3)] if kind >= 5 else []
+        match kind:
+            case 0 | 1 | 2:
+                return self.one_of(*NAMES)
+            case 3 | 4:
+                return str(self.source.randrange(-3, 6))
+            case 5 | 6:
+                return f"({inner[0]} {self.one_of('+', '-', '*')} {inner[1]})"
+            case 7:
+                return f"({inner[0]} {self.one_of('<', '>=', '==', '!=')} {inner[1]})"
+            case 8:
+                return f"({inner[0]} {self.one_of('and', 'or')} {inner[1]})"
+            case 9:
+                return f"({inner[0]} if {inner[1]} else {inner[2]})"
+            case 10:
+                return f"({inner[0]} < {inner[1]} <= {inner[2]})"
+            case 11:
+                return f"(not {inner[0]})"
+            case 12:
+                return f"({self.one_of(*NAMES)} := {inner[0]})"
+            case _:
+                return f"log({inner[0]})"
 
-def indented(lines: list[str]) -> list[str]:
-    return ["    " + line for line in lines]
+    def block(self, depth: int, in_loop: bool) -> list[str]:
+        lines: list[str] = []
+        for _ in range(1 + self.source.randrange(3)):
+            lines += self.statement(depth, in_loop)
+        return ["    " + line for line in lines]
 
+    def statement(self, depth: int, in_loop: bool) -> list[str]:
+        kinds = ["assign", "assign", "augment", "log", "pair", "return", "raise", "del", "leave"]
+        if in_loop:
+            kinds += ["break", "continue"]
+        if depth:
+            kinds += ["if", "if else", "if elif else", "for", "for else", "while", "while else", "forever"] * 2
+        kind = self.one_of(*kinds)
+        name, value = self.one_of(*NAMES), self.expression()
+        match kind:
+            case "assign":
+                return [f"{name} = {value}"]
+            case "augment":
+                return [f"{name} {self.one_of('+', '-', '*')}= {value}"]
+            case "log":
+                return [f"log({value})"]
+            case "pair":
+                return [f"{name}, {self.one_of(*NAMES)} = {value}, {self.expression()}"]
+            case "return":
+                return [self.one_of(f"return {value}", f"{name} = {name} + 1")]
+            case "raise":
+                return [f"if {value} > 4: raise ValueError({self.expression()})"]
+            case "del":
+                return [self.one_of(f"del {name}", f"{name} = {value}", f"{name} = {value}")]
+            case "break" | "continue":
+                return [kind]
+            case "leave":
+                jumps = [f"return {self.expression()}", *(["break", "continue"] if in_loop else [])]
+                return [f"if {value}:", "    " + self.one_of(*jumps)]
+            case "if" | "if else" | "if elif else":
+                lines = [f"if {value}:", *self.block(depth - 1, in_loop)]
+                if "elif" in kind:
+                    lines += [f"elif {self.expression()}:", *self.block(depth - 1, in_loop)]
+                return [*lines, "else:", *self.block(depth - 1, in_loop)] if "else" in kind else lines
+        return self.loop(kind, depth, in_loop)
 
-@st.composite
-def statements(draw: st.DrawFn, depth: int, in_loop: bool) -> list[str]:
-    simple = ["assign", "assign", "augment", "log", "pair", "return", "raise", "del"]
-    if in_loop:
-        simple += ["break", "continue", "break", "continue"]
-    compound = ["if", "if", "ifelse", "for", "forelse", "while", "whileelse", "forever", "elif", "leave"]
-    kind = draw(st.sampled_from(simple + (compound * 2 if depth else [])))
-    name = draw(st.sampled_from(NAMES))
-    value = expressions()
-    match kind:
-        case "assign":
-            return [f"{name} = {draw(value)}"]
-        case "augment":
-            return [f"{name} {draw(st.sampled_from(['+', '-', '*']))}= {draw(value)}"]
-        case "log":
-            return [f"log({draw(value)})"]
-        case "pair":
-            other = draw(st.sampled_from(NAMES))
-            return [f"{name}, {other} = {draw(value)}, {draw(value)}"]
-        case "return":
-            return [f"return {draw(value)}"] if draw(st.booleans()) else [f"{name} = {name} + 1"]
-        case "raise":
-            return [f"if {draw(value)} > 4: raise ValueError({draw(value)})"]
-        case "del":
-            return [f"del {name}"] if draw(st.integers(0, 3)) == 0 else [f"{name} = {draw(value)}"]
-        case "break" | "continue":
-            return [kind]
-        case "leave":
-            jumps = ["return " + draw(value), *(["break", "continue"] if in_loop else [])]
-            return [f"if {draw(value)}:", "    " + draw(st.sampled_from(jumps))]
-        case "if":
-            return [f"if {draw(value)}:", *indented(draw(blocks(depth - 1, in_loop)))]
-        case "ifelse" | "elif":
-            lines = [f"if {draw(value)}:", *indented(draw(blocks(depth - 1, in_loop)))]
-            if kind == "elif":
-                lines += [f"elif {draw(value)}:", *indented(draw(blocks(depth - 1, in_loop)))]
-            return [*lines, "else:", *indented(draw(blocks(depth - 1, in_loop)))]
-        case "for" | "forelse":
-            target = draw(st.sampled_from([name, name, "a, b", "e"]))
-            items = "[(1, 2), (3, 0), (2, 2)]" if target == "a, b" else f"range(({draw(value)}) % 4)"
+    def loop(self, kind: str, depth: int, in_loop: bool) -> list[str]:
+        if kind == "forever":
+            return ["while True:", "    tick()", *self.block(depth - 1, True)]
+        if kind.startswith("while"):
+            head = f"while tick() and {self.expression()}:"
+        else:
+            target = self.one_of(*NAMES, "a, b", "e")
+            items = "[(1, 2), (3, 0), (2, 2)]" if target == "a, b" else f"range(({self.expression()}) % 4)"
             head = f"for {target} in {items}:"
-        case "forever":
-            head = "while True:"
-        case _:
-            head = f"while tick() and {draw(value)}:"
-    tick = ["    tick()"] if kind == "forever" else []
-    lines = [head, *tick, *indented(draw(blocks(depth - 1, True)))]
-    if kind.endswith("else"):
-        lines += ["else:", *indented(draw(blocks(depth - 1, in_loop)))]
-    return lines
+        lines = [head, *self.block(depth - 1, True)]
+        return [*lines, "else:", *self.block(depth - 1, in_loop)] if kind.endswith("else") else lines
 
 
 def run(function: Any, scope: dict[str, Any], args: tuple[int, int]) -> tuple[object, ...]:
@@ -123,16 +130,28 @@ def run(function: Any, scope: dict[str, Any], args: tuple[int, int]) -> tuple[ob
     return (repr(result), repr(log))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(blocks(3, False))
-def test_random_control_flow(lines: list[str]) -> None:
-    text = "\n".join(["def f(a, b):", *indented(lines), "    return (a, b, c)"])
+def compare(source: random.Random, depth: int) -> None:
+    """Write a program and run it both ways."""
+    text = "\n".join(["def f(a, b):", *Writer(source).block(depth, False), "    return (a, b, c)"])
     function = define(text)
     try:
         executed = evaluate(check_function(to_ssa(function)), function)
     except UnsupportedError as error:
         assert "whose `else` jumps" in str(error), text  # the only thing here that is refused
         return
-    scope = function.__globals__
     for args in ((0, 1), (3, 2), (-1, 5)):
+        scope = function.__globals__
         assert run(executed, scope, args) == run(function, scope, args), text
+
+
+@settings(max_examples=max(30, settings.default.max_examples), suppress_health_check=list(HealthCheck))
+@given(st.randoms())
+def test_programs_that_can_be_shrunk(source: random.Random) -> None:
+    compare(source, 2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_programs(seed: int) -> None:
+    source = random.Random(seed)
+    for _ in range(15):
+        compare(source, 3)

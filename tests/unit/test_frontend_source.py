@@ -16,11 +16,11 @@ from types import FunctionType
 from typing import Any
 
 import pytest
-from ssa_programs import assert_same, define
 
 from parakeet_py.errors import NoSourceError
 from parakeet_py.frontend import to_ssa
 from parakeet_py.frontend.source import read_source
+from tests.unit.ssa_programs import assert_same, define
 
 
 def decorated(*_args: Any) -> Callable[[FunctionType], FunctionType]:
@@ -65,7 +65,7 @@ def test_methods() -> None:
         assert isinstance(function, FunctionType)
         node = read_source(function).node
         assert isinstance(node, ast.Lambda) or not node.decorator_list
-        from ssa_eval import evaluate
+        from tests.unit.ssa_eval import evaluate
 
         assert evaluate(to_ssa(function), function)(holder, 3) == function(holder, 3)
     assert_same(Holder.static, (3,))
@@ -176,12 +176,12 @@ def test_asserts_that_pytest_has_rewritten() -> None:
 
 
 def test_optimized_python_has_no_asserts() -> None:
-    here = Path(__file__).parent
+    root = Path(__file__).parents[2]
     code = (
         "import sys; sys.path[:0] = sys.argv[1:]\n"
-        "from ssa_programs import define\nfrom parakeet_py.frontend import to_ssa\n"
+        "from tests.unit.ssa_programs import define\nfrom parakeet_py.frontend import to_ssa\n"
         "f = define('def f(x):\\n    assert x\\n    return x')\n"
         "sys.exit(len(to_ssa(f).body.statements))"
     )
-    command = [sys.executable, "-O", "-c", code, str(here), str(here.parent.parent)]
+    command = [sys.executable, "-O", "-c", code, str(root)]
     assert subprocess.run(command, check=False).returncode == 0
