@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import ParakeetError
+from parakeet_py.llvm.context import OUT_OF_MEMORY
 from parakeet_py.signature import Signature, Source, Spec, StaticSpec, signature_of
 
 if TYPE_CHECKING:
     from parakeet_py.llvm.gate import GateHandle
-
-OUT_OF_MEMORY = 0x7FFFFFFF  # the status of a call that could not allocate (see llvm/codegen_scope.py)
 
 
 class DeoptimizedError(ParakeetError):

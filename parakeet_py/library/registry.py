@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MODULES = ("scalars",)
+MODULES = ("parallel", "scalars", "complex_scalars", "complex_trigonometry", "reductions")
 
 _functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
 _methods: dict[str, Callable[..., Any]] = {}

@@ -24,3 +24,6 @@ class Context:
 
 BLOCK_HEADER: Final = 64  # bytes from a block (its header) to its payload
 ALIGNMENT: Final = 64  # of every payload
+
+
+OUT_OF_MEMORY: Final = -1  # the status of a call that found no memory

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py import operators
 from parakeet_py.typed_ir import control, ir
 from parakeet_py.typed_ir.elementwise import binary, call_ufunc, scalar_operand
 from parakeet_py.typed_ir.python_scalars import OVERFLOW, compare, python_binary, python_unary
@@ -89,16 +90,23 @@ def _range(s: Specializer, *args: Value) -> Value:
     raise s.unsupported("range expected 1 to 3 arguments")
 
 
+@_builtin(operators.prange)
+def _prange(s: Specializer, *args: Value) -> Value:
+    made = _range(s, *args)
+    assert isinstance(made, RangeV)
+    return RangeV(made.start, made.stop, made.step, parallel=True)
+
+
 @_builtin(zip)
 def _zip(s: Specializer, *items: Value, strict: Value | None = None) -> Value:
     if strict is not None and s.static(strict, "strict"):
         raise s.unsupported("zip(strict=True)")
-    return IteratorV("zip", items)
+    return IteratorV("zip", tuple(s.settle(items)))
 
 
 @_builtin(enumerate)
 def _enumerate(s: Specializer, items: Value, start: Value | None = None) -> Value:
-    return IteratorV("enumerate", (start or py(0), items))
+    return IteratorV("enumerate", (start or py(0), s.as_list(items)))
 
 
 @_builtin(reversed)
@@ -111,7 +119,7 @@ def _reversed(s: Specializer, items: Value) -> Value:
             items.start.operand, b.index_mul(ir.Const(step, PYINT), b.index_sub(length, ir.Const(1, PYINT)))
         )
         return RangeV(ScalarV(last), ScalarV(b.index_sub(items.start.operand, ir.Const(step, PYINT))), py(-step))
-    return IteratorV("reversed", (items,))
+    return IteratorV("reversed", (s.as_list(items),))
 
 
 @_builtin(map)

@@ -87,6 +87,8 @@ def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -
             raise s.unsupported(f"a loop over a {len(items)}-item sequence is too long to unroll")
         return _unroll(s, op, items, inits)
     start, stop, step, item_at = counted(s, iterable)
+    if isinstance(iterable, RangeV) and iterable.parallel and not inits and not op.stoppable:
+        return _independent_loop(s, op, iterable)
     if s.unroll_wanted(op) and all(isinstance(bound, ir.Const) for bound in (start, stop, step)):
         numbers = range(*(int(bound.value.real) for bound in (start, stop, step)))
         if len(numbers) <= MAX_UNROLL:
@@ -239,6 +241,19 @@ def _counted_loop(  # type: ignore[no-untyped-def]
     outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
     stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
     return [*stopped, *(gates.value_of(s, template, outs) for template in templates)]
+
+
+def _independent_loop(s: Specializer, op: ssa.For, iterable: RangeV) -> list[Value]:
+    """A prange loop that carries nothing: a Map over its iterations, which store what they have to."""
+    b = s.builder
+    length = range_length(s, iterable)
+    point = s.index_var("i", length)
+    with b.block() as statements, s.element_function():
+        item = b.index_add(iterable.start.operand, b.index_mul(iterable.step.operand, point))
+        s.bind(op.item, ScalarV(item))
+        s.run(op.body)
+    b.emit(ir.Map((length,), (point,), ir.Block(tuple(statements))))
+    return []
 
 
 def _loop_index(s: Specializer, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Var:

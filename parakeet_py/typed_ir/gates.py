@@ -101,7 +101,7 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (lower, upper, step)
         case ClosureV(_, captures, defaults, _):
             return (*captures, *defaults)
-        case RangeV(start, stop, step):
+        case RangeV(start, stop, step, _):
             return (start, stop, step)
         case MethodV(obj, _):
             return (obj,)
@@ -130,7 +130,7 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
         case RangeV():
             start, stop, step = parts
             assert isinstance(start, ScalarV) and isinstance(stop, ScalarV) and isinstance(step, ScalarV)
-            return RangeV(start, stop, step)
+            return RangeV(start, stop, step, like.parallel)
         case MethodV(_, name):
             return MethodV(parts[0], name)
         case ComprehensionV(kind, _, _, condition, flatten):

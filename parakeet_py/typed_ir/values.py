@@ -141,9 +141,12 @@ class MethodV:
 
 @record
 class RangeV:
+    """range(start, stop, step); `parallel`: the user says (prange) that iterations over it are independent."""
+
     start: ScalarV
     stop: ScalarV
     step: ScalarV
+    parallel: bool = False
 
 
 @record
