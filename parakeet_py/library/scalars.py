@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy._core.umath import clip as clip_ufunc
 
+from parakeet_py.library.complex_scalars import complex_power, complex_reciprocal, complex_sign
 from parakeet_py.library.intrinsics import cast, check, constant, dtype_of, is_known, prim
 from parakeet_py.library.registry import helper, scalar_function_of, static
 
-clip_ufunc = np._core.umath.clip
+INFINITY = math.inf
 LN2 = math.log(2)
 LOG2E = 1 / math.log(2)
 
@@ -58,11 +60,7 @@ def sign(x):
         signed = prim("select", x > zero, one, prim("select", x < zero, prim("neg", one), zero))
         return prim("select", prim("isnan", x), x, signed)
     if kind.kind == "c":
-        size = prim("abs", x)
-        still = size == constant(0, dtype_of(size))
-        unit = prim("select", still, constant(1, dtype_of(size)), size)
-        direction = prim("complex", prim("real", x) / unit, prim("imag", x) / unit)
-        return prim("select", still, zero, direction)
+        return complex_sign(x)
     return prim("sub", cast(x > zero, kind), cast(x < zero, kind))
 
 
@@ -112,8 +110,10 @@ def rad2deg(x):
 
 
 @scalar_function_of(np.reciprocal)
-def integer_reciprocal(x):
+def reciprocal(x):
     kind = dtype_of(x)
+    if kind.kind == "c":
+        return complex_reciprocal(x)
     one = constant(1, kind)
     unit = x == one
     if kind.kind == "i":
@@ -127,7 +127,7 @@ def integer_power(base, exponent):
     """base ** exponent by squaring, wrapping around."""
     kind = dtype_of(base)
     if kind.kind == "c":
-        return np.float_power(base, exponent)
+        return complex_power(base, exponent)
     if kind.kind == "i":
         check(exponent >= constant(0, kind), "ValueError", "Integers to negative integer powers are not allowed.")
     result = constant(1, kind)
@@ -195,7 +195,10 @@ def modf(x):
 @scalar_function_of(np.spacing)
 def spacing(x):
     kind = dtype_of(x)
-    away = prim("nextafter", x, prim("copysign", constant(math.inf, kind), x)) - x
+    infinity = constant(INFINITY, kind)
+    if kind == np.float16:  # NumPy measures towards plus infinity here, away from zero elsewhere
+        return prim("select", prim("isinf", x), infinity - infinity, prim("nextafter", x, infinity) - x)
+    away = prim("nextafter", x, prim("copysign", infinity, x)) - x
     return prim("select", x == constant(0, kind), prim("abs", away), away)
 
 

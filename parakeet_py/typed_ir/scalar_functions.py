@@ -105,11 +105,27 @@ def scalar_loop(s: Specializer, ufunc: np.ufunc, names: Sequence[str]) -> Loop:
     if special is not None:
         return special
     prim = UFUNC_PRIMS.get(ufunc)
+    if prim in ir.COMPARE and {*names[:2]} == {"int64", "uint64"}:
+        return _mixed_comparison(s, prim, names[0] == "int64")
     if prim is not None and _has(prim, dtype):
         if dtype == "bool":
             prim = _BOOL.get(prim, prim)
         return lambda operands: [s.builder.prim(prim, *operands, type=output)]
     return s.library_loop(ufunc, names)
+
+
+def _mixed_comparison(s: Specializer, prim: str, signed_first: bool) -> Loop:
+    """int64 with uint64, by value: a negative number is less than all of the other type."""
+    b = s.builder
+    smaller = prim in ("lt", "le", "ne") if signed_first else prim in ("gt", "ge", "ne")
+
+    def compare(operands: list[ir.Operand]) -> Sequence[ir.Operand]:
+        signed = operands[0] if signed_first else operands[1]
+        negative = b.prim("lt", signed, ir.Const(0, Scalar("int64")), type=BOOL)
+        same = [b.cast(operand, Scalar("uint64")) for operand in operands]
+        return [b.select(negative, ir.Const(smaller, BOOL), b.prim(prim, *same, type=BOOL))]
+
+    return compare
 
 
 def _has(prim: str, dtype: str) -> bool:
@@ -160,8 +176,8 @@ def _special(s: Specializer, ufunc: np.ufunc, dtype: str) -> Loop | None:
         return lambda operands: operands
     if ufunc is np.square:
         return lambda operands: [b.prim("and" if dtype == "bool" else "mul", operands[0], operands[0])]
-    if ufunc is np.reciprocal and (is_float(dtype) or is_complex(dtype)):
-        one = ir.Const(1.0 if is_float(dtype) else 1 + 0j, Scalar(dtype))
+    if ufunc is np.reciprocal and is_float(dtype):
+        one = ir.Const(1.0, Scalar(dtype))
         return lambda operands: [b.prim("div", one, operands[0])]
     if ufunc is np.power and is_float(dtype):
         return lambda operands: [b.prim("pow", *operands)]

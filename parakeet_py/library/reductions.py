@@ -1,0 +1,318 @@
+"""Reductions: sum and its relatives, extrema and where they are, moments, counts, truth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parakeet_py.library.intrinsics import (
+    as_array,
+    cast,
+    check,
+    constant,
+    dtype_of,
+    elementwise,
+    hand_back,
+    is_array,
+    prim,
+    reduce_axes,
+    unsupported,
+)
+from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.shared import (
+    NO_VALUE,
+    checked_dtype,
+    count_along,
+    finish,
+    other_axes,
+    reduction_axes,
+    single_axis,
+)
+
+IDENTITIES = {
+    np.add: 0,
+    np.multiply: 1,
+    np.logical_and: True,
+    np.logical_or: False,
+    np.bitwise_or: 0,
+    np.bitwise_xor: 0,
+    np.logical_xor: False,
+    np.bitwise_and: -1,
+    np.hypot: 0,
+    np.logaddexp: -np.inf,
+    np.logaddexp2: -np.inf,
+    np.gcd: 0,
+    np.fmax: np.nan,
+    np.fmin: np.nan,
+}
+
+
+@static
+def reduction_kind(ufunc, kind, dtype, out):
+    """The dtype a ufunc reduces in."""
+    if dtype is not None:
+        return ufunc.resolve_dtypes(
+            (None, np.dtype(dtype), None), reduction=True, signature=(dtype, None, None), casting="unsafe"
+        )[0]
+    return ufunc.resolve_dtypes((out, kind, None), reduction=True, casting="unsafe")[0]
+
+
+@static
+def accumulator_kind(ufunc, kind):
+    """float16 is summed in float32."""
+    return np.dtype("float32") if kind == np.float16 and ufunc is np.add else kind
+
+
+@static
+def identity_of(ufunc, kind):
+    """The number that a reduction starts from."""
+    if ufunc in (np.maximum, np.minimum, np.fmax, np.fmin) and (kind.kind != "f" or ufunc in (np.maximum, np.minimum)):
+        low = ufunc in (np.maximum, np.fmax)
+        if kind.kind == "b":
+            return not low
+        if kind.kind in "iu":
+            return int(np.iinfo(kind).min if low else np.iinfo(kind).max)
+        infinity = -np.inf if low else np.inf
+        return complex(infinity, infinity) if kind.kind == "c" else infinity
+    if ufunc is np.bitwise_and and kind.kind in "bu":
+        return True if kind.kind == "b" else int(np.iinfo(kind).max)
+    return IDENTITIES[ufunc]
+
+
+@static
+def can_reduce(ufunc):
+    return ufunc in IDENTITIES or ufunc in (np.maximum, np.minimum)
+
+
+@static
+def has_identity(ufunc):
+    return ufunc.identity is not None
+
+
+def reduce_ufunc(ufunc, a, axis=None, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    """ufunc.reduce over any axes."""
+    if not can_reduce(ufunc):
+        hand_back("a reduction with this ufunc")
+    if initial is None:
+        hand_back("a reduction without an initial value")
+    a = as_array(a)
+    axes = reduction_axes(axis, a.ndim)
+    kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
+    wide = accumulator_kind(ufunc, kind)
+    identity = identity_of(ufunc, kind)
+    if where is not True:
+        if not has_identity(ufunc) and initial is NO_VALUE:
+            unsupported("a reduction without identity and with where needs an initial value")
+        a = elementwise(lambda x, m: prim("select", cast(m, "bool"), cast(x, kind), constant(identity, kind)), a, where)
+    if not has_identity(ufunc) and initial is NO_VALUE:
+        some = (count_along(a, axes) != 0) | (count_along(a, other_axes(axes, a.ndim)) == 0)
+        message = "zero-size array to reduction operation " + ufunc.__name__ + " which has no identity"
+        check(some, "ValueError", message)
+    (total,) = reduce_axes(
+        a,
+        axes,
+        (constant(identity, wide),),
+        lambda x, *at: (cast(cast(x, kind), wide),),
+        lambda s, x: (ufunc(s, x),),
+    )
+    if initial is not NO_VALUE:
+        total = ufunc(total, cast(initial, wide))
+    if kind != wide:
+        total = cast(total, kind)
+    return finish(total, axes, a.ndim, keepdims, out)
+
+
+@implements(np.sum)
+@method("sum")
+def sum_(a, axis=None, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    return reduce_ufunc(np.add, a, axis, dtype, out, keepdims, initial, where)
+
+
+@implements(np.prod)
+@method("prod")
+def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    return reduce_ufunc(np.multiply, a, axis, dtype, out, keepdims, initial, where)
+
+
+@implements(np.max, np.amax)
+@method("max")
+def max_(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    return reduce_ufunc(np.maximum, a, axis, None, out, keepdims, initial, where)
+
+
+@implements(np.min, np.amin)
+@method("min")
+def min_(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    return reduce_ufunc(np.minimum, a, axis, None, out, keepdims, initial, where)
+
+
+@implements(np.all)
+@method("all")
+def all_(a, axis=None, out=None, keepdims=False, *, where=True):
+    return reduce_ufunc(np.logical_and, a, axis, None, out, keepdims, NO_VALUE, where)
+
+
+@implements(np.any)
+@method("any")
+def any_(a, axis=None, out=None, keepdims=False, *, where=True):
+    return reduce_ufunc(np.logical_or, a, axis, None, out, keepdims, NO_VALUE, where)
+
+
+@implements(np.ptp)
+def ptp(a, axis=None, out=None, keepdims=False):
+    result = max_(a, axis, None, keepdims) - min_(a, axis, None, keepdims)
+    return result if out is None else finish(result, (), 0, False, out)
+
+
+@implements(np.count_nonzero)
+def count_nonzero(a, axis=None, *, keepdims=False):
+    a = as_array(a)
+    axes = reduction_axes(axis, a.ndim)
+    (count,) = reduce_axes(
+        a, axes, (constant(0, "int64"),), lambda x, *at: (cast(cast(x, "bool"), "int64"),), lambda s, x: (s + x,)
+    )
+    return finish(count, axes, a.ndim, keepdims, None)
+
+
+# ---- moments ---------------------------------------------------------------------------------------------------------
+
+
+@static
+def mean_kind(kind, dtype):
+    """The dtype in which means are taken."""
+    if dtype is not None:
+        return np.dtype(dtype)
+    return np.dtype("float64") if kind.kind in "biu" else np.dtype("float32") if kind == np.float16 else kind
+
+
+@static
+def sum_kind(kind, dtype):
+    """The dtype in which means are summed: float16 only if it is asked for."""
+    return np.add.resolve_dtypes((None, kind, None), reduction=True)[0] if dtype is None else np.dtype(dtype)
+
+
+def total_over(a, axes, kind):
+    """The sum over axes in a dtype."""
+    wide = accumulator_kind(np.add, kind)
+    (total,) = reduce_axes(
+        a, axes, (constant(0, wide),), lambda x, *at: (cast(cast(x, kind), wide),), lambda s, x: (s + x,)
+    )
+    return total if wide == kind else cast(total, kind)
+
+
+def divided(total, count, kind):
+    """total / count (an int64), rounded to the dtype of the result; arrays have that of the total in between."""
+    quotient = np.true_divide(total, count)
+    if is_array(quotient):
+        quotient = cast(quotient, dtype_of(total))
+    return quotient if dtype_of(quotient) == kind else cast(quotient, kind)
+
+
+@static
+def moment_kind(kind, dtype, out):
+    """The dtype of a mean or variance: float16 again for float16."""
+    return kind if dtype is None and kind == np.float16 and out is None else None
+
+
+@implements(np.mean)
+@method("mean")
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
+    if where is not True:
+        hand_back("a mean with where")
+    a = as_array(a)
+    axes = reduction_axes(axis, a.ndim)
+    kind = mean_kind(dtype_of(a), dtype)
+    total = total_over(a, axes, kind)
+    final = dtype_of(a) if dtype is None and dtype_of(a) == np.float16 else kind
+    result = divided(total, cast(count_along(a, axes), "int64"), final)
+    return finish(result, axes, a.ndim, keepdims, out)
+
+
+def squared_size(x):
+    """|x|**2, real."""
+    if dtype_of(x).kind == "c":
+        return prim("real", x) * prim("real", x) + prim("imag", x) * prim("imag", x)
+    return x * x
+
+
+@implements(np.var)
+@method("var")
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
+    if where is not True:
+        hand_back("a variance with where")
+    if correction is not NO_VALUE:
+        ddof = correction
+    a = as_array(a)
+    axes = reduction_axes(axis, a.ndim)
+    kind = mean_kind(dtype_of(a), dtype)
+    count = cast(count_along(a, axes), "int64")
+    if mean is NO_VALUE:
+        centre = finish(divided(total_over(a, axes, kind), count, kind), axes, a.ndim, True, None)
+    else:
+        centre = mean
+    deviations = elementwise(squared_size, np.subtract(a, centre))
+    wide = kind if dtype is not None or kind.kind == "f" else dtype_of(deviations)
+    total = total_over(as_array(deviations), axes, wide)
+    final = dtype_of(a) if dtype is None and dtype_of(a) == np.float16 else wide
+    result = divided(total, np.maximum(count - ddof, 0), final)
+    return finish(result, axes, a.ndim, keepdims, out)
+
+
+@implements(np.std)
+@method("std")
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
+    variance = var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    kind = dtype_of(variance)
+    result = np.sqrt(variance)
+    result = result if dtype_of(result) == kind else cast(result, kind)
+    return result if out is None else finish(result, (), 0, False, out)
+
+
+# ---- where the extrema are -------------------------------------------------------------------------------------------
+
+
+def flat_index(indices, extents):
+    """The position in C order of a point of an index space."""
+    position = 0
+    for index, extent in zip(indices, extents):
+        position = position * extent + index
+    return position
+
+
+def arg_extremum(a, axis, out, keepdims, ufunc, wins, name):
+    a = as_array(a)
+    if axis is None:
+        axes = reduction_axes(None, a.ndim)
+    else:
+        axes = (single_axis(axis, 1 if a.ndim == 0 else a.ndim),) if a.ndim > 0 else ()
+    kind = dtype_of(a)
+    extents = tuple([a.shape[axis] for axis in axes])
+    check(count_along(a, axes) != 0, "ValueError", "attempt to get " + name + " of an empty sequence")
+
+    def contribute(x, *indices):
+        return x, cast(flat_index(indices, extents), "int64")
+
+    def better(best, at, x, position):
+        # Ties keep what is there; the first NaN beats every number and stays.
+        takes = wins(x, best)
+        if kind.kind in "fc":
+            takes = (takes | np.isnan(x)) & ~np.isnan(best)
+        return prim("select", takes, x, best), prim("select", takes, position, at)
+
+    first = (constant(identity_of(ufunc, kind), kind), constant(0, "int64"))
+    _, at = reduce_axes(a, axes, first, contribute, better)
+    return finish(at, axes, a.ndim, keepdims, out)
+
+
+@implements(np.argmax)
+@method("argmax")
+def argmax(a, axis=None, out=None, *, keepdims=False):
+    return arg_extremum(a, axis, out, keepdims, np.maximum, lambda x, best: x > best, "argmax")
+
+
+@implements(np.argmin)
+@method("argmin")
+def argmin(a, axis=None, out=None, *, keepdims=False):
+    return arg_extremum(a, axis, out, keepdims, np.minimum, lambda x, best: x < best, "argmin")
+
+
+__all__ = ["checked_dtype", "reduce_ufunc"]

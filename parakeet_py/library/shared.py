@@ -1,0 +1,161 @@
+"""What the library's functions share: axes, dtype rules and result handling.
+
+The `@static` functions run while a program is compiled, on known values, and take NumPy's rules from NumPy itself; an
+exception they raise means that the call is an error, which Python is then left to raise.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from parakeet_py.library.intrinsics import (
+    as_array,
+    assign,
+    broadcast_view,
+    cast,
+    check,
+    dtype_of,
+    is_array,
+    is_weak,
+)
+from parakeet_py.library.registry import static
+
+NO_VALUE = np._NoValue
+ALL = slice(None)
+
+
+@static
+def reduction_axes(axis, rank):
+    """The axes to reduce, sorted."""
+    if axis is None:
+        return tuple(range(rank))
+    if rank == 0 and axis in (0, -1, ()):
+        return ()
+    return tuple(sorted(normalize_axis_tuple(axis, rank)))
+
+
+@static
+def single_axis(axis, rank):
+    return normalize_axis_index(operator.index(axis), rank)
+
+
+@static
+def other_axes(axes, rank):
+    return tuple(axis for axis in range(rank) if axis not in axes)
+
+
+@static
+def keeping_index(axes, rank):
+    """The index that puts reduced axes back with extent 1."""
+    return tuple(None if axis in axes else ALL for axis in range(rank))
+
+
+@static
+def index_at(axis, item):
+    """The index of one axis, the ones before taken whole."""
+    return (ALL,) * axis + (item,)
+
+
+@static
+def insert_index(axes, rank):
+    """The index that inserts new axes at positions of the result."""
+    return tuple(None if axis in axes else ALL for axis in range(rank + len(axes)))
+
+
+@static
+def real_kind(kind):
+    return np.empty(0, kind).real.dtype
+
+
+@static
+def checked_dtype(dtype):
+    return np.dtype(dtype)
+
+
+@static
+def result_kind(*kinds):
+    """np.result_type; an int, float or complex *type* stands for a weak Python scalar."""
+    weak = {int: 0, float: 0.0, complex: 0j}
+    return np.result_type(*(weak.get(kind, kind) for kind in kinds))
+
+
+@static
+def weak_type(kind):
+    """What a Python scalar of a dtype counts as among NumPy dtypes."""
+    return {"b": np.dtype(bool), "i": int, "f": float, "c": complex}[kind.kind]
+
+
+def kind_of(value):
+    """What a value counts as in `result_kind`."""
+    return weak_type(dtype_of(value)) if is_weak(value) else dtype_of(value)
+
+
+@static
+def check_output_cast(source, target, casting):
+    if not np.can_cast(source, target, casting):
+        raise TypeError(f"Cannot cast from {source} to {target} with casting rule {casting!r}")
+
+
+@static
+def product_of_ranks(rank, expected):
+    if rank != expected:
+        raise ValueError("the output has the wrong number of dimensions")
+
+
+def into(out, result, casting="same_kind"):
+    """Store a result in `out=`, which is then the value of the call."""
+    check_output_cast(dtype_of(result), dtype_of(out), casting)
+    product_of_ranks(out.ndim, result.ndim)
+    for own, wanted in zip(out.shape, result.shape):
+        check(own == wanted, "ValueError", "output array does not have the right shape")
+    assign(out, result)
+    return out
+
+
+def finish(result, axes, rank, keepdims, out):
+    """A reduction's value: with its axes put back if they are kept, in `out` if it is given."""
+    if keepdims:
+        result = as_array(result)[keeping_index(axes, rank)]
+    if out is None:
+        return result
+    return into(out, as_array(result), "unsafe")
+
+
+def count_along(a, axes):
+    """The number of elements a reduction takes in."""
+    count = 1
+    for axis in axes:
+        count = count * a.shape[axis]
+    return count
+
+
+def fitting(value, kind):
+    """A Python int that an integer dtype can hold."""
+    if is_weak(value) and dtype_of(value).kind == "i" and kind.kind in "iu":
+        low, high = integer_limits(kind)
+        check(
+            (value >= low) & (value <= high), "OverflowError", f"Python integer {{0}} out of bounds for {kind}", value
+        )
+    return value
+
+
+@static
+def integer_limits(kind):
+    """The limits of an integer dtype, as far as int64 goes."""
+    limits = np.iinfo(kind)
+    return max(int(limits.min), -(2**63)), min(int(limits.max), 2**63 - 1)
+
+
+def expanded(value, shape):
+    """An array or scalar as a view of a shape."""
+    return broadcast_view(as_array(value), shape)
+
+
+def converted(value, kind):
+    """An array or scalar in a dtype; what has it already stays as it is."""
+    if dtype_of(value) == kind and (is_array(value) or not is_weak(value)):
+        return value
+    return cast(value, kind)

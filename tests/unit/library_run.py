@@ -1,0 +1,131 @@
+"""Run a function as the library compiles it, through the typed IR's interpreter, and compare with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.errors import UnsupportedError
+from parakeet_py.frontend import to_ssa_cached
+from parakeet_py.signature import (
+    Result,
+    ResultLeaf,
+    ResultListOf,
+    ResultStatic,
+    ResultTuple,
+    Spec,
+    StaticSpec,
+    leaf_values,
+    signature_of,
+)
+from parakeet_py.typed_ir.check_ir import check_function
+from parakeet_py.typed_ir.interpret import run_function
+from parakeet_py.typed_ir.specialize import NeedHidden, NeedObservation, NeedStatic, Specialization, Specializer
+
+
+class HandedBack(Exception):
+    """The function calls back into Python."""
+
+
+def specialize(function: Callable[..., Any], args: Sequence[Any]) -> tuple[Specialization, list[Any]]:
+    """The specialization of a call, and the leaves to run it with."""
+    hidden: list[Any] = []
+    overrides: dict[int, Spec] = {}
+    while True:
+        signature = signature_of(args, hidden, overrides)
+        try:
+            made = Specializer(to_ssa_cached(function), function, signature, {}).specialize()
+        except NeedHidden as need:
+            hidden.append((need.source, need.value))
+        except NeedStatic as need:
+            overrides[need.index] = StaticSpec(args[need.index])
+        except NeedObservation as need:
+            raise HandedBack(str(need)) from None
+        else:
+            return made, leaf_values(signature, [*args, *(value for _, value in hidden)])
+
+
+def run(function: Callable[..., Any], *args: Any) -> Any:
+    """Call through the interpreter."""
+    made, leaves = specialize(function, args)
+    check_function(made.function)
+    with np.errstate(all="ignore"):
+        results = run_function(made.function, leaves)
+    return box(made.result, results)
+
+
+def box(tree: Result, leaves: Sequence[Any]) -> Any:
+    match tree:
+        case ResultLeaf(index, "scalar", dtype, python):
+            return np.asarray(leaves[index]).item() if python else np.dtype(dtype).type(leaves[index])
+        case ResultLeaf(index):
+            return leaves[index]
+        case ResultListOf(leaf):
+            return leaves[leaf.index].tolist()
+        case ResultTuple(items, kind):
+            made = [box(item, leaves) for item in items]
+            return made if kind == "list" else tuple(made)
+        case ResultStatic(value):
+            return value
+    raise AssertionError(tree)
+
+
+def same(expected: Any, found: Any, ulps: float = 4, where: str = "result") -> None:
+    """Types, dtypes, shapes and values agree: floats within some units in the last place of the largest value."""
+    assert type(expected) is type(found), f"{where}: {type(found)}, not {type(expected)}: {found!r} {expected!r}"
+    if isinstance(expected, tuple | list):
+        assert len(expected) == len(found), where
+        for position, (one, other) in enumerate(zip(expected, found, strict=True)):
+            same(one, other, ulps, f"{where}[{position}]")
+        return
+    if not isinstance(expected, np.ndarray | np.generic | float | complex):
+        assert expected == found, f"{where}: {found!r}, not {expected!r}"
+        return
+    a, b = np.asarray(expected), np.asarray(found)
+    assert a.dtype == b.dtype, f"{where}: dtype {b.dtype}, not {a.dtype}"
+    assert a.shape == b.shape, f"{where}: shape {b.shape}, not {a.shape}"
+    if a.dtype.kind in "fc":
+        finite = a[np.isfinite(a)]
+        scale = float(np.abs(finite.astype("complex128")).max()) if finite.size else 0.0
+        tolerance = ulps * float(np.finfo(a.dtype).eps)
+        with np.errstate(all="ignore"):
+            close = np.isclose(b, a, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+        assert close.all(), f"{where}:\n{b!r}\nnot\n{a!r}"
+    else:
+        assert np.array_equal(a, b), f"{where}:\n{b!r}\nnot\n{a!r}"
+
+
+def copied(args: Sequence[Any]) -> list[Any]:
+    """Arguments of equal value and layout."""
+    return [arg.copy(order="K") if isinstance(arg, np.ndarray) else arg for arg in args]
+
+
+def agrees(function: Callable[..., Any], *args: Any, ulps: float = 4, compiled: bool = True) -> None:
+    """A call gives what NumPy gives, or raises what it raises, and leaves its arguments the same.
+
+    A certain error may be left to Python; with `compiled` nothing else may.
+    """
+    plain, own = copied(args), list(args)
+    error: Exception | None = None
+    expected = None
+    try:
+        with np.errstate(all="ignore"):
+            expected = function(*plain)
+    except Exception as raised:
+        error = raised
+    try:
+        found = run(function, *own)
+    except (UnsupportedError, HandedBack) as reason:
+        assert error is not None or not compiled, f"not compiled: {reason}"
+        return
+    except Exception as raised:
+        if error is None:
+            raise
+        assert type(raised) is type(error) or isinstance(error, type(raised)), f"{raised!r}, not {error!r}"
+        assert str(raised) == str(error), f"{raised}\nnot\n{error}"
+        return
+    assert error is None, f"{found!r} instead of {error!r}"
+    same(expected, found, ulps)
+    same(plain, own, 0, "argument")
