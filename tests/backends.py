@@ -36,7 +36,7 @@ def run_python(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
 
 def run_untyped_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from parakeet_py.frontend import to_ssa
-    from tests.unit.ssa_eval import evaluate
+    from parakeet_py.frontend.evaluate import evaluate
 
     assert isinstance(function, FunctionType)
     return evaluate(to_ssa(function), function)(*args, **kwargs)

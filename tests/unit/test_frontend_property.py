@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import to_ssa
 from parakeet_py.frontend.check_ssa import check_function
-from tests.unit.ssa_eval import evaluate
+from parakeet_py.frontend.evaluate import evaluate
 from tests.unit.ssa_programs import define
 
 NAMES = ["a", "b", "c", "d"]

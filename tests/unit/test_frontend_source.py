@@ -65,7 +65,7 @@ def test_methods() -> None:
         assert isinstance(function, FunctionType)
         node = read_source(function).node
         assert isinstance(node, ast.Lambda) or not node.decorator_list
-        from tests.unit.ssa_eval import evaluate
+        from parakeet_py.frontend.evaluate import evaluate
 
         assert evaluate(to_ssa(function), function)(holder, 3) == function(holder, 3)
     assert_same(Holder.static, (3,))

@@ -1,0 +1,460 @@
+"""Executes the untyped IR on real Python values: what `ssa.py` means, and how types of results are found out.
+
+`evaluate(ssa_function, python_function)` gives a callable that does exactly what the Python function does: the same
+values, effects, exceptions and messages. The tests hold it against Python itself. Besides, it is how a function runs
+whose compilation waits for the result type of something that is handed back to Python: an observer is told the result
+of every operation, by the key the specializer has for it.
+
+A key is `(*path, filename, position, name of the operator)`. The path grows by `(position of the call, name)` with each
+function that is evaluated in turn, which are the nested functions, and the Python functions that `inline` names. The
+path of a nested function that other code has called is not known: its keys have no path.
+
+`replay` gives the results of operations that have been done already, in order; they are not done again.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from parakeet_py.frontend import ssa
+from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Pos, Star, Var
+
+Key = tuple[Any, ...]
+Observer = Callable[[Key, Any], None]
+MAX_DEPTH = 48  # functions inside each other; deeper ones are called
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "matmul": operator.matmul,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
+}
+INPLACE: dict[str, Callable[[Any, Any], Any]] = {
+    name: getattr(operator, "i" + function.__name__.strip("_")) for name, function in BINARY.items()
+}
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "is": operator.is_,
+    "isnot": operator.is_not,
+    "in": lambda a, b: a in b,
+    "notin": lambda a, b: a not in b,
+}
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "invert": operator.invert,
+    "not": operator.not_,
+}
+OBSERVED = (ssa.Call, ssa.Attribute, ssa.Subscript, ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary)
+
+
+def evaluate(
+    function: Function,
+    python: types.FunctionType,
+    *,
+    observe: Observer | None = None,
+    inline: Callable[[Any], tuple[Function, types.FunctionType] | None] | None = None,
+    replay: Sequence[tuple[Key, Any]] = (),
+) -> Callable[..., Any]:
+    """A callable that executes `function`, with the globals, closure cells and defaults of `python`.
+
+    Parameters
+    ----------
+    observe : called with the key and the result of every operation that could be handed back to Python
+    inline : the IR and the Python function of a callee that is to be evaluated rather than called; None for others
+    replay : keys and results of operations already done, in order
+    """
+    evaluation = _Evaluation(observe, inline, list(reversed(replay)))
+    inner = evaluation.entry(function, python, python.__defaults__, python.__kwdefaults__, ())
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return inner(*args, **kwargs)
+        except BaseException as error:
+            raise error.with_traceback(_as_python_shows_it(error.__traceback__))
+
+    call.__name__, call.__qualname__ = python.__name__, python.__qualname__
+    return call
+
+
+class _Evaluation:
+    """What the functions of one evaluation share."""
+
+    def __init__(self, observe: Observer | None, inline: Any, replay: list[tuple[Key, Any]]) -> None:
+        self.observe = observe
+        self.inline = inline
+        self.replay = replay
+        self.running: list[Function] = []
+        self.shims: dict[int, types.FunctionType] = {}
+        self.nested: dict[types.FunctionType, _Nested] = {}
+
+    def entry(
+        self,
+        function: Function,
+        python: types.FunctionType,
+        defaults: tuple[Any, ...] | None,
+        named: dict[str, Any] | None,
+        path: Key | None,
+        captures: tuple[Any, ...] = (),
+    ) -> types.FunctionType:
+        """A Python function with the parameters of `function` that evaluates it."""
+
+        def run(values: tuple[Any, ...]) -> Any:
+            frame = _Frame(self, function, python, path)
+            frame.values.update(zip(function.captures, captures, strict=True))
+            frame.values.update((param.var, value) for param, value in zip(function.params, values, strict=True))
+            self.running.append(function)
+            try:
+                return frame.block(function.body)[0]
+            finally:
+                self.running.pop()
+
+        shim = self.shims.get(id(function))
+        if shim is None:
+            shim = self.shims[id(function)] = _shim(function)
+        made = types.FunctionType(shim.__code__, python.__globals__, function.name, defaults, (types.CellType(run),))
+        made.__kwdefaults__ = named  # type: ignore[assignment]
+        made.__qualname__ = python.__qualname__ if path == () else f"{python.__qualname__}.<locals>.{function.name}"
+        made.__module__ = python.__module__
+        return made
+
+    def call(self, frame: _Frame, pos: Pos, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """`target(*args, **kwargs)`, evaluated where the specializer would look into it."""
+        if frame.path is not None:
+            path = (*frame.path, pos)
+            try:
+                nested = self.nested.get(target)
+            except TypeError:  # not hashable
+                nested = None
+            if nested is not None:
+                return self.entry(*nested.parts((*path, nested.function.name)))(*args, **kwargs)
+            found = self.inline(target) if self.inline is not None and len(self.running) < MAX_DEPTH else None
+            if found is not None and all(found[0] is not function for function in self.running):
+                function, python = found
+                if isinstance(target, types.MethodType):
+                    args = [target.__self__, *args]
+                path = (*path, function.name)
+                shim = self.entry(function, python, python.__defaults__, python.__kwdefaults__, path)
+                shim.__qualname__ = python.__qualname__
+                return shim(*args, **kwargs)
+        return target(*args, **kwargs)
+
+    def result(self, frame: _Frame, let: Let) -> tuple[Any, ...]:
+        """The result of an operation that may be observed, or is known already."""
+        place = (frame.function.filename, let.pos, type(let.op).__name__)
+        key = place if frame.path is None else (*frame.path, *place)
+        if self.replay and self.replay[-1][0] == key:
+            return (self.replay.pop()[1],)
+        values = frame.op(let.op, let.pos)
+        if self.observe is not None:
+            self.observe(key, values[0])
+        return values
+
+
+class _Nested:
+    """A function made by `MakeClosure`."""
+
+    def __init__(self, frame: _Frame, function: Function, captures: tuple[Any, ...], defaults: tuple[Any, ...]) -> None:
+        given = iter(defaults)
+        plain = tuple(next(given) for param in function.params if param.has_default and param.kind == "positional")
+        named = {param.name: next(given) for param in function.params if param.has_default and param.kind == "keyword"}
+        self.function, self.python, self.captures = function, frame.python, captures
+        self.plain, self.named = plain, named
+
+    def parts(self, path: Key | None) -> tuple[Any, ...]:
+        return self.function, self.python, self.plain or None, self.named or None, path, self.captures
+
+
+def _shim(function: Function) -> types.FunctionType:
+    """A Python function with the parameters of `function` (Python itself binds arguments and words the errors)."""
+    parts: list[str] = []
+    for index, param in enumerate(function.params):
+        before = function.params[index - 1] if index else None
+        if before is not None and before.positional_only and not param.positional_only:
+            parts.append("/")
+        if param.kind == "keyword" and (before is None or before.kind == "positional"):
+            parts.append("*")
+        stars = {"vararg": "*", "varkw": "**"}.get(param.kind, "")
+        parts.append(f"{stars}{param.name}" + ("=None" if param.has_default else ""))
+    if function.params and function.params[-1].positional_only:
+        parts.append("/")
+    names = [param.name for param in function.params]
+    run = "run"
+    while run in names:
+        run += "_"
+    given = "".join(f"{name}, " for name in names)
+    text = f"def make({run}):\n def shim({', '.join(parts)}):\n  return {run}(({given}))\n return shim"
+    scope: dict[str, Any] = {}
+    exec(compile(text, __file__, "exec"), scope)
+    shim: types.FunctionType = scope["make"](None)
+    return shim
+
+
+@lru_cache(maxsize=256)
+def _unpacker(before: int, star: bool, after: int) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that unpacks as an assignment does, with its messages."""
+    names = [f"a{index}" for index in range(before)]
+    names += (["*rest"] if star else []) + [f"b{index}" for index in range(after)]
+    targets = "".join(f"{name}, " for name in names) or "()"
+    values = "".join(name.removeprefix("*") + ", " for name in names)
+    scope: dict[str, Any] = {}
+    exec(compile(f"def unpack(value):\n {targets} = value\n return ({values})", __file__, "exec"), scope)
+    unpack: Callable[[Any], tuple[Any, ...]] = scope["unpack"]
+    return unpack
+
+
+class _Frame:
+    """The variables of one running function."""
+
+    __slots__ = ("evaluation", "function", "path", "python", "values")
+
+    def __init__(
+        self, evaluation: _Evaluation, function: Function, python: types.FunctionType, path: Key | None
+    ) -> None:
+        self.evaluation = evaluation
+        self.function = function
+        self.python = python
+        self.path = path
+        self.values: dict[Var, Any] = {}
+
+    def get(self, operand: Operand) -> Any:
+        return operand.value if isinstance(operand, Const) else self.values[operand]
+
+    def items(self, items: tuple[ssa.Item, ...]) -> list[Any]:
+        found: list[Any] = []
+        for item in items:
+            if isinstance(item, Star):
+                found = [*found, *self.get(item.operand)]
+            else:
+                found.append(self.get(item))
+        return found
+
+    def block(self, block: Block) -> tuple[Any, ...]:
+        for let in block.statements:
+            self.let(let)
+        return tuple(self.get(result) for result in block.results)
+
+    def let(self, let: Let) -> None:
+        if isinstance(let.op, OBSERVED):
+            values = self.evaluation.result(self, let)
+        else:
+            values = self.op(let.op, let.pos)
+        if let.outs:
+            self.values.update(zip(let.outs, values, strict=True))
+
+    def op(self, op: ssa.Op, pos: Pos) -> tuple[Any, ...]:
+        get = self.get
+        match op:
+            case ssa.Binary(name, left, right):
+                return (BINARY[name](get(left), get(right)),)
+            case ssa.Call(function, args, kwargs):
+                return (self.call(get(function), self.items(args), kwargs, pos),)
+            case ssa.Subscript(value, index):
+                return (get(value)[get(index)],)
+            case ssa.Attribute(value, name):
+                return (getattr(get(value), name),)
+            case ssa.Compare(name, left, right):
+                return (COMPARE[name](get(left), get(right)),)
+            case ssa.Inplace(name, left, right):
+                return (INPLACE[name](get(left), get(right)),)
+            case ssa.Unary(name, operand):
+                return (UNARY[name](get(operand)),)
+            case ssa.Global(name):
+                return (self.read_global(name),)
+            case ssa.Free(name):
+                return (self.read_cell(name),)
+            case ssa.If(condition, then, orelse):
+                return self.block(then if get(condition) else orelse)
+            case ssa.For() | ssa.While():
+                return self.loop(op)
+            case ssa.SetItem(value, index, new):
+                get(value)[get(index)] = get(new)
+            case ssa.DeleteItem(value, index):
+                del get(value)[get(index)]
+            case ssa.SetAttribute(value, name, new):
+                setattr(get(value), name, get(new))
+            case ssa.BuildSlice(lower, upper, step):
+                return (slice(get(lower), get(upper), get(step)),)
+            case ssa.BuildTuple(items):
+                return (tuple(self.items(items)),)
+            case ssa.BuildList(items):
+                return (self.items(items),)
+            case ssa.BuildDict(pairs):
+                return ({get(key): get(value) for key, value in pairs},)
+            case ssa.BuildString(parts):
+                return ("".join(self.format(*part) for part in parts),)
+            case ssa.Unpack(value, before, star, after):
+                return _unpacker(before, star, after)(get(value))
+            case ssa.MakeClosure(function, captures, defaults):
+                return (self.closure(function, tuple(map(get, captures)), tuple(map(get, defaults))),)
+            case ssa.Comprehension():
+                return (self.comprehension(op, pos),)
+            case ssa.Import(module, name, level):
+                return (self.import_(module, name, level),)
+            case ssa.Raise(exception):
+                raise get(exception)
+            case ssa.Assert(condition, message):
+                if not get(condition):
+                    raise AssertionError(*(self.block(message) if message else ()))
+            case ssa.CheckBound(flag, name, free):
+                if not get(flag):
+                    self.unbound(name, free)
+            case _:
+                raise TypeError(op)
+        return ()
+
+    def call(self, target: Any, args: list[Any], kwargs: tuple[tuple[str | None, Operand], ...], pos: Pos) -> Any:
+        keywords: dict[str, Any] = {}
+        for key, operand in kwargs:
+            value = self.get(operand)
+            more = value if key is None else {key: value}
+            if not isinstance(more, dict) or not keywords.keys().isdisjoint(more):
+                more = _merged(target, args, keywords, more)
+            keywords.update(more)
+        return self.evaluation.call(self, pos, target, args, keywords)
+
+    def read_global(self, name: str) -> Any:
+        for scope in (self.python.__globals__, self.python.__builtins__):  # type: ignore[attr-defined]
+            if name in scope:
+                return scope[name]
+        raise NameError(f"name {name!r} is not defined", name=name)
+
+    def read_cell(self, name: str) -> Any:
+        cells = self.python.__closure__
+        assert cells is not None
+        try:
+            return cells[self.python.__code__.co_freevars.index(name)].cell_contents
+        except ValueError:
+            self.unbound(name, True)
+
+    def unbound(self, name: str, free: bool) -> NoReturn:
+        if free:
+            text = f"cannot access free variable {name!r} where it is not associated with a value in enclosing scope"
+            raise NameError(text, name=name)
+        raise UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
+
+    def closure(self, function: Function, captures: tuple[Any, ...], defaults: tuple[Any, ...]) -> types.FunctionType:
+        nested = _Nested(self, function, captures, defaults)
+        made = self.evaluation.entry(*nested.parts(None))
+        self.evaluation.nested[made] = nested
+        return made
+
+    def import_(self, module: str, name: str | None, level: int) -> Any:
+        if name is None:
+            __import__(module, self.python.__globals__)
+            return sys.modules[module]
+        found = __import__(module, self.python.__globals__, None, (name,), level)
+        try:
+            return getattr(found, name)
+        except AttributeError:
+            inner = sys.modules.get(f"{found.__name__}.{name}")
+            if inner is not None:
+                return inner
+        place = getattr(found, "__file__", None) or "unknown location"
+        raise ImportError(f"cannot import name {name!r} from {found.__name__!r} ({place})", name=found.__name__)
+
+    def format(self, part: Operand, conversion: str, spec: str) -> str:
+        value = self.get(part)
+        if conversion:
+            value = {"s": str, "r": repr, "a": ascii}[conversion](value)
+        return format(value, spec)
+
+    def comprehension(self, op: ssa.Comprehension, pos: Pos) -> Any:
+        element, items = self.get(op.element), iter(self.get(op.iterable))
+        condition = None if op.condition is None else self.get(op.condition)
+        call = self.evaluation.call
+
+        def generate() -> Iterator[Any]:
+            for item in items:
+                if condition is None or call(self, pos, condition, [item], {}):
+                    value = call(self, pos, element, [item], {})
+                    if op.flatten:
+                        yield from value
+                    else:
+                        yield value
+
+        if op.kind == "generator":
+            return generate()
+        return {"list": list, "set": set, "dict": dict, "tuple": tuple}[op.kind](generate())
+
+    def loop(self, op: ssa.For | ssa.While) -> tuple[Any, ...]:
+        state = tuple(self.get(init) for init in op.inits)
+        stopped = False
+        items = iter(self.get(op.iterable)) if isinstance(op, ssa.For) else None
+        while not stopped:
+            self.values.update(zip(op.params, state, strict=True))
+            if isinstance(op, ssa.For):
+                assert items is not None
+                try:
+                    self.values[op.item] = next(items)
+                except StopIteration:
+                    break
+            elif not self.block(op.condition)[0]:
+                break
+            state = self.block(op.body)
+            if op.stoppable:
+                stopped, state = state[0], state[1:]
+        return (stopped, *state) if op.stoppable else state
+
+
+def _merged(target: Any, args: list[Any], keywords: dict[str, Any], more: Any) -> dict[str, Any]:
+    """Keyword arguments of a mapping that is no dict; Python words what is wrong with them."""
+    if not hasattr(more, "keys") or any(key in keywords for key in more.keys()):  # noqa: SIM118
+        target(*args, **keywords, **more)  # raises TypeError
+    return dict(more)
+
+
+# ---- tracebacks ------------------------------------------------------------------------------------------------------
+
+
+def _as_python_shows_it(traceback: types.TracebackType | None) -> types.TracebackType | None:
+    """The traceback with the evaluated functions in the place of this file's frames."""
+    entries: list[tuple[types.FrameType, int, int]] = []
+    last: _Frame | None = None
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if frame.f_code.co_filename != __file__:
+            entries.append((frame, traceback.tb_lasti, traceback.tb_lineno))
+            last = None
+        elif frame.f_code is _Frame.let.__code__:
+            evaluated, let = frame.f_locals["self"], frame.f_locals["let"]
+            if evaluated is last:  # a statement inside that statement
+                entries.pop()
+            entries.append((_stand_in(evaluated.function.filename, evaluated.function.name), -1, let.pos.line))
+            last = evaluated
+        traceback = traceback.tb_next
+    made: types.TracebackType | None = None
+    for frame, position, line in reversed(entries):
+        made = types.TracebackType(made, frame, position, line)
+    return made
+
+
+def _stand_in(filename: str, name: str) -> types.FrameType:
+    """A frame that says it belongs to a function of the user."""
+    code = compile("frame = own()", filename, "exec").replace(co_name=name)
+    scope: dict[str, Any] = {"own": lambda: sys._getframe(1)}
+    exec(code, scope)
+    frame: types.FrameType = scope["frame"]
+    return frame
+
+
+__all__ = ["Key", "Observer", "evaluate"]
