@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 log = logging.getLogger("parakeet_py.bench")
@@ -152,6 +153,8 @@ def _child(source: str, folder: str) -> dict[str, float]:
         with open(path, "w", encoding="utf-8") as file:
             file.write(source)
     environment = os.environ | {"PARAKEET_CACHE": "1", "PARAKEET_CACHE_DIR": folder, "NUMBA_CACHE_DIR": folder}
+    roots = [str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    environment["PYTHONPATH"] = os.pathsep.join(root for root in roots if root)
     command = [sys.executable, "-W", "ignore", path]
     result = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False, stdin=subprocess.DEVNULL
