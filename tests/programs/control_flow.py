@@ -72,7 +72,7 @@ def for_range(n):
     return total
 
 
-@program([(0, 10, 3), (10, 0, -3), (5, 5, 1), (-4, 4, 2), (3, 0, 1)])
+@program([(0, 10, 3), (10, 0, -3), (5, 5, 1), (-4, 4, 2), (3, 0, 1)], fell_back=None)
 def for_range_with_step(a, b, step):
     last = None
     count = 0
@@ -82,7 +82,7 @@ def for_range_with_step(a, b, step):
     return last, count
 
 
-@program([raising(ValueError, 0)], message=True)
+@program([raising(ValueError, 0)], message=True, fell_back=None)
 def range_step_zero(step):
     total = 0
     for i in range(0, 4, step):
@@ -113,7 +113,7 @@ def for_else(x, limit):
     return found
 
 
-@program(VECTORS)
+@program(VECTORS, fell_back=None)
 def early_return(x, limit):
     for i in range(x.shape[0]):
         if x[i] > limit:
@@ -176,7 +176,7 @@ def range_bound_rebound(n):
     return count, n
 
 
-@program([(True, 1), (False, 1), (True, 2.5)])
+@program([(True, 1), (False, 1), (True, 2.5)], fell_back=None)
 def type_of_branch(flag, x):
     """An int on one path and a float on the other: each keeps its type."""
     if flag:
@@ -365,7 +365,7 @@ def euclid(a, b):
     return a
 
 
-@program([(arr("f8", 6), 1.0), (arr("f8", 6), -9.0)])
+@program([(arr("f8", 6), 1.0), (arr("f8", 6), -9.0)], fell_back=None)
 def return_of_different_types(x, limit):
     """None, an int, or an array, by the data."""
     if x.max() < limit:

@@ -130,7 +130,7 @@ def damped_wave(x):
     ulp=32,
 )
 def log_return(s, rate, vol):
-    d1 = (np.log(s / 1.25) + rate + 0.5 * vol**2) / vol
+    d1 = (np.log(s + 4) + rate + 0.5 * vol**2) / vol
     return d1 - vol, np.exp(-rate) * 1.25
 
 

@@ -24,7 +24,7 @@ def row_out_of_range(a, i):
     return a[i]
 
 
-@program([raising(IndexError, arr("f8", 3), 1)])
+@program([raising(IndexError, arr("f8", 3), 1)], fell_back=None)
 def too_many_indices(x, i):
     return x[i, 0]
 
@@ -86,7 +86,7 @@ def mask_of_wrong_length(x, mask):
     return x[mask]
 
 
-@program([raising(IndexError, arr("f8", 4), 1.0)])
+@program([raising(IndexError, arr("f8", 4), 1.0)], fell_back=None)
 def float_as_index(x, i):
     return x[i]
 
@@ -188,12 +188,12 @@ def read_before_assignment(n):
     return total + count
 
 
-@program([raising(NameError, 3)], message=True)
+@program([raising(NameError, 3)], message=True, fell_back=None)
 def unknown_name(n):
     return n + no_such_name  # noqa: F821
 
 
-@program([raising(AttributeError, arr("f8", 3))], message=True)
+@program([raising(AttributeError, arr("f8", 3))], message=True, fell_back=None)
 def unknown_attribute(x):
     return x.no_such_attribute
 
@@ -252,17 +252,17 @@ def scalar_of_array(x):
     return float(x)
 
 
-@program([raising(TypeError, None), raising(TypeError, (1, 2))])
+@program([raising(TypeError, None), raising(TypeError, (1, 2))], fell_back=None)
 def wrong_operand_type(x):
     return x - 1
 
 
-@program([raising(TypeError, 3), raising(TypeError, 2.5)], message=True)
+@program([raising(TypeError, 3), raising(TypeError, 2.5)], message=True, fell_back=None)
 def number_is_not_subscriptable(x):
     return x[0]
 
 
-@program([raising(TypeError, 3)], message=True)
+@program([raising(TypeError, 3)], message=True, fell_back=None)
 def number_is_not_iterable(x):
     total = 0
     for v in x:

@@ -166,7 +166,7 @@ def window_view(x):
     return windows.max(axis=1), windows.shape
 
 
-@program([(arr("f8", 6), 3), (arr("f8", 6), 2)], opaque=None)
+@program([(arr("f8", 6), 3), (arr("f8", 6), 2)], opaque=None, fell_back=None)
 def functional_programming(x, k):
     from functools import reduce
 

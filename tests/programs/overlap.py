@@ -204,7 +204,7 @@ def overlapping_arguments(x, y):
 def two_stores_to_overlapping_arguments(x, y):
     x[1:] = y[:-1]
     y[1:] = x[:-1] + 1
-    return x.sum() > y.sum()
+    return x[0] + y[-1]
 
 
 @program([*PAIRS, (arr("f8", 5), arr("f8", 5, seed=1))], mutates=(0, 1))

@@ -83,12 +83,12 @@ def numpy_scalars_wrap(a, b):
     return a * b, a + b
 
 
-@program([raising(OverflowError, arr("i1", 3)), raising(OverflowError, arr("u1", 3))])
+@program([raising(OverflowError, arr("i1", 3)), raising(OverflowError, arr("u1", 3))], fell_back=None)
 def python_int_out_of_range(x):
     return x + 300
 
 
-@program([raising(OverflowError, arr("u1", 3)), raising(OverflowError, arr("u8", 3))])
+@program([raising(OverflowError, arr("u1", 3)), raising(OverflowError, arr("u8", 3))], fell_back=None)
 def negative_python_int_with_unsigned(x):
     return x + -1
 
@@ -109,12 +109,12 @@ def bools_add_as_or(x, y):
     return x + y, x * y, x | y, x ^ y
 
 
-@program([raising(TypeError, arr("b1", 3), arr("b1", 3))], message=True)
+@program([raising(TypeError, arr("b1", 3), arr("b1", 3))], message=True, fell_back=None)
 def bools_do_not_subtract(x, y):
     return x - y
 
 
-@program([raising(TypeError, arr("b1", 3))], message=True)
+@program([raising(TypeError, arr("b1", 3))], message=True, fell_back=None)
 def bools_have_no_negative(x):
     return -x
 
@@ -210,6 +210,7 @@ def in_place_keeps_dtype(x, y):
         raising(np._core._exceptions._UFuncOutputCastingError, arr("u1", 3), arr("i8", 3)),
     ],
     message=True,
+    fell_back=None,
 )
 def in_place_refuses_unsafe_cast(x, y):
     x += y

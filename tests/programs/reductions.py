@@ -149,7 +149,11 @@ def position_in_nothing(x):
     return np.argmin(x)
 
 
-@program([raising(np.exceptions.AxisError, arr("f8", 3)), raising(np.exceptions.AxisError, arr("f8"))], message=True)
+@program(
+    [raising(np.exceptions.AxisError, arr("f8", 3)), raising(np.exceptions.AxisError, arr("f8"))],
+    message=True,
+    fell_back=None,
+)
 def axis_out_of_range(x):
     return np.sum(x, axis=1)
 

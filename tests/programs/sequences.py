@@ -110,7 +110,7 @@ def product_comprehension(x, y):
     return np.array([a * b for a in x for b in y])
 
 
-@program([(arr("f8", 4), 3), (arr("f4", 4), 2)], ulp=1)
+@program([(arr("f8", 4), 3), (arr("f4", 4), 2)], ulp=1, fell_back=None)
 def list_of_arrays(x, n):
     rows = [x * k for k in range(n)]
     return np.array(rows), rows[1], len(rows)
@@ -122,7 +122,7 @@ def list_values(a, b):
     return items[0] + items[-1], len(items), items
 
 
-@program([(5,), (0,)])
+@program([(5,), (0,)], fell_back=None)
 def list_appended(n):
     items = []
     for i in range(n):

@@ -252,10 +252,10 @@ def read_only_in_place(x):
     x += 1
 
 
-@program([(arr("f8", 3, 3), arr("i8", 3, values=[1, 2, 3])), (arr("f8", 2, 2), [5, 6])], mutates=(0,))
+@program([(arr("f8", 3, 3), arr("i8", 3, values=[1, 2, 3])), (arr("i4", 2, 3), [5, 6, 7])], mutates=(0,))
 def list_stored(x, v):
     x[0] = v
-    x[1] = [1, 2] if len(v) == 2 else [1, 2, 3]
+    x[1] = [1, x[0, 1], 3]
 
 
 @program([(arr("f8", 6), arr("f8", 3)), (arr("f4", 6), arr("f4", 3))], mutates=(0,))
