@@ -55,8 +55,13 @@ def shape_text(rank: int, first: int) -> str:
     return "(" + ",".join(f"{{{first + axis}}}" for axis in range(rank)) + ")"
 
 
-def broadcast_extents(s: Specializer, arrays: Sequence[ArrayV]) -> tuple[tuple[ir.Operand, ...], tuple[bool, ...]]:
-    """The broadcast shape of arrays (with the check that there is one) and which extents are known not to be 1."""
+def broadcast_extents(
+    s: Specializer, arrays: Sequence[ArrayV], named: Sequence[ArrayV] = ()
+) -> tuple[tuple[ir.Operand, ...], tuple[bool, ...]]:
+    """The broadcast shape of arrays (with the check that there is one) and which extents are known not to be 1.
+
+    `named` are further arrays that the error message names (the output of an in-place operation).
+    """
     b = s.builder
     rank = max(array.rank for array in arrays)
     extents: list[ir.Operand] = []
@@ -81,7 +86,7 @@ def broadcast_extents(s: Specializer, arrays: Sequence[ArrayV]) -> tuple[tuple[i
                     agree = b.logical_or(agree, b.prim("eq", other, ONE))
                 if not nonunit:
                     agree = b.logical_or(agree, b.prim("eq", extent, ONE))
-                _check_broadcast(s, agree, arrays)
+                _check_broadcast(s, agree, [*arrays, *named])
                 if nonunit and other_nonunit:
                     b.learn_equal(extent, other)
                 elif nonunit:
@@ -165,16 +170,15 @@ def transpose(s: Specializer, array: ArrayV, axes: Sequence[int]) -> ArrayV:
     return make_view(s, array, (ZERO,) * array.rank, [(axis, array.extents[axis], ONE) for axis in axes])
 
 
-def elementwise(s: Specializer, body: Body, args: Sequence[Value]) -> list[Value]:
+def elementwise(s: Specializer, body: Body, args: Sequence[Value], named: Sequence[ArrayV] = ()) -> list[Value]:
     """Apply a scalar function to broadcast arguments; 0-d arrays and scalars give NumPy scalars."""
-    b = s.builder
     arrays = [arg for arg in args if isinstance(arg, ArrayV)]
     if all(array.rank == 0 for array in arrays):
         return [ScalarV(result) for result in body([scalar_operand(s, arg) for arg in args])]
-    extents, nonunit = broadcast_extents(s, arrays)
+    extents, nonunit = broadcast_extents(s, arrays, named)
     rank = len(extents)
     full = [array for array in arrays if array.rank == rank]
-    fortran = rank > 1 and all(array.layout == "F" for array in full)
+    fortran = rank > 1 and all(array.order == "F" for array in full)
 
     def point(indices: tuple[ir.Var, ...]) -> Sequence[ir.Operand]:
         operands = []
@@ -247,9 +251,9 @@ def call_ufunc(
 
     if where is not None:
         return _masked_ufunc(s, body, values, out, where)
-    results = elementwise(s, body, values)
+    targets = () if out is None else out.items if isinstance(out, TupleV) else (out,)
+    results = elementwise(s, body, values, [target for target in targets if isinstance(target, ArrayV)])
     if out is not None:
-        targets = out.items if isinstance(out, TupleV) else (out,)
         for target, result in zip(targets, results, strict=True):
             if not isinstance(target, ArrayV):
                 raise s.unsupported("out= must be an array")
@@ -340,7 +344,7 @@ def inplace(s: Specializer, op: str, left: Value, right: Value) -> Value:
 def copy_array(s: Specializer, array: ArrayV, dtype: str | None = None, *, order: str = "K") -> ArrayV:
     """A new array with the same elements; order K keeps Fortran order, C and F ask for it."""
     kind = Scalar(dtype or array.dtype)
-    fortran = array.rank > 1 and (order == "F" or (order in "KA" and array.layout == "F"))
+    fortran = array.rank > 1 and (order == "F" or (order in "KA" and array.order == "F"))
 
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
         element = s.builder.emit1(ir.Load(array.var, indices), Scalar(array.dtype))
@@ -428,7 +432,9 @@ def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, out: bool) -> Arra
     surplus = value.rank - target.rank
     if surplus > 0:
         for extent in value.extents[:surplus]:
-            s.check(b.prim("eq", extent, ONE), "ValueError", _store_message(target, value), _store_args(target, value))
+            s.check(
+                b.prim("eq", extent, ONE), "ValueError", _store_message(target, value, out), _store_args(target, value)
+            )
         axes = [(axis, value.extents[axis], ONE) for axis in range(surplus, value.rank)]
         value = make_view(s, value, (ZERO,) * value.rank, axes)
     for axis, extent in enumerate(value.extents):
@@ -438,13 +444,18 @@ def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, out: bool) -> Arra
         agree = b.prim("eq", extent, wanted)
         if not value.is_nonunit(axis) and not out:
             agree = b.logical_or(agree, b.prim("eq", extent, ONE))
-        s.check(agree, "ValueError", _store_message(target, value), _store_args(target, value))
+        s.check(agree, "ValueError", _store_message(target, value, out), _store_args(target, value))
         if value.is_nonunit(axis) or out:
             b.learn_equal(wanted, extent)
     return value
 
 
-def _store_message(target: ArrayV, value: ArrayV) -> str:
+def _store_message(target: ArrayV, value: ArrayV, out: bool) -> str:
+    if out:
+        return (
+            f"non-broadcastable output operand with shape {shape_text(target.rank, value.rank)} "
+            f"doesn't match the broadcast shape {shape_text(value.rank, 0)}"
+        )
     return (
         f"could not broadcast input array from shape {shape_text(value.rank, 0)} "
         f"into shape {shape_text(target.rank, value.rank)}"

@@ -160,10 +160,10 @@ def _same_shape(left: Value, right: Value) -> bool:
 
 def join(s: Specializer, left: Template, right: Template) -> Template:
     """The least template that both fit; raises Unsupported where there is none."""
-    if left is None:
-        return right
-    if right is None or left == right:
-        return left
+    if left is None or right is None:
+        return _exported(s, left if right is None else right)
+    if left == right:
+        return _exported(s, left)
     if isinstance(left, Fixed) and isinstance(left.value, UnboundV):
         return _varying(right)
     if isinstance(right, Fixed) and isinstance(right.value, UnboundV):
@@ -182,7 +182,25 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
 
 
 def _varying(template: Template) -> Template:
-    return template_of(template.value, varying=True) if isinstance(template, Fixed) else template
+    """The template without fixed numbers."""
+    match template:
+        case Fixed(value):
+            return template_of(value, varying=True)
+        case Structure(like, parts):
+            return Structure(like, tuple(_varying(part) for part in parts))
+    return template
+
+
+def _exported(s: Specializer, template: Template) -> Template:
+    """The template outside the block it was made in: variables of that block have to pass through the gate."""
+    match template:
+        case Fixed(ScalarV(operand)) if not s.in_scope(operand):
+            return operand.type  # type: ignore[return-value]
+        case Fixed(ObjectV(var)) if not s.in_scope(var):
+            return _varying(template)
+        case Structure(like, parts):
+            return Structure(like, tuple(_exported(s, part) for part in parts))
+    return template
 
 
 def join_scalars(s: Specializer, left: Scalar, right: Scalar) -> Scalar:

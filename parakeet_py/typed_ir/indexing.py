@@ -23,9 +23,10 @@ from parakeet_py.typed_ir.elementwise import (
     shape_text,
     store_array,
     store_cast,
+    transpose,
 )
 from parakeet_py.typed_ir.types import INT64, PYBOOL, PYINT, Array, Scalar, is_integer
-from parakeet_py.typed_ir.values import ArrayV, ListV, ScalarV, SliceV, Static, TupleV, Value, is_none
+from parakeet_py.typed_ir.values import ArrayV, ListV, ScalarV, SliceV, Static, TupleV, Value, is_none, py
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -81,7 +82,17 @@ def make_view(
         for source, extent, step in axes
     )
     extents = tuple(extent for _, extent, _ in axes)
-    return ArrayV(var, extents, base.roots, base.readonly, nonunit)
+    return ArrayV(var, extents, base.roots, base.readonly, nonunit, _view_order(base, axes, layout))
+
+
+def _view_order(base: ArrayV, axes: Sequence[tuple[int | None, ir.Operand, ir.Operand]], layout: str) -> str:
+    """The order of a view's strides: that of the base if the axes keep their order, the other if they are reversed."""
+    if layout in "CF":
+        return layout
+    sources = [source for source, extent, _ in axes if source is not None and extent != ONE]
+    if len(sources) > 1 and sources == sorted(sources, reverse=True):
+        return "F" if base.order == "C" else "C"
+    return base.order
 
 
 def _view_layout(base: ArrayV, axes: Sequence[tuple[int | None, ir.Operand, ir.Operand]]) -> str:
@@ -202,6 +213,8 @@ def parse_index(s: Specializer, array: ArrayV, index: Value) -> list[Entry]:
             axis += 1
             continue
         scalar = s.numeric(item)
+        if scalar.dtype == "bool":
+            raise s.hand_back("a bool as an index")
         if isinstance(scalar, ArrayV):
             scalar = ScalarV(s.builder.emit1(ir.Load(scalar.var, ()), Scalar(scalar.dtype)))
         if not isinstance(scalar, ScalarV) or not (is_integer(scalar.dtype)):
@@ -248,6 +261,8 @@ def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *
 def slice_entry(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
     """Python's slice rules (`slice.indices`) on a symbolic extent."""
     b = s.builder
+    if not is_none(item.step) and _constant(item.step) is None:
+        return _dynamic_slice(s, extent, item)
     step = 1 if is_none(item.step) else s.static_int(item.step, "the step of a slice")
     if step == 0:
         raise s.unsupported("slice step cannot be zero")
@@ -264,6 +279,30 @@ def slice_entry(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
     stop = minus_one if is_none(item.upper) else _clamp(s, item.upper, extent, minus_one, last)
     length = _counted(s, b.index_sub(start, stop), -step)
     return Range(start, length, ir.Const(step, PYINT))
+
+
+def _dynamic_slice(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
+    """A slice whose step is known at run time only: both directions are computed and one is chosen."""
+    b = s.builder
+    number = s.numeric(item.step)
+    if not isinstance(number, ScalarV) or not is_integer(number.dtype):
+        raise s.unsupported("slice indices must be integers or None or have an __index__ method")
+    step = b.cast(number.operand, PYINT)
+    s.check(b.prim("ne", step, ZERO, type=PYBOOL), "ValueError", "slice step cannot be zero")
+    forward = b.prim("gt", step, ZERO, type=PYBOOL)
+    up = slice_entry(s, extent, SliceV(item.lower, item.upper, py(1)))
+    down = slice_entry(s, extent, SliceV(item.lower, item.upper, py(-1)))
+    span = b.select(forward, up.extent, down.extent)
+    size = b.select(forward, step, b.prim("neg", step))
+    extended = b.prim("sub", b.prim("add", span, size), ONE)
+    length = b.prim("floordiv", extended, size)
+    # A step beyond the span selects one element; the sum above must not wrap.
+    huge = b.prim("gt", size, ir.Const(1 << 47, PYINT), type=PYBOOL)
+    length = b.select(huge, b.prim("minimum", span, ONE), length)
+    if isinstance(length, ir.Var):
+        b.nonnegative.add(length)
+        b.small.add(length)
+    return Range(b.select(forward, up.start, down.start), length, step)
 
 
 def _length(
@@ -395,10 +434,18 @@ def _read_advanced(s: Specializer, array: ArrayV, entries: list[Entry]) -> Value
         with_index = plan.source_index(s, ())
         return ScalarV(b.emit1(ir.Load(array.var, tuple(with_index)), Scalar(array.dtype)))
 
-    def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
-        return [b.emit1(ir.Load(array.var, tuple(plan.source_index(s, indices))), Scalar(array.dtype))]
+    # NumPy makes the result with the index axes first and shows it transposed.
+    depth, rank = len(plan.gather_extents), len(plan.extents)
+    made = [*range(plan.place, plan.place + depth), *range(plan.place), *range(plan.place + depth, rank)]
+    place_of = [made.index(axis) for axis in range(rank)]
 
-    return generate(s, plan.extents, point, nonunit=plan.nonunit)[0]
+    def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
+        source = plan.source_index(s, [indices[axis] for axis in place_of])
+        return [b.emit1(ir.Load(array.var, tuple(source)), Scalar(array.dtype))]
+
+    extents = tuple(plan.extents[axis] for axis in made)
+    result = generate(s, extents, point, nonunit=tuple(plan.nonunit[axis] for axis in made))[0]
+    return transpose(s, result, place_of)
 
 
 @record

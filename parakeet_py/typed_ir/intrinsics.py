@@ -130,6 +130,9 @@ def _reduce_axes(s: Specializer, array: Value, axes: Value, inits: Value, contri
     assert isinstance(array, ArrayV) and isinstance(inits, TupleV)
     reduced = tuple(s.static(axes, "the axes of a reduction"))
     kept = [axis for axis in range(array.rank) if axis not in reduced]
+    fortran = len(kept) > 1 and array.order == "F"
+    if fortran:
+        kept.reverse()  # the result has the order of the array
     index = [s.index_var(f"i{axis}", extent) for axis, extent in enumerate(array.extents)]
     start = [scalar_operand(s, s.numeric(init)) for init in inits.items]
     kinds = [Scalar(ir.dtype_of(operand), _weak(operand)) for operand in start]
@@ -158,7 +161,10 @@ def _reduce_axes(s: Specializer, array: Value, axes: Value, inits: Value, contri
         return TupleV(tuple(ScalarV(out) for out in b.emit(op, *kinds, name="reduce")))
     outs = b.emit(op, *(Array(kind.dtype, len(kept), "C") for kind in kinds), name="reduce")
     nonunit = tuple(array.is_nonunit(axis) for axis in kept)
-    return TupleV(tuple(ArrayV(out, extents, frozenset({s.new_root()}), False, nonunit) for out in outs))
+    made = [ArrayV(out, extents, frozenset({s.new_root()}), False, nonunit) for out in outs]
+    if fortran:
+        made = [transpose(s, one, tuple(reversed(range(one.rank)))) for one in made]
+    return TupleV(tuple(made))
 
 
 def _weak(operand: ir.Operand) -> bool:

@@ -55,7 +55,8 @@ class ArrayV:
     """An array descriptor with its extents as operands.
 
     `roots` names the memory it may live in (see `Specializer.new_root`); `readonly` as NumPy's flag; `unit_ok` is false
-    for axes whose extent is known not to be 1. `nonunit[a]` is true when axis a's extent is known to differ from 1.
+    for axes whose extent is known not to be 1. `nonunit[a]` is true when axis a's extent is known to differ from 1. `order` is the order of its strides as
+    far as it is known, C (last axis fastest) or F: new arrays made from it elementwise get the same, as NumPy's do.
     """
 
     var: ir.Var
@@ -63,6 +64,7 @@ class ArrayV:
     roots: frozenset[int]
     readonly: bool = False
     nonunit: tuple[bool, ...] = ()
+    order: str = "C"
 
     @property
     def type(self) -> Array:
