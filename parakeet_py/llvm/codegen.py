@@ -20,7 +20,8 @@ from parakeet_py.llvm import codegen_arrays
 from parakeet_py.llvm.codegen_arrays import AliasScopes, slots_in, slots_out
 from parakeet_py.llvm.codegen_builder import FunctionText, ModuleText, global_name
 from parakeet_py.llvm.codegen_control import emit_block
-from parakeet_py.llvm.codegen_scope import OUT_OF_MEMORY, Scope, Unit
+from parakeet_py.llvm.codegen_scope import Scope, Unit
+from parakeet_py.llvm.context import OUT_OF_MEMORY
 from parakeet_py.llvm.engine import HostInfo
 from parakeet_py.record import record
 

@@ -14,7 +14,8 @@ from parakeet_py.llvm import codegen_arrays, codegen_matmul, codegen_parallel
 from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen_cast import cast
 from parakeet_py.llvm.codegen_scalar import primitive
-from parakeet_py.llvm.codegen_scope import OUT_OF_MEMORY, LoopGroup, Scope
+from parakeet_py.llvm.codegen_scope import LoopGroup, Scope
+from parakeet_py.llvm.context import OUT_OF_MEMORY
 from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
 from parakeet_py.typed_ir.types import Array, Scalar
 

@@ -19,8 +19,8 @@ from parakeet_py.imp import ir
 from parakeet_py.llvm import blas, codegen_arrays
 from parakeet_py.llvm.codegen_arrays import Descriptor
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, float_literal
-from parakeet_py.llvm.codegen_scope import OUT_OF_MEMORY, Scope
-from parakeet_py.llvm.context import BLOCK_HEADER
+from parakeet_py.llvm.codegen_scope import Scope
+from parakeet_py.llvm.context import BLOCK_HEADER, OUT_OF_MEMORY
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Var
 from parakeet_py.typed_ir.types import Array, Scalar, is_complex, itemsize, real_dtype
 
@@ -59,8 +59,9 @@ def matmul(scope: Scope, statement: ir.Matmul, emit_block: EmitBlock) -> None:
         f.begin(small)
     target, result = statement.out, out
     if out.type.layout != "C":
-        target = Var("product", Array(dtype, out.type.rank))
-        result = codegen_arrays.heap_array(f, target.type, out.extents, lambda bit: _no_memory(scope, bit))
+        contiguous = Array(dtype, out.type.rank)
+        target = Var("product", contiguous)
+        result = codegen_arrays.heap_array(f, contiguous, out.extents, lambda bit: _no_memory(scope, bit))
         scope.values[target] = result
     _call(scope, library, result, left, right)
     if target is not statement.out:
@@ -407,12 +408,13 @@ def loops(statement: ir.Matmul, parallel: bool) -> ir.Block:
 def _copy(source: Var, target: Var) -> ir.Block:
     """target[...] = source."""
     assert isinstance(source.type, Array)
+    dtype = source.type.dtype
     e = _Loops(Pos(0, 0, 0, 0))
     extents = [e.let(Dim(source, axis)) for axis in range(source.type.rank)]
 
     def nest(indices: tuple[Operand, ...]) -> None:
         if len(indices) == len(extents):
-            value = e.let(Load(source, indices), source.type.dtype)
+            value = e.let(Load(source, indices), dtype)
             e.statements.append(ir.Store(target, indices, value, e.pos))
         else:
             e.loop(extents[len(indices)], lambda index: nest((*indices, index)))

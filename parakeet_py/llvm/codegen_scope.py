@@ -15,7 +15,6 @@ from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionTex
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, is_complex, real_dtype
 
-OUT_OF_MEMORY = -1  # the status of a call that found no memory
 _UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
 
 

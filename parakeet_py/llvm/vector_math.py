@@ -1,23 +1,32 @@
 """Elementary functions, scalar and widened with the loop around them.
 
-The loop vectorizer widens a call whose `vector-function-abi-variant` attribute names a vector version. glibc's
-libmvec has versions for 2, 4 and 8 doubles and 4, 8 and 16 floats. An array's elements must not differ in the last
-bit by where they stand in it, so the scalar call that runs in a loop's remainder is lane 0 of the very version that
-runs in its body: a small function (`@pk.exp`) that is never inlined, because the vectorizer has to see the call. It is
-as fast as the scalar function of the C library, or faster.
+The loop vectorizer widens a call whose `vector-function-abi-variant` attribute names a vector version. There are three
+places to take a function from:
 
-Functions without a vector version (gamma, and everything where there is no libmvec) are called in the C library.
+- our own library (`vector_math_library`), whose scalar form has the same bits as every lane of the vector forms;
+- glibc's libmvec. An array's elements must not differ in the last bit by where they stand in it, so the scalar call
+  that runs in a loop's remainder is lane 0 of the very version that runs in its body: a small function (`@pk.asin`)
+  that is never inlined, because the vectorizer has to see the call;
+- the C library, one element at a time.
+
+libmvec comes first, except for functions where its error is more than 2 units in the last place (`_BETTER_OWN`).
 """
 
 from __future__ import annotations
 
+from parakeet_py.llvm import vector_math_forms as forms
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, PURE, FunctionText, ModuleText, Value, float_literal
 from parakeet_py.llvm.symbols import resolve
+from parakeet_py.llvm.vector_math_library import symbol as own_symbol
 from parakeet_py.typed_ir.ir import FLOAT_UNARY
 from parakeet_py.typed_ir.types import itemsize, real_dtype
 
 _LIBRARY_NAME = {"gamma": "tgamma"}  # where C's name is another
 _VECTOR = (FLOAT_UNARY | {"pow", "atan2", "hypot"}) - {"gamma", "lgamma"}
+_BETTER_OWN = {
+    "float64": frozenset({"exp", "log", "sin", "cos", "tan", "erf"}),
+    "float32": frozenset({"exp", "log", "erf"}),
+}
 _ISA = {128: "b", 256: "d", 512: "e"}  # letters of the x86-64 vector ABI
 
 
@@ -27,16 +36,37 @@ def call(f: FunctionText, name: str, dtype: str, arguments: list[str]) -> str:
         assert name == "nextafter"
         return _next_half(f, *arguments)
     kind = LLVM_TYPE[dtype]
-    symbol = _LIBRARY_NAME.get(name, name) + ("f" if dtype == "float32" else "")
+    module, arity = f.module, len(arguments)
     passed = ", ".join(f"{kind} {argument}" for argument in arguments)
-    variant = _vector_symbol(f.module, name, symbol, dtype, len(arguments))
-    if variant is None:
-        function = f.module.declare(kind, symbol, ", ".join([kind] * len(arguments)), PURE)
+    symbol = _LIBRARY_NAME.get(name, name) + ("f" if dtype == "float32" else "")
+    variant = _vector_symbol(module, name, symbol, dtype, arity)
+    if (variant is None or name in _BETTER_OWN[dtype]) and name in forms.KERNELS and forms.supported(module.host):
+        mapping = _own_variants(module, name, dtype, arity)
+        function = f"@{own_symbol(name, dtype)}"
+    elif variant is not None:
+        lanes = module.host.vector_bits // (8 * itemsize(dtype))
+        mapping = _define_variants(module, symbol, variant, kind, lanes, arity)
+        function = f"@pk.{symbol}"
+    else:
+        function = module.declare(kind, symbol, ", ".join([kind] * arity), PURE)
         return f.value(f"call {kind} {function}({passed})")
-    lanes = f.module.host.vector_bits // (8 * itemsize(dtype))
-    mapping = _define_variants(f.module, symbol, variant, kind, lanes, len(arguments))
-    group = f.module.attributes(f'{PURE} "vector-function-abi-variant"="{mapping}"')
-    return f.value(f"call {kind} @pk.{symbol}({passed}) {group}")
+    group = module.attributes(f'{PURE} "vector-function-abi-variant"="{mapping}"')
+    return f.value(f"call {kind} {function}({passed}) {group}")
+
+
+def _own_variants(module: ModuleText, name: str, dtype: str, arity: int) -> str:
+    """Declare all forms of a function of our library, and give the value of the attribute that names them."""
+    kind = LLVM_TYPE[dtype]
+    scalar = own_symbol(name, dtype)
+    module.declare(kind, scalar, ", ".join([kind] * arity), PURE)
+    mapping = []
+    for lanes in forms.lane_counts(module.host, dtype):
+        form = own_symbol(name, dtype, lanes)
+        vector = f"<{lanes} x {kind}>"
+        module.declare(vector, form, ", ".join([vector] * arity), PURE)
+        module.keep(form)
+        mapping.append(f"_ZGV_LLVM_N{lanes}{'v' * arity}_{scalar}({form})")
+    return ",".join(mapping)
 
 
 def power(f: FunctionText, dtype: str, base: str, exponent: str) -> str:

@@ -125,9 +125,9 @@ def read(slots: Any, kind: Type) -> Any:
     return np.frombuffer(slots.tobytes()[: dtype.itemsize], dtype)[0]
 
 
-def elementwise(name: str, dtypes: Sequence[str], out: str, kind: str = "vector") -> ir.Function:
+def elementwise(name: str, dtypes: Sequence[str], out: str, kind: str = "vector", layout: str = "A") -> ir.Function:
     """out[i] = prim(args[i]...) over 1-d arrays; `out` is the last parameter."""
-    arrays = [Var(f"a{k}", Array(dtype, 1, "A")) for k, dtype in enumerate(dtypes)]
+    arrays = [Var(f"a{k}", Array(dtype, 1, layout)) for k, dtype in enumerate(dtypes)]
     target = Var("out", Array(out, 1, "C"))
     n, i, r = Var("n", INT), Var("i", INT), Var("r", Scalar(out))
     loads = [Var("x", Scalar(dtype)) for dtype in dtypes]

@@ -1,0 +1,166 @@
+"""Fit the polynomials of `parakeet_py/llvm/vector_math_coefficients.py` in high precision and write that file.
+
+    python scripts/fit_vector_math.py
+
+Each polynomial minimizes the largest weighted error on its interval: Chebyshev interpolation where the weight is flat,
+and Lawson's iteration (weighted least squares, the weights following the error) where it is not. The error that is
+reached is written next to the coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+
+mp.mp.dps = 50
+Function = Callable[[Any], Any]
+TARGET = Path(__file__).parent.parent / "parakeet_py" / "llvm" / "vector_math_coefficients.py"
+
+
+def chebyshev(low: Any, high: Any, count: int) -> list[Any]:
+    """Chebyshev points of an interval."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    return [middle + half * mp.cos(mp.pi * (2 * i + 1) / (2 * count)) for i in range(count)]
+
+
+def value(coefficients: list[Any], x: Any) -> Any:
+    return mp.polyval(coefficients[::-1], x)
+
+
+def interpolate(f: Function, low: Any, high: Any, degree: int) -> list[Any]:
+    """Coefficients (constant first) of the interpolant at the Chebyshev points."""
+    points = chebyshev(low, high, degree + 1)
+    matrix = mp.matrix([[x**j for j in range(degree + 1)] for x in points])
+    return list(mp.lu_solve(matrix, mp.matrix([f(x) for x in points])))
+
+
+def lawson(f: Function, weight: Function, low: Any, high: Any, degree: int, rounds: int = 40) -> list[Any]:
+    """Coefficients of the polynomial with the smallest max |weight (p - f)| (C. L. Lawson, 1961)."""
+    points = chebyshev(low, high, 8 * (degree + 1))
+    middle, half = (low + high) / 2, (high - low) / 2
+    basis = [[mp.chebyt(j, (x - middle) / half) for j in range(degree + 1)] for x in points]
+    wanted, weights = [f(x) for x in points], [weight(x) for x in points]
+    share = [mp.mpf(1) / len(points)] * len(points)
+    found = mp.matrix(degree + 1, 1)
+    for _ in range(rounds):
+        normal, right = mp.matrix(degree + 1, degree + 1), mp.matrix(degree + 1, 1)
+        for row, y, w, s in zip(basis, wanted, weights, share, strict=True):
+            factor = s * w * w
+            for i in range(degree + 1):
+                right[i] += factor * row[i] * y
+                for j in range(i, degree + 1):
+                    normal[i, j] += factor * row[i] * row[j]
+        for i in range(degree + 1):
+            for j in range(i):
+                normal[i, j] = normal[j, i]
+        found = mp.lu_solve(normal, right)
+        errors = [w * abs(mp.fdot(row, list(found)) - y) for row, y, w in zip(basis, wanted, weights, strict=True)]
+        total = mp.fsum(s * e for s, e in zip(share, errors, strict=True))
+        share = [s * e / total for s, e in zip(share, errors, strict=True)]
+    # from Chebyshev polynomials to powers
+    samples = chebyshev(low, high, degree + 1)
+    matrix = mp.matrix([[x**j for j in range(degree + 1)] for x in samples])
+    right = mp.matrix(
+        [mp.fsum(found[j] * mp.chebyt(j, (x - middle) / half) for j in range(degree + 1)) for x in samples]
+    )
+    return list(mp.lu_solve(matrix, right))
+
+
+def largest(f: Function, weight: Function, coefficients: list[float], low: Any, high: Any) -> Any:
+    """The largest weighted error of the rounded polynomial."""
+    points = [low + (high - low) * mp.mpf(i) / 600 for i in range(601)]
+    exact = [mp.mpf(c) for c in coefficients]
+    return max(abs(weight(x) * (value(exact, x) - f(x))) for x in points)
+
+
+def flat(x: Any) -> Any:
+    return mp.mpf(1)
+
+
+def near_zero(f: Function, at_zero: Any) -> Function:
+    """A function whose formula cancels near 0."""
+    return lambda x: at_zero if abs(x) < mp.mpf("1e-14") else f(x)
+
+
+HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.0005")
+QUARTER_PI = mp.pi / 4 * mp.mpf("1.0005")
+ERF_SPLIT, ERF_END, ERF_CENTRE = mp.mpf(1), mp.mpf(6), 2
+ERF32_END = mp.mpf(4)
+
+exp_tail = near_zero(lambda r: (mp.exp(r) - 1 - r) / r**2, mp.mpf("0.5"))
+exp2_tail = near_zero(lambda r: (mp.mpf(2) ** r - 1) / r, mp.log(2))
+sin_tail = near_zero(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 6)
+cos_tail = near_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24)
+erf_tail = near_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1)
+
+
+def log_tail(z: Any) -> Any:
+    """log((1+s)/(1-s)) = 2 s + s z tail(z), z = s*s."""
+    if abs(z) < mp.mpf("1e-14"):
+        return mp.mpf(2) / 3
+    s = mp.sqrt(z)
+    return (mp.log((1 + s) / (1 - s)) / s - 2) / z
+
+
+def atan_tail(z: Any) -> Any:
+    """atan(x) = x + x z tail(z), z = x*x."""
+    if abs(z) < mp.mpf("1e-14"):
+        return -mp.mpf(1) / 3
+    x = mp.sqrt(z)
+    return (mp.atan(x) / x - 1) / z
+
+
+def log2_erfc(t: Any) -> Any:
+    return mp.log(mp.erfc(t + ERF_CENTRE), 2)
+
+
+def erfc(t: Any) -> Any:
+    return mp.erfc(t + ERF_CENTRE)
+
+
+S_LIMIT = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mp.mpf("1.0005")
+# name: (what it is, function, weight, low, high, degree for float64, degree for float32)
+FITS: dict[str, tuple[str, Function, Function, Any, Any, int, int]] = {
+    "EXP": ("exp(r) = 1 + r + r*r*p(r)", exp_tail, flat, -HALF_LN2, HALF_LN2, 9, 4),
+    "EXP2": ("2**r = 1 + r*p(r)", exp2_tail, flat, -mp.mpf("0.5003"), mp.mpf("0.5003"), 11, 6),
+    "SIN": ("sin(r) = r + r*z*p(z), z = r*r", sin_tail, flat, mp.mpf(0), QUARTER_PI**2, 5, 2),
+    "COS": ("cos(r) = 1 - z/2 + z*z*p(z), z = r*r", cos_tail, flat, mp.mpf(0), QUARTER_PI**2, 5, 2),
+    "LOG": ("log((1+s)/(1-s)) = 2*s + s*z*p(z), z = s*s", log_tail, flat, mp.mpf(0), S_LIMIT**2, 6, 3),
+    "ATAN": ("atan(x) = x + x*z*p(z), z = x*x", atan_tail, flat, mp.mpf(0), mp.mpf("1.0005"), 19, 9),
+    "ERF_SMALL": ("erf(x) = x + x*p(z), z = x*x", erf_tail, flat, mp.mpf(0), ERF_SPLIT**2, 11, 6),
+    "ERF_LARGE": ("erf(t + 2) = 1 - 2**p(t)", log2_erfc, erfc, ERF_SPLIT - ERF_CENTRE, ERF_END - ERF_CENTRE, 17, 7),
+}
+
+
+def fit(name: str, degree: int, high: Any) -> tuple[list[float], Any]:
+    _, f, weight, low, _, _, _ = FITS[name]
+    found = interpolate(f, low, high, degree) if weight is flat else lawson(f, weight, low, high, degree)
+    rounded = [float(c) for c in found]
+    return rounded, largest(f, weight, rounded, low, high)
+
+
+def main() -> None:
+    lines = [
+        '"""Polynomial coefficients of the vector math library, constant term first.',
+        "",
+        "Written by scripts/fit_vector_math.py. The number after a table is the largest error of its polynomial (times",
+        "the weight that the function's accuracy gives it), in units of 2**-53.",
+        '"""',
+        "",
+    ]
+    for name, (formula, _, _, _, high, wide, narrow) in FITS.items():
+        for suffix, degree in (("64", wide), ("32", narrow)):
+            end = ERF32_END - ERF_CENTRE if (name, suffix) == ("ERF_LARGE", "32") else high
+            coefficients, error = fit(name, degree, end)
+            print(name, suffix, degree, mp.nstr(error * 2**53, 3), flush=True)
+            lines += [f"# {formula}", f"{name}{suffix} = ("]
+            lines += [f"    {c!r}," for c in coefficients]
+            lines += [f")  # {mp.nstr(error * 2**53, 3)}", ""]
+    TARGET.write_text("\n".join(lines[:-1]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""The accuracy of elementary functions against mpmath, and that vector lanes and scalars agree bit for bit."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from parakeet_py.llvm import engine, vector_math, vector_math_forms, vector_math_library
+from parakeet_py.llvm.codegen import generate
+from parakeet_py.llvm.engine import HostInfo
+from parakeet_py.typed_ir.types import Scalar
+from tests.unit.native import Native, Var, elementwise, function, let, prim
+
+EXACT: dict[str, tuple[Callable[[Any], Any], float, float]] = {
+    # function: (exactly, low, high)
+    "exp": (mp.exp, -700, 700),
+    "exp2": (lambda x: mp.mpf(2) ** x, -1000, 1000),
+    "expm1": (mp.expm1, -30, 700),
+    "log": (mp.log, 1e-300, 1e300),
+    "log2": (lambda x: mp.log(x, 2), 1e-300, 1e300),
+    "log10": (mp.log10, 1e-300, 1e300),
+    "log1p": (mp.log1p, -0.99, 1e6),
+    "sin": (mp.sin, -1e5, 1e5),
+    "cos": (mp.cos, -1e5, 1e5),
+    "tan": (mp.tan, -1e5, 1e5),
+    "asin": (mp.asin, -1, 1),
+    "acos": (mp.acos, -1, 1),
+    "atan": (mp.atan, -1e10, 1e10),
+    "sinh": (mp.sinh, -700, 700),
+    "cosh": (mp.cosh, -700, 700),
+    "tanh": (mp.tanh, -20, 20),
+    "asinh": (mp.asinh, -1e10, 1e10),
+    "acosh": (mp.acosh, 1, 1e10),
+    "atanh": (mp.atanh, -0.9999, 0.9999),
+    "cbrt": (lambda x: mp.sign(x) * mp.cbrt(abs(x)), -1e10, 1e10),
+    "erf": (mp.erf, -6, 6),
+    "erfc": (mp.erfc, -6, 26),
+}
+DTYPES = ("float64", "float32")
+C_NAME = {"gamma": "tgamma"}
+
+
+def points(name: str, dtype: str, count: int) -> Any:
+    """Arguments over the whole range, evenly and by magnitude."""
+    _, low, high = EXACT[name]
+    if dtype == "float32":
+        low, high = max(low, -80 if high < 1e5 else -1e30), min(high, 80 if high < 1e5 else 1e30)
+        low = 1e-30 if name.startswith("log") and name != "log1p" else low
+    rng = np.random.default_rng(len(name))
+    even = rng.uniform(low, high, count // 2)
+    scaled = 10.0 ** rng.uniform(-9, math.log10(high) if high > 1 else 0, count)
+    if low < 0:
+        scaled *= rng.choice([-1, 1], count)
+    return np.concatenate([even, scaled[(scaled >= low) & (scaled <= high)]]).astype(dtype)
+
+
+def error(found: Any, exact: Any, dtype: str) -> float:
+    """The distance in units in the last place."""
+    info = np.finfo(dtype)
+    exponent = max(int(mp.frexp(abs(exact))[1]) if exact else -2000, info.minexp + 1)
+    return float(abs(mp.mpf(float(found)) - exact) / mp.ldexp(1, exponent - 1 - info.nmant))
+
+
+def limit(name: str, dtype: str) -> float:
+    """What is promised: 2 units for float64; libmvec's float32 functions, the same as NumPy's, are a little worse."""
+    if name in vector_math._BETTER_OWN[dtype]:
+        return 1.1
+    return 2.05 if dtype == "float64" else 2.6
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", EXACT)
+def test_accuracy(name: str, dtype: str) -> None:
+    x = points(name, dtype, 300)
+    out = np.empty_like(x)
+    Native(elementwise(name, [dtype], dtype, layout="C"))(x, out)
+    with mp.workprec(150):
+        exact = [EXACT[name][0](mp.mpf(float(v))) for v in x]
+        assert max(error(f, e, dtype) for f, e in zip(out, exact, strict=True)) < limit(name, dtype)
+
+
+@pytest.mark.skipif(not vector_math_forms.supported(engine.host()), reason="needs fused multiply-add")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", vector_math_forms.KERNELS)
+def test_accuracy_of_our_own_functions(name: str, dtype: str) -> None:
+    x = points(name, dtype, 300)
+    scalar = own(name, dtype)
+    with mp.workprec(150):
+        worst = max(error(scalar(float(v)), EXACT[name][0](mp.mpf(float(v))), dtype) for v in x)
+    assert worst < 1.1
+
+
+def own(name: str, dtype: str) -> Callable[..., float]:
+    kind = ctypes.c_double if dtype == "float64" else ctypes.c_float
+    address = vector_math_library.resolve(vector_math_library.symbol(name, dtype))
+    assert address
+    return ctypes.CFUNCTYPE(kind, kind)(address)
+
+
+def c_library(name: str, dtype: str) -> Callable[..., float]:
+    kind = ctypes.c_double if dtype == "float64" else ctypes.c_float
+    found = ctypes.CDLL("libm.so.6")[C_NAME.get(name, name) + ("f" if dtype == "float32" else "")]
+    found.restype, found.argtypes = kind, [kind]
+    return found  # type: ignore[no-any-return]
+
+
+def specials(dtype: str) -> Any:
+    info = np.finfo(dtype)
+    some = [0.0, np.inf, 1, 2, 0.5, 100, 800, 1e5, 1e8, 1e22, 710, 745.1, 745.2, 708.5, 88.7, 88.8, 103.9, 104, 740.5]
+    some += [709.7, 1022.5, 1074.9, 1024, 1023.99, 0.99999, 1.00001, math.pi / 2, math.pi, 2e6 * math.pi]
+    some += [info.max, info.tiny, info.smallest_subnormal, 1e-20]
+    return np.array([np.nan, *some, *(-s for s in some)]).astype(dtype)
+
+
+def same(found: Any, wanted: Any) -> bool:
+    if np.isnan(wanted) or np.isnan(found):
+        return bool(np.isnan(wanted) and np.isnan(found))
+    return (
+        bool(abs(found - wanted) <= 4 * np.spacing(abs(wanted)))
+        if found != wanted
+        else bool(np.signbit(found) == np.signbit(wanted))
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [*EXACT, "gamma", "lgamma"])
+def test_special_values(name: str, dtype: str) -> None:
+    x = specials(dtype)
+    with np.errstate(all="ignore"):
+        out = np.empty_like(x)
+        Native(elementwise(name, [dtype], dtype, layout="C"))(x, out)
+        reference = c_library(name, dtype)
+        for argument, found in zip(x, out, strict=True):
+            wanted = np.array(reference(float(argument)), dtype)[()]
+            assert same(found, wanted), (argument, found, wanted)
+        if name in vector_math_forms.KERNELS and vector_math_forms.supported(engine.host()):
+            scalar = own(name, dtype)
+            for argument in x:
+                found, wanted = (np.array(f(float(argument)), dtype)[()] for f in (scalar, reference))
+                assert same(found, wanted), (argument, found, wanted)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [*EXACT, "pow", "atan2", "hypot"])
+def test_bits_do_not_depend_on_the_position(name: str, dtype: str) -> None:
+    """Every start and length, and the scalar, give the same bits."""
+    arity = 2 if name in ("pow", "atan2", "hypot") else 1
+    rng = np.random.default_rng(5)
+    args = [
+        rng.uniform(1.0 if name == "acosh" else 0.05, 30 if name == "acosh" else 0.95, 67).astype(dtype)
+        for _ in range(arity)
+    ]
+    native = Native(elementwise(name, [dtype] * arity, dtype, layout="C"))
+    whole = np.empty(67, dtype)
+    native(*args, whole)
+    for start in range(0, 19):
+        for length in (1, 3, 8, 15, 16, 17, 48):
+            part = np.empty(length, dtype)
+            native(*[a[start : start + length].copy() for a in args], part)
+            np.testing.assert_array_equal(part, whole[start : start + length])
+    params = [Var("x", Scalar(dtype)) for _ in range(arity)]
+    result = Var("r", Scalar(dtype))
+    scalar = Native(function(params, [let(result, prim(name, *params))], [result]))
+    np.testing.assert_array_equal([scalar(*values) for values in zip(*args, strict=True)], whole)
+
+
+def test_floats_beside_doubles() -> None:
+    """A loop over float32 and float64 uses half-width forms: still the same bits."""
+    rng = np.random.default_rng(6)
+    x = rng.uniform(0.1, 3, 100).astype("float32")
+    for name in ("exp", "sinh", "cbrt"):
+        single, widened = np.empty(100, "float32"), np.empty(100)
+        Native(elementwise(name, ["float32"], "float32", layout="C"))(x, single)
+        fn = elementwise(name, ["float32"], "float64", layout="C")
+        from parakeet_py.imp import ir
+
+        loop = fn.body.statements[1]
+        assert isinstance(loop, ir.For)
+        load, compute, store = loop.body.statements
+        assert isinstance(load, ir.Let) and isinstance(compute, ir.Let) and isinstance(store, ir.Store)
+        narrow = Var("narrow", Scalar("float32"))
+        body = ir.Block((load, ir.Let(narrow, compute.rhs, compute.pos), let(compute.out, ir.Cast(narrow)), store))
+        mixed = ir.For(loop.index, loop.start, loop.stop, loop.step, body, loop.kind)
+        Native(function(fn.params, [fn.body.statements[0], mixed], roots=dict(fn.roots)))(x, widened)
+        np.testing.assert_array_equal(widened, single.astype("float64"))
+
+
+@pytest.mark.parametrize(
+    ("exponent", "wanted"), [(1.0, lambda x: x), (2.0, np.square), (3.0, lambda x: x * x * x), (-1.0, np.reciprocal)]
+)
+def test_small_powers_are_products(exponent: float, wanted: Callable[[Any], Any]) -> None:
+    from tests.unit.native import const
+
+    x, r = Var("x", Scalar("float64")), Var("r", Scalar("float64"))
+    native = Native(function([x], [let(r, prim("pow", x, const(exponent, "float64")))], [r]))
+    assert not any("pow" in symbol for symbol in native.code.symbols)
+    with np.errstate(all="ignore"):
+        for value in specials("float64"):
+            np.testing.assert_array_equal(native(value), wanted(value))
+            np.testing.assert_allclose(native(value), np.power(value, exponent), 1e-15)
+
+
+def test_without_libmvec(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our functions stand in where the library has none; the rest is scalar."""
+    monkeypatch.setattr(vector_math, "resolve", lambda name: None)
+    monkeypatch.setattr(vector_math_forms, "supported", lambda host: True)
+    host = engine.host()
+    assert generate(elementwise("log10", ["float64"], "float64"), host).symbols[0].startswith("pk_math_log10")
+    assert generate(elementwise("cbrt", ["float64"], "float64"), host).symbols == ("cbrt",)
+    x = np.linspace(0.5, 3, 1000)
+    out = np.empty_like(x)
+    for name in ("log2", "atan", "exp2", "erfc"):
+        Native(elementwise(name, ["float64"], "float64", layout="C"))(x, out)
+        np.testing.assert_allclose(out, [c_library(name, "float64")(v) for v in x], 1e-15)
+
+
+@pytest.mark.parametrize("bits", [128, 256, 512])
+@pytest.mark.parametrize("avx512", [False, True])
+def test_text_for_other_machines(bits: int, avx512: bool) -> None:
+    """Every form compiles for every vector width, with and without AVX-512's instructions."""
+    host = engine.host()
+    features = ",".join(f for f in host.features.split(",") if avx512 or not f.startswith("+avx512"))
+    if avx512 and "+avx512f" not in features.split(","):
+        pytest.skip("this machine has no AVX-512")
+    other = HostInfo(host.cpu, features, bits, host.triple, host.data_layout)
+    for name in vector_math_forms.KERNELS:
+        for dtype in DTYPES:
+            engine.compile_ir(vector_math_forms.library_ir(name, dtype, other), level=1, vectorize=False)
