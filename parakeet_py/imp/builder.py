@@ -44,6 +44,7 @@ ONE = Const(1, INT64)
 TASKS = 32  # slices of scratch memory of a region whose iterations need some
 STACK_BYTES = 16 << 10  # arrays of constant size up to this are put on the stack inside regions
 
+Outs = Sequence[Var | None]
 RangeBody = Callable[[Operand, Operand], None]
 
 
@@ -59,7 +60,8 @@ class Lowering:
 
     lower_block: Callable[[TypedBlock], tuple[Operand, ...]]  # writes a typed block where we are; gives its results
 
-    def __init__(self) -> None:
+    def __init__(self, used: set[Var]) -> None:
+        self.used = used  # the variables of the typed function that anything reads
         self.sink: list[Statement] = []
         self.stack: list[tuple[list[Statement], int]] = []
         self.env: dict[Var, Operand] = {}
@@ -288,6 +290,19 @@ class Lowering:
         self.sink.append(Let(out, NewArray(tuple(extents), space), self.pos))
         return out
 
+    def new_outs(self, outs: Sequence[Var], extents: Sequence[Operand]) -> Outs:
+        """Memory for the outs of an operator; None for those that nobody reads."""
+        return [
+            self.new_array(out.name, array_type(out), extents, self.bind(out)) if out in self.used else None
+            for out in outs
+        ]
+
+    def store_outs(self, arrays: Outs, indices: Sequence[Operand], values: Sequence[Operand]) -> None:
+        """Store one element of each out that is read."""
+        for array, value in zip(arrays, values, strict=True):
+            if array is not None:
+                self.store(array, indices, value)
+
     def stack_array(self, name: str, dtype: str, extent: int) -> Var:
         """A one-dimensional array of constant size on the stack of the function or region."""
         return self.let(name, Array(dtype, 1, "C"), NewArray((Const(extent, INT64),), "stack"))
@@ -382,6 +397,11 @@ def _value(operand: Operand) -> int | None:
 def _element(array: Var) -> Type:
     assert isinstance(array.type, Array)
     return Scalar(array.type.dtype)
+
+
+def array_type(var: Var) -> Array:
+    assert isinstance(var.type, Array)
+    return var.type
 
 
 def _constant_bytes(type_: Array, extents: Sequence[Operand]) -> int:

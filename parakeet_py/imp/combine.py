@@ -3,7 +3,11 @@
 A combine whose results are each one primitive of an accumulator and its own contribution (sum, product, minimum,
 maximum, any, all, and several of them at once) can be regrouped freely: its loop is a vector loop, and where regrouping
 changes the rounding (`inexact`: sums and products of floats) the order is fixed by blocks, see `reductions`. Any other
-combine (argmin over pairs, a user's own) is called point by point in order.
+combine (a user's own) is called point by point in order.
+
+A combine that either takes a contribution or leaves the accumulators as they are, by a condition (argmin and argmax: a
+smaller value comes with its index), is `selective`: a run in which the condition holds for no contribution, against the
+accumulators before it, changes nothing. That can be found out by a vector loop.
 """
 
 from __future__ import annotations
@@ -13,8 +17,8 @@ from collections.abc import Sequence
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.ir import Cell
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import Block, Lambda, Operand, Prim, Var, dtype_of
-from parakeet_py.typed_ir.types import is_complex, is_float
+from parakeet_py.typed_ir.ir import Block, Cast, Lambda, Operand, Prim, Var, dtype_of
+from parakeet_py.typed_ir.types import BOOL, is_complex, is_float
 
 _REGROUPED = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor"})
 
@@ -27,6 +31,7 @@ class Combination:
     inits: tuple[Operand, ...]
     names: tuple[str, ...] | None
     inexact: bool
+    taken: tuple[tuple[Var, bool], ...] | None  # selective: the conditions, and their values that take a contribution
 
     @property
     def types(self) -> list[str]:
@@ -46,7 +51,7 @@ def combination(lo: Lowering, function: Lambda, inits: Sequence[Operand]) -> Com
         name in ("add", "mul") and (is_float(dtype_of(init)) or is_complex(dtype_of(init)))
         for name, init in zip(names, inits, strict=True)
     )
-    return Combination(function, lo.operands(inits), names, inexact)
+    return Combination(function, lo.operands(inits), names, inexact, _conditions(function))
 
 
 def _primitives(function: Lambda) -> tuple[str, ...] | None:
@@ -63,6 +68,38 @@ def _primitives(function: Lambda) -> tuple[str, ...] | None:
             case _:
                 return None
     return tuple(names)
+
+
+def _conditions(function: Lambda) -> tuple[tuple[Var, bool], ...] | None:
+    count = len(function.body.results)
+    definitions = {let.outs[0]: let.op for let in function.body.statements if let.outs}
+    if not all(isinstance(let.op, Prim | Cast) for let in function.body.statements):
+        return None
+    conditions: dict[tuple[Var, bool], None] = {}
+    for position, result in enumerate(function.body.results):
+        old, new = function.params[position], function.params[count + position]
+        match definitions.get(result) if isinstance(result, Var) else None:
+            case Prim("select", (Var() as condition, first, second)) if {first, second} == {old, new}:
+                conditions[condition, first is new] = None
+            case _:
+                return None
+    return tuple(conditions)
+
+
+def takes(lo: Lowering, with_: Combination, accumulators: Sequence[Operand], values: Sequence[Operand]) -> Operand:
+    """Whether a selective combine would take the values rather than keep the accumulators."""
+    assert with_.taken is not None
+    for param, value in zip(with_.function.params, (*accumulators, *values), strict=True):
+        lo.alias(param, value)
+    lo.lower_block(with_.function.body)
+    taken: Operand | None = None
+    for condition, wanted in with_.taken:
+        holds = lo.operand(condition)
+        if not wanted:
+            holds = lo.prim("not", holds, type_=BOOL)
+        taken = holds if taken is None else lo.prim("or", taken, holds, type_=BOOL)
+    assert taken is not None
+    return taken
 
 
 def combine(

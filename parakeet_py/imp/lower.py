@@ -41,7 +41,7 @@ def lower(function: typed.Function, config: object = None) -> imp.Function:
     config
         The settings in force (none of them changes what lowering does today).
     """
-    lo = Lowering()
+    lo = Lowering(_used(function))
     lo.lower_block = lambda block: lower_block(lo, block)
     for param in function.params:
         lo.bound[param] = False
@@ -49,6 +49,21 @@ def lower(function: typed.Function, config: object = None) -> imp.Function:
     body = storage.manage(imp.Block(tuple(lo.sink)), results)
     roots = find_roots(body, function.params, function.disjoint)
     return imp.Function(function.name, function.params, body, results, tuple(lo.failures), roots)
+
+
+def _used(function: typed.Function) -> set[Var]:
+    """The variables that some statement or result reads."""
+    used: set[Var] = set()
+
+    def visit(block: typed.Block) -> None:
+        for let in block.statements:
+            used.update([operand for operand in typed.operands_of(let.op) if type(operand) is Var])
+            for inner in typed.blocks_of(let.op):
+                visit(inner)
+        used.update([result for result in block.results if type(result) is Var])
+
+    visit(function.body)
+    return used
 
 
 def lower_block(lo: Lowering, block: typed.Block) -> tuple[Operand, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from parakeet_py.imp.builder import ONE, Lowering
+from parakeet_py.imp.builder import ONE, Lowering, Outs
 from parakeet_py.imp.loops import GRAIN_WORK, Axis, axes_of, order_of, split_space, walk_range
 from parakeet_py.imp.schedule import Study, flattens, static_cost, stride_cost, study, work
 from parakeet_py.typed_ir.ir import Const, Map, Operand, Reshape, Var
@@ -22,15 +22,12 @@ from parakeet_py.typed_ir.types import INT64, Array
 
 def lower_map(lo: Lowering, outs: tuple[Var, ...], op: Map) -> None:
     extents = lo.operands(op.extents)
-    arrays = []
-    for out in outs:
-        assert isinstance(out.type, Array)
-        arrays.append(lo.new_array(out.name, out.type, extents, lo.bind(out)))
+    arrays = lo.new_outs(outs, extents)
     found = study(op.body)
     check_then_store(
         lo,
         found,
-        lambda storing: _space(lo, op, extents, arrays if storing else [], found),
+        lambda storing: _space(lo, op, extents, arrays if storing else [None] * len(arrays), found),
         stores=found.visible_stores(),
     )
 
@@ -52,11 +49,9 @@ def check_then_store(lo: Lowering, found: Study, write: Callable[[bool], None], 
         lo.hidden, lo.checking = hidden, True
 
 
-def _space(lo: Lowering, op: Map, extents: tuple[Operand, ...], arrays: list[Var], found: Study) -> None:
-    def point(array_list: Sequence[Var], indices: Sequence[Operand]) -> None:
-        values = lo.lower_block(op.body)
-        for array, value in zip(array_list, values, strict=False):
-            lo.store(array, indices, value)
+def _space(lo: Lowering, op: Map, extents: tuple[Operand, ...], arrays: Outs, found: Study) -> None:
+    def point(array_list: Outs, indices: Sequence[Operand]) -> None:
+        lo.store_outs(array_list, indices, lo.lower_block(op.body))
 
     if not extents:
         point(arrays, ())
@@ -65,13 +60,13 @@ def _space(lo: Lowering, op: Map, extents: tuple[Operand, ...], arrays: list[Var
     flat = flattens(lo, found, op.indices, extents) if len(extents) > 1 else None
     if flat is not None:
         size = lo.product(extents)
-        shaped = {array: flatten(lo, array, size) for array in [*flat, *arrays]}
+        shaped = {array: flatten(lo, array, size) for array in [*flat, *arrays] if array is not None}
         index = Var("i", INT64)
         outer = lo.flat, lo.flat_indices, lo.flat_index
 
         def flat_point() -> None:
             lo.flat, lo.flat_indices, lo.flat_index = shaped, op.indices, lo.operand(index)
-            point([shaped[array] for array in arrays], (lo.flat_index,))
+            point([None if array is None else shaped[array] for array in arrays], (lo.flat_index,))
 
         map_nest(lo, [Axis(index, size)], found, checked, flat_point)
         lo.flat, lo.flat_indices, lo.flat_index = outer
@@ -122,16 +117,14 @@ def flatten(lo: Lowering, array: Var, size: Operand) -> Var:
     return flat
 
 
-def _order(
-    indices: Sequence[Var], extents: Sequence[Operand], found: Study, arrays: Sequence[Var], checked: bool
-) -> list[Axis]:
+def _order(indices: Sequence[Var], extents: Sequence[Operand], found: Study, arrays: Outs, checked: bool) -> list[Axis]:
     """The axes, outermost first."""
     axes = axes_of(indices, extents)
     if len(axes) == 1 or checked or found.has_check or not found.simple:
         return axes
     last = axes[-1]
     # The outs are stored along the last axis: any other inner loop strides over them.
-    strided_outs = 16 * len(arrays)
+    strided_outs = 16 * sum(array is not None for array in arrays)
     costs = [stride_cost(found, axis.index) + (0 if axis is last else strided_outs) for axis in axes]
     best = min(range(len(axes)), key=lambda axis: (costs[axis], -axis))
     chosen = axes.pop(best)

@@ -14,16 +14,16 @@ Three ways, by the extents and by which axis the accesses of the body move along
   also NumPy's order.
 
 Other combines than sums and products give the same result for any grouping; they only use the blocks. An any or all
-stops at the end of the leaf that decided it.
+stops at the end of the leaf that decided it. A selective combine (argmin) skips leaves that would change nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from parakeet_py.imp.builder import ONE, ZERO, Lowering
+from parakeet_py.imp.builder import ONE, ZERO, Lowering, Outs, array_type
 from parakeet_py.imp.columns import reduce_columns
-from parakeet_py.imp.combine import Combination, combination, combine, declare, fold, fold_body
+from parakeet_py.imp.combine import Combination, combination, combine, declare, fold, fold_body, takes
 from parakeet_py.imp.ir import Break, Cell, While
 from parakeet_py.imp.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower_map import flatten, map_nest
@@ -34,6 +34,7 @@ from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar
 
 LEAF = 1024
 CHUNK = 8192
+SIEVE = 256  # leaf of a selective combine
 BLOCKS = 512
 LONG_RUN = 65536  # contributions of one kept point from which it is worth sharing between threads
 FEW_POINTS = 64
@@ -91,6 +92,9 @@ def _one_run(lo: Lowering, red: Reduction) -> list[Cell]:
 def _leaves(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell], leaf: Operand) -> None:
     """Loop over [start, stop) of the last reduced axis, leaf by leaf where grouping matters."""
     decided = red.with_.decided
+    if _skips(red):
+        _sieve(lo, red, start, stop, cells)
+        return
     short = isinstance(stop, Const) and int(stop.value) <= LEAF  # type: ignore[arg-type]
     if short or (decided is None and not red.with_.inexact):
         _run(lo, red, start, stop, cells)
@@ -109,6 +113,37 @@ def _leaves(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: 
 
     first = lo.index("leaf")
     lo.loop(first, start, stop, leaf_body, "serial", leaf)
+
+
+def _skips(red: Reduction) -> bool:
+    """Whether it pays to look for leaves that change nothing."""
+    extent = red.axes[-1].extent
+    small = isinstance(extent, Const) and int(extent.value) <= SIEVE  # type: ignore[arg-type]
+    cheap = red.found.simple and not red.checked and static_cost(red.op.body) <= COPY_COST
+    return red.with_.names is None and red.with_.taken is not None and cheap and not small
+
+
+def _sieve(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
+    """A selective combine: after the first leaf, visit only leaves in which something would be taken."""
+    first = lo.index("leaf")
+
+    def leaf_body() -> None:
+        end = lo.minimum(lo.add(first, Const(SIEVE, INT64)), stop)
+        look = lo.declare("look", BOOL, lo.compare("eq", first, start))
+        before = [lo.read(cell) for cell in cells]
+
+        def test() -> None:
+            taken = takes(lo, red.with_, before, lo.lower_block(red.op.body))
+            lo.write(look, lo.prim("or", lo.read(look), taken, type_=BOOL))
+
+        def tests() -> None:
+            lo.loop(lo.bind(red.axes[-1].index), first, end, test, "vector")
+
+        later = lo.compare("ne", first, start)
+        lo.when(later, tests)
+        lo.when(lo.read(look), lambda: _run(lo, red, first, end, cells))
+
+    lo.loop(first, start, stop, leaf_body, "serial", Const(SIEVE, INT64))
 
 
 def _run(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
@@ -225,10 +260,7 @@ def _tree(lo: Lowering, with_: Combination, partials: Sequence[Var], count: Oper
 
 def _kept(lo: Lowering, outs: tuple[Var, ...], red: Reduction, extents: tuple[Operand, ...]) -> None:
     op, found = red.op, red.found
-    arrays = []
-    for out in outs:
-        assert isinstance(out.type, Array)
-        arrays.append(lo.new_array(out.name, out.type, extents, lo.bind(out)))
+    arrays = lo.new_outs(outs, extents)
     kept = axes_of(op.indices, extents)
     by_columns = (
         bool(red.axes)
@@ -237,26 +269,28 @@ def _kept(lo: Lowering, outs: tuple[Var, ...], red: Reduction, extents: tuple[Op
         and stride_cost(found, kept[-1].index) < stride_cost(found, red.axes[-1].index)
     )
     if by_columns:
-        reduce_columns(lo, red.with_, found, op.body, kept, red.axes, arrays)
+        # The tiles are the accumulators: every out needs its memory, asked for or not.
+        pairs = zip(arrays, outs, strict=True)
+        whole = [a if a is not None else lo.new_array(o.name, array_type(o), extents) for a, o in pairs]
+        reduce_columns(lo, red.with_, found, op.body, kept, red.axes, whole)
     elif lo.in_region or not red.axes or found.has_check or static_cost(op.body) > COPY_COST or not found.simple:
         _rows(lo, red, kept, arrays)
     else:
         _rows_or_runs(lo, red, kept, arrays)
 
 
-def _rows(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Sequence[Var]) -> None:
+def _rows(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Outs) -> None:
     """One run for each kept point."""
 
     def point() -> None:
         indices = [lo.operand(axis.index) for axis in kept]
-        for array, cell in zip(arrays, _one_run(lo, red), strict=True):
-            lo.store(array, indices, lo.read(cell))
+        lo.store_outs(arrays, indices, [lo.read(cell) for cell in _one_run(lo, red)])
 
     contributions = lo.product(axis.extent for axis in red.axes) if not lo.in_region else ONE
     map_nest(lo, kept, red.found, True, point, contributions)
 
 
-def _rows_or_runs(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Sequence[Var]) -> None:
+def _rows_or_runs(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Outs) -> None:
     """Few kept points with long runs: each run in parallel; else the kept points in parallel."""
     points = lo.product(axis.extent for axis in kept)
     length = lo.product(axis.extent for axis in red.axes)
@@ -266,8 +300,7 @@ def _rows_or_runs(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Sequen
     def runs() -> None:
         def point() -> None:
             indices = [lo.operand(axis.index) for axis in kept]
-            for array, cell in zip(arrays, _blocks(lo, red), strict=True):
-                lo.store(array, indices, lo.read(cell))
+            lo.store_outs(arrays, indices, [lo.read(cell) for cell in _blocks(lo, red)])
 
         nest(lo, kept, point, "serial")
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parakeet_py.imp.builder import ONE, ZERO, Lowering
+from parakeet_py.imp.builder import ONE, ZERO, Lowering, array_type
 from parakeet_py.imp.combine import Combination, combination, combine, declare, fold
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.loops import Axis, axes_of, nest, order_of
 from parakeet_py.imp.lower_map import map_nest
 from parakeet_py.imp.schedule import Study, stride_cost, study, work
 from parakeet_py.typed_ir.ir import Const, Operand, Scan, Var
-from parakeet_py.typed_ir.types import INT64, Array
+from parakeet_py.typed_ir.types import INT64
 
 TILE = 512
 BLOCKS = 512
@@ -28,10 +28,8 @@ BLOCK = 8192
 
 def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
     extents = lo.operands(op.extents)
-    arrays = []
-    for out in outs:
-        assert isinstance(out.type, Array)
-        arrays.append(lo.new_array(out.name, out.type, extents, lo.bind(out)))
+    # The outs hold the rows that the next are combined with: every one needs its memory, read later or not.
+    arrays = [lo.new_array(out.name, array_type(out), extents, lo.bind(out)) for out in outs]
     with_ = combination(lo, op.combine, op.inits)
     found = study(op.body)
     axes = axes_of(op.indices, extents)
