@@ -71,11 +71,15 @@ class Dispatcher:
         with self.lock:
             signature = self.signature(normal)
             if signature in self.specializations or signature in self.refused:
-                loaded = None  # its gate has refused the call (or given up), or there is none: Python takes it
-            else:
-                loaded = self.specialize(normal, signature)
-        if loaded is None:
-            return self.run_python(normal)
+                # Its gate has refused the call (or given up), or there is none: Python takes it.
+                return self.run_python(normal)
+            try:
+                self.specialize(normal, signature)
+                error = None
+            except (UnsupportedError, NoSourceError) as found:
+                error = found
+        if error is not None:
+            return self.refuse(normal, signature, error)
         target = self.instance if self.inner is None else self.inner
         return target(*normal)
 
@@ -91,8 +95,8 @@ class Dispatcher:
         except (KeyError, AttributeError, ValueError):
             return call_signature(self.function, normal, Knowledge())
 
-    def specialize(self, normal: tuple[Any, ...], signature: Signature) -> Loaded | None:
-        """Code for a call with a new signature, from the disk or compiled; None where it has to run in Python."""
+    def specialize(self, normal: tuple[Any, ...], signature: Signature) -> Loaded:
+        """Code for a call with a new signature, from the disk or compiled."""
         config = self.config()
         flags = (config.contract, config.fastmath)
         native = cached.load(self.function, signature, flags) if config.cache else None
@@ -100,11 +104,7 @@ class Dispatcher:
             loaded = Loaded(self.function, native, self.python_entry, {}, threads=config.thread_count, from_disk=True)
             self.install(loaded, signature)
             return loaded
-        try:
-            return self.compile(normal, config)
-        except (UnsupportedError, NoSourceError) as error:
-            self.refuse(signature, error, config)
-            return None
+        return self.compile(normal, config)
 
     def compile(self, normal: tuple[Any, ...], config: settings.Config) -> Loaded:
         """Compile a call's signature and install it."""
@@ -135,14 +135,19 @@ class Dispatcher:
         target = self.instance if self.inner is None else self.inner
         install(target, [loaded.gate, *gates_of(target)])
 
-    def refuse(self, signature: Signature, error: Exception, config: settings.Config) -> None:
-        """Remember that a signature is not compiled; say so once."""
-        if config.strict:
+    def refuse(self, normal: tuple[Any, ...], signature: Signature, error: Exception) -> Any:
+        """Run a call that cannot be compiled in Python, and say so once.
+
+        A call that Python refuses too (too many indices, a wrong type) just raises what Python raises.
+        """
+        if self.config().strict:
             raise error
+        result = self.run_python(normal)
         self.refused[signature] = str(error)
         if self.fell_back is None:
             self.fell_back = str(error)
             warnings.warn(FallbackWarning(str(error)), stacklevel=5)
+        return result
 
     def run_python(self, normal: tuple[Any, ...]) -> Any:
         """The plain Python function on a call in positional form."""
@@ -152,11 +157,14 @@ class Dispatcher:
             args.extend(rest.pop(0))
         named = dict(zip(self.keyword_only, rest, strict=False))
         if code.co_flags & VARKEYWORDS:
-            named.update(rest[-1])
+            named.update(zip(rest[-1][::2], rest[-1][1::2], strict=True))
         return self.function(*args, **named)
 
     def normalize(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The call with one value per parameter, in order; None when Python would refuse it (and will say so)."""
+        """The call with one value per parameter, in order; None when Python would refuse it (and will say so).
+
+        What `**kwargs` collects is a tuple of names and values in turn.
+        """
         code = self.function.__code__
         if self.plain and not kwargs and len(args) == code.co_argcount:
             return args
@@ -186,7 +194,7 @@ class Dispatcher:
             else:
                 return None
         if code.co_flags & VARKEYWORDS:
-            values.append(remaining)
+            values.append(tuple(item for pair in remaining.items() for item in pair))
         elif remaining:
             return None
         return tuple(values)

@@ -195,7 +195,13 @@ class Scope:
         """The lines that record a failure and leave."""
         function = self.f.module.declare("void", "pk_fail", "ptr, i64, i64, i64, i64, i64", "cold nounwind")
         padded = ", ".join(f"i64 {item}" for item in [*arguments, "0", "0", "0"][:3])
-        return [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}, {padded})", self.leave(str(code))]
+        lines = [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}, {padded})"]
+        if self.parent is None:  # outside regions nobody else writes them: the words that the call does not take
+            for number, item in enumerate(arguments[3:6], 3):
+                place = self.f.fresh()
+                offset = Context.ARGUMENTS + 8 * number
+                lines += [f"{place} = getelementptr i8, ptr %ctx, i64 {offset}", f"store i64 {item}, ptr {place}"]
+        return [*lines, self.leave(str(code))]
 
 
 def _dtype(kind: Type) -> str:

@@ -323,7 +323,7 @@ def _scalar(s: Specializer, value: Value) -> ir.Operand:
 @_builtin(pow)
 def _pow(s: Specializer, base: Value, exponent: Value, modulus: Value | None = None) -> Value:
     if modulus is not None and not is_none(modulus):
-        raise s.unsupported("pow with a modulus")
+        raise s.hand_back("pow with a modulus")
     return s.binary("pow", base, exponent)
 
 
@@ -343,12 +343,12 @@ def _round(s: Specializer, value: Value, digits: Value | None = None) -> Value:
     if isinstance(number, ScalarV) and number.dtype in ("int64", "bool") and number.python:
         if plain:
             return ScalarV(b.cast(number.operand, PYINT))
-        raise s.unsupported("round of an int to digits")
+        raise s.hand_back("round of an int to digits")
     if isinstance(number, ScalarV) and is_float(number.dtype) and plain:
         rounded = b.prim("rint", b.cast(number.operand, PYFLOAT))
         return ScalarV(float_to_int(s, rounded))
     if isinstance(number, ScalarV) and number.python:
-        raise s.unsupported("round of a float to digits (Python rounds the decimal value)")
+        raise s.hand_back("round of a float to digits (Python rounds its decimal value)")
     return s.call(Static(np.round), [number] if plain else [number, digits or py(0)], {})
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.typed_ir import control, ir
-from parakeet_py.typed_ir.elementwise import generate
+from parakeet_py.typed_ir.elementwise import ONE, ZERO, generate, store_array
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, ListV, ScalarV, TupleV, Value
 
@@ -47,6 +47,10 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
     length, item_at = control.positions(s, value.iterable)
     if value.condition is not None:
         return _filtered(s, value, length, item_at)
+    if value.condition is None:
+        rows = _rows(s, value, length, item_at)
+        if rows is not None:
+            return rows
     element_kind: list[Scalar] = []
 
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
@@ -57,6 +61,38 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
 
     array = generate(s, (length,), point)[0]
     return _as_list(s, array, element_kind[0])
+
+
+def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) -> Value | None:  # type: ignore[no-untyped-def]
+    """A comprehension whose elements are arrays of one shape: they become the rows of one array, filled in a loop."""
+    from parakeet_py.typed_ir.indexing import make_view
+
+    b = s.builder
+    mark = b.mark()
+    index = s.index_var("i", length)
+    with b.block():
+        first = s.call(value.element, [item_at(index)], {})
+        if isinstance(first, ComprehensionV):
+            first = compute(s, first)
+        if isinstance(first, TupleV | ListV):
+            first = s.as_array(first)
+    b.rollback(mark)
+    if not isinstance(first, ArrayV):
+        return None
+    if not all(s.in_scope(extent) for extent in first.extents):
+        raise s.unsupported("a comprehension whose elements are arrays of varying shape")
+    extents = (length, *first.extents)
+    out = b.emit1(ir.Alloc(extents), Array(first.dtype, len(extents), "C"), name="rows")
+    array = ArrayV(out, extents, frozenset({s.new_root()}))
+    index = s.index_var("i", length)
+    with b.block() as statements:
+        row = s.call(value.element, [item_at(index)], {})
+        axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [
+            (axis + 1, extent, ONE) for axis, extent in enumerate(first.extents)
+        ]
+        store_array(s, make_view(s, array, (index, *(ZERO,) * first.rank), axes), s.numeric(row))
+    b.emit(ir.For(index, ZERO, length, ONE, (), (), ir.Block(tuple(statements))))
+    return ListV(array, "array")
 
 
 def _filtered(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) -> Value:  # type: ignore[no-untyped-def]

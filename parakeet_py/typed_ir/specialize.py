@@ -16,6 +16,7 @@ Three things end the walk early, each with a way out:
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -47,9 +48,9 @@ from parakeet_py.signature import (
 )
 from parakeet_py.typed_ir import control, gates, indexing, ir
 from parakeet_py.typed_ir.builder import Builder
-from parakeet_py.typed_ir.elementwise import ONE, ZERO, binary, copy_array, generate, inplace
+from parakeet_py.typed_ir.elementwise import ONE, ZERO, binary, copy_array, generate, inplace, store_cast
 from parakeet_py.typed_ir.opaque import OpaqueSite, Template, opaque_operation
-from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYFLOAT, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
@@ -180,13 +181,21 @@ class Specializer:
         if len(arguments) != len(self.function.params):
             raise self.unsupported("the number of arguments does not fit")
         for param, value in zip(self.function.params, arguments, strict=True):
+            if param.kind == "varkw":
+                assert isinstance(value, TupleV)
+                pairs = zip(value.items[::2], value.items[1::2], strict=True)
+                value = DictV(tuple((known(name), item) for name, item in pairs))
             frame.env[param.var] = value
         value = self.run(self.function.body)[0]
         results: list[ir.Operand] = []
         tree = self.result_tree(value, results)
         body = ir.Block(tuple(self.builder.scopes[0].statements), tuple(results))
         typed = ir.Function(
-            self.function.name, tuple(self.params), body, self.function.filename, self.signature.disjoint
+            re.sub(r"\W", "_", self.function.name),
+            tuple(self.params),
+            body,
+            self.function.filename,
+            self.signature.disjoint,
         )
         stored = self.stored_params(typed)
         return Specialization(typed, self.signature, tree, tuple(self.sites), stored, tuple(self.widened))
@@ -681,7 +690,7 @@ class Specializer:
         for position, part in enumerate(parts):
             place = ir.Const(position, PYINT)
             if isinstance(part, ScalarV):
-                b.emit(ir.Store(out, (place,), b.cast(part.operand, Scalar(made))))
+                b.emit(ir.Store(out, (place,), store_cast(self, part.operand, Scalar(made))))
                 continue
             for extent, wanted in zip(part.extents, inner, strict=True):
                 if not b.same(extent, wanted):
@@ -781,6 +790,10 @@ class Specializer:
                 return made
         if op == "matmul":
             return self.call(Static(np.matmul), [left, right], {})
+        for one, other in ((left, right), (right, left)):
+            plain = isinstance(other, TupleV | ListV) or (isinstance(other, ScalarV) and other.python)
+            if isinstance(one, TupleV | ListV | RangeV) and plain:
+                raise self.unsupported(f"{op} of {self.describe(left)} and {self.describe(right)}")
         return binary(self, op, left, right)
 
     def _sequence_operator(self, op: str, left: Value, right: Value) -> Value | None:
@@ -825,7 +838,9 @@ class Specializer:
 
             if not isinstance(left, ScalarV) or not isinstance(right, ScalarV):
                 return lift(getattr(operator, op)(a, c))
-        if isinstance(left, TupleV) and isinstance(right, TupleV) and op in ("eq", "ne"):
+        if isinstance(left, TupleV) and isinstance(right, TupleV) and op not in ("eq", "ne"):
+            return self._ordered(op, left, right)
+        if isinstance(left, TupleV) and isinstance(right, TupleV):
             if len(left.items) != len(right.items) or left.kind != right.kind:
                 return py(op == "ne")
             equal: ir.Operand = ir.Const(True, PYBOOL)
@@ -837,6 +852,19 @@ class Specializer:
             if odd.object is None or isinstance(odd.object, str):  # type: ignore[union-attr]
                 return py(op == "ne")
         return binary(self, op, left, right)
+
+    def _ordered(self, op: str, left: TupleV, right: TupleV) -> Value:
+        """Lexicographic comparison: the first items that differ decide, else the lengths."""
+        import operator
+
+        if left.kind != right.kind:
+            raise self.unsupported(f"'{op}' not supported between a {left.kind} and a {right.kind}")
+        result: ir.Operand = ir.Const(getattr(operator, op)(len(left.items), len(right.items)), PYBOOL)
+        for x, y in reversed(list(zip(left.items, right.items, strict=False))):
+            equal = self.truth(self.compare("eq", x, y))
+            decided = self.truth(self.compare(op, x, y))
+            result = self.builder.select(equal, result, decided)
+        return ScalarV(result)
 
     def identical(self, left: Value, right: Value) -> bool:
         """`left is right`, where the compiler can tell."""
@@ -1070,11 +1098,12 @@ class Specializer:
         for operand, conversion, spec in parts:
             value = self.value(operand)
             if isinstance(value, ScalarV) and isinstance(value.operand, ir.Var):
-                if not value.python or value.dtype not in ("int64", "float64"):
+                kind = np.dtype(value.dtype).kind
+                if (kind not in "iu" and value.dtype != "float64") or (conversion == "r" and not value.python):
                     raise self.unsupported(f"{self.describe(value)} in a message")
                 suffix = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
                 template += f"{{{len(args)}{suffix}}}"
-                args.append(value.operand)
+                args.append(self.builder.cast(value.operand, PYINT if kind in "iu" else PYFLOAT))
                 continue
             found = self.static(value, "a part of a message")
             text = repr(found) if conversion == "r" else str(found) if conversion == "s" else found
