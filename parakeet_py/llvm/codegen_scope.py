@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen_arrays import AliasScopes, AnyValue, Descriptor, complete, field_names, field_type
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText, constant, is_literal
+from parakeet_py.llvm.context import Context
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, is_complex, real_dtype
 
