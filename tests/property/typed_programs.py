@@ -24,9 +24,8 @@ from parakeet_py.typed_ir.ir import (
     Scan,
     Var,
     ViewAxis,
-    dtype_of,
 )
-from parakeet_py.typed_ir.types import BOOL, FLOAT64, PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.types import BOOL, FLOAT64, PYBOOL, PYINT, Array
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 
 ZERO, ONE = index_const(0), index_const(1)
@@ -61,14 +60,14 @@ class Maker:
         self.scalars: list[Operand] = [s, real(2.0), real(-0.5)]
         self.writable = {*self.params[:5]}
         self.indices: list[Operand] = [ZERO, ONE]
+        self.integers: list[Operand] = [self.params[5], self.n, ONE, index_const(-1)]
         for _ in range(steps):
             self.step(2)
 
     def function(self) -> Function:
         arrays = [array for some in self.arrays.values() for array in some]
-        results = self.random.sample(arrays, min(3, len(arrays)))
-        if self.scalars:
-            results.append(self.random.choice([one for one in self.scalars]))
+        results: list[Operand] = [*self.random.sample(arrays, min(3, len(arrays)))]
+        results += [self.random.choice(self.scalars), self.integers[-1]]
         return Function("random", tuple(self.params), self.writer.block(*results))
 
     # ---- steps ----
@@ -76,6 +75,7 @@ class Maker:
     def step(self, depth: int) -> None:
         choices = [self.elementwise] * 5 + [self.slice] * 3 + [self.store] * 3 + [self.reduce] * 2
         choices += [self.scalar, self.fill, self.scan, self.compress, self.reshape, self.scalar_store]
+        choices += [self.integer] * 3 + [self.indexed] * 3 + [self.clamped] * 2
         if depth:
             choices += [lambda: self.loop(depth), lambda: self.branch(depth)] * 2
         self.random.choice(choices)()
@@ -145,7 +145,7 @@ class Maker:
             self.writable.add(view)
 
     def reshape(self) -> None:
-        base = self.random.choice([var for var in self.arrays[(self.n,)] if var.type.layout == "C"])
+        base = self.random.choice([var for var in self.arrays[(self.n,)] if "C" in repr(var.type)])
         made = self.writer.bind(Reshape(base, (self.n, ONE)), Array("float64", 2))
         back = self.writer.view(made, [ZERO, ZERO], [ViewAxis(0, self.n, ONE)])
         self.arrays[(self.n,)].append(back)
@@ -223,6 +223,69 @@ class Maker:
         array = self.random.choice(self.arrays[(self.n,)])
         self.scalars.append(self.writer.load(array, self.random.choice(self.indices)))
 
+    # ---- Python's integers and indices ----
+
+    def integer(self) -> None:
+        w = self.writer
+        x, y = self.random.choice(self.integers), self.random.choice(self.integers)
+        kind = self.random.choice(["add", "sub", "mul", "minimum", "maximum", "mod", "floordiv", "abs", "select"])
+        if kind in ("add", "sub", "mul"):
+            made = w.prim(f"{kind}_checked", x, y, type_=PYINT)
+        elif kind in ("minimum", "maximum"):
+            made = w.prim(kind, x, y, type_=PYINT)
+        elif kind in ("mod", "floordiv"):
+            made = w.prim(kind, x, index_const(self.random.randint(1, 4)), type_=PYINT)
+        elif kind == "abs":
+            made = w.prim("abs_checked", x, type_=PYINT)
+        else:
+            name = self.random.choice(["lt", "le", "eq", "ge"])
+            z = self.random.choice(self.integers)
+            made = w.prim("select", w.prim(name, x, y, type_=PYBOOL), z, x, type_=PYINT)
+        self.integers.append(made)
+
+    def python_index(self, extent: Operand) -> Operand:
+        """An index as the specializer makes it: wrapped around if negative, then checked."""
+        w = self.writer
+        index = self.random.choice(self.integers[-4:])
+        wrapped = w.prim("add", extent, index, type_=PYINT)
+        index = w.prim("select", w.prim("lt", index, ZERO, type_=PYBOOL), wrapped, index, type_=PYINT)
+        above, below = w.prim("ge", index, ZERO, type_=PYBOOL), w.prim("lt", index, extent, type_=PYBOOL)
+        w.check(w.prim("and", above, below, type_=PYBOOL), "IndexError", "index {0} of {1}", index, extent)
+        return index
+
+    def indexed(self) -> None:
+        array = self.random.choice(self.arrays[(self.n,)])
+        index = self.python_index(self.n)
+        if array in self.writable and self.random.random() < 0.5:
+            self.writer.store(array, [index], self.random.choice(self.scalars))
+        else:
+            self.scalars.append(self.writer.load(array, index))
+
+    def clamped(self) -> None:
+        """target[a : n - b] op= source[c : n - d], with clamped slices and run-time broadcasting."""
+        w = self.writer
+        writable = [array for array in self.arrays[(self.n,)] if array in self.writable]
+        views = []
+        for base in (self.random.choice(writable), self.random.choice(self.arrays[(self.n,)])):
+            first, last = self.random.randint(0, 2), self.random.randint(0, 4)
+            extent = w.prim("sub", self.n, index_const(first + last), type_=PYINT)
+            extent = w.prim("maximum", extent, ZERO, type_=PYINT)
+            start = w.prim("minimum", self.n, index_const(first), type_=PYINT)
+            views.append((w.view(base, [start], [ViewAxis(0, extent, ONE)]), extent))
+        (target, extent), (source, other) = views
+        one, two = w.prim("eq", extent, ONE), w.prim("eq", other, ONE)
+        agree = w.prim("or", w.prim("eq", extent, other), w.prim("or", one, two))
+        w.check(agree, "ValueError", "broadcast {0} {1}", extent, other)
+        whole = w.prim("select", one, other, extent, type_=PYINT)
+
+        def add(v: Writer, i: Operand) -> Operand:
+            left = v.load(target, v.prim("select", one, ZERO, i, type_=PYINT))
+            return v.prim("add", left, v.load(source, v.prim("select", two, ZERO, i, type_=PYINT)))
+
+        value = w.map1((whole,), add)
+        w.check(w.prim("eq", extent, whole), "ValueError", "store {0} {1}", whole, extent)
+        w.map((extent,), lambda v, i: v.store(target, [i], v.load(value, i)))
+
     # ---- control ----
 
     def inside(self, depth: int, count: int) -> None:
@@ -232,21 +295,22 @@ class Maker:
     def scoped(self, write: Any) -> tuple[Block, Any]:
         """Run `write` with a new writer and forget what it brought into scope."""
         outer = self.writer, {e: list(some) for e, some in self.arrays.items()}, list(self.scalars), list(self.indices)
-        writable = set(self.writable)
+        writable, integers = set(self.writable), list(self.integers)
         self.writer = Writer()
         results = write()
         block = self.writer.block(*results)
         self.writer, self.arrays, self.scalars, self.indices = outer
-        self.writable = writable
+        self.writable, self.integers = writable, integers
         return block, results
 
     def loop(self, depth: int) -> None:
         index = Var("t", PYINT)
-        carried = Var("c", FLOAT64)
+        carried, counter = Var("c", FLOAT64), Var("count", PYINT)
         over_n = self.random.random() < 0.5
 
         def write() -> list[Operand]:
             self.scalars.append(carried)
+            self.integers += [counter, index]
             if over_n:
                 self.indices.append(index)
             self.inside(depth, self.random.randint(1, 3))
@@ -255,19 +319,32 @@ class Maker:
                 target = self.random.choice([var for var in self.arrays[(self.n,)] if var in self.writable])
                 w = self.writer
                 w.store(target, [index], w.prim("add", w.load(a, index), w.load(b, index)))
-            return [self.writer.prim("add", self.random.choice(self.scalars), real(0.25))]
+            step = index_const(self.random.randint(-1, 2))
+            following = self.writer.prim("add_checked", counter, step, type_=PYINT)
+            if self.random.random() < 0.3:
+                grow = self.writer.prim("gt", self.random.choice(self.scalars), real(0.0), type_=PYBOOL)
+                following = self.writer.prim("select", grow, following, counter, type_=PYINT)
+            return [self.writer.prim("add", self.random.choice(self.scalars), real(0.25)), following]
 
         body, _ = self.scoped(write)
         stop: Operand = self.inner if over_n else index_const(self.random.randint(0, 3))
-        out = Var("c", FLOAT64)
-        self.writer.let(For(index, ZERO, stop, ONE, (carried,), (self.scalars[-1],), body), out)
-        self.scalars.append(out)
+        outs = Var("c", FLOAT64), Var("count", PYINT)
+        inits: tuple[Operand, ...] = self.scalars[-1], self.random.choice([ZERO, ONE, self.params[5]])
+        start, step = ZERO, ONE
+        if not over_n and self.random.random() < 0.3:
+            start, stop, step = index_const(2), index_const(-1), index_const(-1)
+        self.writer.let(For(index, start, stop, step, (carried, counter), inits, body), *outs)
+        self.scalars.append(outs[0])
+        self.integers.append(outs[1])
 
     def branch(self, depth: int) -> None:
         w = self.writer
-        condition = w.prim("gt", self.random.choice(self.scalars), real(0.0), type_=BOOL)
+        condition: Operand = w.prim("gt", self.random.choice(self.scalars), real(0.0), type_=BOOL)
+        if self.random.random() < 0.3:
+            x, y = self.random.choice(self.integers), self.random.choice(self.integers)
+            condition = w.prim(self.random.choice(["lt", "eq", "ge"]), x, y, type_=PYBOOL)
         if self.random.random() < 0.2:
-            condition = Const(self.random.random() < 0.5, PYBOOL)  # type: ignore[assignment]
+            condition = Const(self.random.random() < 0.5, PYBOOL)
         extents = self.shape()
 
         def write() -> list[Operand]:
@@ -291,6 +368,4 @@ def random_arguments(seed: int) -> list[Any]:
     n, m = int(generator.integers(4, 7)), int(generator.integers(2, 4))
     shapes = [(n,), (n,), (m,), (n, m), (n, m)]
     values = [generator.integers(-3, 4, shape) / 2 for shape in shapes]
-    return [*values, 1, np.float64(generator.integers(-2, 3) / 2)]
-
-
+    return [*values, int(generator.integers(-3, 5)), np.float64(generator.integers(-2, 3) / 2)]

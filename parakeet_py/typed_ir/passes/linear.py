@@ -71,8 +71,9 @@ def atom(var: Var) -> Linear:
 class Forms:
     """The linear forms of int64 operands, from the operators that define them."""
 
-    def __init__(self, definitions: Mapping[Var, Op]) -> None:
+    def __init__(self, definitions: Mapping[Var, Op], positions: Mapping[Var, int] | None = None) -> None:
         self.definitions = definitions
+        self.positions = positions or {}  # which out of its operator a variable is
         self.known: dict[Var, Linear] = {}
 
     def of(self, operand: Operand) -> Linear:

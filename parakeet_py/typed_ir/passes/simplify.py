@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.typed_ir.ir import (
+    COMPARE,
+    PARALLEL,
     Alloc,
     Block,
     Cast,
@@ -36,33 +38,43 @@ from parakeet_py.typed_ir.ir import (
     View,
     ViewAxis,
     While,
+    dtype_of,
+    walk,
 )
 from parakeet_py.typed_ir.passes.algebra import constant, is_value, simplify_cast, simplify_prim
+from parakeet_py.typed_ir.passes.facts import Facts, Interval
+from parakeet_py.typed_ir.passes.integers import decide_comparison, enter, leave, simplify_integer
+from parakeet_py.typed_ir.passes.linear import Forms
 from parakeet_py.typed_ir.rewrite import Rewriter, rebuild
-from parakeet_py.typed_ir.types import PYINT, Array, Scalar
+from parakeet_py.typed_ir.types import INT64, PYINT, Array, Scalar
 
 ZERO, ONE = Const(0, PYINT), Const(1, PYINT)
+_MOST_STEPS = 8  # rules applied to one statement
 _LAYOUT_STRENGTH = {"C": 2, "F": 2, "S": 1, "A": 0}
 
 
 def simplify(function: Function) -> Function:
     """Fold constants, apply algebraic identities, resolve extents, views and constant control flow."""
-    return Simplifier().function(function)
+    return Simplifier(function).function(function)
 
 
 class Simplifier(Rewriter):
-    def __init__(self) -> None:
+    def __init__(self, function: Function) -> None:
         super().__init__()
         self.definitions: dict[Var, Op] = {}
+        self.facts = Facts(self.definitions)
+        self.original = _original_forms(function)
         self.makers: dict[Var, Let] = {}  # arrays made by operators with several outs
         self.kept: set[Var] = set()  # replaced, but still defined for those to whom the exact type matters
         self.extra: list[Let] = []
         self.depth = 0
+        self.ranges: list[Interval | None] = []  # of the int64 results of the block rewritten last
 
     # ---- the walk ----
 
     def block(self, block: Block) -> Block:
         outer, self.extra = self.extra, []
+        mark = self.facts.push()
         self.depth += 1
         statements: list[Let] = []
         changed = False
@@ -80,6 +92,11 @@ class Simplifier(Rewriter):
         results = self.exact(block.results) if self.depth == 1 else self.operands(block.results)
         self.depth -= 1
         self.extra = outer
+        self.ranges = [
+            self.facts.range_of(self.facts.form(result)) if result.type in (PYINT, INT64) else None
+            for result in results
+        ]
+        self.facts.pop(mark)
         if not changed and results is block.results:
             return block
         return Block(tuple(statements) if changed else block.statements, results)
@@ -133,9 +150,7 @@ class Simplifier(Rewriter):
             case For() | While():
                 return self.loop(let, let.op)
             case Check():
-                new = self.descend(let)
-                condition = self.operand(let.op.condition)
-                return () if condition.__class__ is Const and constant(condition) else new
+                return self.check(let, let.op)
             case Opaque(site, args):
                 exact = self.exact(args)
                 return None if exact is args else (Let(let.outs, Opaque(site, exact), let.pos),)
@@ -144,6 +159,8 @@ class Simplifier(Rewriter):
                 made = new[0] if new else let
                 for out in let.outs:
                     self.makers[out] = made
+                if isinstance(made.op, Compress):
+                    self.facts.define_extent(let.outs[0])
                 return new
             case _:
                 return self.descend(let)
@@ -153,13 +170,15 @@ class Simplifier(Rewriter):
         (out,) = let.outs
         assert isinstance(out.type, Scalar)
         changed = False
-        while True:
+        for _ in range(_MOST_STEPS):
             op = rebuild(op, self.operand)
             if isinstance(op, Prim):
                 better = simplify_prim(op.name, op.args, out.type, self.definitions)
             else:
                 assert isinstance(op, Cast)
                 better = simplify_cast(op.arg, out.type, self.definitions)
+            if better is None:
+                better = self.integer(out, op)
             if better is None:
                 break
             if isinstance(better, Var | Const):
@@ -168,6 +187,74 @@ class Simplifier(Rewriter):
             changed = True
         self.definitions[out] = op
         return (Let(let.outs, op, let.pos),) if changed or op is not let.op else None
+
+    def integer(self, out: Var, op: Op) -> Operand | Prim | None:
+        """What index arithmetic knows."""
+        if out.type.dtype == "int64":  # type: ignore[union-attr]
+            if isinstance(op, Prim):
+                return simplify_integer(self.facts, out, op)
+            self.facts.define_cast(out, dtype_of(op.arg))  # type: ignore[union-attr]
+        elif isinstance(op, Prim) and op.name in COMPARE:
+            return decide_comparison(self.facts, op)
+        return None
+
+    def check(self, let: Let, op: Check) -> Sequence[Let] | None:
+        new = self.descend(let)
+        condition = self.operand(op.condition)
+        if condition.__class__ is Const:
+            return () if constant(condition) else new
+        self.assume(condition, True)
+        return new
+
+    def assume(self, condition: Operand, truth: bool) -> None:
+        """From here on in the current block a bool is known, and so is what follows from it."""
+        if not isinstance(condition, Var):
+            return
+        self.facts.learn_condition(condition, truth)
+        self.facts.set(self.replacement, condition, Const(truth, condition.type))  # type: ignore[arg-type]
+        op = self.definitions.get(condition)
+        if not isinstance(op, Prim):
+            return
+        if op.name == ("and" if truth else "or"):
+            for part in op.args:
+                self.assume(part, truth)
+        elif op.name == "not":
+            self.assume(op.args[0], not truth)
+        elif op.name == ("eq" if truth else "ne") and dtype_of(op.args[0]) == "int64":
+            left, right = op.args
+            if isinstance(right, Const) and isinstance(left, Var):
+                self.facts.set(self.replacement, left, Const(right.value, left.type))  # type: ignore[arg-type]
+            elif isinstance(left, Var) and isinstance(right, Var) and left.type == right.type:
+                old, new = sorted((left, right), key=lambda var: var.uid)
+                self.facts.set(self.replacement, new, old)
+
+    def descend(self, let: Let) -> Sequence[Let] | None:
+        op = let.op
+        if isinstance(op, (For, *PARALLEL)):
+            if isinstance(op, For):
+                bounds: tuple[Operand, ...] = (op.start, op.stop, op.step)
+            else:
+                bounds = (*op.extents, *op.reduced_extents) if isinstance(op, Reduce) else op.extents
+            operands = self.operands(bounds)
+        elif isinstance(op, While):
+            operands = ()
+        else:
+            return super().descend(let)
+        mark = self.facts.push()
+        enter(self.facts, op, operands, self.original)
+        new = self.while_loop(let, op) if isinstance(op, While) else super().descend(let)
+        self.facts.pop(mark)
+        leave(self.facts, let, operands, self.original)
+        return new
+
+    def while_loop(self, let: Let, op: While) -> Sequence[Let] | None:
+        """The condition holds in the body."""
+        inits = self.operands(op.inits)
+        condition = self.block(op.condition)
+        body, _ = self.under(op.body, condition.results[0], True)
+        if inits is op.inits and condition is op.condition and body is op.body:
+            return None
+        return (Let(let.outs, While(op.params, inits, condition, body, op.stoppable), let.pos),)
 
     def extent(self, array: Var, axis: int) -> Operand | None:
         """The operand an array's extent was made with."""
@@ -193,6 +280,7 @@ class Simplifier(Rewriter):
         extent = self.extent(array, op.axis)
         if extent is not None:
             return self.replace(let, extent)
+        self.facts.define_extent(let.outs[0])
         return None if array is op.array else (Let(let.outs, Dim(array, op.axis), let.pos),)
 
     # ---- views ----
@@ -277,9 +365,15 @@ class Simplifier(Rewriter):
         condition = self.operand(op.condition)
         if condition.__class__ is Const:
             return self.splice(op.then if constant(condition) else op.orelse, let)
-        new = self.descend(let)
-        made = (new[0] if new else let).op
-        assert isinstance(made, If)
+        then, ranges = self.under(op.then, condition, True)
+        orelse, other_ranges = self.under(op.orelse, condition, False)
+        made = op
+        if condition is not op.condition or then is not op.then or orelse is not op.orelse:
+            made = If(condition, then, orelse)
+        new = None if made is op else (Let(let.outs, made, let.pos),)
+        for out, one, two in zip(let.outs, ranges, other_ranges, strict=True):
+            if one is not None and two is not None:
+                self.facts.set(self.facts.interval, out, (min(one[0], two[0]), max(one[1], two[1])))
         outs = list(let.outs)
         keep = []
         selects: list[Let] = []
@@ -302,6 +396,14 @@ class Simplifier(Rewriter):
         orelse = Block(made.orelse.statements, tuple([made.orelse.results[position] for position in keep]))
         branch = Let(tuple([outs[position] for position in keep]), If(condition, then, orelse), let.pos)
         return [*selects, branch]
+
+    def under(self, block: Block, condition: Operand, truth: bool) -> tuple[Block, list[Interval | None]]:
+        """A branch rewritten under its condition, and the ranges of its int64 results there."""
+        mark = self.facts.push()
+        self.assume(condition, truth)
+        new = self.block(block)
+        self.facts.pop(mark)
+        return new, self.ranges
 
     def splice(self, block: Block, let: Let) -> Sequence[Let]:
         """The statements of a block in place of its operator, whose outs are its results."""
@@ -350,3 +452,15 @@ def _without_params(let: Let, op: For | While, dropped: list[bool]) -> Let:
     if isinstance(op, For):
         return Let(outs, For(op.index, op.start, op.stop, op.step, params, inits, body, op.stoppable), let.pos)
     return Let(outs, While(params, inits, op.condition, body, op.stoppable), let.pos)
+
+
+def _original_forms(function: Function) -> Forms:
+    """Linear forms of the program as it is before the walk, which looks ahead into loop bodies."""
+    definitions: dict[Var, Op] = {}
+    positions: dict[Var, int] = {}
+    for let in walk(function.body):
+        if isinstance(let.op, Prim | If):
+            for position, out in enumerate(let.outs):
+                definitions[out] = let.op
+                positions[out] = position
+    return Forms(definitions, positions)
