@@ -55,6 +55,16 @@ def scatter(target: Any, indices: Any, values: Any, combine: Any) -> None:
     _intrinsic("scatter")
 
 
+def load(array: Any, *indices: Any) -> Any:
+    """The element at indices the caller knows to be in range: nothing is wrapped around or checked."""
+    _intrinsic("load")
+
+
+def extent_is_one(array: Any, axis: Any) -> bool | None:
+    """Whether a known axis has extent 1, as far as that is known; else None."""
+    _intrinsic("extent_is_one")
+
+
 def allocate(shape: Any, dtype: Any, order: Any = "C") -> Any:
     """New memory with unspecified contents."""
     _intrinsic("allocate")
@@ -110,8 +120,8 @@ def is_sequence(value: Any) -> bool:
     _intrinsic("is_sequence")
 
 
-def as_array(value: Any) -> Any:
-    """np.asarray: arrays as they are, sequences as new arrays, scalars as 0-d arrays."""
+def as_array(value: Any, dtype: Any = None) -> Any:
+    """np.asarray: arrays as they are, sequences as new arrays (of a known dtype if given), scalars as 0-d arrays."""
     _intrinsic("as_array")
 
 

@@ -18,7 +18,16 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MODULES = ("parallel", "scalars", "complex_scalars", "complex_trigonometry", "reductions")
+MODULES = (
+    "parallel",
+    "scalars",
+    "complex_scalars",
+    "complex_trigonometry",
+    "reductions",
+    "creation",
+    "shape",
+    "joining",
+)
 
 _functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
 _methods: dict[str, Callable[..., Any]] = {}

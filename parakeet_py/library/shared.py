@@ -136,10 +136,13 @@ def fitting(value, kind):
     """A Python int that an integer dtype can hold."""
     if is_weak(value) and dtype_of(value).kind == "i" and kind.kind in "iu":
         low, high = integer_limits(kind)
-        check(
-            (value >= low) & (value <= high), "OverflowError", f"Python integer {{0}} out of bounds for {kind}", value
-        )
+        check((value >= low) & (value <= high), "OverflowError", out_of_bounds(kind), value)
     return value
+
+
+@static
+def out_of_bounds(kind):
+    return f"Python integer {{0}} out of bounds for {kind}"
 
 
 @static

@@ -236,6 +236,24 @@ def _scatter(s: Specializer, target: Value, indices: Value, values: Value, combi
     return NONE
 
 
+@_handles(words.load)
+def _load(s: Specializer, array: Value, *indices: Value) -> Value:
+    b = s.builder
+    assert isinstance(array, ArrayV) and len(indices) == array.rank
+    place = tuple(b.cast(scalar_operand(s, index), PYINT) for index in indices)
+    return ScalarV(b.emit1(ir.Load(array.var, place), Scalar(array.dtype)))
+
+
+@_handles(words.extent_is_one)
+def _extent_is_one(s: Specializer, array: Value, axis: Value) -> Value:
+    assert isinstance(array, ArrayV)
+    number = s.static_int(axis, "an axis")
+    if array.is_nonunit(number) or s.builder.provably_lt(ONE, array.extents[number]):
+        return py(False)
+    extent = array.extents[number]
+    return py(extent == ONE) if isinstance(extent, ir.Const) else NONE
+
+
 @_handles(words.allocate)
 def _allocate(s: Specializer, shape: Value, dtype: Value, order: Value | None = None) -> Value:
     extents = extents_of(s, shape)
@@ -329,7 +347,9 @@ def _is_sequence(s: Specializer, value: Value) -> Value:
 
 
 @_handles(words.as_array)
-def _as_array(s: Specializer, value: Value) -> Value:
+def _as_array(s: Specializer, value: Value, dtype: Value | None = None) -> Value:
+    if dtype is not None and not is_none(dtype) and not isinstance(value, ArrayV | ScalarV):
+        return s.as_array(value, dtype_name(s, dtype))
     number = s.numeric(value)
     return rank0(s, number.operand) if isinstance(number, ScalarV) else number
 

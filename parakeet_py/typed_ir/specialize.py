@@ -674,7 +674,7 @@ class Specializer:
     def _stack(self, items: Sequence[Value], dtype: str | None) -> ArrayV:
         """np.array of a list of known length: equal parts along a new first axis."""
         b = self.builder
-        parts = [self.as_array(item) if not isinstance(item, ScalarV) else item for item in items]
+        parts = [self.as_array(item, dtype if isinstance(item, TupleV) else None) for item in items]
         if not parts:
             empty = b.emit1(ir.Alloc((ZERO,)), Array(dtype or "float64", 1, "C"), name="array")
             return ArrayV(empty, (ZERO,), frozenset({self.new_root()}))

@@ -1,0 +1,447 @@
+"""Making arrays: filled, copied, counted through, spread over an interval."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from parakeet_py.library.intrinsics import (
+    as_array,
+    assign,
+    cast,
+    check,
+    constant,
+    copy,
+    dtype_of,
+    elementwise,
+    generate,
+    hand_back,
+    is_array,
+    is_known,
+    is_sequence,
+    is_weak,
+    layout_of,
+    permute,
+    prim,
+    unsupported,
+)
+from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.shared import ALL, fitting, kind_of, result_kind, single_axis
+
+NAN = math.nan
+
+
+@static
+def wants_fortran(order, layout, rank):
+    """Whether a new array is in Fortran order."""
+    if order not in ("C", "F", "A", "K", None, "c", "f", "a", "k"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return rank > 1 and (order in ("F", "f") or (order in ("A", "K", "a", "k", None) and layout == "F"))
+
+
+@static
+def reversed_axes(rank):
+    return tuple(reversed(range(rank)))
+
+
+def shape_tuple(shape):
+    """A shape argument as a tuple."""
+    if is_sequence(shape):
+        return tuple(shape)
+    if is_array(shape) and shape.ndim > 0:
+        hand_back("a shape given as an array")
+    return (shape,)
+
+
+def filled(shape, value, fortran):
+    """A new array with one scalar everywhere."""
+    if not fortran:
+        return generate(shape, lambda *indices: value)
+    return permute(generate(shape[::-1], lambda *indices: value), reversed_axes(len(shape)))
+
+
+@implements(np.zeros)
+def zeros(shape, dtype=float, order="C", *, device=None, like=None):
+    shape = shape_tuple(shape)
+    return filled(shape, constant(0, float if dtype is None else dtype), wants_fortran(order, "C", len(shape)))
+
+
+@implements(np.empty)
+def empty(shape, dtype=float, order="C", *, device=None, like=None):
+    return zeros(shape, dtype, order)
+
+
+@implements(np.ones)
+def ones(shape, dtype=None, order="C", *, device=None, like=None):
+    shape = shape_tuple(shape)
+    return filled(shape, constant(1, float if dtype is None else dtype), wants_fortran(order, "C", len(shape)))
+
+
+@implements(np.full)
+def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
+    shape = shape_tuple(shape)
+    return full_in(shape, fill_value, dtype, wants_fortran(order, "C", len(shape)))
+
+
+def full_in(shape, fill_value, dtype, fortran):
+    if is_sequence(fill_value):
+        fill_value = as_array(fill_value)
+    kind = dtype_of(fill_value) if dtype is None else np.dtype(dtype)
+    if is_array(fill_value) and fill_value.ndim > 0:
+        made = filled(shape, constant(0, kind), fortran)
+        assign(made, fill_value)
+        return made
+    if is_array(fill_value):
+        fill_value = fill_value[()]
+    return filled(shape, cast(fitting(fill_value, kind), kind), fortran)
+
+
+def like_shape(a, shape):
+    return a.shape if shape is None else shape_tuple(shape)
+
+
+def like_order(a, order, shape):
+    return wants_fortran(order, layout_of(a) if shape is None or len(shape) == a.ndim else "C", len(shape))
+
+
+@implements(np.zeros_like, np.empty_like)
+def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    a = as_array(a)
+    shape = like_shape(a, shape)
+    return filled(shape, constant(0, dtype_of(a) if dtype is None else dtype), like_order(a, order, shape))
+
+
+@implements(np.ones_like)
+def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    a = as_array(a)
+    shape = like_shape(a, shape)
+    return filled(shape, constant(1, dtype_of(a) if dtype is None else dtype), like_order(a, order, shape))
+
+
+@implements(np.full_like)
+def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    a = as_array(a)
+    shape = like_shape(a, shape)
+    return full_in(shape, fill_value, dtype_of(a) if dtype is None else dtype, like_order(a, order, shape))
+
+
+# ---- copies and conversions ------------------------------------------------------------------------------------------
+
+
+@static
+def leading_axes(rank, wanted):
+    """The index that brings an array to at least so many axes."""
+    return (None,) * max(0, wanted - rank) + (Ellipsis,)
+
+
+@implements(np.array)
+def array(a, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None):
+    made = converted_array(a, dtype, order, copy is not False and copy is not None)
+    return made[leading_axes(made.ndim, ndmin)] if ndmin > made.ndim else made
+
+
+def converted_array(a, dtype, order, always):
+    """np.array or np.asarray; `always` makes a new array of one that would do."""
+    if is_weak(a):
+        return as_array(
+            cast(fitting(a, dtype_of(a) if dtype is None else np.dtype(dtype)), dtype_of(a) if dtype is None else dtype)
+        )
+    fresh = not is_array(a)
+    made = as_array(a, dtype)
+    if dtype is not None and dtype_of(made) != np.dtype(dtype):
+        fresh = True
+        made = cast(made, dtype)
+    misplaced = made.ndim > 1 and (
+        (order == "C" and layout_of(made) != "C") or (order == "F" and layout_of(made) != "F")
+    )
+    if misplaced or (always and not fresh):
+        return copy(made, order)
+    return made
+
+
+@implements(np.asarray, np.asanyarray)
+def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+    return converted_array(a, dtype, "K" if order is None else order, copy is True)
+
+
+@implements(np.ascontiguousarray)
+def ascontiguousarray(a, dtype=None, *, like=None):
+    made = as_array(a, dtype)
+    if made.ndim == 0:
+        made = made[None]
+    if dtype is not None and dtype_of(made) != np.dtype(dtype):
+        made = cast(made, dtype)
+    return made if layout_of(made) == "C" else copy(made, "C")
+
+
+@implements(np.asfortranarray)
+def asfortranarray(a, dtype=None, *, like=None):
+    return converted_array(a, dtype, "F", False)
+
+
+@implements(np.copy)
+def copy_function(a, order="K", subok=False):
+    return converted_array(a, None, order, True)
+
+
+@method("copy")
+def copy_method(a, order="C"):
+    return copy(a, order)
+
+
+@method("__copy__")
+def copy_special(a):
+    return copy(a, "K")
+
+
+@static
+def check_cast(source, target, casting):
+    if not np.can_cast(source, target, casting):
+        raise TypeError(f"Cannot cast array data from {source!r} to {target!r} according to the rule {casting!r}")
+
+
+@method("astype")
+def astype(a, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    check_cast(dtype_of(a), np.dtype(dtype), casting)
+    if dtype_of(a) == np.dtype(dtype):
+        return a if not copy else copied(a, order)
+    made = cast(a, dtype)
+    return copied(made, order) if order == "C" and layout_of(made) != "C" else made
+
+
+@implements(np.astype)
+def astype_function(x, dtype, /, *, copy=True, device=None):
+    return astype(x, dtype, copy=copy)
+
+
+def copied(a, order):
+    return copy(a, order)
+
+
+@method("fill")
+def fill(a, value):
+    assign(a, value)
+
+
+# ---- sequences of numbers --------------------------------------------------------------------------------------------
+
+
+@static
+def range_kind(*kinds):
+    """The dtype np.arange gives to numbers of these dtypes."""
+    found = np.result_type(np.int64, *kinds)
+    return np.dtype("int64") if found.kind in "iub" else found
+
+
+def length_of_range(start, stop, step):
+    """The number of steps of np.arange, before it is cut off at zero."""
+    if dtype_of(start).kind in "iub" and dtype_of(stop).kind in "iub" and dtype_of(step).kind in "iub":
+        gap, width = int(stop) - int(start), int(step)
+        check(width != 0, "ZeroDivisionError", "division by zero")
+        return -(-gap // width)
+    count = (stop - start) / step
+    check(count == count, "ValueError", "arange: cannot compute length")
+    check((count < 1e18) & (count > -1e18), "ValueError", "Maximum allowed size exceeded")
+    return int(prim("ceil", float(count)))
+
+
+@implements(np.arange)
+def arange(start, stop=None, step=None, dtype=None, *, device=None, like=None):
+    if stop is None:
+        start, stop = 0, start
+    if step is None:
+        step = 1
+    if is_array(start) or is_array(stop) or is_array(step):
+        hand_back("np.arange of arrays")
+    kind = range_kind(dtype_of(start), dtype_of(stop), dtype_of(step)) if dtype is None else np.dtype(dtype)
+    if kind.kind in "bc":
+        hand_back("np.arange of bools or complex numbers")
+    count = max(length_of_range(start, stop, step), 0)
+    first = cast(fitting(start, kind), kind)
+    if kind == np.float16:  # NumPy counts in float32 here
+        wide = cast(first, "float32")
+        gap = cast(cast(start + step, kind), "float32") - wide
+        return generate((count,), lambda i: cast(wide + cast(i, "float32") * gap, kind))
+    gap = cast(start + step, kind) - first
+    return generate((count,), lambda i: first + cast(i, kind) * gap)
+
+
+@static
+def number_of_samples(kind):
+    if kind.kind not in "iu":
+        raise TypeError(f"{kind} cannot be interpreted as an integer")
+
+
+@implements(np.linspace)
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
+    if is_sequence(start):
+        start = as_array(start)
+    if is_sequence(stop):
+        stop = as_array(stop)
+    working = result_kind(kind_of(start), kind_of(stop), float)
+    kind = working if dtype is None else np.dtype(dtype)
+    number_of_samples(dtype_of(num))
+    count = int(num)
+    check(count >= 0, "ValueError", "Number of samples, {0}, must be non-negative.", count)
+    if kind.kind in "iu" and working.kind == "c":
+        unsupported("complex numbers cannot be rounded down")
+    intervals = count - 1 if endpoint else count
+    first = cast(start, working)
+    last = cast(stop, working)
+    gap = last - first
+    divisor = cast(max(intervals, 1), working)
+    step = gap / divisor
+
+    def sample(i, origin, end, gap, step):
+        """Number i: through the step, unless that is too small to be told from zero."""
+        place = cast(i, working)
+        through_step = prim("select", step == constant(0, working), place / divisor * gap, place * step)
+        value = prim("select", cast(intervals > 0, "bool"), through_step, place * gap) + origin
+        if endpoint:
+            value = prim("select", cast((i == count - 1) & (count > 1), "bool"), end, value)
+        if kind.kind in "iu":
+            value = prim("floor", value) if working.kind == "f" else value
+        return cast(value, kind)
+
+    if is_array(gap) and gap.ndim > 0:
+        numbers = generate((count,), lambda i: cast(i, "int64"))
+        numbers = numbers[(ALL,) + (None,) * gap.ndim]
+        made = elementwise(lambda i, *rest: sample(int(i), *rest), numbers, first, last, gap, step)
+        if axis != 0:
+            made = np.moveaxis(made, 0, axis)
+    else:
+        origin, end, width, pace = as_scalar(first), as_scalar(last), as_scalar(gap), as_scalar(step)
+        made = generate((count,), lambda i: sample(i, origin, end, width, pace))
+        single_axis(axis, 1)
+    if not retstep:
+        return made
+    if is_array(step) and step.ndim > 0:
+        hand_back("retstep of arrays")
+    if is_known(intervals) and intervals <= 0:
+        return made, NAN
+    check(intervals > 0, "Deoptimize", "a step that is Python's nan")
+    return made, as_scalar(step)
+
+
+def as_scalar(value):
+    return value[()] if is_array(value) else value
+
+
+@implements(np.logspace)
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    made = np.power(base, exponents)
+    return made if dtype is None or np.dtype(dtype) == dtype_of(made) else cast(made, dtype)
+
+
+# ---- matrices and grids ----------------------------------------------------------------------------------------------
+
+
+@implements(np.eye)
+def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
+    columns = N if M is None else M
+    kind = np.dtype(float if dtype is None else dtype)
+    if wants_fortran(order, "C", 2):
+        return permute(generate((columns, N), lambda j, i: cast(j - i == k, kind)), (1, 0))
+    return generate((N, columns), lambda i, j: cast(j - i == k, kind))
+
+
+@implements(np.identity)
+def identity(n, dtype=None, *, like=None):
+    return eye(n, None, 0, dtype)
+
+
+@implements(np.tri)
+def tri(N, M=None, k=0, dtype=float, *, like=None):
+    return generate((N, N if M is None else M), lambda i, j: cast(j - i <= k, dtype))
+
+
+def triangle(m, k, lower):
+    m = as_array(m)
+    if m.ndim == 1:
+        m = np.broadcast_to(m, (m.shape[0], m.shape[0]))
+    kind = dtype_of(m)
+    if m.ndim == 0:
+        unsupported("a triangle of a 0-d array")
+    kept = generate(m.shape[-2:], lambda i, j: cast(j - i <= k if lower else j - i >= k, "bool"))
+    return elementwise(lambda x, keep: prim("select", keep, x, constant(0, kind)), m, kept)
+
+
+@implements(np.tril)
+def tril(m, k=0):
+    return triangle(m, k, True)
+
+
+@implements(np.triu)
+def triu(m, k=0):
+    return triangle(m, k, False)
+
+
+@static
+def numbers_below(count):
+    return tuple(range(count))
+
+
+@implements(np.indices)
+def indices(dimensions, dtype=int, sparse=False):
+    shape = shape_tuple(dimensions)
+    axes = numbers_below(len(shape))
+    if sparse:
+        return tuple([sparse_coordinate(axis, shape, dtype) for axis in axes])
+    return generate((len(shape), *shape), lambda axis, *place: picked(axis, place, dtype))
+
+
+def sparse_coordinate(axis, shape, kind):
+    numbers = generate((shape[axis],), lambda i: cast(i, kind))
+    return numbers[single_range(axis, len(shape))]
+
+
+@static
+def single_range(axis, rank):
+    """The index that puts a 1-D array along one of so many axes."""
+    return tuple(ALL if own == axis else None for own in range(rank))
+
+
+def picked(axis, place, kind):
+    value = place[0]
+    for own in numbers_below(len(place)):
+        value = prim("select", axis == own, place[own], value)
+    return cast(value, kind)
+
+
+@implements(np.fromfunction)
+def fromfunction(function, shape, *, dtype=float, like=None, **kwargs):
+    shape = shape_tuple(shape)
+    grids = tuple([dense_coordinate(axis, shape, dtype) for axis in numbers_below(len(shape))])
+    return function(*grids, **kwargs)
+
+
+def dense_coordinate(axis, shape, kind):
+    return generate(shape, lambda *place: cast(place[axis], kind))
+
+
+@static
+def axes_of_grids(count, indexing):
+    """The axis along which each argument of meshgrid runs."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    axes = list(range(count))
+    if indexing == "xy" and count > 1:
+        axes[:2] = [1, 0]
+    return tuple(axes)
+
+
+@implements(np.meshgrid)
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    if copy is not True:
+        hand_back("a meshgrid of views")
+    lines = tuple([np.ravel(as_array(x)) for x in xi])
+    axes = axes_of_grids(len(lines), indexing)
+    lengths = tuple([lines[axis].shape[0] for axis in axes])
+    return tuple([grid_of(line, axis, lengths, sparse) for line, axis in zip(lines, axes)])
+
+
+def grid_of(line, axis, lengths, sparse):
+    grid = line[single_range(axis, len(lengths))]
+    return copied(grid if sparse else np.broadcast_to(grid, lengths), "C")

@@ -1,0 +1,306 @@
+"""Putting arrays together and taking them apart: concatenate and stack, split, repeat, tile, roll."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from parakeet_py.library.intrinsics import (
+    allocate,
+    as_array,
+    assign,
+    check,
+    copy,
+    dtype_of,
+    generate,
+    hand_back,
+    is_array,
+    is_known,
+    is_sequence,
+    load,
+    unsupported,
+)
+from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.shape import atleast_1d, atleast_2d, positions, ravel, three_or_more
+from parakeet_py.library.shared import ALL, NO_VALUE, into, single_axis
+
+
+@static
+def joined_kind(dtype, casting, *kinds):
+    """The dtype of arrays put together."""
+    found = np.result_type(*kinds) if dtype is None else np.dtype(dtype)
+    for kind in kinds:
+        if not np.can_cast(kind, found, casting):
+            raise TypeError(f"Cannot cast array data from {kind!r} to {found!r} according to the rule {casting!r}")
+    return found
+
+
+@static
+def joined_axis(axis, ranks):
+    """The normalized axis along which arrays are put together."""
+    if not ranks:
+        raise ValueError("need at least one array to concatenate")
+    if ranks[0] == 0:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    if len(set(ranks)) != 1:
+        raise ValueError("all the input arrays must have same number of dimensions")
+    return normalize_axis_index(axis, ranks[0])
+
+
+@static
+def mismatch_message(axis, position):
+    return (
+        "all the input array dimensions except for the concatenation axis must match exactly, but along dimension "
+        f"{axis}, the array at index 0 has size {{0}} and the array at index {position} has size {{1}}"
+    )
+
+
+@static
+def other_positions(rank, axis):
+    return tuple(own for own in range(rank) if own != axis)
+
+
+def items_of(arrays):
+    if not is_sequence(arrays):
+        hand_back("a sequence of arrays whose length is not known")
+    return tuple([as_array(a) for a in arrays])
+
+
+@implements(np.concatenate, np.concat)
+def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    arrays = items_of(arrays)
+    if axis is None:
+        arrays = tuple([ravel(a) for a in arrays])
+        axis = 0
+    axis = joined_axis(axis, tuple([a.ndim for a in arrays]))
+    kind = joined_kind(dtype, casting, *[dtype_of(a) for a in arrays])
+    first = arrays[0]
+    total = 0
+    for position, a in enumerate(arrays):
+        for own in other_positions(first.ndim, axis):
+            check(
+                first.shape[own] == a.shape[own],
+                "ValueError",
+                mismatch_message(own, position),
+                first.shape[own],
+                a.shape[own],
+            )
+        total = total + a.shape[axis]
+    made = allocate(first.shape[:axis] + (total,) + first.shape[axis + 1 :], kind)
+    start = 0
+    for a in arrays:
+        stop = start + a.shape[axis]
+        assign(made[(ALL,) * axis + (slice(start, stop),)], a)
+        start = stop
+    return made if out is None else into(out, made, casting)
+
+
+@static
+def stack_axis(axis, rank):
+    return normalize_axis_index(axis, rank + 1)
+
+
+@implements(np.stack)
+def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    arrays = items_of(arrays)
+    if len(arrays) == 0:
+        unsupported("need at least one array to stack")
+    first = arrays[0]
+    kind = joined_kind(dtype, casting, *[dtype_of(a) for a in arrays])
+    axis = stack_axis(axis, first.ndim)
+    for a in arrays:
+        if a.ndim != first.ndim:
+            unsupported("all input arrays must have the same shape")
+        for own in positions(first.ndim):
+            check(first.shape[own] == a.shape[own], "ValueError", "all input arrays must have the same shape")
+    made = allocate(first.shape[:axis] + (len(arrays),) + first.shape[axis:], kind)
+    for position, a in enumerate(arrays):
+        assign(made[(ALL,) * axis + (position, Ellipsis)], a)
+    return made if out is None else into(out, made, casting)
+
+
+@implements(np.vstack)
+def vstack(tup, *, dtype=None, casting="same_kind"):
+    return concatenate([atleast_2d(a) for a in items_of(tup)], 0, dtype=dtype, casting=casting)
+
+
+@implements(np.hstack)
+def hstack(tup, *, dtype=None, casting="same_kind"):
+    arrays = tuple([atleast_1d(a) for a in items_of(tup)])
+    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+
+
+@implements(np.dstack)
+def dstack(tup):
+    return concatenate([a[three_or_more(a.ndim)] for a in items_of(tup)], 2)
+
+
+@implements(np.column_stack)
+def column_stack(tup):
+    return concatenate([as_column(a) for a in items_of(tup)], 1)
+
+
+def as_column(a):
+    if a.ndim == 0:
+        return a[None, None]
+    return a[:, None] if a.ndim == 1 else a
+
+
+@implements(np.append)
+def append(arr, values, axis=None):
+    return concatenate((as_array(arr), as_array(values)), axis)
+
+
+# ---- taking apart ----------------------------------------------------------------------------------------------------
+
+
+@static
+def section_axis(axis, rank):
+    return normalize_axis_index(axis, rank)
+
+
+def sections(a, bounds, axis):
+    return [a[(ALL,) * axis + (slice(start, stop),)] for start, stop in zip(bounds[:-1], bounds[1:])]
+
+
+@implements(np.array_split)
+def array_split(ary, indices_or_sections, axis=0):
+    a = as_array(ary)
+    axis = section_axis(axis, a.ndim)
+    extent = a.shape[axis]
+    if is_sequence(indices_or_sections):
+        return sections(a, (0, *indices_or_sections, extent), axis)
+    if is_array(indices_or_sections):
+        hand_back("a split at positions in an array")
+    count = static_count(indices_or_sections)
+    size = extent // count
+    extras = extent % count
+    return sections(a, tuple([k * size + min(k, extras) for k in positions(count + 1)]), axis)
+
+
+@static
+def static_count(count):
+    if count <= 0:
+        raise ValueError("number sections must be larger than 0.")
+    return int(count)
+
+
+@implements(np.split)
+def split(ary, indices_or_sections, axis=0):
+    a = as_array(ary)
+    if not is_sequence(indices_or_sections):
+        divides = a.shape[section_axis(axis, a.ndim)] % static_count(indices_or_sections) == 0
+        check(divides, "ValueError", "array split does not result in an equal division")
+    return array_split(a, indices_or_sections, axis)
+
+
+@implements(np.hsplit)
+def hsplit(ary, indices_or_sections):
+    a = as_array(ary)
+    if a.ndim == 0:
+        unsupported("hsplit only works on arrays of 1 or more dimensions")
+    return split(a, indices_or_sections, 1 if a.ndim > 1 else 0)
+
+
+@implements(np.vsplit)
+def vsplit(ary, indices_or_sections):
+    a = as_array(ary)
+    if a.ndim < 2:
+        unsupported("vsplit only works on arrays of 2 or more dimensions")
+    return split(a, indices_or_sections, 0)
+
+
+@implements(np.dsplit)
+def dsplit(ary, indices_or_sections):
+    a = as_array(ary)
+    if a.ndim < 3:
+        unsupported("dsplit only works on arrays of 3 or more dimensions")
+    return split(a, indices_or_sections, 2)
+
+
+# ---- repetition ------------------------------------------------------------------------------------------------------
+
+
+@implements(np.repeat)
+@method("repeat")
+def repeat(a, repeats, axis=None):
+    a = as_array(a)
+    repeats = repeats if not is_sequence(repeats) or len(repeats) != 1 else repeats[0]
+    if is_sequence(repeats) or (is_array(repeats) and repeats.ndim > 0):
+        hand_back("repeats that differ from element to element")
+    if axis is None:
+        a = ravel(a)
+        axis = 0
+    axis = single_axis(axis, a.ndim)
+    count = int(repeats)
+    check(count >= 0, "ValueError", "repeats may not contain negative values.")
+    shape = a.shape[:axis] + (a.shape[axis] * count,) + a.shape[axis + 1 :]
+    return generate(shape, lambda *i: load(a, *i[:axis], i[axis] // count, *i[axis + 1 :]))
+
+
+@static
+def tile_index(rank, wanted):
+    return (None,) * max(0, wanted - rank) + (Ellipsis,)
+
+
+@implements(np.tile)
+def tile(A, reps):
+    a = as_array(A)
+    reps = tuple(reps) if is_sequence(reps) else (reps,)
+    if len(reps) < a.ndim:
+        reps = (1,) * (a.ndim - len(reps)) + reps
+    if len(reps) > a.ndim:
+        a = a[tile_index(a.ndim, len(reps))]
+    if a.ndim == 0:
+        return copy(a)
+    shape = tuple([extent * count for extent, count in zip(a.shape, reps)])
+    return generate(shape, lambda *place: load(a, *[wrapped(i, n, count) for i, n, count in zip(place, a.shape, reps)]))
+
+
+def wrapped(index, extent, count):
+    return index if is_known(count) and count == 1 else index % extent
+
+
+# ---- roll ------------------------------------------------------------------------------------------------------------
+
+
+@static
+def roll_axes(axis, rank, shifts):
+    """(axis, which shift) of each shift, axes normalized."""
+    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,) * shifts
+    if len(axes) != shifts and shifts != 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    return tuple((normalize_axis_index(own, rank), 0 if shifts == 1 else n) for n, own in enumerate(axes))
+
+
+@implements(np.roll)
+def roll(a, shift, axis=None):
+    a = as_array(a)
+    if axis is None:
+        if is_sequence(shift):
+            hand_back("a roll of flattened data by several shifts")
+        flat = roll(ravel(a), shift, 0)
+        return flat if a.ndim == 1 else flat.reshape(a.shape)
+    shifts = tuple(shift) if is_sequence(shift) else (shift,)
+    totals = list((0,) * a.ndim)
+    for own, which in roll_axes(axis, a.ndim, len(shifts)):
+        totals = totals[:own] + [totals[own] + int(shifts[which])] + totals[own + 1 :]
+    offsets = [offset_of(total, extent) for total, extent in zip(totals, a.shape)]
+    return generate(
+        a.shape, lambda *place: load(a, *[rolled(i, offset, n) for i, offset, n in zip(place, offsets, a.shape)])
+    )
+
+
+def offset_of(total, extent):
+    """How far back an element of a rolled axis comes from, at least 0 and less than the extent."""
+    return 0 if is_known(total) and total == 0 else total % max(extent, 1)
+
+
+def rolled(index, offset, extent):
+    if is_known(offset) and offset == 0:
+        return index
+    source = index - offset
+    return source if source >= 0 else source + extent
+
+
+__all__ = ["NO_VALUE"]

@@ -1,0 +1,419 @@
+"""Changing shape: reshape and its relatives, permutations of axes, new and dropped axes, reversals.
+
+Everything that is a view in NumPy is one here; reshape of memory that is not in C order is a copy, as it is in NumPy.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from parakeet_py.library.intrinsics import (
+    as_array,
+    as_numeric,
+    broadcast_view,
+    check,
+    copy,
+    dtype_of,
+    extent_is_one,
+    hand_back,
+    is_known,
+    is_sequence,
+    layout_of,
+    permute,
+    reshape,
+    unsupported,
+)
+from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.shared import ALL, insert_index, kind_of, reduction_axes, result_kind, single_axis
+
+REVERSED = slice(None, None, -1)
+
+
+@static
+def positions(count):
+    return tuple(range(count))
+
+
+@static
+def reversed_axes(rank):
+    return tuple(reversed(range(rank)))
+
+
+@static
+def reshape_message(shape_rank, unknown):
+    """NumPy's message, with {0} for the size and a field for each extent."""
+    fields = ["newaxis" if axis == unknown else f"{{{axis + 1}}}" for axis in range(shape_rank)]
+    text = f"({fields[0]},)" if shape_rank == 1 else "(" + ",".join(fields) + ")"
+    return f"cannot reshape array of size {{0}} into shape {text}"
+
+
+def size_of(shape):
+    size = 1
+    for extent in shape:
+        size = size * extent
+    return size
+
+
+def is_unknown(extent):
+    """Whether an extent of a new shape is left to be found out."""
+    return is_known(extent) and extent == -1
+
+
+def reshaped(a, shape):
+    """C-order reshape; one extent may be -1."""
+    a = as_array(a)
+    unknown = -1
+    others = 1
+    for axis, extent in enumerate(shape):
+        if is_unknown(extent):
+            if unknown >= 0:
+                unsupported("can only specify one unknown dimension")
+            unknown = axis
+        else:
+            others = others * extent
+    message = reshape_message(len(shape), unknown)
+    if unknown >= 0:
+        check((others != 0) and (a.size % others == 0), "ValueError", message, a.size, *shape)
+        shape = shape[:unknown] + (a.size // others,) + shape[unknown + 1 :]
+    else:
+        for extent in shape:
+            check(extent >= 0, "Deoptimize", "a shape with an extent of -1 known only at run time")
+        check(others == a.size, "ValueError", message, a.size, *shape)
+    return reshape(a, shape)
+
+
+@static
+def fortran_order(order, layout):
+    if order not in ("C", "F", "A", "K", None):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return order == "F" or (order == "A" and layout == "F")
+
+
+def reshape_in(a, shape, order, copied):
+    if fortran_order(order, layout_of(a)):
+        made = permute(reshaped(permute(a, reversed_axes(a.ndim)), shape[::-1]), reversed_axes(len(shape)))
+    else:
+        made = reshaped(a, shape)
+    if copied is True:
+        return copy(made)
+    if copied is False and layout_of(a) != "C":
+        hand_back("a reshape that must not copy")
+    return made
+
+
+@implements(np.reshape)
+def reshape_function(a, /, shape, order="C", *, copy=None):
+    return reshape_in(as_array(a), tuple(shape) if is_sequence(shape) else (shape,), order, copy)
+
+
+@method("reshape")
+def reshape_method(a, /, *shape, order="C", copy=None):
+    if len(shape) == 1 and is_sequence(shape[0]):
+        shape = tuple(shape[0])
+    return reshape_in(a, shape, order, copy)
+
+
+@implements(np.ravel)
+@method("ravel")
+def ravel(a, order="C"):
+    a = as_array(a)
+    if order == "K":
+        hand_back("ravel in the order of memory")
+    if fortran_order(order, layout_of(a)):
+        a = permute(a, reversed_axes(a.ndim))
+    return reshape(a if layout_of(a) == "C" else copy(a, "C"), (a.size,))
+
+
+@method("flatten")
+def flatten(a, order="C"):
+    if order == "K":
+        hand_back("flatten in the order of memory")
+    if fortran_order(order, layout_of(a)):
+        a = permute(a, reversed_axes(a.ndim))
+    return reshape(copy(a, "C"), (a.size,))
+
+
+# ---- order of axes ---------------------------------------------------------------------------------------------------
+
+
+@static
+def transposition(axes, rank):
+    if axes is None:
+        return tuple(reversed(range(rank)))
+    if len(axes) != rank:
+        raise ValueError("axes don't match array")
+    found = tuple(normalize_axis_index(operator.index(axis), rank) for axis in axes)
+    if len(set(found)) != rank:
+        raise ValueError("repeated axis in transpose")
+    return found
+
+
+@implements(np.transpose, np.permute_dims)
+def transpose(a, axes=None):
+    a = as_array(a)
+    return permute(a, transposition(axes, a.ndim))
+
+
+@method("transpose")
+def transpose_method(a, *axes):
+    if len(axes) == 0:
+        return permute(a, transposition(None, a.ndim))
+    if len(axes) == 1 and (axes[0] is None or is_sequence(axes[0])):
+        return permute(a, transposition(axes[0], a.ndim))
+    return permute(a, transposition(axes, a.ndim))
+
+
+@implements(np.matrix_transpose)
+def matrix_transpose(x, /):
+    return np.swapaxes(x, -1, -2)
+
+
+@static
+def swapped(axis1, axis2, rank):
+    axes = list(range(rank))
+    first, second = normalize_axis_index(axis1, rank), normalize_axis_index(axis2, rank)
+    axes[first], axes[second] = axes[second], axes[first]
+    return tuple(axes)
+
+
+@implements(np.swapaxes)
+@method("swapaxes")
+def swapaxes(a, axis1, axis2):
+    a = as_array(a)
+    return permute(a, swapped(axis1, axis2, a.ndim))
+
+
+@static
+def moved(source, destination, rank):
+    sources, targets = (
+        normalize_axis_tuple(source, rank, "source"),
+        normalize_axis_tuple(destination, rank, "destination"),
+    )
+    if len(sources) != len(targets):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [axis for axis in range(rank) if axis not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, axis)
+    return tuple(order)
+
+
+@implements(np.moveaxis)
+def moveaxis(a, source, destination):
+    a = as_array(a)
+    return permute(a, moved(source, destination, a.ndim))
+
+
+@static
+def rolled(axis, start, rank):
+    axis = normalize_axis_index(axis, rank)
+    start = start + rank if start < 0 else start
+    if not 0 <= start <= rank:
+        raise ValueError("'start' arg requires a valid position")
+    order = list(range(rank))
+    order.remove(axis)
+    order.insert(start - 1 if axis < start else start, axis)
+    return tuple(order)
+
+
+@implements(np.rollaxis)
+def rollaxis(a, axis, start=0):
+    a = as_array(a)
+    return permute(a, rolled(axis, start, a.ndim))
+
+
+# ---- axes of extent 1 ------------------------------------------------------------------------------------------------
+
+
+@static
+def inserted_axes(axis, rank):
+    count = len(axis) if isinstance(axis, tuple | list) else 1
+    return normalize_axis_tuple(axis, rank + count)
+
+
+@implements(np.expand_dims)
+def expand_dims(a, axis):
+    a = as_array(a)
+    return a[insert_index(inserted_axes(axis, a.ndim), a.ndim)]
+
+
+@implements(np.squeeze)
+@method("squeeze")
+def squeeze(a, axis=None):
+    a = as_array(a)
+    index = ()
+    for own in positions(a.ndim):
+        if axis is None:
+            single = extent_is_one(a, own)
+            if single is None:
+                hand_back("squeeze of axes whose extents are not known to be 1 or not")
+        else:
+            single = own in reduction_axes(axis, a.ndim)
+            if single:
+                message = "cannot select an axis to squeeze out which has size not equal to one"
+                check(a.shape[own] == 1, "ValueError", message)
+        index = index + ((0,) if single else (ALL,))
+    return a[(*index, Ellipsis)]
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array, shape, subok=False):
+    array = as_array(array)
+    shape = tuple(shape) if is_sequence(shape) else (shape,)
+    if len(shape) < array.ndim:
+        unsupported("input operand has more dimensions than allowed by the axis remapping")
+    return broadcast_view(array, shape)
+
+
+@static
+def one_or_more(rank):
+    return (None,) if rank == 0 else (Ellipsis,)
+
+
+@static
+def two_or_more(rank):
+    return ((None, None), (None, ALL))[rank] if rank < 2 else (Ellipsis,)
+
+
+@static
+def three_or_more(rank):
+    return ((None, None, None), (None, ALL, None), (ALL, ALL, None))[rank] if rank < 3 else (Ellipsis,)
+
+
+def at_least(arrays, index_of):
+    made = tuple([extended(as_array(a), index_of) for a in arrays])
+    return made[0] if len(made) == 1 else made
+
+
+def extended(a, index_of):
+    index = index_of(a.ndim)
+    return a if index == (Ellipsis,) else a[index]
+
+
+@implements(np.atleast_1d)
+def atleast_1d(*arys):
+    return at_least(arys, one_or_more)
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arys):
+    return at_least(arys, two_or_more)
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arys):
+    return at_least(arys, three_or_more)
+
+
+# ---- reversals -------------------------------------------------------------------------------------------------------
+
+
+@static
+def flip_index(axis, rank):
+    axes = range(rank) if axis is None else normalize_axis_tuple(axis, rank)
+    return tuple(REVERSED if own in axes else ALL for own in range(rank))
+
+
+@implements(np.flip)
+def flip(m, axis=None):
+    m = as_array(m)
+    return m[flip_index(axis, m.ndim)]
+
+
+@implements(np.fliplr)
+def fliplr(m):
+    m = as_array(m)
+    if m.ndim < 2:
+        unsupported("Input must be >= 2-d.")
+    return m[:, ::-1]
+
+
+@implements(np.flipud)
+def flipud(m):
+    m = as_array(m)
+    if m.ndim < 1:
+        unsupported("Input must be >= 1-d.")
+    return m[::-1, ...]
+
+
+@static
+def plane(axes, rank):
+    first, second = axes
+    if first == second or abs(first - second) == rank:
+        raise ValueError("Axes must be different.")
+    return normalize_axis_index(first, rank), normalize_axis_index(second, rank)
+
+
+@static
+def quarter_turns(k):
+    return k % 4
+
+
+@implements(np.rot90)
+def rot90(m, k=1, axes=(0, 1)):
+    m = as_array(m)
+    first, second = plane(axes, m.ndim)
+    turns = quarter_turns(k)
+    if turns == 0:
+        return m[...]
+    if turns == 2:
+        return flip(flip(m, first), second)
+    if turns == 1:
+        return permute(flip(m, second), swapped(first, second, m.ndim))
+    return flip(permute(m, swapped(first, second, m.ndim)), second)
+
+
+# ---- what an array is ------------------------------------------------------------------------------------------------
+
+
+@implements(np.shape)
+def shape_function(a):
+    return as_array(a).shape
+
+
+@implements(np.ndim)
+def ndim(a):
+    return as_array(a).ndim
+
+
+@implements(np.size)
+def size(a, axis=None):
+    a = as_array(a)
+    return a.size if axis is None else a.shape[single_axis(axis, a.ndim)]
+
+
+for _function in (np.dtype, np.finfo, np.iinfo, np.issubdtype, np.can_cast, np.promote_types):
+    static(_function)
+
+
+@implements(np.result_type)
+def result_type(*arrays_and_dtypes):
+    return result_kind(*[own_kind(one) for one in arrays_and_dtypes])
+
+
+def own_kind(value):
+    if isinstance(value, np.dtype | type | str):
+        return np.dtype(value)
+    return kind_of(as_numeric(value))
+
+
+@implements(np.isscalar)
+def isscalar(element):
+    return not is_sequence(element) and not isinstance(element, np.ndarray)
+
+
+@implements(np.iscomplexobj)
+def iscomplexobj(x):
+    return dtype_of(as_array(x)).kind == "c"
+
+
+@implements(np.isrealobj)
+def isrealobj(x):
+    return dtype_of(as_array(x)).kind != "c"
+
+
+@implements(np.may_share_memory, np.shares_memory)
+def may_share_memory(a, b, max_work=None):
+    hand_back("whether arrays share memory")
