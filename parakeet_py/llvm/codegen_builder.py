@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from parakeet_py.llvm.engine import HostInfo
@@ -143,6 +145,9 @@ class ModuleText:
         return "\n".join(parts) + "\n"
 
 
+_IMPURE = ("load ", "call ", "alloca ", "phi ")
+
+
 @dataclass(slots=True)
 class FunctionText:
     """The lines of one function.
@@ -157,6 +162,7 @@ class FunctionText:
     _entry: list[str] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _cold: list[str] = field(default_factory=list)
+    _known: list[dict[str, str]] = field(default_factory=lambda: [{}])
     _count: int = 0
 
     def fresh(self, stem: str = "t") -> str:
@@ -170,10 +176,24 @@ class FunctionText:
         return f"{stem}{self._count}"
 
     def value(self, instruction: str) -> str:
-        """Write an instruction with a result."""
+        """Write an instruction with a result, unless the same value is already known here."""
+        pure = not instruction.startswith(_IMPURE) or (instruction.startswith("call ") and "@llvm." in instruction)
+        if pure:
+            for known in self._known:
+                if instruction in known:
+                    return known[instruction]
         name = self.fresh()
         self._lines.append(f"  {name} = {instruction}")
+        if pure:
+            self._known[-1][instruction] = name
         return name
+
+    @contextmanager
+    def inner(self) -> Iterator[None]:
+        """Blocks that do not dominate what is written after them: values computed there are not known later."""
+        self._known.append({})
+        yield
+        self._known.pop()
 
     def effect(self, instruction: str) -> None:
         """Write an instruction without a result."""

@@ -22,10 +22,11 @@ from parakeet_py.typed_ir.types import Array, Scalar
 
 def emit_block(scope: Scope, block: ir.Block) -> None:
     """Write the statements of a block; what cannot be reached is left out."""
-    for statement in block.statements:
-        if scope.f.dead:
-            return
-        emit(scope, statement)
+    with scope.f.inner():
+        for statement in block.statements:
+            if scope.f.dead:
+                return
+            emit(scope, statement)
 
 
 def emit(scope: Scope, statement: ir.Statement) -> None:

@@ -57,16 +57,17 @@ def matmul(scope: Scope, statement: ir.Matmul, emit_block: EmitBlock) -> None:
         emit_block(scope, loops(statement, parallel=False))
         f.branch(end)
         f.begin(small)
-    target, result = statement.out, out
-    if out.type.layout != "C":
-        contiguous = Array(dtype, out.type.rank)
-        target = Var("product", contiguous)
-        result = codegen_arrays.heap_array(f, contiguous, out.extents, lambda bit: _no_memory(scope, bit))
-        scope.values[target] = result
-    _call(scope, library, result, left, right)
-    if target is not statement.out:
-        emit_block(scope, _copy(target, statement.out))
-        _release(f, result["block"])
+    with f.inner():
+        target, result = statement.out, out
+        if out.type.layout != "C":
+            contiguous = Array(dtype, out.type.rank)
+            target = Var("product", contiguous)
+            result = codegen_arrays.heap_array(f, contiguous, out.extents, lambda bit: _no_memory(scope, bit))
+            scope.values[target] = result
+        _call(scope, library, result, left, right)
+        if target is not statement.out:
+            emit_block(scope, _copy(target, statement.out))
+            _release(f, result["block"])
     if library.integer == "i32":
         f.branch(end)
         f.begin(end)
@@ -94,21 +95,32 @@ def _fits_i32(f: FunctionText, left: Descriptor, right: Descriptor) -> str:
 
 def _call(scope: Scope, library: blas.Blas, out: Descriptor, left: Descriptor, right: Descriptor) -> None:
     f = scope.f
-    dtype = out.type.dtype
-    letter = blas.LETTERS[dtype]
     inner = right["extent0"]
     zeros, product, end = f.label("zeros"), f.label("product"), f.label("end")
     f.branch_if(f.binary("icmp eq", "i64", inner, "0"), zeros, product)
 
     f.begin(zeros)
-    size = str(itemsize(dtype))
-    for extent in out.extents:
-        size = f.multiply(size, extent)
-    memset = f.module.declare("void", "llvm.memset.p0.i64", "ptr, i8, i64, i1", "")
-    f.effect(f"call void {memset}(ptr {out['data']}, i8 0, i64 {size}, i1 false)")
+    with f.inner():
+        size = str(itemsize(out.type.dtype))
+        for extent in out.extents:
+            size = f.multiply(size, extent)
+        memset = f.module.declare("void", "llvm.memset.p0.i64", "ptr, i8, i64, i1", "")
+        f.effect(f"call void {memset}(ptr {out['data']}, i8 0, i64 {size}, i1 false)")
     f.branch(end)
 
     f.begin(product)
+    with f.inner():
+        _multiply(scope, library, out, left, right)
+    f.branch(end)
+    f.begin(end)
+
+
+def _multiply(scope: Scope, library: blas.Blas, out: Descriptor, left: Descriptor, right: Descriptor) -> None:
+    """Call gemm or gemv; no extent of the inner axis is 0."""
+    f = scope.f
+    dtype = out.type.dtype
+    letter = blas.LETTERS[dtype]
+    inner = right["extent0"]
     a, b = _matrix(scope, left), _matrix(scope, right)
     whole = library.integer
 
@@ -158,8 +170,6 @@ def _call(scope: Scope, library: blas.Blas, out: Descriptor, left: Descriptor, r
     for operand in (a, b):
         if operand.block is not None:
             _release(f, operand.block)
-    f.branch(end)
-    f.begin(end)
 
 
 def _narrow(f: FunctionText, value: str) -> str:

@@ -41,8 +41,9 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
     f.effect(f"call void {name}(ptr %ctx, ptr {frame}, i64 0, i64 {extent})")
     f.branch(end)
     f.begin(share)
-    place = f.value(f"getelementptr inbounds i8, ptr %ctx, i64 {Context.MAX_THREADS}")
-    threads = f.value(f"load i32, ptr {place}")
+    with f.inner():
+        place = f.value(f"getelementptr inbounds i8, ptr %ctx, i64 {Context.MAX_THREADS}")
+        threads = f.value(f"load i32, ptr {place}")
     function = f.module.declare("void", "pk_parallel", "ptr, ptr, ptr, i64, i64, i32")
     f.effect(f"call void {function}(ptr %ctx, ptr {name}, ptr {frame}, i64 {extent}, i64 {grain}, i32 {threads})")
     f.branch(end)

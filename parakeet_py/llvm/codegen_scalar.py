@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from parakeet_py.llvm import codegen_complex, codegen_division, vector_math
-from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, Value, float_literal
+from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, Value, float_literal, is_literal
 from parakeet_py.typed_ir.types import is_complex, is_float, is_unsigned
 
 Overflow = Callable[[str], None]  # given the i1 that tells of an overflow, leaves the function if it is set
@@ -149,6 +149,8 @@ def _checked(f: FunctionText, operation: str, kind: str, left: str, right: str, 
 
 def _shift(f: FunctionText, name: str, kind: str, unsigned: bool, value: str, amount: str) -> str:
     """Shifts by the width or more (or by a negative number) shift everything out, as NumPy's."""
+    if is_literal(amount) and 0 <= int(amount) < int(kind[1:]):
+        return f.binary({"shl": "shl", "shr": "lshr" if unsigned else "ashr"}[name], kind, value, amount)
     small = f.binary("icmp ult", kind, amount, kind[1:])
     if name == "shl":
         return f.select(small, kind, f.binary("shl", kind, value, amount), "0")
