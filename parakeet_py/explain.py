@@ -163,12 +163,14 @@ def operators_of(block: ir.Block) -> list[Operator]:
 def describe_spec(spec: Spec) -> str:
     """A spec as people write it: float64[2 axes, C order]."""
     match spec:
-        case ArraySpec(dtype, rank, layout, unit, writeable):
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner):
             order = {"C": "", "F": ", Fortran order", "S": ", rows", "A": ", strided"}[layout]
             ones = "".join(f", axis {axis} of 1" for axis, one in enumerate(unit) if one)
+            ones += f", last axis of {inner}" if inner else ""
             return f"{dtype}[{rank} axes{order}{ones}{'' if writeable else ', read-only'}]"
         case ScalarSpec(dtype, python):
-            return {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}[dtype] if python else dtype
+            names = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
+            return names[dtype] if python else dtype
         case StaticSpec(value):
             return repr(value)
         case TupleSpec(items, kind):

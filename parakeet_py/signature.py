@@ -28,6 +28,7 @@ from parakeet_py.typed_ir.types import DTYPES
 
 MAX_ITEMS = 32  # longer tuples and lists, and nested ones with more items in all, are opaque objects
 MAX_DEPTH = 4
+MAX_INNER = 4  # largest extent of a last axis that specializations know
 
 Layout = Literal["C", "F", "S", "A"]
 
@@ -40,7 +41,8 @@ class ArraySpec:
     """An exact, native, aligned `numpy.ndarray`.
 
     Layout: C (C-contiguous), F (Fortran-contiguous and not C), S (neither, but the last axis has stride == itemsize), A
-    (none of these). `unit` says which axes have extent 1. `writeable` is the array's flag. A writeable array whose
+    (none of these). `unit` says which axes have extent 1. `inner` is the extent of the last axis where that is 2, 3 or 4
+    and there are others (coordinates, colour channels: loops over them are unrolled), else 0. `writeable` is the array's flag. A writeable array whose
     elements share memory with each other is never an `ArraySpec`.
     """
 
@@ -49,6 +51,7 @@ class ArraySpec:
     layout: Layout
     unit: tuple[bool, ...]
     writeable: bool = True
+    inner: int = 0
 
 
 @record
@@ -334,7 +337,9 @@ def _array_spec(array: np.ndarray[Any, Any]) -> Spec:
         return ObjectSpec(np.ndarray)
     else:
         layout = "S" if array.strides[-1] == array.itemsize else "A"
-    return ArraySpec(name, array.ndim, layout, tuple(extent == 1 for extent in array.shape), flags.writeable)
+    shape = array.shape
+    inner = shape[-1] if len(shape) > 1 and 2 <= shape[-1] <= MAX_INNER else 0
+    return ArraySpec(name, array.ndim, layout, tuple(extent == 1 for extent in shape), flags.writeable, inner)
 
 
 def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from parakeet_py.llvm.gate_writer import Extent, GateWriter
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import (
+    MAX_INNER,
     ArraySpec,
     NoneSpec,
     ObjectSpec,
@@ -172,6 +173,12 @@ class ArgumentWriter(GateWriter):
         strides = [self.field(strides_at, 8 * axis, "i64") for axis in range(spec.rank)]
         for dim, unit in zip(dims, spec.unit, strict=True):
             self.need(self.let(f"icmp {'eq' if unit else 'ne'} i64 {dim}, 1"))
+        if spec.rank > 1:
+            beyond = self.let(f"sub i64 {dims[-1]}, 2")
+            if spec.inner:
+                self.need(self.let(f"icmp eq i64 {dims[-1]}, {spec.inner}"))
+            else:
+                self.need(self.let(f"icmp ugt i64 {beyond}, {MAX_INNER - 2}"))
         size = itemsize(spec.dtype)
         if spec.layout in "SA":
             self.need(self.let(f"icmp {'eq' if spec.layout == 'S' else 'ne'} i64 {strides[-1]}, {size}"))

@@ -49,7 +49,7 @@ from parakeet_py.signature import (
 from parakeet_py.typed_ir import control, gates, indexing, ir
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.elementwise import ONE, ZERO, binary, copy_array, generate, inplace, store_cast
-from parakeet_py.typed_ir.opaque import OpaqueSite, Template, opaque_operation
+from parakeet_py.typed_ir.opaque import OpaqueSite, Template, opaque_operation, opaque_truth
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYFLOAT, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -105,11 +105,12 @@ class NeedHidden(Exception):
 
 
 class NeedObservation(Exception):
-    """The result type of an opaque call is not known yet."""
+    """The result type of an opaque call is not known yet; `error` says so to people."""
 
-    def __init__(self, key: tuple[Any, ...], what: str) -> None:
-        super().__init__(what)
+    def __init__(self, key: tuple[Any, ...], error: UnsupportedError) -> None:
+        super().__init__(error.message)
         self.key = key
+        self.error = error
 
 
 class HandBack(Exception):
@@ -143,9 +144,11 @@ class Specializer:
         function: ssa.Function,
         python_function: Callable[..., Any],
         signature: Signature,
-        observed: dict[tuple[Any, ...], Spec],
+        observed: dict[tuple[Any, ...], Any],
+        strict: bool = False,
     ) -> None:
         self.function = function
+        self.strict = strict
         self.signature = signature
         self.observed = observed
         self.builder = Builder()
@@ -273,9 +276,7 @@ class Specializer:
             del self.frames[frames:]
             self.path, self.pos, self.builder.pos = path, let.pos, let.pos
             self.builder.rollback(mark)
-            return opaque_operation(
-                self, let.op, (*self.path, let.pos, type(let.op).__name__), str(reason), bool(let.outs)
-            )
+            return opaque_operation(self, let, str(reason))
 
     def compute(self, op: ssa.Op) -> Value | None:
         match op:
@@ -348,12 +349,16 @@ class Specializer:
     def parameter(self, spec: Spec, index: int) -> Value:
         """The value of an argument; its leaves become parameters of the typed function."""
         match spec:
-            case ArraySpec(dtype, rank, layout, unit, writeable):
+            case ArraySpec(dtype, rank, layout, unit, writeable, inner):
                 var = self._leaf(Array(dtype, rank, layout), index, f"a{index}")
                 extents = tuple(ONE if one else self.dim(var, axis) for axis, one in enumerate(unit))
+                if inner:
+                    extents = (*extents[:-1], ir.Const(inner, PYINT))
                 root = self.shared_root if self.shared_root >= 0 else self.new_root()
                 self.param_roots |= {root}
-                return ArrayV(var, extents, frozenset({root}), not writeable, tuple(not one for one in unit))
+                nonunit = tuple(not one for one in unit)
+                order = "F" if layout == "F" else "C"
+                return ArrayV(var, extents, frozenset({root}), not writeable, nonunit, order)
             case ScalarSpec(dtype, python):
                 return ScalarV(self._leaf(Scalar(dtype, python), index, f"a{index}"))
             case NoneSpec():
@@ -779,6 +784,8 @@ class Specializer:
                 return ir.Const(True, PYBOOL)
             case ComprehensionV():
                 return self.truth(self.as_list(value))
+            case ObjectV():
+                return opaque_truth(self, value)
         raise self.unsupported(f"the truth of {self.describe(value)}")
 
     # ---- operators ---------------------------------------------------------------------------------------------------
@@ -868,12 +875,14 @@ class Specializer:
 
     def identical(self, left: Value, right: Value) -> bool:
         """`left is right`, where the compiler can tell."""
+        if isinstance(left, ObjectV) or isinstance(right, ObjectV):
+            if NONE in (left, right) and not any(isinstance(side, ObjectV) and side.any for side in (left, right)):
+                return False  # an argument that is None has another signature
+            raise self.hand_back("`is` between objects")
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Static):
                 if isinstance(other, Static):
                     return one.object is other.object
-                if one.object is None and isinstance(other, ObjectV):
-                    return False  # an argument that is None has another signature
                 return False
         if isinstance(left, ArrayV) != isinstance(right, ArrayV):
             return False
