@@ -30,6 +30,7 @@ from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
 from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
 from parakeet_py.typed_ir.passes.fuse import fuse
 from parakeet_py.typed_ir.passes.simplify import simplify
+from parakeet_py.typed_ir.passes.unroll import unroll_maps, unroll_reductions
 from parakeet_py.typed_ir.print_ir import format_function
 
 _log = logging.getLogger("parakeet_py")
@@ -47,6 +48,10 @@ PASSES: tuple[Pass, ...] = (
     Pass("cse", "compute each value once", eliminate_common_subexpressions),
     Pass("dce", "remove what nothing needs", eliminate_dead_code),
     Pass("fuse", "compute elements where they are read, merge operators over one index space", fuse),
+    Pass("unroll-reductions", "take axes of two to four elements out of reductions", unroll_reductions),
+    Pass("cse-unrolled", "load each element once", eliminate_common_subexpressions),
+    Pass("fuse-again", "fuse what has become pointwise", fuse),
+    Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
     Pass("simplify-again", "fold what fusion brought together", simplify),
     Pass("cse-again", "compute each value once", eliminate_common_subexpressions),
     Pass("dce-again", "remove what nothing needs", eliminate_dead_code),
