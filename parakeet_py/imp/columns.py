@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from parakeet_py.imp.builder import ONE, ZERO, Lowering
 from parakeet_py.imp.combine import Combination, combine
 from parakeet_py.imp.loops import Axis, nest
-from parakeet_py.imp.schedule import Study, work
+from parakeet_py.imp.schedule import Study, static_cost, work
 from parakeet_py.typed_ir.ir import Block, Const, Operand, Reshape, Var
 from parakeet_py.typed_ir.types import INT64, Array
 
-TILE = 512
+TILE = 2048
+UNROLL = 4  # rows combined at once, so that the tile is read and written once for all of them
+UNROLL_COST = 12  # in bodies up to this cost
 PIECES = 64  # pieces of work wanted
 BLOCK_ROWS = 64  # rows of a block, at least
 
@@ -104,21 +106,35 @@ def _tiles(
 
         lo.loop(index, start, stop, identity, "vector")
 
-        def row() -> None:
+        def row(count: int) -> None:
             j = lo.bind(column.index)
+            base = lo.operand(reduced[0].index)
 
             def element() -> None:
-                values = lo.lower_block(body)
-                accumulators = [lo.load(target, block, point, j) for target in targets]
-                for target, value in zip(targets, combine(lo, with_, accumulators, values), strict=True):
+                accumulators: Sequence[Operand] = [lo.load(target, block, point, j) for target in targets]
+                for number in range(count):
+                    lo.alias(reduced[0].index, lo.add(base, Const(number, INT64)))
+                    accumulators = combine(lo, with_, accumulators, lo.lower_block(body))
+                for target, value in zip(targets, accumulators, strict=True):
                     lo.store(target, (block, point, j), value)
 
             lo.loop(j, start, stop, element, kind)
 
-        def inner_rows() -> None:
-            nest(lo, reduced[1:], row, "serial")
+        def rows(low: Operand, high: Operand, count: int) -> None:
+            index = lo.bind(reduced[0].index)
+            inner = reduced[1:]
+            lo.loop(
+                index, low, high, lambda: nest(lo, inner, lambda: row(count), "serial"), "serial", Const(count, INT64)
+            )
 
-        lo.loop(lo.bind(reduced[0].index), first, last, inner_rows, "serial")
+        if len(reduced) == 1 and static_cost(body) <= UNROLL_COST:
+            length = lo.subtract(last, first)
+            several = lo.multiply(lo.floor_div(length, Const(UNROLL, INT64)), Const(UNROLL, INT64))
+            middle = lo.add(first, several)
+            rows(first, middle, UNROLL)
+            rows(middle, last, 1)
+        else:
+            rows(first, last, 1)
 
     if piece is not None:
         point, *rest = piece

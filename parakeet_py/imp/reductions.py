@@ -34,7 +34,8 @@ from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar
 
 LEAF = 1024
 CHUNK = 8192
-SIEVE = 256  # leaf of a selective combine
+SIEVE = 128  # leaf of a selective combine
+SIEVE_BLOCK = 131072
 BLOCKS = 512
 LONG_RUN = 65536  # contributions of one kept point from which it is worth sharing between threads
 FEW_POINTS = 64
@@ -177,7 +178,8 @@ def _whole(lo: Lowering, red: Reduction) -> list[Cell]:
 def _blocks(lo: Lowering, red: Reduction) -> list[Cell]:
     with_, axes = red.with_, red.axes
     split = split_space(lo, axes, CHUNK)
-    chunk, most = Const(CHUNK, INT64), Const(BLOCKS, INT64)
+    # A block begins by visiting its first leaf in full: where most leaves are skipped, blocks are long.
+    chunk, most = Const(SIEVE_BLOCK if _skips(red) else CHUNK, INT64), Const(BLOCKS, INT64)
     if len(axes) == 1:
         chunks = lo.ceil_div(split.extent, chunk)
         share = lo.multiply(lo.maximum(lo.ceil_div(chunks, most), ONE), chunk)
