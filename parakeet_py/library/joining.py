@@ -63,7 +63,7 @@ def other_positions(rank, axis):
 def items_of(arrays):
     if not is_sequence(arrays):
         hand_back("a sequence of arrays whose length is not known")
-    return tuple([as_array(a) for a in arrays])
+    return tuple([as_array(a) for a in tuple(arrays)])
 
 
 @implements(np.concatenate, np.concat)
@@ -233,7 +233,7 @@ def repeat(a, repeats, axis=None):
         axis = 0
     axis = single_axis(axis, a.ndim)
     count = int(repeats)
-    check(count >= 0, "ValueError", "repeats may not contain negative values.")
+    check(count >= 0, "ValueError", "negative dimensions are not allowed")
     shape = a.shape[:axis] + (a.shape[axis] * count,) + a.shape[axis + 1 :]
     return generate(shape, lambda *i: load(a, *i[:axis], i[axis] // count, *i[axis + 1 :]))
 

@@ -394,7 +394,7 @@ def result_type(*arrays_and_dtypes):
 
 
 def own_kind(value):
-    if isinstance(value, np.dtype | type | str):
+    if isinstance(value, (np.dtype, type, str)):
         return np.dtype(value)
     return kind_of(as_numeric(value))
 

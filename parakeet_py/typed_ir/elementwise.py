@@ -376,6 +376,7 @@ def store_array(
         message = "output array is read-only" if out else "assignment destination is read-only"
         s.check(ir.Const(False, PYBOOL), "ValueError", message)
         return
+    s.will_store(target)
     kind = Scalar(target.dtype)
     extents = target.extents
     if isinstance(value, ArrayV):

@@ -530,6 +530,7 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
             if array.readonly:
                 s.check(ir.Const(False, PYBOOL), "ValueError", "assignment destination is read-only")
                 return
+            s.will_store(array)
             if isinstance(value, ArrayV) and value.rank == 0:
                 value = ScalarV(b.emit1(ir.Load(value.var, ()), Scalar(value.dtype)))
             if not isinstance(value, ScalarV):
@@ -542,6 +543,7 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
     if array.readonly:
         s.check(ir.Const(False, PYBOOL), "ValueError", "assignment destination is read-only")
         return
+    s.will_store(array)
     if len(entries) == 1 and isinstance(entries[0], Mask):
         if isinstance(value, ScalarV) or value.rank == 0:
             store_array(s, array, value, mask=entries[0].array)

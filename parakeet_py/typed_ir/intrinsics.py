@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -218,6 +219,7 @@ def _compress(s: Specializer, mask: Value, array: Value) -> Value:
 def _scatter(s: Specializer, target: Value, indices: Value, values: Value, combine: Value) -> Value:
     b = s.builder
     assert isinstance(target, ArrayV) and isinstance(indices, ArrayV)
+    s.will_store(target)
     kind = Scalar(target.dtype)
     point = s.index_var("k", indices.extents[0])
     with b.block() as statements:
@@ -343,7 +345,7 @@ def _is_known(s: Specializer, value: Value) -> Value:
 
 @_handles(words.is_sequence)
 def _is_sequence(s: Specializer, value: Value) -> Value:
-    return py(isinstance(value, TupleV | ListV))
+    return py(isinstance(s.as_list(value), TupleV | ListV))
 
 
 @_handles(words.as_array)
@@ -385,11 +387,20 @@ def _reshape(s: Specializer, array: Value, shape: Value) -> Value:
     if view is not None:
         return view
     if array.layout != "C":
-        array = copy_array(s, array, order="C")
+        copied = copy_array(s, array, order="C")
+        if not _surely_copies(array, extents):
+            copied = replace(copied, roots=s.shadow(array))
+        array = copied
     if len(extents) == 0:
         return indexing.make_view(s, array, (ZERO,) * array.rank, [])
     out = b.emit1(ir.Reshape(array.var, extents), Array(array.dtype, len(extents), "C"), name="reshape")
     return ArrayV(out, extents, array.roots, array.readonly)
+
+
+def _surely_copies(array: ArrayV, extents: tuple[ir.Operand, ...]) -> bool:
+    """True where NumPy has to copy, too: several axes in Fortran order become one."""
+    several = sum(array.is_nonunit(axis) for axis in range(array.rank)) > 1
+    return array.layout == "F" and len(extents) == 1 and several
 
 
 def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]) -> ArrayV | None:
@@ -399,7 +410,8 @@ def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]
     wanted = [extent for extent in extents if extent != ONE]
     if len(sources) != len(wanted):
         return None
-    if not all(b.same(array.extents[axis], extent) for axis, extent in zip(sources, wanted, strict=True)):
+    single = len(sources) == 1  # the sizes are equal, so these two extents are
+    if not single and not all(b.same(array.extents[own], extent) for own, extent in zip(sources, wanted, strict=True)):
         return None
     axes: list[tuple[int | None, ir.Operand, ir.Operand]] = []
     for extent in extents:
