@@ -168,7 +168,11 @@ class Specializer:
         self.frames = [Frame(function, namespace)]
         self.pos = ssa.Pos(1, 0, 1, 0)
         self.in_body = 0
+        self.unrolling = 0
         self.param_roots: frozenset[int] = frozenset()
+        self.written: frozenset[int] = frozenset()
+        self.shadowed: frozenset[int] = frozenset()  # memory that NumPy may share with a reshape that is a copy here
+        self.shadows: frozenset[int] = frozenset()  # those copies
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
 
@@ -394,6 +398,8 @@ class Specializer:
             case ScalarV(operand):
                 return leaf(operand, "scalar", value.dtype, value.python)
             case ArrayV(var):
+                if value.roots & self.shadows:
+                    raise self.unsupported("a result that may share memory with what it was reshaped from")
                 return leaf(var, "array", value.dtype, False, value.rank)
             case ObjectV(var):
                 return leaf(var, "object", "", False)
@@ -459,6 +465,29 @@ class Specializer:
     def new_root(self) -> int:
         self.roots += 1
         return self.roots
+
+    def will_store(self, array: ArrayV) -> None:
+        """Called for every array that is stored to."""
+        if array.roots & self.shadowed:
+            raise self.unsupported(
+                "a store to memory that an earlier reshape of a strided array may share", "reshape a copy instead"
+            )
+        self.written |= array.roots
+
+    def shadow(self, base: ArrayV) -> frozenset[int]:
+        """The memory of a copy that may be a view of `base` in NumPy: neither may be stored to from here on."""
+        looping = any(
+            isinstance(let.op, ssa.For | ssa.While)
+            for frame in self.frames
+            if not frame.namespace.trusted
+            for let in frame.function.statements()
+        )
+        if base.roots & self.written and looping:
+            raise self.hand_back("a reshape of a strided array, in a loop that stores to it")
+        made = frozenset({self.new_root()})
+        self.shadows |= made
+        self.shadowed |= made | base.roots
+        return made
 
     def dim(self, var: ir.Var, axis: int) -> ir.Var:
         extent = self.builder.pure(ir.Dim(var, axis), PYINT, name="n")
