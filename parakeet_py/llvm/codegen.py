@@ -57,7 +57,7 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
     module = ModuleText(host, flags)
     aliases = AliasScopes(module)
     aliases.declare(frozenset(root for roots in function.roots.values() for root in roots))
-    unit = Unit(function, module, aliases, f'nounwind "prefer-vector-width"="{host.vector_bits}"')
+    unit = Unit(function, module, aliases)
     scope = Scope(unit, FunctionText(module))
     slot = 0
     for parameter in function.params:
@@ -71,5 +71,5 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
             slot += slots_out(result.type)
         scope.f.effect("ret i32 0")
     header = f"define i32 {global_name(function.name)}(ptr %ctx, ptr noalias %args, ptr noalias %results)"
-    module.functions.append(scope.f.text(f"{header} {module.attributes(unit.attributes)}"))
+    module.functions.append(scope.f.text(f"{header} {module.attributes(unit.attributes(scope.f))}"))
     return GeneratedCode(module.text(), tuple(module.symbols), function.name)

@@ -159,6 +159,7 @@ class FunctionText:
     module: ModuleText
     block: str = "entry"
     dead: bool = False
+    calls_vector_functions: bool = False
     _entry: list[str] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _cold: list[str] = field(default_factory=list)

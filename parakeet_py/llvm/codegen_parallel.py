@@ -32,7 +32,9 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
     if not inner.f.dead:
         inner.f.effect("ret void")
     header = f"define internal void {name}(ptr %ctx, ptr noalias readonly %frame, i64 %lo, i64 %hi)"
-    unit.module.functions.append(inner.f.text(f"{header} {unit.module.attributes(f'noinline {unit.attributes}')}"))
+    unit.module.functions.append(
+        inner.f.text(f"{header} {unit.module.attributes(f'noinline {unit.attributes(inner.f)}')}")
+    )
 
     frame = scope.fill_frame(inner)
     share, alone, end = f.label("share"), f.label("alone"), f.label("end")

@@ -26,8 +26,13 @@ class Unit:
     function: ir.Function
     module: ModuleText
     aliases: AliasScopes
-    attributes: str
     regions: int = 0
+
+    def attributes(self, f: FunctionText) -> str:
+        """The attributes of a finished LLVM function."""
+        # vectors kept across calls lie on the stack: unless it is aligned to them, each costs two cache lines
+        aligned = f"alignstack={self.module.host.vector_bits // 8} " if f.calls_vector_functions else ""
+        return f'nounwind {aligned}"prefer-vector-width"="{self.module.host.vector_bits}"'
 
     def overflow_code(self, pos: object) -> int:
         """The failure code of an integer overflow at a place."""

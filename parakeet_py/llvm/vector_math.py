@@ -50,6 +50,7 @@ def call(f: FunctionText, name: str, dtype: str, arguments: list[str]) -> str:
     else:
         function = module.declare(kind, symbol, ", ".join([kind] * arity), PURE)
         return f.value(f"call {kind} {function}({passed})")
+    f.calls_vector_functions = True
     group = module.attributes(f'{PURE} "vector-function-abi-variant"="{mapping}"')
     return f.value(f"call {kind} {function}({passed}) {group}")
 
@@ -114,7 +115,8 @@ def _define_variants(module: ModuleText, symbol: str, variant: str, kind: str, l
         module.functions.append(
             "\n".join(
                 [
-                    f"define internal {given} @{name}({parameters}) {group} {{",
+                    # weak: an internal function would lose arguments that are constant, and with them its vector forms
+                    f"define weak dso_local {given} @{name}({parameters}) {group} {{",
                     *lines,
                     f"  %r = call {vector} @{variant}({wide})",
                     f"  %s = {take}",
