@@ -25,6 +25,7 @@ from parakeet_py.typed_ir.ir import (
     Var,
     ViewAxis,
 )
+from parakeet_py.typed_ir.rewrite import substitute
 from parakeet_py.typed_ir.types import BOOL, FLOAT64, PYBOOL, PYINT, Array
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 
@@ -313,7 +314,9 @@ class Maker:
             self.integers += [counter, index]
             if over_n:
                 self.indices.append(index)
-            self.inside(depth, self.random.randint(1, 3))
+            self.inside(depth, self.random.randint(0, 3))
+            for _ in range(self.random.randint(0, 2)):
+                self.indexed()
             if over_n and self.random.random() < 0.7:
                 a, b = (self.random.choice(self.arrays[(self.n,)]) for _ in range(2))
                 target = self.random.choice([var for var in self.arrays[(self.n,)] if var in self.writable])
@@ -328,11 +331,20 @@ class Maker:
 
         body, _ = self.scoped(write)
         stop: Operand = self.inner if over_n else index_const(self.random.randint(0, 3))
+        if not over_n and self.random.random() < 0.5:
+            stop = self.writer.prim("minimum", self.random.choice(self.integers), index_const(5), type_=PYINT)
+        if self.random.random() < 0.5:  # nothing carried: the loop may become parallel
+            free = {carried: self.scalars[-1], counter: ZERO}
+            body = substitute(Block(body.statements), free)
+            self.writer.let(For(index, ZERO, stop, ONE, (), (), body))
+            return
         outs = Var("c", FLOAT64), Var("count", PYINT)
-        inits: tuple[Operand, ...] = self.scalars[-1], self.random.choice([ZERO, ONE, self.params[5]])
+        inits: tuple[Operand, ...] = self.scalars[-1], self.random.choice([ZERO, ONE])
         start, step = ZERO, ONE
         if not over_n and self.random.random() < 0.3:
             start, stop, step = index_const(2), index_const(-1), index_const(-1)
+        elif not over_n and self.random.random() < 0.3:
+            start, step = self.random.choice([ONE, index_const(-1)]), index_const(self.random.randint(1, 3))
         self.writer.let(For(index, start, stop, step, (carried, counter), inits, body), *outs)
         self.scalars.append(outs[0])
         self.integers.append(outs[1])

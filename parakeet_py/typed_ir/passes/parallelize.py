@@ -1,0 +1,287 @@
+"""Loops become operators: a `for` whose iterations are proved independent is a `Map` that stores.
+
+Iterations are independent when nothing is carried from one to the next, nothing in them can fail or call into Python,
+and every array that is written is only touched, in all reads and writes, at elements that no other iteration touches:
+in some axis all index forms are the same c + k*i with k != 0 (arrays made inside the loop are its own). Checks that
+cannot be proved away keep a loop serial, because a failing one must leave the effects of the iterations before it.
+
+A loop that only accumulates with an operation that is exact in any order (integers; minimum, maximum) is a `Reduce`.
+Floating sums stay serial: their order is part of the result.
+
+A `Map` that contains nothing but another `Map` over a fixed space becomes one `Map` over both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from parakeet_py.typed_ir.ir import (
+    Block,
+    Cast,
+    Const,
+    Dim,
+    For,
+    Function,
+    Lambda,
+    Let,
+    Load,
+    Map,
+    Matmul,
+    Op,
+    Operand,
+    Prim,
+    Reduce,
+    Scatter,
+    Store,
+    Var,
+    View,
+    binders_of,
+    blocks_of,
+    operands_of,
+    walk,
+)
+from parakeet_py.typed_ir.passes.alias import Aliases
+from parakeet_py.typed_ir.passes.linear import Forms, Linear
+from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, is_const, substitute
+from parakeet_py.typed_ir.semantics import integer_bounds
+from parakeet_py.typed_ir.types import PYINT, Array, Scalar, is_float, is_integer
+from parakeet_py.typed_ir.writer import Writer, index_const
+
+_LARGEST_COEFFICIENT = 1 << 20
+Position = tuple[Linear | None, ...]  # None: any index along this axis
+
+
+def parallelize(function: Function) -> Function:
+    """Turn independent loops into `Map`s and exact accumulations into `Reduce`s."""
+    if not any(isinstance(let.op, For) for let in function.statements()):
+        return function
+    return _Parallelizer(function).function(function)
+
+
+class _Parallelizer(Rewriter):
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.aliases = Aliases(function)
+        self.definitions: dict[Var, Op] = {}
+        self.views: dict[Var, View] = {}
+        for let in walk(function.body):
+            if isinstance(let.op, Prim):
+                self.definitions[let.outs[0]] = let.op
+            elif isinstance(let.op, View):
+                self.views[let.outs[0]] = let.op
+        self.forms = Forms(self.definitions)
+
+    def statement(self, let: Let) -> Sequence[Let] | None:
+        new = self.descend(let)
+        made = new[0] if new else let
+        op = made.op
+        if isinstance(op, For) and not op.stoppable and isinstance(op.step, Const):
+            effects = self.aliases.effects(op)
+            if not effects.fails and not effects.calls:
+                if not op.params:
+                    if effects.writes and self.independent(op, effects.writes):
+                        return self.as_map(made, op)
+                elif not effects.writes and not effects.overflows:
+                    return self.as_reduce(made, op) or new
+        if isinstance(op, Map):
+            collapsed = _collapse(op)
+            if collapsed is not None:
+                return (Let(made.outs, collapsed, made.pos),)
+        return new
+
+    # ---- independence ----
+
+    def independent(self, op: For, writes: set[Var]) -> bool:
+        inside = _bound(op)
+        shared = writes - inside
+        touched: dict[Var, list[Position]] = {}  # array -> where it is touched
+        for array, position in self.touches(op.body):
+            if not self.aliases.atoms(array).isdisjoint(shared):
+                touched.setdefault(array, []).append(position)
+        arrays = list(touched)
+        for number, array in enumerate(arrays):
+            # Two descriptors of one memory cannot be compared by their indices.
+            if any(self.aliases.may_alias(array, other) for other in arrays[:number]):
+                return False
+            if not self.own_slice(touched[array], op.index, inside):
+                return False
+        return True
+
+    def touches(self, block: Block) -> Iterator[tuple[Var, Position]]:
+        """Every array a block reads or writes and the indices, in the coordinates of what its views are views of."""
+        for let in block.statements:
+            op = let.op
+            if isinstance(op, Load | Store):
+                yield self.base_position(op.array, tuple([self.forms.of(index) for index in op.indices]))
+            elif isinstance(op, Matmul):
+                for array in (op.out, op.left, op.right):
+                    yield self.base_position(array, None)
+            elif isinstance(op, Scatter):
+                yield self.base_position(op.target, None)
+            elif not isinstance(op, View | Dim):
+                for operand in operands_of(op):
+                    if isinstance(operand, Var) and isinstance(operand.type, Array):
+                        yield operand, (None,) * operand.type.rank
+            for inner in blocks_of(op):
+                yield from self.touches(inner)
+
+    def base_position(self, array: Var, position: Position | None) -> tuple[Var, Position]:
+        assert isinstance(array.type, Array)
+        position = (None,) * array.type.rank if position is None else position
+        view = self.views.get(array)
+        while view is not None:
+            below: list[Linear | None] = [self.forms.of(start) for start in view.starts]
+            for index, axis in zip(position, view.axes, strict=True):
+                if axis.source is not None:
+                    start = below[axis.source]
+                    step = self.forms.of(axis.step)
+                    moved = None if index is None or step.terms or start is None else start + index.scale(step.constant)
+                    below[axis.source] = moved
+            array, position = view.base, tuple(below)
+            view = self.views.get(array)
+        return array, position
+
+    def own_slice(self, positions: list[Position], index: Var, inside: set[Var]) -> bool:
+        """Is there an axis along which each iteration stays at an index of its own?"""
+        for axis, form in enumerate(positions[0]):
+            if form is None or not 0 < abs(form.coefficient(index)) <= _LARGEST_COEFFICIENT:
+                continue
+            if any(var in inside and var is not index for var in form.variables()):
+                continue
+            if all(position[axis] == form for position in positions):
+                return True
+        return False
+
+    # ---- rewriting ----
+
+    def as_map(self, let: Let, op: For) -> list[Let]:
+        writer = Writer(let.pos)
+        count, index, body = self.counted(writer, op, op.body)
+        writer.let(Map((count,), (index,), body))
+        return writer.statements
+
+    def counted(self, writer: Writer, op: For, body: Block) -> tuple[Operand, Var, Block]:
+        """The number of iterations, an index that counts them, and the body in terms of it."""
+        assert isinstance(op.step, Const) and isinstance(op.step.value, int)
+        step = op.step.value
+        low, high = (op.start, op.stop) if step > 0 else (op.stop, op.start)
+        count: Operand = high
+        if not is_const(low, 0):
+            count = self.emit(writer, "sub_checked", high, low)
+        if abs(step) != 1:
+            rounded = self.emit(writer, "add_checked", count, index_const(abs(step) - 1))
+            count = self.emit(writer, "floordiv", rounded, index_const(abs(step)))
+        count = self.emit(writer, "maximum", count, index_const(0))
+        if step == 1 and is_const(op.start, 0):
+            return count, op.index, body
+        index = Var(op.index.name, PYINT)
+        inner = Writer(writer.pos)
+        offset: Operand = index
+        if step != 1:
+            offset = self.emit(inner, "mul", index, index_const(step))
+        value = self.emit(inner, "add", offset, op.start)
+        moved = substitute(body, {op.index: value})
+        return count, index, Block((*inner.statements, *moved.statements), moved.results)
+
+    def emit(self, writer: Writer, name: str, *args: Operand) -> Var:
+        out = writer.prim(name, *args, title="i", type_=PYINT)
+        self.definitions[out] = Prim(name, args)
+        return out
+
+    def as_reduce(self, let: Let, op: For) -> list[Let] | None:
+        """A loop whose parameters are all accumulated exactly."""
+        params = set(op.params)
+        inside = {one.outs[0]: position for position, one in enumerate(op.body.statements) if len(one.outs) == 1}
+        dropped: set[int] = set()
+        names: list[str] = []
+        contributions: list[Operand] = []
+        for param, result in zip(op.params, op.body.results, strict=True):
+            position = inside.get(result) if isinstance(result, Var) else None
+            step = op.body.statements[position].op if position is not None else None
+            if position is None or not isinstance(step, Prim) or not _exact_accumulation(step.name, param):
+                return None
+            others = [arg for arg in step.args if arg is not param]
+            if len(step.args) != 2 or len(others) != 1:
+                return None
+            dropped.add(position)
+            names.append(step.name)
+            contributions.append(others[0])
+        rest = tuple([one for position, one in enumerate(op.body.statements) if position not in dropped])
+        gone = {op.body.statements[position].outs[0] for position in dropped}
+        for one in rest:
+            if any(var in params or var in gone for var in free_in_op(one.op)):
+                return None
+        if any(item in params or item in gone for item in contributions):
+            return None
+        writer = Writer(let.pos)
+        count, index, body = self.counted(writer, op, Block(rest, tuple(contributions)))
+        identities = tuple([_identity(name, param) for name, param in zip(names, op.params, strict=True)])
+        accumulators = tuple([Var(param.name, param.type) for param in op.params])
+        news = tuple([Var("new", param.type) for param in op.params])
+        combining = Writer(let.pos)
+        results = [
+            combining.prim(name, acc, new, type_=_scalar(acc))
+            for name, acc, new in zip(names, accumulators, news, strict=True)
+        ]
+        combine = Lambda((*accumulators, *news), combining.block(*results))
+        outs = tuple([Var(out.name, out.type) for out in let.outs])
+        writer.let(Reduce((), (), (count,), (index,), body, identities, combine), *outs)
+        for name, init, out, final in zip(names, op.inits, outs, let.outs, strict=True):
+            writer.statements.append(Let((final,), Prim(name, (init, out)), let.pos))
+        return writer.statements
+
+
+def _bound(op: For) -> set[Var]:
+    """The variables bound in a loop."""
+    bound = {op.index}
+    for let in walk(op.body):
+        bound.update(let.outs)
+        bound.update(binders_of(let.op))
+    return bound
+
+
+def _scalar(var: Var) -> Scalar:
+    assert isinstance(var.type, Scalar)
+    return var.type
+
+
+def _exact_accumulation(name: str, param: Var) -> bool:
+    """Is the operation associative and commutative in the machine, bit for bit?"""
+    if not isinstance(param.type, Scalar):
+        return False
+    dtype = param.type.dtype
+    if name in ("and", "or", "xor"):
+        return True
+    if name in ("add", "mul"):
+        return is_integer(dtype)
+    return name in ("minimum", "maximum") and (is_integer(dtype) or is_float(dtype))
+
+
+def _identity(name: str, param: Var) -> Const:
+    kind = _scalar(param)
+    dtype = kind.dtype
+    if dtype == "bool":
+        return Const(name == "and", kind)
+    if is_float(dtype):
+        return Const(float("inf") if name == "minimum" else float("-inf"), kind)
+    low, high = integer_bounds(dtype)
+    value = {"mul": 1, "minimum": high, "maximum": low, "and": -1 if low else high}.get(name, 0)
+    return Const(value, kind)
+
+
+def _collapse(op: Map) -> Map | None:
+    """map i: (scalars; map j: body) -> map i, j: scalars; body."""
+    body = op.body
+    if body.results or not body.statements:
+        return None
+    *scalars, last = body.statements
+    inner = last.op
+    if not isinstance(inner, Map) or last.outs:
+        return None
+    made = {out for let in scalars for out in let.outs}
+    if not all(isinstance(let.op, Prim | Cast | Dim) for let in scalars) or len(scalars) > 8:
+        return None
+    if any(extent in made or extent in op.indices for extent in inner.extents):
+        return None
+    joined = Block((*scalars, *inner.body.statements))
+    return Map((*op.extents, *inner.extents), (*op.indices, *inner.indices), joined)
