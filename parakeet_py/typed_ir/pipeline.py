@@ -33,6 +33,7 @@ from parakeet_py.typed_ir.passes.hoist_checks import hoist_checks
 from parakeet_py.typed_ir.passes.parallelize import parallelize
 from parakeet_py.typed_ir.passes.simplify import simplify
 from parakeet_py.typed_ir.passes.sink import sink_operators
+from parakeet_py.typed_ir.passes.unroll import unroll_maps, unroll_reductions
 from parakeet_py.typed_ir.print_ir import format_function
 
 _log = logging.getLogger("parakeet_py")
@@ -55,6 +56,10 @@ PASSES: tuple[Pass, ...] = (
     Pass("dce-loops", "remove what only the checks needed", eliminate_dead_code),
     Pass("parallelize", "turn independent loops into operators", parallelize),
     Pass("fuse", "compute elements where they are read, merge operators over one index space", fuse),
+    Pass("unroll-reductions", "take axes of two to four elements out of reductions", unroll_reductions),
+    Pass("cse-unrolled", "load each element once", eliminate_common_subexpressions),
+    Pass("fuse-again", "fuse what has become pointwise", fuse),
+    Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
     Pass("simplify-again", "fold what fusion brought together", simplify),
     Pass("cse-again", "compute each value once", eliminate_common_subexpressions),
     Pass("dce-again", "remove what nothing needs", eliminate_dead_code),
