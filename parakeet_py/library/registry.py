@@ -27,6 +27,9 @@ MODULES = (
     "creation",
     "shape",
     "joining",
+    "selection",
+    "elementary",
+    "scans",
 )
 
 _functions: dict[int, tuple[Any, Callable[..., Any]]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,7 +98,7 @@ def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
             return transpose(s, array, order)
         case "real" | "imag":
             if is_complex(array.dtype):
-                raise s.hand_back(f".{name} of a complex array (a view)") if s.in_body == 0 else s.unsupported(name)
+                return _complex_part(s, array, name)
             if name == "real":
                 return array
             return s.call(Static(np.zeros_like), [array], {})
@@ -107,6 +108,19 @@ def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
             return MethodV(array, name)
         raise s.hand_back(f".{name} of an array")
     raise s.unsupported(f"'numpy.ndarray' object has no attribute '{name}'")
+
+
+def _complex_part(s: Specializer, array: ArrayV, name: str) -> Value:
+    """The real or imaginary parts: a view in NumPy, here a copy that may not be stored to."""
+    from parakeet_py.typed_ir.elementwise import elementwise
+    from parakeet_py.typed_ir.intrinsics import rank0
+
+    kind = Scalar(real_dtype(array.dtype))
+    [made] = elementwise(s, lambda operands: [s.builder.prim(name, operands[0], type=kind)], [array])
+    if isinstance(made, ScalarV):
+        made = rank0(s, made.operand)
+    assert isinstance(made, ArrayV)
+    return replace(made, roots=s.shadow(array))
 
 
 def size_of(s: Specializer, array: ArrayV) -> ir.Operand:

@@ -1,0 +1,261 @@
+"""Functions made of ufuncs: tests of closeness and equality, parts of complex numbers, rounding, special values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from parakeet_py.library.intrinsics import (
+    as_array,
+    as_numeric,
+    assign,
+    cast,
+    check,
+    constant,
+    copy,
+    dtype_of,
+    elementwise,
+    hand_back,
+    is_array,
+    is_sequence,
+    is_weak,
+    prim,
+    ufunc_call,
+)
+from parakeet_py.library.reductions import all_
+from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.shared import converted, into, real_kind, result_kind
+
+PI = math.pi
+DEGREES = 180 / math.pi
+
+
+# ---- closeness and equality ------------------------------------------------------------------------------------------
+
+
+@implements(np.isclose)
+def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    x, y = as_numeric(a), as_numeric(b)
+    if is_weak(y):
+        y = float(y) if dtype_of(y).kind in "bi" else y
+    else:
+        y = converted(y, result_kind(dtype_of(y), float))
+    near = np.less_equal(abs(x - y), as_numeric(atol) + as_numeric(rtol) * abs(y))
+    result = near & np.isfinite(y) | np.equal(x, y)
+    if equal_nan:
+        result = result | (np.isnan(x) & np.isnan(y))
+    return result
+
+
+@implements(np.allclose)
+def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    return bool(all_(isclose(a, b, rtol, atol, equal_nan)))
+
+
+@implements(np.array_equal)
+def array_equal(a1, a2, equal_nan=False):
+    a, b = as_array(a1), as_array(a2)
+    if a.ndim != b.ndim:
+        return False
+    agree = True
+    for left, right in zip(a.shape, b.shape):
+        agree = agree and left == right
+    if not agree:
+        return False
+    equal = a == b
+    if equal_nan and dtype_of(a).kind in "fc" and dtype_of(b).kind in "fc":
+        equal = equal | (np.isnan(a) & np.isnan(b))
+    return bool(all_(equal))
+
+
+@implements(np.isposinf)
+def isposinf(x, out=None):
+    x = as_numeric(x)
+    return ufunc_call(np.logical_and, np.isinf(x), ~np.signbit(x), out=out)
+
+
+@implements(np.isneginf)
+def isneginf(x, out=None):
+    x = as_numeric(x)
+    return ufunc_call(np.logical_and, np.isinf(x), np.signbit(x), out=out)
+
+
+@implements(np.isreal)
+def isreal(x):
+    x = as_numeric(x)
+    return np.equal(np.imag(x), 0)
+
+
+@implements(np.iscomplex)
+def iscomplex(x):
+    x = as_numeric(x)
+    return np.not_equal(np.imag(x), 0)
+
+
+@implements(np.isin)
+def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
+    hand_back("np.isin")
+
+
+# ---- parts of complex numbers ----------------------------------------------------------------------------------------
+
+
+@implements(np.real)
+def real(val):
+    return (as_array(val) if is_sequence(val) else val).real
+
+
+@implements(np.imag)
+def imag(val):
+    return (as_array(val) if is_sequence(val) else val).imag
+
+
+@method("conj", "conjugate")
+def conj(a):
+    return np.conjugate(a) if dtype_of(a).kind == "c" else a
+
+
+@implements(np.angle)
+def angle(z, deg=False):
+    z = as_numeric(z)
+    if dtype_of(z).kind == "c":
+        kind = real_kind(dtype_of(z))
+        z = converted(z, dtype_of(z))
+        result = elementwise(lambda w: prim("atan2", prim("imag", w), prim("real", w)), z)
+        result = converted(result, kind)
+    else:
+        result = np.arctan2(0, z)
+    return result * DEGREES if deg else result
+
+
+# ---- rounding --------------------------------------------------------------------------------------------------------
+
+
+@static
+def power_of_ten(decimals):
+    return 10.0 ** abs(decimals)
+
+
+def rounded(a, decimals, out):
+    a = as_numeric(a)
+    kind = dtype_of(a)
+    if kind.kind == "b":
+        hand_back("rounding of bools")
+    if is_weak(a):
+        a = cast(a, kind)
+    if decimals >= 0 and kind.kind in "iu":
+        result = copy(a) if is_array(a) and a.ndim > 0 else np.positive(a)
+    elif decimals == 0:
+        return ufunc_call(np.rint, a, out=out)
+    elif kind.kind == "c":
+        hand_back("rounding of complex numbers to digits")
+    elif decimals > 0:
+        scale = power_of_ten(decimals)
+        result = np.rint(a * scale) / scale
+    else:
+        scale = power_of_ten(decimals)
+        result = np.rint(a / scale) * scale
+        result = converted(result, kind)
+    return result if out is None else into(out, as_array(result), "unsafe")
+
+
+@implements(np.round, np.around)
+@method("round")
+def round_(a, decimals=0, out=None):
+    return rounded(a, decimals, out)
+
+
+@implements(np.fix)
+def fix(x, out=None):
+    return ufunc_call(np.trunc, x, out=out)
+
+
+# ---- special values --------------------------------------------------------------------------------------------------
+
+
+@static
+def smallest_argument(kind):
+    return np.finfo(kind).eps.item() if kind.kind == "f" else 1e-20
+
+
+@implements(np.sinc)
+def sinc(x):
+    x = np.multiply(PI, as_numeric(x))
+    least = smallest_argument(dtype_of(x))
+    y = elementwise(lambda v: prim("select", cast(v, "bool"), v, constant(least, dtype_of(v))), x)
+    return np.sin(y) / y
+
+
+@static
+def largest(kind):
+    return np.finfo(kind).max.item()
+
+
+@implements(np.nan_to_num)
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    a = as_numeric(x)
+    kind = dtype_of(a)
+    part = real_kind(kind)
+    if is_array(nan) or is_array(posinf) or is_array(neginf):
+        hand_back("nan_to_num with arrays of replacements")
+    if is_weak(a):
+        a = cast(a, kind)
+    if kind.kind in "fc":
+        missing = cast(nan, part)
+        above = cast(largest(part) if posinf is None else posinf, part)
+        below = cast(-largest(part) if neginf is None else neginf, part)
+
+        def replaced(v):
+            v = prim("select", prim("isnan", v), missing, v)
+            infinite = prim("isinf", v)
+            return prim("select", infinite, prim("select", v > 0, above, below), v)
+
+        if kind.kind == "c":
+            result = elementwise(lambda z: prim("complex", replaced(prim("real", z)), replaced(prim("imag", z))), a)
+        else:
+            result = elementwise(replaced, a)
+    else:
+        result = np.positive(a)
+    if copy or not is_array(x):
+        return result
+    assign(x, result)
+    return x
+
+
+@implements(np.trapezoid)
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    y = as_array(y)
+    if x is None:
+        gaps = dx
+    else:
+        points = as_array(x)
+        if points.ndim == 1:
+            gaps = np.diff(points)
+            if axis != -1 and axis != y.ndim - 1:
+                hand_back("np.trapezoid over an axis that is not the last")
+        else:
+            gaps = np.diff(points, axis=axis)
+    pairs = np.moveaxis(y, axis, -1)
+    if x is not None and is_array(gaps) and gaps.ndim > 1:
+        gaps = np.moveaxis(gaps, axis, -1)
+    return (gaps * (pairs[..., 1:] + pairs[..., :-1]) / 2.0).sum(-1)
+
+
+@implements(np.gradient)
+def gradient(f, *varargs, axis=None, edge_order=1):
+    f = as_array(f)
+    if f.ndim != 1 or edge_order != 1 or len(varargs) > 1 or (len(varargs) == 1 and is_array(varargs[0])):
+        hand_back("np.gradient of several axes or uneven spacing")
+    step = varargs[0] if len(varargs) == 1 else 1.0
+    if dtype_of(f).kind not in "fc":
+        f = cast(f, "float64")
+    message = (
+        "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
+    )
+    check(f.shape[0] >= 2, "ValueError", message)
+    out = np.empty_like(f)
+    out[1:-1] = (f[2:] - f[:-2]) / (2.0 * step)
+    out[0] = (f[1] - f[0]) / step
+    out[-1] = (f[-1] - f[-2]) / step
+    return out

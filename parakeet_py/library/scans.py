@@ -1,0 +1,102 @@
+"""Running sums and products, differences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parakeet_py.library.intrinsics import as_array, cast, constant, dtype_of, scan_axis
+from parakeet_py.library.reductions import identity_of, reduction_kind
+from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.shape import ravel
+from parakeet_py.library.shared import ALL, NO_VALUE, into, single_axis
+
+
+def accumulate(ufunc, a, axis, dtype, out):
+    """ufunc.accumulate along one axis."""
+    kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
+    start = constant(identity_of(ufunc, kind), kind)
+    result = scan_axis(a, axis, start, lambda x: cast(x, kind), lambda s, x: ufunc(s, x))
+    return result if out is None else into(out, result, "unsafe")
+
+
+def running(ufunc, a, axis, dtype, out):
+    a = as_array(a)
+    if axis is None:
+        a = ravel(a)
+        axis = 0
+    elif a.ndim == 0:
+        a = a[None]
+    return accumulate(ufunc, a, single_axis(axis, a.ndim), dtype, out)
+
+
+@implements(np.cumsum)
+@method("cumsum")
+def cumsum(a, axis=None, dtype=None, out=None):
+    return running(np.add, a, axis, dtype, out)
+
+
+@implements(np.cumprod)
+@method("cumprod")
+def cumprod(a, axis=None, dtype=None, out=None):
+    return running(np.multiply, a, axis, dtype, out)
+
+
+def replaced_nan(a, value):
+    """The array with a number instead of each NaN."""
+    if dtype_of(a).kind in "fc":
+        return np.where(np.isnan(a), constant(value, dtype_of(a)), a)
+    return a
+
+
+@implements(np.nancumsum)
+def nancumsum(a, axis=None, dtype=None, out=None):
+    return running(np.add, replaced_nan(as_array(a), 0), axis, dtype, out)
+
+
+@implements(np.nancumprod)
+def nancumprod(a, axis=None, dtype=None, out=None):
+    return running(np.multiply, replaced_nan(as_array(a), 1), axis, dtype, out)
+
+
+@static
+def check_order(n, rank):
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    if rank == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    return tuple(range(n))
+
+
+def as_slab(a, like, axis):
+    """An array, or a scalar spread over an extent of 1, to be put before or after another."""
+    a = as_array(a)
+    if a.ndim == 0:
+        return np.broadcast_to(a, like.shape[:axis] + (1,) + like.shape[axis + 1 :])
+    return a
+
+
+@implements(np.diff)
+def diff(a, n=1, axis=-1, prepend=NO_VALUE, append=NO_VALUE):
+    if n == 0:
+        return a
+    a = as_array(a)
+    rounds = check_order(n, a.ndim)
+    axis = single_axis(axis, a.ndim)
+    if prepend is not NO_VALUE:
+        a = np.concatenate((as_slab(prepend, a, axis), a), axis)
+    if append is not NO_VALUE:
+        a = np.concatenate((a, as_slab(append, a, axis)), axis)
+    before = (ALL,) * axis
+    for _ in rounds:
+        later, earlier = a[(*before, slice(1, None))], a[(*before, slice(None, -1))]
+        a = np.not_equal(later, earlier) if dtype_of(a).kind == "b" else np.subtract(later, earlier)
+    return a
+
+
+@implements(np.ediff1d)
+def ediff1d(ary, to_end=None, to_begin=None):
+    a = ravel(ary)
+    made = np.subtract(a[1:], a[:-1])
+    if to_begin is not None:
+        made = np.concatenate((ravel(to_begin), made))
+    return made if to_end is None else np.concatenate((made, ravel(to_end)))
