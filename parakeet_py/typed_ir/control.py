@@ -198,7 +198,11 @@ def _unroll(s: Specializer, op: ssa.For, items: list[Value], inits: list[Value])
         s.bind(op.item, item)
         for var, value in zip(op.params, params, strict=True):
             s.bind(var, value)
-        results = s.run(op.body)
+        s.unrolling += 1
+        try:
+            results = s.run(op.body)
+        finally:
+            s.unrolling -= 1
         if not op.stoppable:
             params = results
             continue

@@ -176,6 +176,8 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
             return join_scalars(s, left, right)
         case ArrayT(), ArrayT():
             return _join_arrays(s, left, right)
+        case Structure(ObjectV() as one, ()), Structure(ObjectV() as other, ()):
+            return left if one.any or not other.any else right
         case Structure(a, parts), Structure(b, others) if _same_shape(a, b):
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
     raise s.unsupported(f"a name is {describe(left)} on one path and {describe(right)} on another")
@@ -306,7 +308,7 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
         case Fixed(value):
             return value
         case Structure(ObjectV(), _):
-            return ObjectV(variables.pop(0))
+            return ObjectV(variables.pop(0), template.like.any)
         case Structure(like, parts):
             return rebuild(like, tuple(value_of(s, part, variables) for part in parts))
     raise AssertionError(template)

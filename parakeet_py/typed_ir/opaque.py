@@ -1,17 +1,21 @@
 """Operations handed back to Python: what is called, how its arguments are put together, what it must return.
 
-An `OpaqueSite` names an operation (a call, an attribute, a subscript, an operator) and holds a template of its operands:
-compiled code passes the leaves, the runtime rebuilds the Python objects around them. The type of the result was
-observed on an earlier run; a result of another type makes the compiled code give up (`OpaqueResultChanged`).
+An `OpaqueSite` names an operation (a call, an attribute, a subscript, an operator) and holds a template of its
+operands: compiled code passes the leaves, the runtime rebuilds the Python objects around them. The type of the result
+was observed on an earlier run (`Observations`), or, where it differs from run to run, is that of any object; a result
+of another type than expected makes the compiled code give up. How the operation is done at run time is in
+`llvm/opaque_calls`.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+import types
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.frontend import ssa
+from parakeet_py.errors import NoSourceError, UnsupportedError
+from parakeet_py.frontend import ssa, to_ssa_cached
+from parakeet_py.frontend.evaluate import BINARY, CHANGED, COMPARE, INPLACE, UNARY, Key, reads_its_frame
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec, spec_of
 from parakeet_py.typed_ir import ir
@@ -67,7 +71,12 @@ Template = LeafT | StaticT | ContainerT
 
 @record
 class OpaqueSite:
-    """One operation handed back. `operands` rebuild its operands in the order of `perform`; `text` names it for people."""
+    """One operation handed back.
+
+    `operands` rebuild its operands in the order of `perform`; `text` names it for people; `trace` is where it happens:
+    file, function and line, outermost function first. `regular`: whenever the evaluator does the operation of this key,
+    compiled code does it here.
+    """
 
     operation: str
     operands: tuple[Template, ...]
@@ -76,59 +85,9 @@ class OpaqueSite:
     text: str
     reason: str
     line: int
-    key: tuple[Any, ...] = ()
-
-
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "truediv": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "pow": operator.pow,
-    "matmul": operator.matmul,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-    "lshift": operator.lshift,
-    "rshift": operator.rshift,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "is": operator.is_,
-    "isnot": operator.is_not,
-    "in": lambda item, container: item in container,
-    "notin": lambda item, container: item not in container,
-}
-_INPLACE = {
-    name: getattr(operator, f"i{name}")
-    for name in (
-        "add",
-        "sub",
-        "mul",
-        "truediv",
-        "floordiv",
-        "mod",
-        "pow",
-        "matmul",
-        "and",
-        "or",
-        "xor",
-        "lshift",
-        "rshift",
-    )
-    if hasattr(operator, f"i{name}")
-} | {"and": operator.iand, "or": operator.ior}
-_UNARY: dict[str, Callable[[Any], Any]] = {
-    "neg": operator.neg,
-    "pos": operator.pos,
-    "invert": operator.invert,
-    "not": operator.not_,
-}
+    key: Key = ()
+    trace: tuple[tuple[str, str, int], ...] = ()
+    regular: bool = True
 
 
 def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) -> Any:
@@ -145,12 +104,16 @@ def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) ->
         case "set_item":
             operands[0][operands[1]] = operands[2]
             return None
-        case "binary" | "compare":
-            return _BINARY[name](*operands)
+        case "binary":
+            return BINARY[name](*operands)
+        case "compare":
+            return COMPARE[name](*operands)
         case "inplace":
-            return _INPLACE[name](*operands)
+            return INPLACE[name](*operands)
         case "unary":
-            return _UNARY[name](*operands)
+            return UNARY[name](*operands)
+        case "truth":
+            return bool(operands[0])
     raise AssertionError(operation)
 
 
@@ -203,25 +166,78 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
     raise s.unsupported(f"{type(op).__name__} of objects that are not compiled")
 
 
-def opaque_operation(s: Specializer, op: ssa.Op, key: tuple[Any, ...], reason: str, wants_result: bool) -> Value | None:
-    """Emit the operation as an opaque call; its result type must have been observed."""
+_NEED_FRAME = frozenset(map(id, (globals, locals, eval, exec, super, breakpoint)))
+_TRUTHS = ("compare:is", "compare:isnot", "compare:in", "compare:notin", "unary:not")
+_BOOL = ScalarSpec("bool", True)
+
+
+def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
+    """Emit a statement as an opaque call; its result type must have been observed, or be the same for all objects."""
+    operation, values, keywords = operation_of(s, let.op)
+    if operation == "call" and isinstance(values[0], Static) and id(values[0].object) in _NEED_FRAME:
+        raise s.unsupported(f"{values[0].object.__name__}() needs the Python function itself")
+    key = site_key(s, let.pos, type(let.op).__name__)
+    result = _BOOL if operation in _TRUTHS else None
+    return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs))
+
+
+def opaque_truth(s: Specializer, value: Value) -> ir.Operand:
+    """bool(value), done by Python."""
+    made = emit_opaque(s, "truth", [value], {}, site_key(s, s.pos, "truth"), "the truth of an object", _BOOL)
+    assert isinstance(made, ScalarV)
+    return made.operand
+
+
+def site_key(s: Specializer, pos: ssa.Pos, name: str) -> Key:
+    """The key of an operation, which is that of the evaluator."""
+    return (*s.path, s.frames[-1].function.filename, pos, name)
+
+
+def find_observed(observed: dict[Key, Any], key: Key) -> Any:
+    """What is known of an operation's result, along this path or else along any."""
+    return observed.get(key) or observed.get(key[-3:])
+
+
+def emit_opaque(
+    s: Specializer,
+    operation: str,
+    values: list[Value],
+    keywords: dict[str, Value],
+    key: Key,
+    reason: str,
+    result: Spec | None,
+    *,
+    wants_result: bool = True,
+) -> Value | None:
+    """Emit an opaque call whose result has the spec `result`, or else the observed one."""
     from parakeet_py.typed_ir.specialize import NeedObservation
 
     if s.in_body:
         raise s.unsupported(
             f"{reason} inside an element function of a parallel operator cannot be handed back to Python"
         )
-    operation, values, keywords = operation_of(s, op)
+    text = describe_operation(operation, values)
+    if s.strict:
+        raise s.unsupported(f"{reason}: with strict=True nothing is handed back to Python")
+    observed = find_observed(s.observed, key)
+    if observed is CHANGED:
+        raise s.unsupported(f"{reason}, and {text} changes a list or dict that it is given")
     leaves: list[ir.Operand] = []
     templates = tuple(template_of(s, value, leaves) for value in (*values, *keywords.values()))
-    result: Spec | None = None
-    if wants_result:
-        observed = s.observed.get(key)
+    if wants_result and result is None:
         if observed is None:
-            raise NeedObservation(key, reason)
+            raise NeedObservation(key, s.unsupported(f"{reason}, and no call has shown yet what it gives"))
         result = observed
-    text = describe_operation(operation, values)
-    site = s.add_site(OpaqueSite(operation, templates, tuple(keywords), result, text, reason, s.pos.line, key))
+    lines = [place.line for place in (*s.path, s.pos) if isinstance(place, ssa.Pos)]
+    trace = tuple(
+        (frame.function.filename, frame.function.name, line) for frame, line in zip(s.frames, lines, strict=False)
+    )
+    regular = not s.unrolling and not any(
+        frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
+    )
+    site = s.add_site(
+        OpaqueSite(operation, templates, tuple(keywords), result, text, reason, s.pos.line, key, trace, regular)
+    )
     roots = frozenset(root for value in values for root in roots_of(value))
     if result is None:
         s.builder.emit(ir.Opaque(site, tuple(leaves)))
@@ -289,6 +305,67 @@ def observed_spec(value: Any) -> Spec:
     return normalized(spec_of(value))
 
 
+ANY = ObjectSpec(object)  # as the spec of a result: any object at all
+
+
+def join_specs(left: Spec, right: Spec) -> Spec:
+    """The spec of results that are sometimes this and sometimes that."""
+    if left == right:
+        return left
+    match left, right:
+        case ArraySpec(dtype, rank, _, unit, writeable), ArraySpec() if (dtype, rank, writeable) == (
+            right.dtype,
+            right.rank,
+            right.writeable,
+        ):
+            return ArraySpec(dtype, rank, "A", unit, writeable)
+        case TupleSpec(items, kind), TupleSpec(others, other) if kind == other and len(items) == len(others):
+            return TupleSpec(tuple(map(join_specs, items, others)), kind)
+    return ANY
+
+
+def accepts(spec: Spec, found: Spec) -> bool:
+    """May compiled code that expects a result of `spec` take one of spec `found`?"""
+    return spec == found or join_specs(spec, found) == spec
+
+
+class Observations:
+    """Notes the result types of operations in a function's knowledge, as the evaluator does them."""
+
+    def __init__(self, observed: dict[Key, Any]) -> None:
+        self.observed = observed
+
+    def __call__(self, key: Key, result: Any) -> None:
+        spec: Any = CHANGED if result is CHANGED else observed_spec(result)
+        for known_as in {key, key[-3:]}:
+            former = self.observed.setdefault(known_as, spec)
+            if former != spec:
+                self.observed[known_as] = CHANGED if CHANGED in (former, spec) else join_specs(former, spec)
+
+
+def looked_into(target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
+    """The function that the specializer would inline in a call of `target` (as `calls.call_static` decides)."""
+    from parakeet_py.library import registry
+    from parakeet_py.typed_ir.builtin_calls import BUILTINS
+    from parakeet_py.typed_ir.calls import is_accelerated
+    from parakeet_py.typed_ir.intrinsics import HANDLERS
+
+    function = target.__func__ if isinstance(target, types.MethodType) else target
+    if is_accelerated(function):
+        function = getattr(function, "__wrapped__", None)
+    if not isinstance(function, types.FunctionType):
+        return None
+    if id(target) in HANDLERS or registry.is_static(target) or target in BUILTINS:
+        return None
+    if registry.function_for(target) is not None:
+        return None
+    try:
+        template = to_ssa_cached(function)
+    except (UnsupportedError, NoSourceError):
+        return None
+    return None if reads_its_frame(template) else (template, function)
+
+
 def result_types(spec: Spec) -> list[Type]:
     match spec:
         case ArraySpec(dtype, rank, layout, _, _):
@@ -324,7 +401,7 @@ def result_value(s: Specializer, spec: Spec, outs: list[ir.Var], roots: frozense
         case ScalarSpec():
             return ScalarV(outs.pop(0))
         case ObjectSpec():
-            return ObjectV(outs.pop(0))
+            return ObjectV(outs.pop(0), any=spec == ANY)
         case NoneSpec():
             return NONE
         case StaticSpec(value):

@@ -172,7 +172,8 @@ class Specializer:
         self.param_roots: frozenset[int] = frozenset()
         self.written: frozenset[int] = frozenset()
         self.shadowed: frozenset[int] = frozenset()  # memory that NumPy may share with a reshape that is a copy here
-        self.shadows: frozenset[int] = frozenset()  # those copies
+        self.shadows: dict[int, frozenset[int]] = {}  # those copies, with the memory they may share
+        self.returned: frozenset[int] = frozenset()
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
 
@@ -398,8 +399,10 @@ class Specializer:
             case ScalarV(operand):
                 return leaf(operand, "scalar", value.dtype, value.python)
             case ArrayV(var):
-                if value.roots & self.shadows:
-                    raise self.unsupported("a result that may share memory with what it was reshaped from")
+                shared = frozenset(root for copy in value.roots for root in self.shadows.get(copy, ()))
+                if shared & self.param_roots or (shared | value.roots) & self.returned and self.shadows:
+                    raise self.unsupported("a result that may share memory with an argument or another result")
+                self.returned |= shared | value.roots
                 return leaf(var, "array", value.dtype, False, value.rank)
             case ObjectV(var):
                 return leaf(var, "object", "", False)
@@ -485,7 +488,7 @@ class Specializer:
         if base.roots & self.written and looping:
             raise self.hand_back("a reshape of a strided array, in a loop that stores to it")
         made = frozenset({self.new_root()})
-        self.shadows |= made
+        self.shadows.update(dict.fromkeys(made, base.roots))
         self.shadowed |= made | base.roots
         return made
 

@@ -90,7 +90,10 @@ class ArrayV:
 
 @record
 class ObjectV:
+    """A Python object: of an exact type that no other value here stands for, or of `any` type, None included."""
+
     var: ir.Var
+    any: bool = False
 
 
 @record
