@@ -27,6 +27,7 @@ _BETTER_OWN = {
     "float64": frozenset({"exp", "log", "sin", "cos", "tan", "erf"}),
     "float32": frozenset({"exp", "log", "erf"}),
 }
+_SUFFIX = {"float": "f32", "double": "f64"}
 _ISA = {128: "b", 256: "d", 512: "e"}  # letters of the x86-64 vector ABI
 
 
@@ -81,7 +82,32 @@ def power(f: FunctionText, dtype: str, base: str, exponent: str) -> str:
         return f.binary("fmul", kind, f.binary("fmul", kind, base, base), base)
     if exponent == float_literal(-1.0, kind):
         return f.binary("fdiv", kind, float_literal(1.0, kind), base)
+    for half in (0.5, -0.5, 1.5, -1.5):
+        if exponent == float_literal(half, kind) and dtype != "float16":
+            return _half_power(f, kind, base, half)
     return call(f, "pow", dtype, [base, exponent])
+
+
+def _half_power(f: FunctionText, kind: str, base: str, exponent: float) -> str:
+    """base ** (+-0.5 or +-1.5) by square roots: at most 2 ulp, in an order that cannot overflow before the result does.
+
+    pow takes -0.0 for 0.0 and -inf for inf here; a square root does not.
+    """
+    intrinsic = f.module.declare(kind, f"llvm.fabs.{_SUFFIX[kind]}", kind)
+    zero, infinity = float_literal(0.0, kind), float_literal(float("-inf"), kind)
+    either = [f.value(f"fcmp oeq {kind} {base}, {limit}") for limit in (zero, infinity)]
+    odd = f.binary("or", "i1", *either)
+    x = f.select(odd, kind, f.value(f"call {kind} {intrinsic}({kind} {base})"), base)
+    sqrt = f.module.declare(kind, f"llvm.sqrt.{_SUFFIX[kind]}", kind)
+    root = f.value(f"call {kind} {sqrt}({kind} {x})")
+    one = float_literal(1.0, kind)
+    if exponent == 0.5:
+        return root
+    if exponent == 1.5:
+        return f.binary("fmul", kind, x, root)
+    if exponent == -0.5:
+        return f.binary("fdiv", kind, one, root)
+    return f.binary("fdiv", kind, f.binary("fdiv", kind, one, x), root)
 
 
 def _vector_symbol(module: ModuleText, name: str, symbol: str, dtype: str, arity: int) -> str | None:

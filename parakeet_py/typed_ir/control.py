@@ -281,6 +281,8 @@ def _loop_index(s: Specializer, start: ir.Operand, stop: ir.Operand, step: ir.Op
 def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type: ignore[no-untyped-def]
     """Specialize a loop's blocks until the templates of its params hold; returns the blocks (statements, results)."""
     b = s.builder
+    before = s.roots
+    inside = s.new_root()  # all memory made by an iteration
     for _ in range(12):
         params: list[ir.Var] = []
         values = []
@@ -305,7 +307,9 @@ def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type
                     results = results[1:]
                 results = s.settle(results)
                 joined = [
-                    gates.join(s, template, gates.template_of(result, varying=True))
+                    gates.join(
+                        s, template, gates.with_inner_roots(gates.template_of(result, varying=True), before, inside)
+                    )
                     for template, result in zip(templates, results, strict=True)
                 ]
                 if joined == templates:

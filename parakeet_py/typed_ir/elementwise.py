@@ -225,6 +225,10 @@ def call_ufunc(
 ) -> Value:
     """`ufunc(*args)` with NumPy's type resolution; several results come as a tuple."""
     values = [s.numeric(arg) for arg in args]
+    if ufunc is np.power and len(values) == 2 and dtype is None and out is None and where is None:
+        fast = _fast_power(s, values[0], values[1])
+        if fast is not None:
+            return fast
     if len(values) != ufunc.nin:
         raise s.unsupported(f"{ufunc.__name__} takes {ufunc.nin} arguments")
     types = [resolution_type(value) for value in values]
@@ -295,10 +299,6 @@ def binary(s: Specializer, op: str, left: Value, right: Value) -> Value:
         from parakeet_py.typed_ir.python_scalars import python_binary
 
         return python_binary(s, op, left, right)
-    if op == "pow":
-        fast = _fast_power(s, left, right)
-        if fast is not None:
-            return fast
     return call_ufunc(s, BINARY_UFUNCS[op], [left, right])
 
 

@@ -89,6 +89,17 @@ def template_of(value: Value, *, varying: bool) -> Template:
             return Structure(value, tuple(template_of(part, varying=varying) for part in parts_of(value)))
 
 
+def with_inner_roots(template: Template, before: int, inside: int) -> Template:
+    """The template of what a loop's iteration gives, all memory it has made itself (roots after `before`) as one."""
+    match template:
+        case ArrayT(kind, extents, roots, readonly, nonunit) if any(root > before for root in roots):
+            kept = frozenset(root for root in roots if root <= before) | {inside}
+            return ArrayT(kind, extents, kept, readonly, nonunit)
+        case Structure(like, parts):
+            return Structure(like, tuple(with_inner_roots(part, before, inside) for part in parts))
+    return template
+
+
 def parts_of(value: Value) -> tuple[Value, ...]:
     match value:
         case TupleV(items) | IteratorV(_, items):
