@@ -370,10 +370,17 @@ def _same_sharing(expected: Outcome, actual: Outcome) -> None:
                 raise Difference(f"result array {i - arguments} is {got} {other}; it should be {want} it")
 
 
+def _common_elements(one: np.ndarray, other: np.ndarray) -> bool:
+    try:
+        return np.shares_memory(one, other, max_work=10_000)
+    except np.exceptions.TooHardError:
+        return np.may_share_memory(one, other)
+
+
 def _relation(one: np.ndarray, other: np.ndarray, identity: bool) -> str:
     if one is other and identity:
         return "the same object as"
-    if not np.may_share_memory(one, other):
+    if not _common_elements(one, other):
         return "separate from"
     offset = one.__array_interface__["data"][0] - other.__array_interface__["data"][0]
     steps = [s for s, n in zip(one.strides, one.shape, strict=True) if n > 1]

@@ -26,17 +26,17 @@ def lengths(x):
     return len(x), n * m, x.shape[0], x.shape[-1], x.shape[1] // 2
 
 
-@program(each(MATRICES))
+@program(each(MATRICES), fell_back=None)
 def reshaped(x):
     return x.reshape(4, 3), np.reshape(x, (2, 6)), x.reshape((12,)), x.reshape(-1), x.reshape(2, -1)
 
 
-@program(each(VECTOR[:4]))
+@program(each(VECTOR[:4]), fell_back=None)
 def reshaped_in_order(x):
     return x.reshape(3, 4), x.reshape((3, 4), order="F"), np.reshape(x, (2, 2, 3)), x.reshape(12, 1)
 
 
-@program([(arr("f8", 12), 3), (arr("i4", 12), 4)])
+@program([(arr("f8", 12), 3), (arr("i4", 12), 4)], sums=8)
 def reshape_by_argument(x, n):
     return x.reshape(n, x.size // n), x.reshape(n, -1).sum()
 
@@ -46,7 +46,7 @@ def reshape_of_wrong_size(x, n):
     return x.reshape(n, 2)
 
 
-@program(each([*MATRICES, arr("f8"), arr("f8", 3)]))
+@program(each([*MATRICES, arr("f8"), arr("f8", 3)]), fell_back=None)
 def flattened(x):
     """ravel is a view where it can be, flatten never."""
     return x.ravel(), x.flatten(), np.ravel(x)
