@@ -344,6 +344,8 @@ def _round(s: Specializer, value: Value, digits: Value | None = None) -> Value:
         if plain:
             return ScalarV(b.cast(number.operand, PYINT))
         raise s.hand_back("round of an int to digits")
+    if isinstance(number, ScalarV) and plain and np.dtype(number.dtype).kind in "iu":
+        return _int(s, number)
     if isinstance(number, ScalarV) and is_float(number.dtype) and plain:
         rounded = b.prim("rint", b.cast(number.operand, PYFLOAT))
         return ScalarV(float_to_int(s, rounded))

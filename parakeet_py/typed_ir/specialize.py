@@ -73,6 +73,7 @@ from parakeet_py.typed_ir.values import (
     UnboundV,
     Unknown,
     Value,
+    is_known,
     known,
     lift,
     py,
@@ -127,6 +128,8 @@ class Specialization:
     opaque_sites: tuple[OpaqueSite, ...]
     stored_params: frozenset[int]
     widened: tuple[str, ...] = ()
+    read_late: frozenset[Source] = frozenset()  # hidden arguments that opaque calls must not change
+    guessed: tuple[NeedObservation, ...] = ()  # operations that are taken to be out of reach
 
 
 @dataclass(slots=True)
@@ -146,9 +149,12 @@ class Specializer:
         signature: Signature,
         observed: dict[tuple[Any, ...], Any],
         strict: bool = False,
+        guess: bool = False,
     ) -> None:
         self.function = function
         self.strict = strict
+        self.guess = guess
+        self.guessed: list[NeedObservation] = []
         self.signature = signature
         self.observed = observed
         self.builder = Builder()
@@ -169,7 +175,9 @@ class Specializer:
         self.pos = ssa.Pos(1, 0, 1, 0)
         self.in_body = 0
         self.unrolling = 0
+        self.read_late: set[Source] = set()
         self.param_roots: frozenset[int] = frozenset()
+        self.static_extents: list[tuple[ir.Var, int, int]] = []
         self.written: frozenset[int] = frozenset()
         self.shadowed: frozenset[int] = frozenset()  # memory that NumPy may share with a reshape that is a copy here
         self.shadows: dict[int, frozenset[int]] = {}  # those copies, with the memory they may share
@@ -204,9 +212,19 @@ class Specializer:
             body,
             self.function.filename,
             self.signature.disjoint,
+            tuple(self.static_extents),
         )
         stored = self.stored_params(typed)
-        return Specialization(typed, self.signature, tree, tuple(self.sites), stored, tuple(self.widened))
+        return Specialization(
+            typed,
+            self.signature,
+            tree,
+            tuple(self.sites),
+            stored,
+            tuple(self.widened),
+            frozenset(self.read_late),
+            tuple(self.guessed),
+        )
 
     def run(self, block: ssa.Block) -> list[Value]:
         """Execute a block; its results."""
@@ -359,6 +377,8 @@ class Specializer:
                 extents = tuple(ONE if one else self.dim(var, axis) for axis, one in enumerate(unit))
                 if inner:
                     extents = (*extents[:-1], ir.Const(inner, PYINT))
+                known = enumerate(extents)
+                self.static_extents += [(var, axis, int(e.value)) for axis, e in known if isinstance(e, ir.Const)]
                 root = self.shared_root if self.shared_root >= 0 else self.new_root()
                 self.param_roots |= {root}
                 nonunit = tuple(not one for one in unit)
@@ -653,6 +673,8 @@ class Specializer:
         """The value of a hidden argument, which the signature has to hold."""
         if source not in self.hidden:
             raise NeedHidden(source, found)
+        if self.sites or len(self.builder.scopes) > 1:
+            self.read_late.add(source)
         return self.hidden[source]
 
     def import_module(self, module: str, name: str | None, level: int) -> Value:
@@ -1129,6 +1151,15 @@ class Specializer:
                 return MessageV(text.replace("{", "{{").replace("}", "}}"))
             case ScalarV(operand) if value.python and not isinstance(operand, ir.Const):
                 return MessageV("{0}", (operand,))
+            case TupleV(items, kind) if not is_known(value) and all(
+                isinstance(item, ScalarV) and item.python and item.dtype in ("int64", "float64") for item in items
+            ):
+                inner = ", ".join(f"{{{position}!r}}" for position in range(len(items)))
+                if kind == "tuple":
+                    inner = f"({inner},)" if len(items) == 1 else f"({inner})"
+                else:
+                    inner = f"[{inner}]"
+                return MessageV(inner, tuple(item.operand for item in items if isinstance(item, ScalarV)))
         try:
             return MessageV(str(known(value)).replace("{", "{{").replace("}", "}}"))
         except Unknown:
@@ -1145,6 +1176,11 @@ class Specializer:
                 suffix = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
                 template += f"{{{len(args)}{suffix}}}"
                 args.append(self.builder.cast(value.operand, PYINT if kind in "iu" else PYFLOAT))
+                continue
+            if not is_known(value) and isinstance(value, TupleV | MessageV) and not spec and conversion != "r":
+                inner = self.message(value)
+                template += _renumbered(inner.template, len(args))
+                args.extend(inner.args)
                 continue
             found = self.static(value, "a part of a message")
             text = repr(found) if conversion == "r" else str(found) if conversion == "s" else found
@@ -1194,6 +1230,11 @@ class Specializer:
     def add_site(self, site: OpaqueSite) -> int:
         self.sites.append(site)
         return len(self.sites) - 1
+
+
+def _renumbered(template: str, first: int) -> str:
+    """A template whose fields are numbered from `first` on."""
+    return re.sub(r"(?<!\{)\{(\d+)", lambda match: f"{{{int(match[1]) + first}", template)
 
 
 def _exception_name(s: Specializer, kind: type[BaseException]) -> str:
