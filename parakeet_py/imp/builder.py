@@ -67,6 +67,7 @@ class Lowering:
         self.env: dict[Var, Operand] = {}
         self.bound: dict[Var, bool] = {}  # whether the variable was bound inside a region
         self.shapes = Shapes()
+        self.shaped: dict[Var, Var] = {}  # parameters with extents known beforehand
         self.failures: list[FailureSite] = [FailureSite(Failure("SystemError", "no failure"), Pos(0, 0, 0, 0))]
         self.pos = Pos(0, 0, 0, 0)
         self.in_region = False
@@ -90,9 +91,10 @@ class Lowering:
         return tuple([env.get(o, o) if type(o) is Var else o for o in operands])
 
     def array(self, var: Var) -> Var:
+        """The array to access for an array of the typed IR (not to hand on: it may be another descriptor of it)."""
         found = self.env.get(var, var)
         assert type(found) is Var
-        return found
+        return self.shaped.get(found, found)
 
     def bind(self, var: Var) -> Var:
         """The Imp variable for a variable of the typed IR that is about to be bound."""

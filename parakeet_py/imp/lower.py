@@ -25,8 +25,8 @@ from parakeet_py.imp.roots import find_roots
 from parakeet_py.imp.scans import lower_scan
 from parakeet_py.imp.scatter import lower_scatter
 from parakeet_py.typed_ir import ir as typed
-from parakeet_py.typed_ir.ir import Operand, Var, ViewAxis
-from parakeet_py.typed_ir.types import Array
+from parakeet_py.typed_ir.ir import Const, Operand, Var, ViewAxis
+from parakeet_py.typed_ir.types import INT64, PYINT, Array
 
 OVERFLOW = typed.Failure("OverflowError", "Python integer result does not fit in 64 bits")
 
@@ -45,10 +45,29 @@ def lower(function: typed.Function, config: object = None) -> imp.Function:
     lo.lower_block = lambda block: lower_block(lo, block)
     for param in function.params:
         lo.bound[param] = False
+    _settle_extents(lo, function)
     results = lower_block(lo, function.body)
     body = storage.manage(imp.Block(tuple(lo.sink)), results)
     roots = find_roots(body, function.params, function.disjoint)
     return imp.Function(function.name, function.params, body, results, tuple(lo.failures), roots)
+
+
+def _settle_extents(lo: Lowering, function: typed.Function) -> None:
+    """Give parameters the extents that the signature settles: contiguous ones get constant strides by a reshape."""
+    settled: dict[Var, dict[int, Operand]] = {}
+    for param, axis, extent in function.static_extents:
+        settled.setdefault(param, {})[axis] = Const(extent, INT64)
+    for param, known in settled.items():
+        assert isinstance(param.type, Array)
+        if param.type.layout != "C" or param.type.rank < 2:
+            for axis, operand in known.items():
+                lo.shapes.learn_dim(param, axis, operand)
+            continue
+        axes = range(param.type.rank)
+        extents = [known.get(axis) or lo.let("n", PYINT, typed.Dim(param, axis)) for axis in axes]
+        shaped = lo.let(param.name, param.type, typed.Reshape(param, tuple(extents)))
+        lo.shapes.define(shaped, extents)
+        lo.shaped[param] = shaped
 
 
 def _used(function: typed.Function) -> set[Var]:
@@ -99,9 +118,9 @@ def _cast(lo: Lowering, outs: tuple[Var, ...], op: typed.Cast) -> None:
 
 def _dim(lo: Lowering, outs: tuple[Var, ...], op: typed.Dim) -> None:
     array = lo.array(op.array)
-    known = lo.shapes.extents(array)
-    if known is not None:
-        lo.alias(outs[0], known[op.axis])
+    known = lo.shapes.extent(array, op.axis)
+    if known is not None and (isinstance(known, Const) or lo.shapes.extents(array) is not None):
+        lo.alias(outs[0], known)
         return
     out = lo.bind(outs[0])
     lo.shapes.learn_dim(array, op.axis, out)

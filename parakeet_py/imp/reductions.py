@@ -36,10 +36,11 @@ LEAF = 1024
 CHUNK = 8192
 SIEVE = 128  # leaf of a selective combine
 SIEVE_BLOCK = 131072
+SIEVE_COST = 40  # in bodies up to this cost
 BLOCKS = 512
 LONG_RUN = 65536  # contributions of one kept point from which it is worth sharing between threads
 FEW_POINTS = 64
-COPY_COST = 60  # bodies cheaper than this are written twice, to choose a way when the extents are known
+COPY_COST = 14  # bodies cheaper than this are written twice, to choose a way when the extents are known
 
 
 @record
@@ -120,7 +121,7 @@ def _skips(red: Reduction) -> bool:
     """Whether it pays to look for leaves that change nothing."""
     extent = red.axes[-1].extent
     small = isinstance(extent, Const) and int(extent.value) <= SIEVE  # type: ignore[arg-type]
-    cheap = red.found.simple and not red.checked and static_cost(red.op.body) <= COPY_COST
+    cheap = red.found.simple and not red.checked and static_cost(red.op.body) <= SIEVE_COST
     return red.with_.names is None and red.with_.taken is not None and cheap and not small
 
 
@@ -264,11 +265,12 @@ def _kept(lo: Lowering, outs: tuple[Var, ...], red: Reduction, extents: tuple[Op
     op, found = red.op, red.found
     arrays = lo.new_outs(outs, extents)
     kept = axes_of(op.indices, extents)
+    # Columns accumulate in memory: a load and a store for each accumulator.
     by_columns = (
         bool(red.axes)
         and found.simple
         and not found.has_check
-        and stride_cost(found, kept[-1].index) < stride_cost(found, red.axes[-1].index)
+        and stride_cost(found, kept[-1].index) + 2 * len(outs) < stride_cost(found, red.axes[-1].index)
     )
     if by_columns:
         # The tiles are the accumulators: every out needs its memory, asked for or not.

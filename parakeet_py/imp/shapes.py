@@ -56,8 +56,8 @@ class Shapes:
         known = self._extents.get(array)
         return known[axis] if known is not None else self._dims.get((array, axis))
 
-    def learn_dim(self, array: Var, axis: int, out: Var) -> None:
-        """`out` has been bound to the extent of an axis."""
+    def learn_dim(self, array: Var, axis: int, out: Operand) -> None:
+        """`out` is the extent of an axis."""
         known = self.extent(array, axis)
         if known is None:
             self._dims[array, axis] = out

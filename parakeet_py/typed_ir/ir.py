@@ -366,13 +366,14 @@ class Block:
 class Function:
     """One specialization. `params` are the leaves of the signature in order (positional, then hidden);
     `body.results` the leaves of the result tree. `disjoint` tells that no two array parameters overlap unless both
-    are only read; `static_extents` the parameter axes known to have extent 1."""
+    are only read; `static_extents` the (parameter, axis, extent) that the signature settles."""
 
     name: str
     params: tuple[Var, ...]
     body: Block
     filename: str = ""
     disjoint: bool = True
+    static_extents: tuple[tuple[Var, int, int], ...] = ()
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""

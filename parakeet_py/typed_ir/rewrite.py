@@ -229,7 +229,9 @@ class Rewriter:
         body = self.block(function.body)
         if body is function.body:
             return function
-        return Function(function.name, function.params, body, function.filename, function.disjoint)
+        return Function(
+            function.name, function.params, body, function.filename, function.disjoint, function.static_extents
+        )
 
     def operand(self, item: Operand) -> Operand:
         return self.replacement.get(item, item) if item.__class__ is Var else item

@@ -52,7 +52,9 @@ def eliminate_dead_code(function: Function) -> Function:
     body = _Sweep(mark).block(function.body, function.body.results)
     if body is function.body:
         return function
-    return Function(function.name, function.params, body, function.filename, function.disjoint)
+    return Function(
+        function.name, function.params, body, function.filename, function.disjoint, function.static_extents
+    )
 
 
 class _Mark:
