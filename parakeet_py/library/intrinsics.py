@@ -150,6 +150,11 @@ def reshape(array: Any, shape: Any) -> Any:
     _intrinsic("reshape")
 
 
+def standing_for_view(made: Any, base: Any) -> Any:
+    """A new array where NumPy makes a read-only view of `base`: it is read-only, and `base` is not stored to later."""
+    _intrinsic("standing_for_view")
+
+
 def broadcast_view(array: Any, shape: Any) -> Any:
     """The read-only view of a shape it broadcasts to."""
     _intrinsic("broadcast_view")

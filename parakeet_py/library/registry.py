@@ -30,6 +30,8 @@ MODULES = (
     "selection",
     "elementary",
     "scans",
+    "products",
+    "matrices",
 )
 
 _functions: dict[int, tuple[Any, Callable[..., Any]]] = {}

@@ -81,6 +81,8 @@ def specialize_for(s: Specializer, op: ssa.For) -> list[Value]:
 
 
 def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
+    if isinstance(iterable, ComprehensionV):
+        iterable = s.as_list(iterable)
     items = static_items(iterable)
     if items is not None:
         if len(items) > MAX_UNROLL:

@@ -423,6 +423,12 @@ def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]
     return indexing.make_view(s, array, (ZERO,) * array.rank, axes)
 
 
+@_handles(words.standing_for_view)
+def _standing_for_view(s: Specializer, made: Value, base: Value) -> Value:
+    assert isinstance(made, ArrayV) and isinstance(base, ArrayV)
+    return replace(made, roots=s.shadow(base), readonly=True)
+
+
 @_handles(words.broadcast_view)
 def _broadcast_view(s: Specializer, array: Value, shape: Value) -> Value:
     b = s.builder
