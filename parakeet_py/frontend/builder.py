@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from parakeet_py.errors import UnsupportedError
-from parakeet_py.frontend.operands import same
+from parakeet_py.frontend.operands import operands, same
 from parakeet_py.frontend.scopes import Scopes
 from parakeet_py.frontend.source import Source
 from parakeet_py.frontend.ssa import (
@@ -50,6 +50,7 @@ from parakeet_py.record import record
 TRUE, FALSE, NONE, NOTHING = Const(True), Const(False), Const(None), Const(UNBOUND)
 SKIP, STOP, RETURNED, RETURN = "$skip", "$stop", "$returned", "$return"
 CONTROL = {SKIP: FALSE, STOP: FALSE, RETURNED: FALSE, RETURN: NOTHING}
+CARRIED = "$carried"  # stands in `held` for what a loop parameter may hold from the iteration before
 
 Held = frozenset[tuple[str, object]]  # captured names, each with the `Binding.identity` it had then
 
@@ -106,11 +107,12 @@ class Binding:
 
 @dataclass(slots=True)
 class Loop:
-    """An open loop: what it may bind, its parameters, which of them were read, and the names bound at every break."""
+    """An open loop: what it may bind, which of its parameters were read or called, and the names bound at every
+    break."""
 
     names: frozenset[str]
-    params: set[Var]
-    read: set[Var]
+    read: set[object] = field(default_factory=set)
+    called: set[object] = field(default_factory=set)
     bound_at_breaks: set[str] | None = None
 
 
@@ -165,12 +167,14 @@ class Builder:
 
     def emit(self, op: Op, node: ast.AST | Pos, hint: str = "t") -> Var:
         """Write an operator with one out."""
+        self.check_operands(op, node)
         out = Var(hint)
         self.arm.out.append(Let((out,), op, node if isinstance(node, Pos) else pos_of(node)))
         return out
 
     def effect(self, op: Op, node: ast.AST | Pos) -> None:
         """Write an operator without outs."""
+        self.check_operands(op, node)
         self.arm.out.append(Let((), op, node if isinstance(node, Pos) else pos_of(node)))
 
     def branch(self, convert: Callable[[], Operand | None]) -> Arm:
@@ -211,10 +215,7 @@ class Builder:
             return self.closure(name, node)
         operand = binding.operand
         if isinstance(operand, Var):
-            self.check_current(operand, name, node)
-            for loop in self.loops:
-                if operand in loop.params:
-                    loop.read.add(operand)
+            self.check_current(operand, f"`{name}`", node)
         return operand
 
     def check_bound(self, name: str, node: ast.AST | Pos) -> None:
@@ -276,14 +277,24 @@ class Builder:
         self.converted[made] = frozenset({converted})
         return made
 
-    def check_current(self, operand: Var, name: str, node: ast.AST | Pos) -> None:
+    def check_current(self, operand: Var, what: str, node: ast.AST | Pos) -> None:
         for captured, then in self.held.get(operand, ()):
-            if not self.still(captured, then):
+            if captured == CARRIED:
+                for loop in self.loops:
+                    loop.read.add(then)
+            elif not self.still(captured, then):
                 raise self.refusal(
                     node if isinstance(node, Pos) else pos_of(node),
-                    f"`{name}` holds a function that uses `{captured}`, which has been bound again since",
+                    f"{what} holds a function that uses `{captured}`, which has been bound again since",
                     f"pass `{captured}` to the function as an argument, or give the new value another name",
                 )
+
+    def check_operands(self, op: Op, node: ast.AST | Pos) -> None:
+        """Where `:=` may have bound a captured name since an operand was read, look at the operands again."""
+        if self.scopes.binds_inside_expressions and self.scopes.has_nested:
+            for operand in operands(op):
+                if isinstance(operand, Var):
+                    self.check_current(operand, "this", node)
 
     def still(self, name: str, then: object) -> bool:
         """Whether a captured name still stands for what it did."""
@@ -292,7 +303,7 @@ class Builder:
 
     def hold(self, out: Operand, *parts: Operand) -> None:
         """Note that `out` contains whatever `parts` contain."""
-        if isinstance(out, Var):
+        if isinstance(out, Var) and self.scopes.has_nested:
             for part in parts:
                 if isinstance(part, Var):
                     if part in self.held:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NoReturn
 
-from parakeet_py.frontend.builder import FALSE, NONE, NOTHING, TRUE, Builder, Template, pos_of
+from parakeet_py.frontend.builder import CARRIED, FALSE, NONE, NOTHING, TRUE, Builder, Template, pos_of
 from parakeet_py.frontend.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
     Attribute,
@@ -304,6 +304,8 @@ class Expressions(Builder):
         if late:
             assert name is not None
             function = self.read(name, node.func)
+        elif self.scopes.binds_inside_expressions:
+            self.check_called(function, node)
         out = self.emit(Call(function, args, kwargs), node, hint)
         given = [arg.operand if isinstance(arg, Star) else arg for arg in args] + [value for _, value in kwargs]
         self.hold_call(node, function, out, given)
@@ -311,8 +313,11 @@ class Expressions(Builder):
 
     def check_called(self, function: Operand, node: ast.Call) -> None:
         if isinstance(function, Var):
-            for captured, then in self.held_by_call.get(function, ()):
-                if not self.still(captured, then):
+            for captured, then in (*self.held.get(function, ()), *self.held_by_call.get(function, ())):
+                if captured == CARRIED:
+                    for loop in self.loops:
+                        loop.called.add(then)
+                elif not self.still(captured, then):
                     self.refuse(
                         node,
                         f"this may call a function that uses `{captured}`, which has been bound again since",

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend.builder import (
+    CARRIED,
     CONTROL,
     FALSE,
     NOTHING,
@@ -21,6 +22,7 @@ from parakeet_py.frontend.builder import (
     TRUE,
     Arm,
     Binding,
+    Held,
     Loop,
     made_binding,
     pos_of,
@@ -57,7 +59,7 @@ class LoopWriter:
         stoppable = bool(self.flow & (BREAK | RETURNS))
         for name in self.names:
             self.open(name)
-        loop = Loop(frozenset(self.names), set(self.params), set())
+        loop = Loop(frozenset(self.names))
         builder.loops.append(loop)
         condition = builder.branch(self.test)
         ends: list[Operand] = []
@@ -90,6 +92,8 @@ class LoopWriter:
         binding = made_binding(builder, name, self.pos)
         param = self.param(name.lstrip("$"), binding.operand)
         builder.hold(param, binding.operand)
+        if builder.scopes.has_nested:
+            builder.held[param] = builder.held.get(param, frozenset()) | {(CARRIED, param)}
         flag: Operand = TRUE
         if name not in CONTROL and (not same(binding.flag, TRUE) or name in builder.deleted_names):
             flag = self.param(name + ".bound", binding.flag)
@@ -126,17 +130,19 @@ class LoopWriter:
                 continue
             binding = made_binding(builder, name, self.pos)
             param = self.start[name].operand
-            if isinstance(param, Var) and param in loop.read:
-                self.check_next(name, binding)
+            if param in loop.read:
+                self.check_next(name, binding, self.builder.held)
+            if param in loop.called:
+                self.check_next(name, binding, self.builder.held_by_call)
             ends.extend([binding.operand] + [binding.flag] * (name in self.flagged))
         return ends
 
-    def check_next(self, name: str, binding: Binding) -> None:
+    def check_next(self, name: str, binding: Binding, held: dict[Var, Held]) -> None:
         """A function carried into the next iteration must not use what that iteration changes."""
         if binding.refusal:
             raise binding.refusal
         if isinstance(binding.operand, Var):
-            for captured, _ in self.builder.held.get(binding.operand, ()):
+            for captured, _ in held.get(binding.operand, ()):
                 if captured in self.names and binding.operand is not self.start[name].operand:
                     raise self.builder.refusal(
                         self.pos,

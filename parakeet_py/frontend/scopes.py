@@ -35,6 +35,8 @@ class Scopes:
     """The facts about one function and all functions inside it."""
 
     def __init__(self) -> None:
+        self.has_nested = False  # whether there are functions inside it
+        self.binds_inside_expressions = False  # whether there is a `:=`
         self._scopes: dict[ast.AST, Scope] = {}
         self._bound: dict[ast.AST, frozenset[str]] = {}
         self._flows: dict[ast.AST, int] = {}
@@ -162,6 +164,10 @@ class _Walk:
                         scope.deleted[name] = None
             case ast.Constant():
                 pass
+            case ast.NamedExpr(target=target, value=value):
+                self.visit(target)
+                self.visit(value)
+                self.scopes.binds_inside_expressions = True
             case ast.For() | ast.While():
                 if isinstance(node, ast.For):
                     self.visit(node.iter)
@@ -177,8 +183,10 @@ class _Walk:
                 self.visit_all(node.args.defaults)
                 self.visit_all(node.args.kw_defaults)
                 scope.free.update(self.scopes.scope(node).free)
+                self.scopes.has_nested = True
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 self.visit(node.generators[0].iter)
+                self.scopes.has_nested = True
                 _, element, condition = self.scopes.comprehension_names(node, 0)
                 scope.free.update(dict.fromkeys(element + condition))
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
@@ -26,8 +27,9 @@ class OutOfFuel(Exception):
 class Writer:
     """Writes a random program; every choice is asked of `source`."""
 
-    def __init__(self, source: random.Random) -> None:
+    def __init__(self, source: random.Random, closures: bool) -> None:
         self.source = source
+        self.closures = closures
 
     def one_of(self, *choices: str) -> str:
         return choices[self.source.randrange(len(choices))]
@@ -41,7 +43,7 @@ class Writer:
             case 3 | 4:
                 return str(self.source.randrange(-3, 6))
             case 5 | 6:
-                return f"({inner[0]} {self.one_of('+', '-', '*')} {inner[1]})"
+                return f"({inner[0]} {self.one_of('+', '-', '^')} {inner[1]})"
             case 7:
                 return f"({inner[0]} {self.one_of('<', '>=', '==', '!=')} {inner[1]})"
             case 8:
@@ -69,13 +71,17 @@ class Writer:
             kinds += ["break", "continue"]
         if depth:
             kinds += ["if", "if else", "if elif else", "for", "for else", "while", "while else", "forever"] * 2
+        if self.closures:
+            kinds += ["closure"] * len(kinds)
         kind = self.one_of(*kinds)
         name, value = self.one_of(*NAMES), self.expression()
         match kind:
+            case "closure":
+                return self.closure(name)
             case "assign":
                 return [f"{name} = {value}"]
             case "augment":
-                return [f"{name} {self.one_of('+', '-', '*')}= {value}"]
+                return [f"{name} {self.one_of('+', '-', '^')}= {value}"]
             case "log":
                 return [f"log({value})"]
             case "pair":
@@ -97,6 +103,35 @@ class Writer:
                     lines += [f"elif {self.expression()}:", *self.block(depth - 1, in_loop)]
                 return [*lines, "else:", *self.block(depth - 1, in_loop)] if "else" in kind else lines
         return self.loop(kind, depth, in_loop)
+
+    def closure(self, name: str) -> list[str]:
+        other, function, holder = self.one_of(*NAMES), self.one_of("g", "h"), self.one_of("m", "n")
+        made = self.one_of(f"lambda p: p + {name}", f"lambda p, q={name}: (p, q, {other})", function, "k")
+        return self.one_of(
+            f"{function} = lambda p: (p, {name})",
+            f"{function} = lambda p: (p, {name})",
+            f"def {function}(p, q={other}): return ({name}, q)",
+            f"def k(p): return {function}(p)",
+            f"def {function}(p): return lambda: {name}",
+            f"log({function}({other}))",
+            f"log({function}({name} := 3))",
+            "log(k(1))",
+            f"log({function}(1)())",
+            f"{holder} = {made}",
+            f"{holder} = ({made}, 1)[0]",
+            f"log({holder}(1))",
+            f"{holder} = apply({made}, {other})",
+            f"{holder} = keep({made})",
+            f"{holder} = map({made}, (1, 2))",
+            f"log(list({holder}))",
+            f"log(list(map({made}, (1, 2))))",
+            f"{holder} = (p + {name} for p in (1, 2) if p != {other})",
+            f"log([p + {name} for p in range(3) if p != {other}])",
+            f"log([(p, r) for p in (1, 2) for r in range(p) if r != {name}])",
+            f"{holder} = [{made}]",
+            f"{holder}.append({made})",
+            f"log({holder}[-1](2))",
+        ).splitlines()
 
     def loop(self, kind: str, depth: int, in_loop: bool) -> list[str]:
         if kind == "forever":
@@ -123,25 +158,51 @@ def run(function: Any, scope: dict[str, Any], args: tuple[int, int]) -> tuple[ob
 
     scope["log"] = note
     scope["tick"] = lambda: note("tick")
+    scope["apply"] = lambda g, x: g(x)
+    scope["keep"] = lambda g: lambda x: g(x)
     try:
         result = function(*args)
     except Exception as error:
-        return (type(error), repr(error.args) if isinstance(error, ValueError) else "", repr(log))
-    return (repr(result), repr(log))
+        return (type(error), repr(error.args) if isinstance(error, ValueError) else "", shown(log))
+    return (shown(result), shown(log))
 
 
-def compare(source: random.Random, depth: int) -> None:
-    """Write a program and run it both ways."""
-    text = "\n".join(["def f(a, b):", *Writer(source).block(depth, False), "    return (a, b, c)"])
+def shown(value: object) -> str:
+    return re.sub(r"<.*? at 0x\w+>", "<object>", repr(value))
+
+
+PRELUDE = """\
+    c, d = a, b
+    g = lambda p: p
+    def h(p): return lambda: (p, a)
+    m, n = [g], lambda p: p
+    def k(p): return g(p)"""
+REFUSALS = [
+    "whose `else` jumps",
+    "holds a function that uses",
+    "may call a function that uses",
+    "is kept while",
+    "into the next iteration",
+    "calls itself",
+]
+
+
+def compare(source: random.Random, depth: int, closures: bool = False) -> bool:
+    """Write a program and run it both ways. False if it was refused."""
+    lines = Writer(source, closures).block(depth, False)
+    if closures:
+        lines = [PRELUDE, *lines, *Writer(source, closures).block(depth, False)]
+    text = "\n".join(["def f(a, b):", *lines, "    return (a, b, c)"])
     function = define(text)
     try:
         executed = evaluate(check_function(to_ssa(function)), function)
     except UnsupportedError as error:
-        assert "whose `else` jumps" in str(error), text  # the only thing here that is refused
-        return
+        assert any(refusal in str(error) for refusal in REFUSALS[: len(REFUSALS) if closures else 1]), text
+        return False
     for args in ((0, 1), (3, 2), (-1, 5)):
         scope = function.__globals__
         assert run(executed, scope, args) == run(function, scope, args), text
+    return True
 
 
 @settings(max_examples=max(30, settings.default.max_examples), suppress_health_check=list(HealthCheck))
@@ -155,3 +216,10 @@ def test_many_programs(seed: int) -> None:
     source = random.Random(seed)
     for _ in range(15):
         compare(source, 3)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_programs_with_closures(seed: int) -> None:
+    source = random.Random(seed)
+    taken = sum(compare(source, 2, closures=True) for _ in range(15))
+    assert taken > 3
