@@ -6,12 +6,13 @@ code generator: `run_typed` executes the typed IR (after the passes), `run_imp` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from parakeet_py.compile import Compiled
+from parakeet_py.errors import DeoptimizedError
 from parakeet_py.signature import Result, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
 from parakeet_py.typed_ir.opaque import observed_spec, perform, rebuild, result_leaves_of
 
@@ -21,8 +22,7 @@ def run_typed(accelerated: Any, args: Sequence[Any]) -> Any:
     from parakeet_py.typed_ir.interpret import run_function
 
     compiled: Compiled = accelerated._dispatcher.compiled_for(tuple(args), {})
-    leaves = _leaves(accelerated, compiled, args)
-    return box(compiled.specialization.result, run_function(compiled.typed, leaves, _opaque(compiled)))
+    return _run(accelerated, compiled, args, lambda leaves, opaque: run_function(compiled.typed, leaves, opaque))
 
 
 def run_imp(accelerated: Any, args: Sequence[Any]) -> Any:
@@ -30,8 +30,17 @@ def run_imp(accelerated: Any, args: Sequence[Any]) -> Any:
     from parakeet_py.imp.interpret import run_function
 
     compiled: Compiled = accelerated._dispatcher.compiled_for(tuple(args), {})
-    leaves = _leaves(accelerated, compiled, args)
-    return box(compiled.specialization.result, run_function(compiled.imp, leaves, _opaque(compiled)))
+    return _run(accelerated, compiled, args, lambda leaves, opaque: run_function(compiled.imp, leaves, opaque))
+
+
+def _run(accelerated: Any, compiled: Compiled, args: Sequence[Any], run: Callable[..., list[Any]]) -> Any:
+    try:
+        results = run(_leaves(accelerated, compiled, args), _opaque(compiled))
+    except DeoptimizedError:
+        if compiled.specialization.stored_params or compiled.specialization.opaque_sites:
+            raise
+        return compiled.function(*args)  # as a gate does: nothing has been changed yet
+    return box(compiled.specialization.result, results)
 
 
 def _leaves(accelerated: Any, compiled: Compiled, args: Sequence[Any]) -> list[Any]:

@@ -177,8 +177,9 @@ def elementwise(s: Specializer, body: Body, args: Sequence[Value], named: Sequen
         return [ScalarV(result) for result in body([scalar_operand(s, arg) for arg in args])]
     extents, nonunit = broadcast_extents(s, arrays, named)
     rank = len(extents)
-    full = [array for array in arrays if array.rank == rank]
-    fortran = rank > 1 and all(array.order == "F" for array in full)
+    # Axes of extent 1 have no place in the order of strides.
+    ordered = [array for array in arrays if sum(extent != ONE for extent in array.extents) > 1]
+    fortran = bool(ordered) and all(array.order == "F" for array in ordered)
 
     def point(indices: tuple[ir.Var, ...]) -> Sequence[ir.Operand]:
         operands = []

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from parakeet_py.errors import DeoptimizedError
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
@@ -86,11 +87,12 @@ def run_function(
 
 def format_failure(failure: Failure, args: Sequence[Any]) -> Exception:
     """The exception a failed check raises."""
+    if failure.exception == "Deoptimize":
+        return DeoptimizedError(failure.message)
     kind: type[Exception] = getattr(builtins, failure.exception)
-    message = failure.message
-    for position, arg in enumerate(args):
-        message = message.replace(f"{{{position}}}", str(arg.item()))
-    return kind(message)
+    if not failure.message:
+        return kind()
+    return kind(failure.message.format(*(arg.item() for arg in args)))
 
 
 def _enter(value: Any, type_: Type) -> Any:

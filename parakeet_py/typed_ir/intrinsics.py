@@ -198,9 +198,16 @@ def _scan_axis(
         combined = b.cast(_operands(s, s.call(combine, [ScalarV(accumulator), ScalarV(arrival)], {}))[0], kind)
     fold = ir.Lambda((accumulator, arrival), ir.Block(tuple(statements), (combined,)))
     whole = inclusive is None or bool(s.static(inclusive, "inclusive"))
-    op = ir.Scan(array.extents, indices, along, body, (b.cast(start, kind),), fold, whole)
+    # The result has the order of the array.
+    order = list(range(array.rank))
+    if array.rank > 1 and array.order == "F":
+        order.reverse()
+    extents = tuple(array.extents[axis] for axis in order)
+    points = tuple(indices[axis] for axis in order)
+    op = ir.Scan(extents, points, order.index(along), body, (b.cast(start, kind),), fold, whole)
     out = b.emit1(op, Array(kind.dtype, array.rank, "C"), name="scan")
-    return ArrayV(out, array.extents, frozenset({s.new_root()}), False, array.nonunit)
+    nonunit = tuple(array.is_nonunit(axis) for axis in order)
+    return transpose(s, ArrayV(out, extents, frozenset({s.new_root()}), False, nonunit), order)
 
 
 @_handles(words.nonzero)
