@@ -25,6 +25,15 @@ class NoSourceError(ParakeetError):
     """The source of a function cannot be found, or is not what the function was compiled from."""
 
 
+class OpaqueResultChanged(ParakeetError):
+    """An operation handed back to Python has given a result of another type than before, in the middle of a call that
+    had changed something already; later calls are compiled for both."""
+
+
+class DeoptimizedError(ParakeetError):
+    """A value took a path whose result type was not foreseen, after the function had already changed something."""
+
+
 class CodegenError(ParakeetError):
     """Generated code was refused by the code generator: a bug of this package, never of the user's program."""
 
@@ -79,6 +88,15 @@ class UnsupportedError(ParakeetError):
     def at(cls, function: Function, pos: Pos, message: str, hint: str = "") -> UnsupportedError:
         """The error for the place `pos` of a function."""
         return cls(message, function.filename, pos, function.lines, hint, first_line=function.first_line)
+
+
+class NotObservedError(UnsupportedError):
+    """A function cannot be compiled before it has been called, since something is handed back to Python in it."""
+
+    @classmethod
+    def of(cls, error: UnsupportedError, hint: str) -> NotObservedError:
+        """The same problem, with a hint."""
+        return cls(error.message, error.filename, error.pos, error.lines, hint, first_line=error.first_line)
 
 
 class FallbackWarning(UserWarning):
