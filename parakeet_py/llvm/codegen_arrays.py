@@ -151,7 +151,9 @@ def enter(f: FunctionText, kind: Type, slots: str, first: int, emit: Callable[[s
             return load(first + 1, "ptr")
         axis = int(name[6:])
         if name.startswith("extent"):
-            return load(first + 2 + axis, "i64", f", !range {f.module.shared_node(_NOT_NEGATIVE)}")
+            extent = load(first + 2 + axis, "i64", f", !range {f.module.shared_node(_NOT_NEGATIVE)}")
+            f.bounds[extent] = 0
+            return extent
         if kind.layout in "CF":
 
             def multiply(left: str, right: str) -> str:

@@ -153,13 +153,14 @@ class FunctionText:
     """The lines of one function.
 
     `block` is the label of the block being written; `dead` tells that it has been left (by a break or a failed
-    check), so that what follows cannot run.
+    check), so that what follows cannot run. `bounds` are numbers that integer values are known not to be below.
     """
 
     module: ModuleText
     block: str = "entry"
     dead: bool = False
     calls_vector_functions: bool = False
+    bounds: dict[str, int] = field(default_factory=dict)
     _entry: list[str] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _cold: list[str] = field(default_factory=list)
@@ -239,6 +240,10 @@ class FunctionText:
     def text(self, header: str) -> str:
         """The function, given its header without the brace."""
         return "\n".join([f"{header} {{", "entry:", *self._entry, *self._lines, *self._cold, "}"])
+
+    def bound(self, value: str) -> int | None:
+        """A number that an integer value is known not to be below."""
+        return int(value) if is_literal(value) else self.bounds.get(value)
 
     # ---- arithmetic on values that may be literals --------------------------------------------------------------
 

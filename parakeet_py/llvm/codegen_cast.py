@@ -8,7 +8,7 @@ conversion.
 
 from __future__ import annotations
 
-from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, Value, float_literal
+from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, Value, float_literal, is_literal
 from parakeet_py.typed_ir.types import is_complex, is_float, is_unsigned, itemsize, real_dtype
 
 
@@ -51,6 +51,9 @@ def _real(f: FunctionText, value: str, source: str, target: str) -> str:
     if source == "bool":
         return f.value(f"zext i1 {value} to {wanted}")
     if itemsize(source) == itemsize(target):
+        if is_literal(value) and not is_unsigned(target):
+            half_range = 1 << 8 * itemsize(target) - 1
+            return str((int(value) + half_range) % (2 * half_range) - half_range)
         return value
     if itemsize(source) > itemsize(target):
         return f.value(f"trunc {kind} {value} to {wanted}")

@@ -163,6 +163,8 @@ def _for(scope: Scope, statement: ir.For) -> None:
     counting = f.reserve()
     indexing = f.reserve() if counter != index else None
     scope.values[statement.index] = index
+    if (least := f.bound(start)) is not None and (f.bound(step) or -1) > 0:
+        f.bounds[index] = least
     scope.exits.append(end)
     outer_order = scope.order
     if scope.parent is not None and len(scope.exits) == 1:

@@ -16,7 +16,10 @@ def integer(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, ri
     """floordiv, mod (Python's signs) and fmod (C's signs) of integers."""
     by_zero = "false"
     divisor = right
-    if not is_literal(right) or int(right) in (0, -1):
+    least, smallest = f.bound(left), f.bound(right)
+    if not unsigned and least is not None and least >= 0 and smallest is not None and smallest >= 1:
+        unsigned = True  # both are, in fact
+    if (smallest is None or smallest < 1) and (not is_literal(right) or int(right) in (0, -1)):
         by_zero = f.binary("icmp eq", kind, right, "0")
         unsafe = by_zero
         if not unsigned:

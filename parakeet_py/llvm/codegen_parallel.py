@@ -28,6 +28,7 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
     name = global_name(f"{unit.function.name}.{region.name}.{unit.regions}")
     inner = Scope(unit, FunctionText(unit.module), parent=scope, order="%lo")
     inner.values[region.lo], inner.values[region.hi] = "%lo", "%hi"
+    inner.f.bounds |= {"%lo": 0, "%hi": 0}
     emit_block(inner, region.body)
     if not inner.f.dead:
         inner.f.effect("ret void")

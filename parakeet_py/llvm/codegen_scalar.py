@@ -100,10 +100,8 @@ def _integer(f: FunctionText, name: str, dtype: str, arguments: list[str], overf
             return f.binary(f"icmp {name}", kind, *arguments)
         case "lt" | "le" | "gt" | "ge":
             return f.binary(f"icmp {sign}{name}", kind, *arguments)
-        case "minimum" | "fmin":
-            return f.intrinsic(f"{sign}min", kind, *arguments)
-        case "maximum" | "fmax":
-            return f.intrinsic(f"{sign}max", kind, *arguments)
+        case "minimum" | "fmin" | "maximum" | "fmax":
+            return _integer_extremum(f, f"{sign}{name.removeprefix('f')[:3]}", kind, arguments)
         case "neg":
             return f.binary("sub", kind, "0", first)
         case "not":
@@ -133,6 +131,16 @@ def _integer(f: FunctionText, name: str, dtype: str, arguments: list[str], overf
     raise NotImplementedError(f"{name} of {dtype}")
 
 
+def _integer_extremum(f: FunctionText, name: str, kind: str, arguments: list[str]) -> str:
+    result = f.intrinsic(name, kind, *arguments)
+    known = [bound for argument in arguments if (bound := f.bound(argument)) is not None]
+    if name == "smax" and known:
+        f.bounds[result] = max(known)
+    elif name == "smin" and len(known) == 2:
+        f.bounds[result] = min(known)
+    return result
+
+
 def _absolute(f: FunctionText, kind: str, value: str) -> str:
     function = f.module.declare(kind, f"llvm.abs.{kind}", f"{kind}, i1", "")
     return f.value(f"call {kind} {function}({kind} {value}, i1 false)")
@@ -150,7 +158,11 @@ def _checked(f: FunctionText, operation: str, kind: str, left: str, right: str, 
 def _shift(f: FunctionText, name: str, kind: str, unsigned: bool, value: str, amount: str) -> str:
     """Shifts by the width or more (or by a negative number) shift everything out, as NumPy's."""
     if is_literal(amount) and 0 <= int(amount) < int(kind[1:]):
-        return f.binary({"shl": "shl", "shr": "lshr" if unsigned else "ashr"}[name], kind, value, amount)
+        result = f.binary({"shl": "shl", "shr": "lshr" if unsigned else "ashr"}[name], kind, value, amount)
+        bound = f.bound(value)
+        if name == "shr" and not unsigned and bound is not None and bound >= 0:
+            f.bounds[result] = 0
+        return result
     small = f.binary("icmp ult", kind, amount, kind[1:])
     if name == "shl":
         return f.select(small, kind, f.binary("shl", kind, value, amount), "0")

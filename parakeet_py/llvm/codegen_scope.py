@@ -123,6 +123,8 @@ class Scope:
                 self._captures[outer] = self.f.entry_value(f"trunc i8 {byte} to i1")
             else:
                 self._captures[outer] = self.f.entry_value(f"load {kind}, ptr {place}")
+                if kind == "i64" and self.parent is not None and (bound := self.parent.f.bound(outer)) is not None:
+                    self.f.bounds[self._captures[outer]] = bound
         return self._captures[outer]
 
     def fill_frame(self, region: Scope) -> str:

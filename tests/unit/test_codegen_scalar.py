@@ -302,3 +302,37 @@ def test_constants() -> None:
     assert math.isclose(Native(function([], [], [const(0.1, "float64")]))(), 0.1, rel_tol=0)
     assert Native(function([], [], [const(2**64 - 1, "uint64")]))() == 2**64 - 1
     assert block().statements == ()
+
+
+def test_division_knows_signs() -> None:
+    """What is known of an operand's sign never changes the quotient."""
+    x, y = Var("x", INT), Var("y", INT)
+    names = ("low", "high", "shifted", "a", "b", "c", "d")
+    low, high, shifted, a, b, c, d = (Var(name, INT) for name in names)
+    native = Native(
+        function(
+            [x, y],
+            [
+                let(low, Prim("maximum", (y, const(1)))),
+                let(high, Prim("maximum", (x, const(0)))),
+                let(shifted, Prim("shr", (high, const(2)))),
+                let(a, Prim("floordiv", (x, low))),
+                let(b, Prim("mod", (x, low))),
+                let(c, Prim("floordiv", (shifted, low))),
+                let(d, Prim("mod", (high, low))),
+            ],
+            [a, b, c, d],
+        )
+    )
+    for left, right in itertools.product((-(2**63), -7, -1, 0, 5, 2**63 - 1), repeat=2):
+        by, up = max(right, 1), max(left, 0)
+        assert native(left, right) == (left // by, left % by, (up >> 2) // by, up % by)
+
+
+def test_constants_of_the_other_sign() -> None:
+    """A literal that is reinterpreted is no longer what it was."""
+    x = Var("x", Scalar("int8"))
+    y, q = Var("y", Scalar("int8")), Var("q", Scalar("int8"))
+    native = Native(function([x], [let(y, ir.Cast(const(200, "uint8"))), let(q, Prim("floordiv", (x, y)))], [y, q]))
+    found, quotient = native(100)
+    assert (int(found), int(quotient)) == (-56, 100 // -56)
