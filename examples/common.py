@@ -39,24 +39,25 @@ def save_pair(path: Path, before: NDArray[np.float64], after: NDArray[np.float64
 def compare(function: Any, *arguments: Any, repeats: int = 3) -> tuple[Any, str]:
     """The result of an accelerated function, and one line on its speed beside the plain NumPy function inside it.
 
-    The arguments must not be changed by the function. The two results are compared: this is also a test.
+    The arguments must not be changed by the function. Both are timed in turns; the best time of each counts.
+    The two results are compared: this is also a test.
     """
-    first, _ = _timed(function, arguments, 1)
-    fast, result = _timed(function, arguments, repeats)
-    plain, expected = _timed(function.__wrapped__, arguments, 1)
+    first, result = _timed(function, arguments)
+    plain, expected = _timed(function.__wrapped__, arguments)
+    fast = float("inf")
+    for _ in range(repeats):
+        fast = min(fast, _timed(function, arguments)[0])
+        plain = min(plain, _timed(function.__wrapped__, arguments)[0])
     for one, other in zip(_parts(expected), _parts(result), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-7, atol=1e-9)
     times = f"NumPy {plain * 1e3:.1f} ms, parakeet_py {fast * 1e3:.1f} ms ({plain / fast:.1f}x)"
     return result, f"{times}, first call {first * 1e3:.0f} ms"
 
 
-def _timed(function: Callable[..., Any], arguments: tuple[Any, ...], repeats: int) -> tuple[float, Any]:
-    best, result = float("inf"), None
-    for _ in range(repeats):
-        started = time.perf_counter()
-        result = function(*arguments)
-        best = min(best, time.perf_counter() - started)
-    return best, result
+def _timed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[float, Any]:
+    started = time.perf_counter()
+    result = function(*arguments)
+    return time.perf_counter() - started, result
 
 
 def _parts(result: Any) -> tuple[Any, ...]:
