@@ -185,6 +185,6 @@ def ufunc_call(ufunc: Any, *args: Any, dtype: Any = None, out: Any = None, where
     _intrinsic("ufunc_call")
 
 
-def index_check(index: Any, extent: Any) -> Any:
-    """A Python index wrapped around and checked (IndexError)."""
+def index_check(index: Any, extent: Any, axis: Any = 0) -> Any:
+    """A Python index of a known axis wrapped around and checked (IndexError)."""
     _intrinsic("index_check")

@@ -32,6 +32,9 @@ MODULES = (
     "scans",
     "products",
     "matrices",
+    "statistics",
+    "nan_reductions",
+    "ufunc_methods",
 )
 
 _functions: dict[int, tuple[Any, Callable[..., Any]]] = {}

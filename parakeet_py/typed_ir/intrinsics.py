@@ -507,7 +507,7 @@ def _ufunc_call(
 
 
 @_handles(words.index_check)
-def _index_check(s: Specializer, index: Value, extent: Value) -> Value:
+def _index_check(s: Specializer, index: Value, extent: Value, axis: Value | None = None) -> Value:
     number, size = s.numeric(index), s.numeric(extent)
     assert isinstance(number, ScalarV) and isinstance(size, ScalarV)
-    return ScalarV(indexing.check_index(s, number, size.operand, 0))
+    return ScalarV(indexing.check_index(s, number, size.operand, 0 if axis is None else s.static_int(axis, "an axis")))

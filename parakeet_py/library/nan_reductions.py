@@ -1,0 +1,94 @@
+"""Reductions that leave NaN out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parakeet_py.library.intrinsics import (
+    as_array,
+    cast,
+    constant,
+    dtype_of,
+    elementwise,
+    hand_back,
+    is_array,
+    prim,
+)
+from parakeet_py.library.reductions import reduce_ufunc, squared_size
+from parakeet_py.library.registry import implements
+from parakeet_py.library.scans import replaced_nan
+from parakeet_py.library.shared import NO_VALUE
+
+
+@implements(np.nansum)
+def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    return reduce_ufunc(np.add, replaced_nan(as_array(a), 0), axis, dtype, out, keepdims, initial, where)
+
+
+@implements(np.nanprod)
+def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    return reduce_ufunc(np.multiply, replaced_nan(as_array(a), 1), axis, dtype, out, keepdims, initial, where)
+
+
+@implements(np.nanmin)
+def nanmin(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    return reduce_ufunc(np.fmin, a, axis, None, out, keepdims, initial, where)
+
+
+@implements(np.nanmax)
+def nanmax(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    return reduce_ufunc(np.fmax, a, axis, None, out, keepdims, initial, where)
+
+
+def divided_by_count(total, count):
+    """total / count in the dtype of the total."""
+    quotient = np.true_divide(total, count)
+    return quotient if dtype_of(quotient) == dtype_of(total) else cast(quotient, dtype_of(total))
+
+
+def number_count(a, axis, keepdims):
+    """How many elements are not NaN."""
+    return np.sum(~np.isnan(a), axis, np.int64, None, keepdims)
+
+
+@implements(np.nanmean)
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
+    a = as_array(a)
+    if where is not True or out is not None:
+        hand_back("np.nanmean with where or out")
+    if dtype_of(a).kind not in "fc":
+        return np.mean(a, axis, dtype, None, keepdims)
+    total = np.sum(replaced_nan(a, 0), axis, dtype, None, keepdims)
+    return divided_by_count(total, number_count(a, axis, keepdims))
+
+
+@implements(np.nanvar)
+def nanvar(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE
+):
+    a = as_array(a)
+    if where is not True or out is not None or mean is not NO_VALUE or correction is not NO_VALUE:
+        hand_back("np.nanvar with where, out, mean or correction")
+    if dtype_of(a).kind not in "fc":
+        return np.var(a, axis, dtype, None, ddof, keepdims)
+    kind = dtype_of(a)
+    centre = divided_by_count(np.sum(replaced_nan(a, 0), axis, dtype, None, True), number_count(a, axis, True))
+
+    def deviation(x, c):
+        away = cast(x - c, kind)
+        return squared_size(prim("select", np.isnan(x), constant(0, kind), away))
+
+    total = np.sum(elementwise(deviation, a, centre), axis, dtype, None, keepdims)
+    freedom = number_count(a, axis, keepdims) - ddof
+    result = divided_by_count(total, freedom)
+    missing = np.where(freedom <= 0, np.nan, result)
+    return missing if is_array(result) else missing[()]
+
+
+@implements(np.nanstd)
+def nanstd(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE
+):
+    variance = nanvar(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+    result = np.sqrt(variance)
+    return result if dtype_of(result) == dtype_of(variance) else cast(result, dtype_of(variance))

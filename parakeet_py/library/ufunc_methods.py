@@ -1,0 +1,209 @@
+"""reduce, accumulate, outer and at of ufuncs; methods of arrays that make Python objects; what Python's sum, min and
+max do with arrays."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from parakeet_py.library.intrinsics import (
+    as_array,
+    as_numeric,
+    cast,
+    check,
+    constant,
+    dtype_of,
+    elementwise,
+    hand_back,
+    index_check,
+    is_array,
+    is_sequence,
+    is_weak,
+    layout_of,
+    load,
+    prim,
+    python_scalar,
+    reduce_axes,
+    reshape,
+    scatter,
+    unsupported,
+)
+from parakeet_py.library.reductions import can_reduce, flat_index, reduce_ufunc
+from parakeet_py.library.registry import helper, method, static
+from parakeet_py.library.scans import accumulate
+from parakeet_py.library.shape import positions
+from parakeet_py.library.shared import NO_VALUE, single_axis
+
+
+@method("ufunc.reduce")
+def ufunc_reduce(ufunc, array, /, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    return reduce_ufunc(ufunc, as_numeric(array), axis, dtype, out, keepdims, initial, where)
+
+
+@method("ufunc.accumulate")
+def ufunc_accumulate(ufunc, array, /, axis=0, dtype=None, out=None):
+    a = as_array(array)
+    if not can_reduce(ufunc):
+        hand_back("an accumulation with this ufunc")
+    if a.ndim == 0:
+        unsupported("cannot accumulate on a scalar")
+    return accumulate(ufunc, a, single_axis(axis, a.ndim), dtype, out)
+
+
+@static
+def new_axes(rank):
+    return (Ellipsis, *(None,) * rank)
+
+
+@method("ufunc.outer")
+def ufunc_outer(ufunc, A, B, /):
+    a, b = as_numeric(A), as_numeric(B)
+    if is_array(a) and is_array(b):
+        return ufunc(a[new_axes(b.ndim)], b)
+    return ufunc(a, b)
+
+
+@static
+def ufunc_kind(ufunc, kind, values):
+    return ufunc.resolve_dtypes((kind, values, None))[-1]
+
+
+@method("ufunc.at")
+def ufunc_at(ufunc, a, indices, b=NO_VALUE, /):
+    if b is NO_VALUE:
+        hand_back("ufunc.at of one operand")
+    values = as_numeric(b)
+    kind = dtype_of(a)
+    if is_weak(values):
+        values = cast(values, dtype_of(values))
+    if is_array(values) and values.ndim == 0:
+        values = values[()]
+    places = tuple([as_numeric(index) for index in indices]) if is_sequence(indices) else (as_numeric(indices),)
+    if len(places) != a.ndim or not is_array(places[0]) or places[0].ndim != 1:
+        hand_back("ufunc.at with these indices")
+    for place in places:
+        if not is_array(place) or place.ndim != 1 or dtype_of(place).kind not in "iu":
+            hand_back("ufunc.at with these indices")
+        check(place.shape[0] == places[0].shape[0], "Deoptimize", "indices of ufunc.at that are broadcast")
+    if is_array(values):
+        if values.ndim != 1:
+            hand_back("ufunc.at with values of several axes")
+        check(values.shape[0] == places[0].shape[0], "Deoptimize", "values of ufunc.at that are broadcast")
+    if a.ndim == 1:
+        target = a
+    elif layout_of(a) == "C":
+        target = reshape(a, (a.size,))
+    else:
+        hand_back("ufunc.at of a strided array")
+    extents = a.shape
+
+    def flat(*found):
+        wrapped = [index_check(index, extents[axis], axis) for axis, index in enumerate(found)]
+        return cast(flat_index(tuple(wrapped), extents), "int64")
+
+    at = elementwise(flat, *places)
+    if ufunc_kind(ufunc, kind, dtype_of(values)) != kind:
+        hand_back("ufunc.at in another dtype than the array's")
+    scatter(target, at, values, lambda old, new: cast(ufunc(old, new), kind))
+
+
+# ---- arrays as Python objects ----------------------------------------------------------------------------------------
+
+
+@method("tolist")
+def tolist(a):
+    if a.ndim == 0:
+        return python_scalar(a[()])
+    if a.ndim > 1:
+        hand_back("tolist of several axes")
+    return [python_scalar(x) for x in a]
+
+
+@method("item")
+def item(a, *args):
+    if len(args) == 0:
+        check(a.size == 1, "ValueError", "can only convert an array of size 1 to a Python scalar")
+        return python_scalar(load(a, *[0 for axis in positions(a.ndim)]))
+    if len(args) == a.ndim:
+        return python_scalar(a[tuple(args)])
+    hand_back("item of a flat position")
+
+
+# ---- Python's builtins on arrays -------------------------------------------------------------------------------------
+
+
+@static
+def empty_message(name):
+    return (
+        f"{name}() arg is an empty sequence" if sys.version_info < (3, 12) else f"{name}() iterable argument is empty"
+    )
+
+
+def extreme(a, name, wins):
+    """The first element that no later one beats; comparisons with NaN are false, as in Python."""
+    check(a.shape[0] > 0, "ValueError", empty_message(name))
+    best = load(a, 0)
+    for i in range(1, a.shape[0]):
+        x = load(a, i)
+        best = prim("select", cast(wins(x, best), "bool"), x, best)
+    return best
+
+
+@helper
+def python_min(a):
+    return extreme(a, "min", lambda x, best: x < best)
+
+
+@helper
+def python_max(a):
+    return extreme(a, "max", lambda x, best: x > best)
+
+
+@static
+def compensates():
+    """Whether Python's sum of floats carries a compensation (Neumaier), since 3.12."""
+    return sys.version_info >= (3, 12)
+
+
+@helper
+def python_sum(a):
+    """sum() of a list of floats or complex numbers."""
+    kind = dtype_of(a)
+    if compensates() and kind.kind == "f":
+        total, lost = 0.0, 0.0
+        for i in range(a.shape[0]):
+            x = float(load(a, i))
+            both = total + x
+            lost = lost + prim("select", abs(total) >= abs(x), (total - both) + x, (x - both) + total)
+            total = both
+        return cast(prim("select", prim("isfinite", lost), total + lost, total), kind)
+    total = constant(0, kind)
+    for i in range(a.shape[0]):
+        total = total + load(a, i)
+    return total
+
+
+@helper
+def python_sum_int(a):
+    """sum() of a list of ints or bools, exact."""
+    total = 0
+    for i in range(a.shape[0]):
+        total = total + int(load(a, i))
+    return total
+
+
+@helper
+def python_sum_rows(a):
+    """sum() of an array: its rows one after another."""
+    if a.ndim == 0:
+        unsupported("iteration over a 0-d array")
+    check(a.shape[0] > 0, "Deoptimize", "the sum of no rows is an int")
+    kind = dtype_of(0 + a)
+    if a.ndim == 1:
+        total = constant(0, kind)
+        for i in range(a.shape[0]):
+            total = total + cast(load(a, i), kind)
+        return total
+    (rows,) = reduce_axes(a, (0,), (constant(0, kind),), lambda x, i: (cast(x, kind),), lambda s, x: (s + x,))
+    return rows
