@@ -11,12 +11,12 @@ from __future__ import annotations
 import threading
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from parakeet_py import cached
 from parakeet_py import config as settings
-from parakeet_py.errors import FallbackWarning, NoSourceError, UnsupportedError
+from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.llvm.callable_type import AcceleratedFunction, gates_of, install
 from parakeet_py.native import Knowledge, Loaded, call_signature
 from parakeet_py.signature import Signature
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 VARARGS, VARKEYWORDS = 0x04, 0x08  # inspect.CO_VARARGS, CO_VARKEYWORDS
+MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what some operation gives
 
 
 class Dispatcher:
@@ -40,6 +41,10 @@ class Dispatcher:
         self.knowledge_read = False
         self.refused: dict[Signature, str] = {}
         self.fell_back: str | None = None
+        self.observing: set[Signature] = set()  # of calls that the evaluator is running now
+        self.observed_runs: dict[Signature, int] = {}
+        self.guessed: set[Signature] = set()  # compiled although some operation has never been reached
+        self.hands_back = False
         self.lock = threading.RLock()
         self.instance: Any = None
         code = function.__code__
@@ -68,20 +73,68 @@ class Dispatcher:
 
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
+        log = self.left_off() if self.hands_back else None
+        error: Exception | None = None
         with self.lock:
             signature = self.signature(normal)
-            if signature in self.specializations or signature in self.refused:
-                # Its gate has refused the call (or given up), or there is none: Python takes it.
-                return self.run_python(normal)
+            if log is not None:
+                action = "evaluate"  # compiled code has given the call up half-way
+            elif signature in self.guessed and signature in self.specializations:
+                action = "evaluate"  # it has reached what no call had reached before
+                self.forget(self.specializations[signature])
+            elif signature in self.specializations or signature in self.refused or signature in self.observing:
+                action = "python"  # its gate has refused the call (or given up), or there is none
+            else:
+                try:
+                    action = "native" if self.specialize(normal, signature) is not None else "evaluate"
+                except (UnsupportedError, NoSourceError) as found:
+                    action, error = "refuse", found
+            if action == "evaluate":
+                signature = self.signature(normal)  # what is known by now may have changed it
+                self.observing.add(signature)
+        if action == "evaluate":
             try:
-                self.specialize(normal, signature)
-                error = None
-            except (UnsupportedError, NoSourceError) as found:
-                error = found
+                return self.evaluate(normal, signature, log or ())
+            finally:
+                self.observing.discard(signature)
         if error is not None:
             return self.refuse(normal, signature, error)
+        if action == "python":
+            return self.run_python(normal)
         target = self.instance if self.inner is None else self.inner
         return target(*normal)
+
+    def left_off(self) -> Sequence[tuple[Any, Any]] | None:
+        """What the present call has done already, if compiled code has given it up half-way."""
+        from parakeet_py.llvm.opaque_calls import take_log
+
+        return take_log(self.knowledge)
+
+    def evaluate(self, normal: tuple[Any, ...], signature: Signature, log: Sequence[tuple[Any, Any]] = ()) -> Any:
+        """Run a call in the evaluator, which finds out what operations handed back to Python give."""
+        from parakeet_py.frontend import to_ssa_cached
+        from parakeet_py.frontend.evaluate import evaluate
+        from parakeet_py.typed_ir.opaque import Observations, looked_into
+
+        run = evaluate(
+            to_ssa_cached(self.function),
+            self.function,
+            observe=Observations(self.knowledge.observed.setdefault(signature.params, {})),
+            inline=looked_into,
+            replay=log,
+        )
+        args, named = self.as_python_calls_it(normal)
+        return run(*args, **named)
+
+    def forget(self, loaded: Loaded) -> None:
+        """Let no further call run a specialization that has turned out to be wrong for some."""
+        with self.lock:
+            for signature in [known for known, other in self.specializations.items() if other is loaded]:
+                del self.specializations[signature]
+                self.compilations.pop(signature, None)
+                self.guessed.discard(signature)
+            target = self.instance if self.inner is None else self.inner
+            install(target, [gate for gate in gates_of(target) if gate is not loaded.gate])
 
     def signature(self, normal: tuple[Any, ...]) -> Signature:
         """The signature of a call; a global that is gone counts as unknown (Python will raise NameError)."""
@@ -95,8 +148,8 @@ class Dispatcher:
         except (KeyError, AttributeError, ValueError):
             return call_signature(self.function, normal, Knowledge())
 
-    def specialize(self, normal: tuple[Any, ...], signature: Signature) -> Loaded:
-        """Code for a call with a new signature, from the disk or compiled."""
+    def specialize(self, normal: tuple[Any, ...], signature: Signature) -> Loaded | None:
+        """Code for a call with a new signature, from the disk or compiled; None if calls must be observed first."""
         config = self.config()
         flags = (config.contract, config.fastmath)
         native = cached.load(self.function, signature, flags) if config.cache else None
@@ -104,26 +157,43 @@ class Dispatcher:
             loaded = Loaded(self.function, native, self.python_entry, {}, threads=config.thread_count, from_disk=True)
             self.install(loaded, signature)
             return loaded
-        return self.compile(normal, config)
+        from parakeet_py.typed_ir.specialize import NeedObservation
 
-    def compile(self, normal: tuple[Any, ...], config: settings.Config) -> Loaded:
-        """Compile a call's signature and install it."""
+        runs = self.observed_runs.get(signature, 0)
+        try:
+            return self.compile(normal, config, guess=runs > 0)
+        except NeedObservation as need:
+            self.observed_runs[signature] = runs + 1
+            if runs == MAX_OBSERVED_RUNS or needs_its_frame(self.function):
+                raise need.error from None
+        return None
+
+    def compile(self, normal: tuple[Any, ...], config: settings.Config, guess: bool) -> Loaded:
+        """Compile a call's signature and install it.
+
+        With `guess`, operations that no call has reached yet are taken to be out of reach, if that can do no harm.
+        """
         from parakeet_py.compile import compile_call, make_native
 
-        compiled = compile_call(self.function, normal, self.knowledge, config)
+        compiled = compile_call(self.function, normal, self.knowledge, config, guess)
         native = make_native(compiled)
-        opaque = bool(compiled.specialization.opaque_sites)
+        state = None
+        if compiled.specialization.opaque_sites:
+            from parakeet_py.llvm.opaque_calls import OpaqueCalls
+
+            self.hands_back = True
+            state = OpaqueCalls(compiled, self.knowledge)
         loaded = Loaded(
-            self.function,
-            native,
-            self.python_entry,
-            compiled.times,
-            threads=config.thread_count,
-            state=compiled if opaque else None,
+            self.function, native, self.python_entry, compiled.times, threads=config.thread_count, state=state
         )
+        if state is not None:
+            state.forget = lambda: self.forget(loaded)
         self.compilations[compiled.call_signature] = compiled
         self.install(loaded, compiled.call_signature)
-        if config.cache and not opaque:
+        guessed = bool(compiled.specialization.guessed)
+        if guessed:
+            self.guessed |= {compiled.call_signature, native.signature}
+        if config.cache and state is None and not guessed:
             flags = (config.contract, config.fastmath)
             cached.store(self.function, compiled.call_signature, flags, native, self.knowledge.to_json())
         return loaded
@@ -151,6 +221,11 @@ class Dispatcher:
 
     def run_python(self, normal: tuple[Any, ...]) -> Any:
         """The plain Python function on a call in positional form."""
+        args, named = self.as_python_calls_it(normal)
+        return self.function(*args, **named)
+
+    def as_python_calls_it(self, normal: tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments of a call in positional form."""
         code = self.function.__code__
         args, rest = list(normal[: code.co_argcount]), list(normal[code.co_argcount :])
         if code.co_flags & VARARGS:
@@ -158,7 +233,7 @@ class Dispatcher:
         named = dict(zip(self.keyword_only, rest, strict=False))
         if code.co_flags & VARKEYWORDS:
             named.update(zip(rest[-1][::2], rest[-1][1::2], strict=True))
-        return self.function(*args, **named)
+        return args, named
 
     def normalize(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         """The call with one value per parameter, in order; None when Python would refuse it (and will say so).
@@ -216,13 +291,25 @@ class Dispatcher:
             found = self.compilations.get(self.signature(normal))
             if found is None:
                 from parakeet_py.compile import compile_call
+                from parakeet_py.typed_ir.specialize import NeedObservation
 
-                found = compile_call(self.function, normal, self.knowledge, self.config())
+                try:
+                    found = compile_call(self.function, normal, self.knowledge, self.config())
+                except NeedObservation as need:
+                    raise NotObservedError.of(need.error, "call the function with such arguments first") from None
                 self.compilations[found.call_signature] = found
             return found
 
     def python_entry(self, *args: Any, **kwargs: Any) -> Any:
         return self.slow(*args, **kwargs)
+
+
+def needs_its_frame(function: types.FunctionType) -> bool:
+    """Does a function use `locals()` or the like, so that only Python itself can run it?"""
+    from parakeet_py.frontend import to_ssa_cached
+    from parakeet_py.frontend.evaluate import reads_its_frame
+
+    return reads_its_frame(to_ssa_cached(function))
 
 
 def _make(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -247,12 +334,14 @@ def _wrapper(target: Callable[..., Any]) -> types.FunctionType:
     """A Python function that calls a ufunc, a builtin or a callable object."""
     import functools
 
-    def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+    def call(*args: Any, **kwargs: Any) -> Any:
         return target(*args, **kwargs)
 
-    functools.update_wrapper(call, target, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
-    del call.__wrapped__
-    return call
+    made: Any = call
+    functools.update_wrapper(made, target, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    del made.__wrapped__
+    assert isinstance(made, types.FunctionType)
+    return made
 
 
 @overload

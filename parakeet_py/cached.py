@@ -78,7 +78,7 @@ def _spec_parts(spec: Spec) -> object:
     match spec:
         case StaticSpec(value):
             target = getattr(value, "__wrapped__", value) if not isinstance(value, type) else value
-            if isinstance(target, FunctionType) and not target.__module__.startswith("numpy"):
+            if isinstance(target, FunctionType) and not (target.__module__ or "").startswith("numpy"):
                 defaults = repr((target.__defaults__, target.__kwdefaults__))
                 if " at 0x" in defaults:
                     raise NotPortable(f"the defaults of {target.__name__}")

@@ -19,6 +19,7 @@ from parakeet_py.errors import UnsupportedError, source_excerpt
 from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower import lower
+from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
 from parakeet_py.signature import Signature
 from parakeet_py.typed_ir import ir
@@ -54,13 +55,20 @@ class Compiled:
 
 
 def specialize_call(
-    template: ssa.Function, function: FunctionType, args: Sequence[Any], knowledge: Knowledge
+    template: ssa.Function,
+    function: FunctionType,
+    args: Sequence[Any],
+    knowledge: Knowledge,
+    strict: bool = False,
+    guess: bool = False,
 ) -> Specialization:
     """Specialize for a call, learning what the function needs on the way."""
     for _ in range(MAX_ATTEMPTS):
         signature = call_signature(function, args, knowledge)
         try:
-            return Specializer(template, function, signature, knowledge.observed).specialize()
+            return Specializer(
+                template, function, signature, knowledge.observed.get(signature.params, {}), strict, guess
+            ).specialize()
         except NeedHidden as need:
             knowledge.hidden.append(need.source)
         except NeedStatic as need:
@@ -85,20 +93,27 @@ def _learn_static(
 
 
 def compile_call(
-    function: FunctionType, args: Sequence[Any], knowledge: Knowledge, config: settings.Config
+    function: FunctionType, args: Sequence[Any], knowledge: Knowledge, config: settings.Config, guess: bool = False
 ) -> Compiled:
     """Everything up to Imp for the signature of a call.
+
+    With `guess`, code that reaches an operation of unknown result type is compiled to give up; only a function that has
+    done nothing until then that shows outside can be compiled like that.
 
     Raises
     ------
     UnsupportedError
         The function cannot be compiled for these arguments.
+    NeedObservation
+        What an operation handed back to Python gives is not known.
     """
     times: dict[str, float] = {}
     clock = Clock(times)
     template = to_ssa_cached(function)
     clock.done("frontend")
-    specialization = specialize_call(template, function, args, knowledge)
+    specialization = specialize_call(template, function, args, knowledge, config.strict, guess)
+    if specialization.guessed and (specialization.stored_params or specialization.opaque_sites):
+        raise specialization.guessed[0]
     signature = specialization.signature
     specialization.signature = _relaxed(specialization)
     if config.check:
@@ -152,9 +167,25 @@ def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
 
     config = compiled.config
     code = generate(compiled.imp, engine.host(), contract=config.contract, fastmath=config.fastmath)
-    has_state = bool(compiled.specialization.opaque_sites)
-    gate = gate_ir(compiled.signature, compiled.specialization.result, code.entry, "gate", has_state=has_state)
+    gate = gate_ir(
+        compiled.signature,
+        compiled.specialization.result,
+        code.entry,
+        "gate",
+        has_state=bool(compiled.specialization.opaque_sites),
+        rerun=_rerun(compiled),
+    )
     return code.text + "\n" + gate, code.symbols
+
+
+def _rerun(compiled: Compiled) -> tuple[int, ...]:
+    """The statuses after which Python runs the call instead: nothing has happened yet that anybody could see."""
+    specialization = compiled.specialization
+    if specialization.opaque_sites:
+        return (OPAQUE_AGAIN,)
+    if specialization.stored_params:
+        return ()
+    return tuple(code for code, site in enumerate(compiled.imp.failures) if site.failure.exception == "Deoptimize")
 
 
 def make_native(compiled: Compiled) -> Native:

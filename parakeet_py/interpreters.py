@@ -12,30 +12,40 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.compile import Compiled
-from parakeet_py.errors import DeoptimizedError
+from parakeet_py.errors import DeoptimizedError, NotObservedError, OpaqueResultChanged
 from parakeet_py.signature import Result, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
-from parakeet_py.typed_ir.opaque import observed_spec, perform, rebuild, result_leaves_of
+from parakeet_py.typed_ir.opaque import accepts, observed_spec, perform, rebuild, result_leaves_of
 
 
 def run_typed(accelerated: Any, args: Sequence[Any]) -> Any:
     """The result of a call, computed by the interpreter of the typed IR."""
     from parakeet_py.typed_ir.interpret import run_function
 
-    compiled: Compiled = accelerated._dispatcher.compiled_for(tuple(args), {})
-    return _run(accelerated, compiled, args, lambda leaves, opaque: run_function(compiled.typed, leaves, opaque))
+    return _run(accelerated, args, lambda compiled, leaves, opaque: run_function(compiled.typed, leaves, opaque))
 
 
 def run_imp(accelerated: Any, args: Sequence[Any]) -> Any:
     """The result of a call, computed by the interpreter of Imp."""
     from parakeet_py.imp.interpret import run_function
 
-    compiled: Compiled = accelerated._dispatcher.compiled_for(tuple(args), {})
-    return _run(accelerated, compiled, args, lambda leaves, opaque: run_function(compiled.imp, leaves, opaque))
+    return _run(accelerated, args, lambda compiled, leaves, opaque: run_function(compiled.imp, leaves, opaque))
 
 
-def _run(accelerated: Any, compiled: Compiled, args: Sequence[Any], run: Callable[..., list[Any]]) -> Any:
+def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -> Any:
+    dispatcher = accelerated._dispatcher
     try:
-        results = run(_leaves(accelerated, compiled, args), _opaque(compiled))
+        compiled: Compiled = dispatcher.compiled_for(tuple(args), {})
+    except NotObservedError:  # what is handed back to Python has never been done
+        normal = dispatcher.normalize(tuple(args), {})
+        return dispatcher.evaluate(normal, dispatcher.signature(normal))
+    log: list[tuple[Any, Any]] = []
+    try:
+        results = run(compiled, _leaves(accelerated, compiled, args), _opaque(compiled, log))
+    except OpaqueResultChanged:
+        if compiled.specialization.stored_params:
+            raise
+        normal = dispatcher.normalize(tuple(args), {})
+        return dispatcher.evaluate(normal, dispatcher.signature(normal), log)
     except DeoptimizedError:
         if compiled.specialization.stored_params or compiled.specialization.opaque_sites:
             raise
@@ -51,14 +61,15 @@ def _leaves(accelerated: Any, compiled: Compiled, args: Sequence[Any]) -> list[A
     return leaf_values(compiled.signature, [*normal, *hidden])
 
 
-def _opaque(compiled: Compiled) -> Any:
+def _opaque(compiled: Compiled, log: list[tuple[Any, Any]]) -> Any:
     def call(number: int, args: list[Any]) -> list[Any]:
         site = compiled.specialization.opaque_sites[number]
         result = perform(site.operation, [rebuild(operand, args) for operand in site.operands], site.keywords)
+        log.append((site.key, result))
         if site.result is None:
             return []
-        if observed_spec(result) != site.result:
-            raise TypeError(f"{site.text} returned another type than before")
+        if not accepts(site.result, observed_spec(result)):
+            raise OpaqueResultChanged(f"{site.text} has given another type than before")
         return result_leaves_of(site.result, result)
 
     return call

@@ -13,16 +13,12 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.cached import FailureText, Native
-from parakeet_py.errors import ParakeetError
-from parakeet_py.llvm.context import OUT_OF_MEMORY
+from parakeet_py.errors import DeoptimizedError
+from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
 from parakeet_py.signature import Signature, Source, Spec, StaticSpec, signature_of
 
 if TYPE_CHECKING:
     from parakeet_py.llvm.gate import GateHandle
-
-
-class DeoptimizedError(ParakeetError):
-    """A value took a path whose result type was not foreseen, after the function had already changed something."""
 
 
 class Knowledge:
@@ -33,7 +29,7 @@ class Knowledge:
     hidden : where hidden arguments are read from, in order
     static : positions of parameters that are specialized by value
     static_hidden : hidden arguments that are
-    observed : result types of operations handed back to Python, by site
+    observed : result types of operations handed back to Python, by the specs of the parameters and then by place
     """
 
     __slots__ = ("hidden", "observed", "static", "static_hidden")
@@ -42,7 +38,7 @@ class Knowledge:
         self.hidden: list[Source] = []
         self.static: set[int] = set()
         self.static_hidden: set[Source] = set()
-        self.observed: dict[tuple[Any, ...], Spec] = {}
+        self.observed: dict[tuple[Spec, ...], dict[tuple[Any, ...], Any]] = {}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -129,6 +125,10 @@ class Loaded:
         self.times = times
         known = runtime().symbols
         addresses = {name: blas.resolve(name) for name in native.symbols if name not in known}
+        if state is not None:
+            from parakeet_py.llvm import opaque_calls
+
+            addresses["pk_opaque"] = opaque_calls.address()
         boxing.set_max_threads(threads)
         self.gate: GateHandle = load_gate(
             native.object_bytes,
@@ -146,6 +146,10 @@ class Loaded:
         """Raise what a status stands for (called by the gate with the six words of the context)."""
         if status == OUT_OF_MEMORY:
             raise MemoryError("out of memory in compiled code")
+        if status == OPAQUE_RAISED:
+            raised: BaseException = words[6].exception
+            words[6].exception = None
+            raise raised
         raise exception_of(self.native.failures[status], words)
 
 

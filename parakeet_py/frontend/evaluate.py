@@ -22,11 +22,21 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from parakeet_py.frontend import ssa
-from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Pos, Star, Var
+from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Star, Var
 
 Key = tuple[Any, ...]
 Observer = Callable[[Key, Any], None]
 MAX_DEPTH = 48  # functions inside each other; deeper ones are called
+
+
+class Changed:
+    """Observed instead of a result: the call has changed a list or dict that it was given."""
+
+    def __repr__(self) -> str:
+        return "changed"
+
+
+CHANGED = Changed()
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -64,7 +74,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "invert": operator.invert,
     "not": operator.not_,
 }
-OBSERVED = (ssa.Call, ssa.Attribute, ssa.Subscript, ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary)
+OBSERVED = (ssa.Call, ssa.Attribute, ssa.Subscript, ssa.SetItem, ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary)
 
 
 def evaluate(
@@ -90,7 +100,8 @@ def evaluate(
         try:
             return inner(*args, **kwargs)
         except BaseException as error:
-            raise error.with_traceback(_as_python_shows_it(error.__traceback__))
+            error.__traceback__ = _as_python_shows_it(error.__traceback__)
+            raise
 
     call.__name__, call.__qualname__ = python.__name__, python.__qualname__
     return call
@@ -137,10 +148,10 @@ class _Evaluation:
         made.__module__ = python.__module__
         return made
 
-    def call(self, frame: _Frame, pos: Pos, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def call(self, frame: _Frame, let: Let, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """`target(*args, **kwargs)`, evaluated where the specializer would look into it."""
         if frame.path is not None:
-            path = (*frame.path, pos)
+            path = (*frame.path, let.pos)
             try:
                 nested = self.nested.get(target)
             except TypeError:  # not hashable
@@ -156,18 +167,45 @@ class _Evaluation:
                 shim = self.entry(function, python, python.__defaults__, python.__kwdefaults__, path)
                 shim.__qualname__ = python.__qualname__
                 return shim(*args, **kwargs)
-        return target(*args, **kwargs)
+        if self.observe is None:
+            return target(*args, **kwargs)
+        given = [value for value in (*args, *kwargs.values()) if type(value) in (list, dict)]
+        before = [contents(value) for value in given]
+        result = target(*args, **kwargs)
+        if any(contents(value) != had for value, had in zip(given, before, strict=True)):
+            self.observe(self.key(frame, let), CHANGED)
+        return result
+
+    def key(self, frame: _Frame, let: Let) -> Key:
+        place = (frame.function.filename, let.pos, type(let.op).__name__)
+        return place if frame.path is None else (*frame.path, *place)
 
     def result(self, frame: _Frame, let: Let) -> tuple[Any, ...]:
         """The result of an operation that may be observed, or is known already."""
-        place = (frame.function.filename, let.pos, type(let.op).__name__)
-        key = place if frame.path is None else (*frame.path, *place)
+        key = self.key(frame, let)
         if self.replay and self.replay[-1][0] == key:
-            return (self.replay.pop()[1],)
-        values = frame.op(let.op, let.pos)
-        if self.observe is not None:
+            value = self.replay.pop()[1]
+            return (value,) if let.outs else ()
+        values = frame.op(let)
+        if self.observe is not None and let.outs:
             self.observe(key, values[0])
         return values
+
+
+def contents(value: list[Any] | dict[Any, Any]) -> list[int]:
+    """What a list or dict holds, to be compared while its items live."""
+    return [id(item) for item in (value.values() if isinstance(value, dict) else value)]
+
+
+def reads_its_frame(function: Function) -> bool:
+    """Does a function use what only means something in its own Python frame?"""
+    for let in function.statements():
+        match let.op:
+            case ssa.Global("locals" | "globals" | "eval" | "exec" | "super" | "breakpoint"):
+                return True
+            case ssa.Attribute(_, "_getframe" | "currentframe"):
+                return True
+    return False
 
 
 class _Nested:
@@ -257,17 +295,17 @@ class _Frame:
         if isinstance(let.op, OBSERVED):
             values = self.evaluation.result(self, let)
         else:
-            values = self.op(let.op, let.pos)
+            values = self.op(let)
         if let.outs:
             self.values.update(zip(let.outs, values, strict=True))
 
-    def op(self, op: ssa.Op, pos: Pos) -> tuple[Any, ...]:
-        get = self.get
+    def op(self, let: Let) -> tuple[Any, ...]:
+        get, op = self.get, let.op
         match op:
             case ssa.Binary(name, left, right):
                 return (BINARY[name](get(left), get(right)),)
             case ssa.Call(function, args, kwargs):
-                return (self.call(get(function), self.items(args), kwargs, pos),)
+                return (self.call(let, get(function), self.items(args), kwargs),)
             case ssa.Subscript(value, index):
                 return (get(value)[get(index)],)
             case ssa.Attribute(value, name):
@@ -307,7 +345,7 @@ class _Frame:
             case ssa.MakeClosure(function, captures, defaults):
                 return (self.closure(function, tuple(map(get, captures)), tuple(map(get, defaults))),)
             case ssa.Comprehension():
-                return (self.comprehension(op, pos),)
+                return (self.comprehension(op, let),)
             case ssa.Import(module, name, level):
                 return (self.import_(module, name, level),)
             case ssa.Raise(exception):
@@ -322,7 +360,7 @@ class _Frame:
                 raise TypeError(op)
         return ()
 
-    def call(self, target: Any, args: list[Any], kwargs: tuple[tuple[str | None, Operand], ...], pos: Pos) -> Any:
+    def call(self, let: Let, target: Any, args: list[Any], kwargs: tuple[tuple[str | None, Operand], ...]) -> Any:
         keywords: dict[str, Any] = {}
         for key, operand in kwargs:
             value = self.get(operand)
@@ -330,7 +368,7 @@ class _Frame:
             if not isinstance(more, dict) or not keywords.keys().isdisjoint(more):
                 more = _merged(target, args, keywords, more)
             keywords.update(more)
-        return self.evaluation.call(self, pos, target, args, keywords)
+        return self.evaluation.call(self, let, target, args, keywords)
 
     def read_global(self, name: str) -> Any:
         for scope in (self.python.__globals__, self.python.__builtins__):  # type: ignore[attr-defined]
@@ -378,15 +416,15 @@ class _Frame:
             value = {"s": str, "r": repr, "a": ascii}[conversion](value)
         return format(value, spec)
 
-    def comprehension(self, op: ssa.Comprehension, pos: Pos) -> Any:
+    def comprehension(self, op: ssa.Comprehension, let: Let) -> Any:
         element, items = self.get(op.element), iter(self.get(op.iterable))
         condition = None if op.condition is None else self.get(op.condition)
         call = self.evaluation.call
 
         def generate() -> Iterator[Any]:
             for item in items:
-                if condition is None or call(self, pos, condition, [item], {}):
-                    value = call(self, pos, element, [item], {})
+                if condition is None or call(self, let, condition, [item], {}):
+                    value = call(self, let, element, [item], {})
                     if op.flatten:
                         yield from value
                     else:
@@ -439,7 +477,7 @@ def _as_python_shows_it(traceback: types.TracebackType | None) -> types.Tracebac
             evaluated, let = frame.f_locals["self"], frame.f_locals["let"]
             if evaluated is last:  # a statement inside that statement
                 entries.pop()
-            entries.append((_stand_in(evaluated.function.filename, evaluated.function.name), -1, let.pos.line))
+            entries.append((stand_in(evaluated.function.filename, evaluated.function.name), -1, let.pos.line))
             last = evaluated
         traceback = traceback.tb_next
     made: types.TracebackType | None = None
@@ -448,7 +486,7 @@ def _as_python_shows_it(traceback: types.TracebackType | None) -> types.Tracebac
     return made
 
 
-def _stand_in(filename: str, name: str) -> types.FrameType:
+def stand_in(filename: str, name: str) -> types.FrameType:
     """A frame that says it belongs to a function of the user."""
     code = compile("frame = own()", filename, "exec").replace(co_name=name)
     scope: dict[str, Any] = {"own": lambda: sys._getframe(1)}
@@ -457,4 +495,4 @@ def _stand_in(filename: str, name: str) -> types.FrameType:
     return frame
 
 
-__all__ = ["Key", "Observer", "evaluate"]
+__all__ = ["CHANGED", "Key", "Observer", "evaluate", "reads_its_frame", "stand_in"]

@@ -54,6 +54,7 @@ EXPORTS = (
     "gate.fail",
     "gate.drop",
     "gate.box_array",
+    "gate.lend_array",
     "gate.box_list",
     "gate.forward",
 )

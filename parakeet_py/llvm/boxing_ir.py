@@ -12,6 +12,10 @@ Array results, whose slots are [object, base, block, data, dims, strides], are b
 - `block` otherwise (not from its start, or several results share it): the first result that covers the whole block owns
   it and the others are views of that; if there is none, they are views of an array of bytes made for the purpose.
   `bases` is a count and pairs (block, array), which say what this call has made already.
+- `block` that was lent to Python during the call (its count is beyond `LENT`): the array that owns it, or a view of it.
+
+`gate.lend_array` does the same for an operand of an operation that Python does, and marks the block: its count grows by
+twice `LENT`, and the owner is noted where the block, which is no longer listed, had its predecessor.
 """
 
 from __future__ import annotations
@@ -21,6 +25,9 @@ import sys
 from parakeet_py.llvm.callable_type import SLOW_OFFSET
 from parakeet_py.llvm.context import BLOCK_HEADER, Context
 from parakeet_py.llvm.object_layout import Flags, Layout
+
+
+LENT = 1 << 61  # references a block has when Python owns it
 
 
 def increment_ir(name: str, pointer: str) -> str:
@@ -52,6 +59,7 @@ def support_ir() -> str:
         "WRITEABLE": Flags.WRITEABLE,
         "OWNDATA": Flags.OWNDATA,
         "BLOCK_HEADER": BLOCK_HEADER,
+        "LENT": LENT,
         "STATE": Context.STATE,
         "ARGUMENTS": Context.ARGUMENTS,
         "SLOW": SLOW_OFFSET,
@@ -367,6 +375,89 @@ good:
   ret ptr %array
 }
 
+; Is `array` described by these numbers?
+define internal i1 @describes(ptr %array, ptr %descr, i64 %rank, ptr %dims, ptr %strides, ptr %data) {
+entry:
+  %data_p = getelementptr i8, ptr %array, i64 $DATA$
+  %its_data = load ptr, ptr %data_p
+  %descr_p = getelementptr i8, ptr %array, i64 $DESCR$
+  %its_descr = load ptr, ptr %descr_p
+  %rank_p = getelementptr i8, ptr %array, i64 $NDIM$
+  %its_rank0 = load i32, ptr %rank_p
+  %its_rank = zext i32 %its_rank0 to i64
+  %a = icmp eq ptr %its_data, %data
+  %b = icmp eq ptr %its_descr, %descr
+  %c = icmp eq i64 %its_rank, %rank
+  %ab = and i1 %a, %b
+  %abc = and i1 %ab, %c
+  br i1 %abc, label %numbers, label %no
+numbers:
+  %dims_p = getelementptr i8, ptr %array, i64 $DIMS$
+  %its_dims = load ptr, ptr %dims_p
+  %strides_p = getelementptr i8, ptr %array, i64 $STRIDES$
+  %its_strides = load ptr, ptr %strides_p
+  br label %axis
+axis:
+  %k = phi i64 [0, %numbers], [%k1, %compare]
+  %more = icmp slt i64 %k, %rank
+  br i1 %more, label %compare, label %yes
+compare:
+  %p1 = getelementptr i64, ptr %its_dims, i64 %k
+  %q1 = getelementptr i64, ptr %dims, i64 %k
+  %p2 = getelementptr i64, ptr %its_strides, i64 %k
+  %q2 = getelementptr i64, ptr %strides, i64 %k
+  %d1 = load i64, ptr %p1
+  %d2 = load i64, ptr %q1
+  %s1 = load i64, ptr %p2
+  %s2 = load i64, ptr %q2
+  %same_dim = icmp eq i64 %d1, %d2
+  %same_stride = icmp eq i64 %s1, %s2
+  %same = and i1 %same_dim, %same_stride
+  %k1 = add i64 %k, 1
+  br i1 %same, label %axis, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; The array of a leaf that leaves compiled code only to come back: its block belongs to Python from now on, but is not
+; freed while the caller holds the array, or the base of the array if it has one.
+define ptr @gate.lend_array(ptr %ctx, ptr %slots, i64 %rank, ptr %descr) {
+entry:
+  %bases = alloca [3 x i64], align 8
+  store i64 0, ptr %bases
+  %array = call ptr @gate.box_array(ptr %ctx, ptr %slots, i64 %rank, ptr %descr, ptr %bases)
+  %failed = icmp eq ptr %array, null
+  %object = load ptr, ptr %slots
+  %base_p = getelementptr i64, ptr %slots, i64 1
+  %base = load ptr, ptr %base_p
+  %is_object = icmp ne ptr %object, null
+  %has_base = icmp ne ptr %base, null
+  %done0 = or i1 %failed, %is_object
+  %done = or i1 %done0, %has_base
+  br i1 %done, label %out, label %mark
+mark:
+  %block_p = getelementptr i64, ptr %slots, i64 2
+  %block = load ptr, ptr %block_p
+  %count = load i64, ptr %block
+  %is_lent = icmp sgt i64 %count, $LENT$
+  br i1 %is_lent, label %out, label %lend
+lend:
+  %its_base_p = getelementptr i8, ptr %array, i64 $BASE$
+  %its_base = load ptr, ptr %its_base_p
+  %is_owner = icmp eq ptr %its_base, null
+  %owner = select i1 %is_owner, ptr %array, ptr %its_base
+  %lent_to_p = getelementptr i8, ptr %block, i64 16
+  store ptr %owner, ptr %lent_to_p
+  %count1 = add i64 %count, $LENT$
+  %count2 = add i64 %count1, $LENT$
+  store i64 %count2, ptr %block
+  br label %out
+out:
+  ret ptr %array
+}
+
 define ptr @gate.box_array(ptr %ctx, ptr %slots, i64 %rank, ptr %descr, ptr %bases) {
 entry:
   %one_dim = alloca i64, align 8
@@ -395,6 +486,20 @@ of_block:
   %payload = getelementptr i8, ptr %block, i64 $BLOCK_HEADER$
   %at_start = icmp eq ptr %data, %payload
   %count = load i64, ptr %block
+  %is_lent = icmp sgt i64 %count, $LENT$
+  br i1 %is_lent, label %lent, label %not_lent
+lent:
+  %lent_to_p = getelementptr i8, ptr %block, i64 16
+  %lent_to = load ptr, ptr %lent_to_p
+  call void @increment(ptr %lent_to)
+  %the_same = call i1 @describes(ptr %lent_to, ptr %descr, i64 %rank, ptr %dims, ptr %strides, ptr %data)
+  br i1 %the_same, label %itself, label %view_of_lent
+itself:
+  ret ptr %lent_to
+view_of_lent:
+  %view0 = tail call ptr @view(ptr %lent_to, ptr %descr, i64 %rank, ptr %dims, ptr %strides, ptr %data)
+  ret ptr %view0
+not_lent:
   %alone = icmp eq i64 %count, 1
   %simple = and i1 %at_start, %alone
   br i1 %simple, label %own, label %search

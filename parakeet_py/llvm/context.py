@@ -27,3 +27,5 @@ ALIGNMENT: Final = 64  # of every payload
 
 
 OUT_OF_MEMORY: Final = -1  # the status of a call that found no memory
+OPAQUE_RAISED: Final = -2  # of one in which Python code has raised
+OPAQUE_AGAIN: Final = -3  # of one that has to be run by Python, because Python code has given something unforeseen

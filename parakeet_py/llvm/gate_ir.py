@@ -71,6 +71,7 @@ def gate_ir(
     always_release: bool = False,
     has_state: bool = False,
     declare_entry: bool = False,
+    rerun: tuple[int, ...] = (),
 ) -> str:
     """The LLVM IR text of a gate; it may stand in one module with the entry (one gate to a module).
 
@@ -82,14 +83,17 @@ def gate_ir(
     always_release : release the GIL in every call
     has_state : the context's STATE is `<gate>.state` when the entry is called, else null
     declare_entry : declare the entry here, because it is in another module
+    rerun : statuses of the entry after which the call goes on to `next`, as if it had not been taken
     """
-    return _Gate(signature, result, entry_symbol, gate_symbol, has_state).text(
-        release_elements, always_release, declare_entry
-    )
+    gate = _Gate(signature, result, entry_symbol, gate_symbol, has_state)
+    gate.rerun = rerun
+    return gate.text(release_elements, always_release, declare_entry)
 
 
 class _Gate(ArgumentWriter, ResultWriter):
     """Writes one whole gate."""
+
+    rerun: tuple[int, ...] = ()
 
     def call(self, release_elements: int, always_release: bool) -> None:
         self.put(f"store <{_WORDS} x i64> zeroinitializer, ptr %ctx, align 64")
@@ -145,6 +149,13 @@ class _Gate(ArgumentWriter, ResultWriter):
         self.call(release_elements, always_release)
         self.box()
         self.lines.append("failed:")
+        if self.rerun:
+            cases = " ".join(f"i32 {code}, label %again" for code in self.rerun)
+            self.put(f"switch i32 %status, label %error [{cases}]")
+            self.lines.append("again:")
+            self.give_back()
+            self.put("br label %miss")
+            self.lines.append("error:")
         held = self.field("%ctx", Context.STATE)
         same = self.let(f"icmp eq ptr {held}, {self.initial_state()}")
         state = self.let(f"select i1 {same}, ptr null, ptr {held}")

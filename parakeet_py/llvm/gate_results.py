@@ -160,6 +160,11 @@ class ResultWriter(GateWriter):
 
     def finish(self, value: str) -> None:
         """Give back what the call held, and return."""
+        self.give_back()
+        self.put(f"ret ptr {value}")
+
+    def give_back(self) -> None:
+        """Free what is left of the call's memory, and drop its state and what it has pinned."""
         held = self.field("%ctx", Context.STATE)
         same = self.let(f"icmp eq ptr {held}, {self.initial_state()}")
         blocks = self.field("%ctx", Context.BLOCKS)
@@ -177,4 +182,3 @@ class ResultWriter(GateWriter):
         self.lines.append(f"clean{number}:")
         for pin in self.pins:
             self.put(f"call void @gate.Py_DecRef(ptr {pin})")
-        self.put(f"ret ptr {value}")

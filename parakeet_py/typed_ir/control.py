@@ -285,7 +285,9 @@ def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type
     b = s.builder
     before = s.roots
     inside = s.new_root()  # all memory made by an iteration
+    sites = len(s.sites)
     for _ in range(12):
+        del s.sites[sites:]
         params: list[ir.Var] = []
         values = []
         for var, template in zip(op.params, templates, strict=True):

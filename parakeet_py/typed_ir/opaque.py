@@ -19,7 +19,7 @@ from parakeet_py.frontend.evaluate import BINARY, CHANGED, COMPARE, INPLACE, UNA
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec, spec_of
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.types import OBJECT, Array, Scalar, Type
+from parakeet_py.typed_ir.types import OBJECT, PYBOOL, Array, Scalar, Type
 from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
@@ -29,6 +29,7 @@ from parakeet_py.typed_ir.values import (
     ListV,
     MessageV,
     MethodV,
+    NeverV,
     ObjectV,
     RangeV,
     ScalarV,
@@ -221,12 +222,17 @@ def emit_opaque(
         raise s.unsupported(f"{reason}: with strict=True nothing is handed back to Python")
     observed = find_observed(s.observed, key)
     if observed is CHANGED:
-        raise s.unsupported(f"{reason}, and {text} changes a list or dict that it is given")
+        raise s.unsupported(f"{reason}, and {text} changes a list, dict or global that is in use here")
     leaves: list[ir.Operand] = []
     templates = tuple(template_of(s, value, leaves) for value in (*values, *keywords.values()))
     if wants_result and result is None:
         if observed is None:
-            raise NeedObservation(key, s.unsupported(f"{reason}, and no call has shown yet what it gives"))
+            need = NeedObservation(key, s.unsupported(f"{reason}, and no call has shown yet what it gives"))
+            if not s.guess:
+                raise need
+            s.guessed.append(need)
+            s.check(ir.Const(False, PYBOOL), "Deoptimize", f"{reason}, where no call has been before")
+            return NeverV()
         result = observed
     lines = [place.line for place in (*s.path, s.pos) if isinstance(place, ssa.Pos)]
     trace = tuple(

@@ -277,7 +277,7 @@ class Specializer:
     def _loop(self, op: ssa.For) -> list[Value]:
         """A for loop; started again unrolled when its body needs the index by value."""
         mark = self.builder.mark()
-        frames = len(self.frames)
+        frames, sites = len(self.frames), len(self.sites)
         try:
             return control.specialize_for(self, op)
         except NeedUnroll as need:
@@ -285,12 +285,13 @@ class Specializer:
                 raise
             del self.frames[frames:]
             self.builder.rollback(mark)
+            del self.sites[sites:]
             self.unroll.add(id(op))
             return control.specialize_for(self, op)
 
     def single(self, let: ssa.Let) -> Value | None:
         """The value of a statement with one out (None: it has none)."""
-        mark, frames, path = self.builder.mark(), len(self.frames), self.path
+        mark, frames, path, sites = self.builder.mark(), len(self.frames), self.path, len(self.sites)
         try:
             return self.compute(let.op)
         except HandBack as reason:
@@ -299,6 +300,7 @@ class Specializer:
             del self.frames[frames:]
             self.path, self.pos, self.builder.pos = path, let.pos, let.pos
             self.builder.rollback(mark)
+            del self.sites[sites:]
             return opaque_operation(self, let, str(reason))
 
     def compute(self, op: ssa.Op) -> Value | None:
@@ -356,7 +358,8 @@ class Specializer:
             case ssa.Raise(exception):
                 return self.raise_value(self.value(exception))
             case ssa.Assert(condition, message):
-                return self.assert_true(condition, message)
+                self.assert_true(condition, message)
+                return None
             case ssa.CheckBound(flag, name):
                 bound = self.truth(self.value(flag))
                 self.check(
@@ -717,7 +720,7 @@ class Specializer:
                 return self.cast_array(array, dtype) if dtype else array
             case ComprehensionV():
                 return self.as_array(self.as_list(value), dtype)
-            case RangeV(start, stop, step):
+            case RangeV(start, _, step):
                 b = self.builder
                 length = control.range_length(self, value)
 
@@ -1067,7 +1070,7 @@ class Specializer:
                 raise self.unsupported(f"KeyError: {wanted!r}")
             case ComprehensionV():
                 return self.subscript(self.as_list(value), index)
-            case RangeV(start, stop, step):
+            case RangeV(start, _, step):
                 length = control.range_length(self, value)
                 number = self.numeric(index)
                 assert isinstance(number, ScalarV)
@@ -1166,7 +1169,8 @@ class Specializer:
             raise self.unsupported(f"a message made of {self.describe(value)}") from None
 
     def format_string(self, parts: Sequence[tuple[ssa.Operand, str, str]]) -> MessageV:
-        template, args = "", []
+        template = ""
+        args: list[ir.Operand] = []
         for operand, conversion, spec in parts:
             value = self.value(operand)
             if isinstance(value, ScalarV) and isinstance(value.operand, ir.Var):
@@ -1240,9 +1244,10 @@ def _renumbered(template: str, first: int) -> str:
 def _exception_name(s: Specializer, kind: type[BaseException]) -> str:
     import builtins
 
-    if getattr(builtins, kind.__name__, None) is not kind:
-        raise s.unsupported(f"raise of {kind.__name__}, which is not a builtin exception")
-    return kind.__name__
+    name: str = kind.__name__
+    if getattr(builtins, name, None) is not kind:
+        raise s.unsupported(f"raise of {name}, which is not a builtin exception")
+    return name
 
 
 __all__ = [
