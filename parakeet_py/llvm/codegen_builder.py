@@ -100,10 +100,6 @@ class ModuleText:
                 self.symbols[name] = None
         return f"@{name}"
 
-    def need(self, name: str) -> None:
-        """Note an external function that LLVM itself will call (`frem` becomes `fmod`)."""
-        self.symbols[name] = None
-
     def is_new(self, name: str) -> bool:
         """Whether a helper function is asked for the first time (its text then has to be added to `functions`)."""
         if name in self._defined:

@@ -67,7 +67,7 @@ def primitive(
             order, joined = ("oeq", "or") if name == "isinf" else ("olt", "and")
             sizes = f.intrinsic("fabs", kind, real), f.intrinsic("fabs", kind, imag)
             return f.binary(joined, "i1", *each(f"fcmp {order}", sizes, (limit, limit)))
-    return vector_math.complex_call(f, name, dtype, arguments)
+    raise NotImplementedError(f"{name} of {dtype}")
 
 
 def _product(f: FunctionText, kind: str, flags: str, left: Value, right: Value) -> tuple[str, str]:

@@ -9,6 +9,7 @@ taken from what is left and snapped to the nearest integer, so that both agree; 
 
 from __future__ import annotations
 
+from parakeet_py.llvm import vector_math
 from parakeet_py.llvm.codegen_builder import FunctionText, float_literal, is_literal
 
 
@@ -27,7 +28,7 @@ def integer(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, ri
             minus_one = f.binary("icmp eq", kind, right, "-1")
             unsafe = f.binary("or", "i1", by_zero, f.binary("and", "i1", lowest, minus_one))
         divisor = f.select(unsafe, kind, "1", right)
-    quotient = f.binary("udiv" if unsigned else "sdiv", kind, left, divisor)
+    quotient = _quotient(f, kind, unsigned, left, divisor)
     if unsigned and name == "floordiv":
         return quotient if by_zero == "false" else f.select(by_zero, kind, "0", quotient)
     # with the divisor 1 in place of 0, the remainder is 0 of itself
@@ -43,11 +44,22 @@ def integer(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, ri
     return floored if by_zero == "false" else f.select(by_zero, kind, "0", floored)
 
 
+def _quotient(f: FunctionText, kind: str, unsigned: bool, left: str, right: str) -> str:
+    """The truncated quotient, which is in range. Vectors have no integer division, but a float quotient of integers of
+    half its precision cannot round up to the next integer, and loops of it are widened."""
+    bits = int(kind[1:])
+    if bits == 64 or is_literal(right):
+        return f.binary("udiv" if unsigned else "sdiv", kind, left, right)
+    letter = "u" if unsigned else "s"
+    wide = "double" if bits == 32 else "float"
+    a, b = (f.value(f"{letter}itofp {kind} {value} to {wide}") for value in (left, right))
+    return f.value(f"fpto{letter}i {wide} {f.binary('fdiv', wide, a, b)} to {kind}")
+
+
 def floating(f: FunctionText, name: str, kind: str, left: str, right: str) -> str:
     """floordiv, mod and fmod of floats (see `npy_divmod` in NumPy's npy_math_internal)."""
     zero, one = float_literal(0.0, kind), float_literal(1.0, kind)
-    f.module.need("fmod" if kind == "double" else "fmodf")
-    remainder = f.binary("frem", kind, left, right)
+    remainder = vector_math.call(f, "fmod", "float64" if kind == "double" else "float32", [left, right])
     if name == "fmod":
         return remainder
     by_zero = f.binary("fcmp oeq", kind, right, zero)

@@ -15,11 +15,11 @@ libmvec comes first, except for functions where its error is more than 2 units i
 from __future__ import annotations
 
 from parakeet_py.llvm import vector_math_forms as forms
-from parakeet_py.llvm.codegen_builder import LLVM_TYPE, PURE, FunctionText, ModuleText, Value, float_literal
+from parakeet_py.llvm.codegen_builder import LLVM_TYPE, PURE, FunctionText, ModuleText, float_literal
 from parakeet_py.llvm.symbols import resolve
 from parakeet_py.llvm.vector_math_library import symbol as own_symbol
 from parakeet_py.typed_ir.ir import FLOAT_UNARY
-from parakeet_py.typed_ir.types import itemsize, real_dtype
+from parakeet_py.typed_ir.types import itemsize
 
 _LIBRARY_NAME = {"gamma": "tgamma"}  # where C's name is another
 _VECTOR = (FLOAT_UNARY | {"pow", "atan2", "hypot"}) - {"gamma", "lgamma"}
@@ -173,11 +173,6 @@ def _define_variants(module: ModuleText, symbol: str, variant: str, kind: str, l
         )
         module.keep(half)
     return mapping
-
-
-def complex_call(f: FunctionText, name: str, dtype: str, arguments: tuple[Value, ...]) -> Value:
-    """Call C's complex function `name` (through memory: how C passes complex numbers depends on the machine)."""
-    raise NotImplementedError(f"{name} of {real_dtype(dtype)} parts")
 
 
 def _next_half(f: FunctionText, value: str, toward: str) -> str:

@@ -247,6 +247,28 @@ def atan(k: Lanes, x: str) -> Result:
     return Result(k.copysign(k.select(large, turned, small), x))
 
 
+# ---- remainder -------------------------------------------------------------------------------------------------------
+
+
+def fmod(k: Lanes, x: str, y: str) -> Result:
+    """x - trunc(x/y) y, exactly.
+
+    The rounded quotient, cut to an integer q, is the true one or 1 too large in size. The remainder is a number of the
+    format in the first case, hence a fused product and sum gives it; in the second it is y too small, which is a number
+    of the format too (a multiple of y's last place no larger than y, or a difference of neighbours).
+    """
+    q = k.call("trunc", k.div(x, y))
+    r = k.fma(k.neg(q), y, x)
+    zero = k.constant(0.0)
+    beyond = k.compare("olt", k.copysign(k.constant(1.0), x), zero)
+    # r on the other side of zero than x: one divisor back
+    crossed = k.select(beyond, k.neg(r), r)
+    r = k.select(k.compare("olt", crossed, zero), k.add(r, k.copysign(k.absolute(y), x)), r)
+    large = k.compare("uge", k.absolute(q), k.constant(2.0**52))
+    endless = k.compare("oeq", k.absolute(y), k.constant(math.inf))
+    return Result(k.copysign(r, x), k.either(large, endless))
+
+
 # ---- the error function ----------------------------------------------------------------------------------------------
 
 
@@ -275,5 +297,6 @@ KERNELS: dict[str, tuple[Kernel, int]] = {
     "tan": (tan, 1),
     "atan": (atan, 1),
     "erf": (erf, 1),
+    "fmod": (fmod, 2),
 }
 SINGLE = frozenset({"exp", "log"})  # whose float32 forms compute in float32

@@ -538,10 +538,11 @@ def test_reductions_and_elementwise_loops_are_vectorized() -> None:
         value = np.random.default_rng(0).standard_normal(1001)
         wanted = {"add": value.sum(), "maximum": max(0, value.max()), "fmin": min(0, value.min())}[name]
         np.testing.assert_allclose(Native(fn)(value), wanted, 1e-12)
-    for name in ("exp", "sub", "minimum"):
-        fn = elementwise(name, ["float64"] * (1 if name == "exp" else 2), "float64")
-        optimized = engine.optimized_ir(generate(fn, engine.host()).text)
-        assert re.search(r"<\d+ x double>", optimized), name
+    for name in ("exp", "sub", "minimum", "mod", "floordiv"):
+        for dtype in ("float64",) if name == "exp" else ("float64", "float32", "int32", "uint8"):
+            fn = elementwise(name, [dtype] * (1 if name == "exp" else 2), dtype, layout="C")
+            optimized = engine.optimized_ir(generate(fn, engine.host()).text)
+            assert re.search(r"store <\d+ x ", optimized), (name, dtype)
 
 
 @pytest.mark.parametrize("bits", [128, 256, 512])
