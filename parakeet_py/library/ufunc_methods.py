@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import sys
 
-import numpy as np
-
 from parakeet_py.library.intrinsics import (
     as_array,
     as_numeric,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.errors import UnsupportedError
+from parakeet_py.errors import DeoptimizedError, UnsupportedError
 from parakeet_py.frontend import to_ssa_cached
 from parakeet_py.signature import (
     Result,
@@ -27,10 +27,6 @@ from parakeet_py.typed_ir.specialize import NeedHidden, NeedObservation, NeedSta
 
 class HandedBack(Exception):
     """The function calls back into Python."""
-
-
-class Deoptimized(Exception):
-    """Compiled code gave the call up; Python runs it."""
 
 
 def specialize(function: Callable[..., Any], args: Sequence[Any]) -> tuple[Specialization, list[Any]]:
@@ -55,13 +51,8 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
     """Call through the interpreter."""
     made, leaves = specialize(function, args)
     check_function(made.function)
-    try:
-        with np.errstate(all="ignore"):
-            results = run_function(made.function, leaves)
-    except AttributeError as error:
-        if "Deoptimize" not in str(error):
-            raise
-        raise Deoptimized from None
+    with np.errstate(all="ignore"):
+        results = run_function(made.function, leaves)
     return box(made.result, results)
 
 
@@ -129,7 +120,7 @@ def agrees(function: Callable[..., Any], *args: Any, ulps: float = 4, compiled: 
     except (UnsupportedError, HandedBack) as reason:
         assert error is not None or not compiled, f"not compiled: {reason}"
         return
-    except Deoptimized:
+    except DeoptimizedError:
         return
     except Exception as raised:
         if error is None:
