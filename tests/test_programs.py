@@ -7,6 +7,7 @@ start that differs from program to program: every dtype and layout meets every k
 
 from __future__ import annotations
 
+import inspect
 import os
 import zlib
 from collections.abc import Iterator
@@ -45,6 +46,11 @@ def _for_interpreters(backend: str, program: Program, case: Case) -> bool:
     """Interpreters take positional arguments, of a size for interpreters, of functions that are compiled."""
     if backend == "untyped_ir" and not isinstance(program.function, FunctionType):
         return False  # it is made from functions that have source
+    if case.raises is TypeError and isinstance(program.function, FunctionType):
+        try:
+            inspect.signature(program.function).bind(*case.make()[0])
+        except TypeError:
+            return False  # the call itself is refused, before anything is compiled
     return not (case.native_only or case.kwargs or program.fell_back is not False)
 
 
