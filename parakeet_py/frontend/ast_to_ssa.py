@@ -11,7 +11,7 @@ import ast
 import sys
 
 from parakeet_py.errors import UnsupportedError
-from parakeet_py.frontend.builder import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
+from parakeet_py.frontend.bindings import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
 from parakeet_py.frontend.prune import prune
 from parakeet_py.frontend.scopes import Comprehension, Scope, Scopes
 from parakeet_py.frontend.source import Source

@@ -1,16 +1,8 @@
-"""The state of a conversion: the name environment, the block being written, and the gate that joins two branches.
+"""The state of a conversion: the name environment, the block being written, and the closures that are about.
 
 Names. `env` maps each name of the function to a `Binding`: its current operand, and a flag operand that says whether
-it is bound at all (`TRUE` nearly always). Assignment replaces the binding and writes nothing. Control flow is kept in
-the same environment under names no program can have, so that gates carry it as they carry any variable:
-
-    $skip      the rest of this block must not run (after break, continue or return)
-    $stop      the innermost loop must be left (after break or return)
-    $returned  the function has returned, and ...
-    $return    ... this is its value
-
-Gates. `gate` converts two branches in copies of the environment and makes an `If` out for each name they bind
-differently. On a branch that raises or returns the other names do not matter; their results there are UNBOUND.
+it is bound at all (`TRUE` nearly always). Assignment replaces the binding and writes nothing. `gate` converts two
+branches in copies of the environment and joins them (gates.py).
 
 Closures. Captures are by value where Python's are by reference. The two agree as long as no captured name is bound
 again while the closure is in use, and that is checked rather than assumed: a `def` or a named lambda is a `Template`,
@@ -22,115 +14,28 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import NoReturn
 
 from parakeet_py.errors import UnsupportedError
+from parakeet_py.frontend.bindings import (
+    CARRIED,
+    CONTROL,
+    NOTHING,
+    TRUE,
+    Arm,
+    Binding,
+    Converted,
+    Held,
+    Loop,
+    Template,
+    pos_of,
+)
+from parakeet_py.frontend.gates import Join
 from parakeet_py.frontend.operands import operands, same
 from parakeet_py.frontend.scopes import Scopes
 from parakeet_py.frontend.source import Source
-from parakeet_py.frontend.ssa import (
-    UNBOUND,
-    Block,
-    CheckBound,
-    Const,
-    Free,
-    Function,
-    Global,
-    If,
-    Let,
-    MakeClosure,
-    Op,
-    Operand,
-    Pos,
-    Var,
-)
-from parakeet_py.record import record
-
-TRUE, FALSE, NONE, NOTHING = Const(True), Const(False), Const(None), Const(UNBOUND)
-SKIP, STOP, RETURNED, RETURN = "$skip", "$stop", "$returned", "$return"
-CONTROL = {SKIP: FALSE, STOP: FALSE, RETURNED: FALSE, RETURN: NOTHING}
-CARRIED = "$carried"  # stands in `held` for what a loop parameter may hold from the iteration before
-
-Held = frozenset[tuple[str, object]]  # captured names, each with the `Binding.identity` it had then
-
-
-@record(eq=False)
-class Converted:
-    """A nested function in SSA. `returned` are the captured names that a function it returns uses in turn,
-    `passed_on` the one it returns itself."""
-
-    function: Function
-    returned: frozenset[str]
-    passed_on: frozenset[str]
-
-
-@record(eq=False)
-class Template:
-    """A nested function that can be made into a closure wherever its captured `names` are known.
-
-    It is converted when it is first needed, once for each set of names that may be unbound then: their flags are
-    captured too.
-    """
-
-    name: str
-    names: tuple[str, ...]
-    defaults: tuple[Operand, ...]
-    convert: Callable[[tuple[str, ...]], Converted]
-    variants: dict[tuple[str, ...], Converted] = field(default_factory=dict)
-
-    def variant(self, unbound: tuple[str, ...]) -> Converted:
-        if unbound not in self.variants:
-            self.variants[unbound] = self.convert(unbound)
-        return self.variants[unbound]
-
-
-@record
-class Binding:
-    """What a name stands for. With a `template`, `operand` is the closure made from it for `captured`, if any.
-    `refusal` is why the name cannot be read any more."""
-
-    operand: Operand
-    flag: Operand = TRUE
-    template: Template | None = None
-    captured: Held = frozenset()
-    refusal: UnsupportedError | None = None
-
-    def identity(self) -> object:
-        """Equal for two bindings exactly if they stand for the same value."""
-        if self.template is not None:
-            return self.template
-        if isinstance(self.operand, Const):
-            return (type(self.operand.value), repr(self.operand.value))
-        return self.operand
-
-
-@dataclass(slots=True)
-class Loop:
-    """An open loop: what it may bind, which of its parameters were read or called, and the names bound at every
-    break."""
-
-    names: frozenset[str]
-    read: set[object] = field(default_factory=set)
-    called: set[object] = field(default_factory=set)
-    bound_at_breaks: set[str] | None = None
-
-
-@dataclass(slots=True)
-class Arm:
-    """A block being written, or just written, with the state at its end."""
-
-    out: list[Let]
-    env: dict[str, Binding]
-    globals_read: dict[str, Var]
-    dead: bool = False  # it always raises
-    value: Operand | None = None
-
-    def returned(self) -> bool:
-        return same(self.env[RETURNED].operand, TRUE)
-
-    def defined(self) -> set[Operand]:
-        return {out for let in self.out for out in let.outs}
+from parakeet_py.frontend.ssa import CheckBound, Free, Global, Let, MakeClosure, Op, Operand, Pos, Var
 
 
 class Builder:
@@ -325,98 +230,6 @@ class Builder:
         hint: str = "t",
     ) -> Operand:
         """Write an `If`, joining what its branches bind. Gives the joined value of the branches, if they have one."""
-        join = _Join(self, self.branch(then), self.branch(orelse), hint)
+        join = Join(self, self.branch(then), self.branch(orelse), hint)
         join.write(condition, pos)
         return join.value
-
-
-class _Join:
-    """The outs of one `If`."""
-
-    def __init__(self, builder: Builder, a: Arm, b: Arm, hint: str) -> None:
-        self.builder = builder
-        self.before = builder.arm
-        self.a, self.b = a, b
-        self.defined_in_a, self.defined_in_b = a.defined(), b.defined()
-        self.outs: list[Var] = []
-        self.results: tuple[list[Operand], list[Operand]] = ([], [])
-        self.value: Operand = NONE
-        if a.value is not None and b.value is not None:
-            self.value = self.operand(hint, a.value, b.value, a.dead, b.dead)
-
-    def write(self, condition: Operand, pos: Pos) -> None:
-        a, b, before = self.a, self.b, self.before
-        env = {name: self.binding(name, old, pos) for name, old in before.env.items()}
-        op = If(condition, Block(tuple(a.out), tuple(self.results[0])), Block(tuple(b.out), tuple(self.results[1])))
-        before.out.append(Let(tuple(self.outs), op, pos))
-        before.env = env
-        before.dead = a.dead and b.dead
-
-    def operand(self, hint: str, x: Operand, y: Operand, x_free: bool, y_free: bool) -> Operand:
-        """One operand for `x` of the first branch and `y` of the second; one that is free does not matter."""
-        if x_free and y_free:
-            return NOTHING
-        if x_free:
-            if y not in self.defined_in_b:
-                return y
-            x = NOTHING
-        elif y_free:
-            if x not in self.defined_in_a:
-                return x
-            y = NOTHING
-        elif same(x, y):
-            return x
-        out = Var(hint.lstrip("$"))
-        self.outs.append(out)
-        self.results[0].append(x)
-        self.results[1].append(y)
-        self.builder.hold(out, x, y)
-        return out
-
-    def binding(self, name: str, old: Binding, pos: Pos) -> Binding:
-        a, b = self.a.env[name], self.b.env[name]
-        if a is b:
-            return a
-        is_control = name in CONTROL
-        a_free = self.a.dead or (self.a.returned() and not is_control)
-        b_free = self.b.dead or (self.b.returned() and not is_control)
-        if a_free and b_free:
-            return old
-        cared = b if a_free else a
-        if cared.template and (a_free or b_free or a.template is b.template):
-            flag = self.operand(name + ".bound", a.flag, b.flag, a_free, b_free)
-            made = cared.operand if same(cared.operand, old.operand) else NOTHING
-            return Binding(made, flag, cared.template, cared.captured)
-        if a.identity() == b.identity() == old.identity() and not (a_free or b_free):
-            return a if same(a.flag, b.flag) else old  # they differ by a CheckBound in one branch only
-        a, b = self.made(self.a, name, pos), self.made(self.b, name, pos)
-        if refusal := (None if a_free else a.refusal) or (None if b_free else b.refusal):
-            return Binding(NOTHING, refusal=refusal)
-        value = self.operand(name, a.operand, b.operand, a_free, b_free)
-        return Binding(value, self.operand(name + ".bound", a.flag, b.flag, a_free, b_free))
-
-    def made(self, arm: Arm, name: str, pos: Pos) -> Binding:
-        """The binding at the end of a branch, with a closure in place of a template."""
-        self.builder.arm = arm
-        try:
-            return made_binding(self.builder, name, pos)
-        finally:
-            self.builder.arm = self.before
-
-
-def made_binding(builder: Builder, name: str, pos: Pos) -> Binding:
-    """The binding of a name at the end of a block, with a closure in place of a template (or why there is none)."""
-    binding = builder.env[name]
-    if binding.template is not None:
-        try:
-            binding = Binding(builder.closure(name, pos), binding.flag)
-        except UnsupportedError as refusal:
-            binding = Binding(NOTHING, binding.flag, refusal=refusal)
-        builder.env[name] = binding
-    return binding
-
-
-def pos_of(node: ast.AST) -> Pos:
-    line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-    end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
-    return Pos(line, column, end_line, end_column)

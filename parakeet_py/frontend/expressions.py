@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NoReturn
 
-from parakeet_py.frontend.builder import CARRIED, FALSE, NONE, NOTHING, TRUE, Builder, Template, pos_of
+from parakeet_py.frontend.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
+from parakeet_py.frontend.builder import Builder
 from parakeet_py.frontend.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
     Attribute,

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from parakeet_py.frontend.builder import (
+from parakeet_py.frontend.bindings import (
     CARRIED,
     CONTROL,
     FALSE,
@@ -24,9 +24,9 @@ from parakeet_py.frontend.builder import (
     Binding,
     Held,
     Loop,
-    made_binding,
     pos_of,
 )
+from parakeet_py.frontend.gates import made_binding
 from parakeet_py.frontend.operands import same
 from parakeet_py.frontend.scopes import BREAK, is_endless
 from parakeet_py.frontend.scopes import RETURN as RETURNS

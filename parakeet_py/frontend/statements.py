@@ -11,17 +11,7 @@ from __future__ import annotations
 
 import ast
 
-from parakeet_py.frontend.builder import (
-    FALSE,
-    NONE,
-    NOTHING,
-    RETURN,
-    RETURNED,
-    SKIP,
-    TRUE,
-    Binding,
-    pos_of,
-)
+from parakeet_py.frontend.bindings import FALSE, NONE, NOTHING, RETURN, RETURNED, SKIP, TRUE, Binding, pos_of
 from parakeet_py.frontend.expressions import BINARY, Expressions
 from parakeet_py.frontend.loops import LoopWriter
 from parakeet_py.frontend.operands import same
