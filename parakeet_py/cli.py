@@ -5,6 +5,7 @@ Commands import what they need when they run, so that `--help` is quick. This is
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,7 +112,8 @@ def _bench_settings(
     except KeyError as error:
         raise _fail(str(error.args[0])) from None
     wanted = (OURS, *(name for name in PEERS if name in chosen and name != OURS))
-    return Settings(wanted, sizes[size.upper()], threads or available_cpus(), budget), programs
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return Settings(wanted, sizes[size.upper()], threads or available_cpus(), budget, load), programs
 
 
 def _with_progress(total: int, work: Callable[[Callable[[str, str], None]], Any]) -> Any:

@@ -23,6 +23,7 @@ from parakeet_py.bench.peers import OURS, PEERS
 from parakeet_py.bench.runner import Measurement, Row, Settings
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+BUSY = 0.5  # a load from which on figures are doubtful
 PACKAGES = ("parakeet-py", "numpy", "llvmlite", "numba", "jax", "scipy")
 
 
@@ -100,6 +101,11 @@ def table(rows: Sequence[Row], settings: Settings) -> Table:
 def notes(rows: Sequence[Row], settings: Settings) -> list[str]:
     """One line for everything in the table that needs a reason, without repeating itself."""
     lines: dict[str, None] = {}
+    if settings.load is not None and settings.load >= BUSY:
+        text = (
+            f"{settings.load:.1f} other processes were busy when this was measured: the figures are not to be trusted"
+        )
+        lines[text] = None
     for row in rows:
         for peer, m in row.measurements.items():
             if m.status == "unavailable":
@@ -171,6 +177,7 @@ def as_data(rows: Sequence[Row], settings: Settings) -> dict[str, Any]:
         "machine": machine(),
         "size": settings.size,
         "threads": settings.threads,
+        "load_before": settings.load,
         "geometric_means": {
             peer: {"ratio": mean, "programs": count} for peer, (mean, count) in geometric_means(rows, peers).items()
         },

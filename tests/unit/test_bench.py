@@ -235,6 +235,10 @@ class TestReport:
             path.write_text("nothing")
             report.update_readme(path, rows, self.settings)
 
+    def test_says_that_the_machine_was_busy(self, rows: list[Row]) -> None:
+        busy = Settings(("parakeet", "numpy", "c"), "M", 2, load=3.21)
+        assert report.notes(rows, busy)[0].startswith("3.2 other processes were busy")
+
     def test_json(self, rows: list[Row], tmp_path: Any) -> None:
         report.write_json(tmp_path / "out" / "r.json", rows, self.settings)
         data = json.loads((tmp_path / "out" / "r.json").read_text())
