@@ -28,6 +28,7 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
 from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
+from parakeet_py.typed_ir.passes.equal_extents import version_equal_extents
 from parakeet_py.typed_ir.passes.fuse import fuse
 from parakeet_py.typed_ir.passes.hoist_checks import hoist_checks
 from parakeet_py.typed_ir.passes.parallelize import parallelize
@@ -51,6 +52,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("simplify", "fold constants, resolve extents and views, decide what ranges decide", simplify),
     Pass("cse", "compute each value once", eliminate_common_subexpressions),
     Pass("dce", "remove what nothing needs", eliminate_dead_code),
+    Pass("equal-extents", "copy the body for when extents that broadcast are equal", version_equal_extents),
     Pass("hoist-checks", "test the checks of a loop before it, in a copy for when they hold", hoist_checks),
     Pass("simplify-loops", "drop the checks that now hold", simplify),
     Pass("dce-loops", "remove what only the checks needed", eliminate_dead_code),

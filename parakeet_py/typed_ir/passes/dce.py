@@ -52,9 +52,7 @@ def eliminate_dead_code(function: Function) -> Function:
     body = _Sweep(mark).block(function.body, function.body.results)
     if body is function.body:
         return function
-    return Function(
-        function.name, function.params, body, function.filename, function.disjoint, function.static_extents
-    )
+    return Function(function.name, function.params, body, function.filename, function.disjoint, function.static_extents)
 
 
 class _Mark:

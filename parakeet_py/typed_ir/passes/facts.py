@@ -206,6 +206,7 @@ class Facts:
                 self.equate(var, other)
 
     def equate(self, var: Var, form: Linear) -> None:
+        form = self.resolve(form)
         if form.coefficient(var) == 0 and var not in self.same:
             self.set(self.same, var, form)
 
@@ -247,8 +248,9 @@ class Facts:
         elif name == "eq":
             self.learn(difference)
             self.learn(difference.scale(-1))
+            difference = self.resolve(difference)
             for var, k in reversed(difference.terms):
-                if abs(k) == 1 and var not in self.same:
+                if abs(k) == 1:
                     rest = Linear(difference.constant, tuple([t for t in difference.terms if t[0] is not var]))
                     self.equate(var, rest.scale(-k))
                     break

@@ -65,6 +65,7 @@ class Simplifier(Rewriter):
         self.facts = Facts(self.definitions)
         self.original = _original_forms(function)
         self.makers: dict[Var, Let] = {}  # arrays made by operators with several outs
+        self.dims: dict[tuple[Var, int], Operand] = {}  # extents in scope
         self.kept: set[Var] = set()  # replaced, but still defined for those to whom the exact type matters
         self.extra: list[Let] = []
         self.depth = 0
@@ -280,6 +281,10 @@ class Simplifier(Rewriter):
         extent = self.extent(array, op.axis)
         if extent is not None:
             return self.replace(let, extent)
+        known = self.dims.get((array, op.axis))
+        if known is not None:
+            return self.replace(let, known)
+        self.facts.set(self.dims, (array, op.axis), self.operand(let.outs[0]))
         self.facts.define_extent(let.outs[0])
         return None if array is op.array else (Let(let.outs, Dim(array, op.axis), let.pos),)
 
