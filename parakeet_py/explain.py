@@ -166,14 +166,14 @@ def describe_spec(spec: Spec) -> str:
         case ArraySpec(dtype, rank, layout, unit, writeable, inner):
             order = {"C": "", "F": ", Fortran order", "S": ", rows", "A": ", strided"}[layout]
             ones = "".join(f", axis {axis} of 1" for axis, one in enumerate(unit) if one)
-            ones += f", last axis of {inner}" if inner else ""
-            return f"{dtype}[{rank} axes{order}{ones}{'' if writeable else ', read-only'}]"
+            last = f", last axis of {inner}" if inner else ""
+            return f"{dtype}[{rank} axes{order}{ones}{last}{'' if writeable else ', read-only'}]"
         case ScalarSpec(dtype, python):
             names = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
             return names[dtype] if python else dtype
         case StaticSpec(value):
             return repr(value)
         case TupleSpec(items, kind):
-            inner = ", ".join(describe_spec(item) for item in items)
-            return f"({inner})" if kind == "tuple" else f"{kind}[{inner}]"
+            parts = ", ".join(describe_spec(item) for item in items)
+            return f"({parts})" if kind == "tuple" else f"{kind}[{parts}]"
     return str(spec)

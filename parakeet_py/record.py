@@ -2,9 +2,9 @@
 
 The IRs have over a hundred small classes, and a function that has not been compiled before cannot run until they are
 all defined. `dataclasses.dataclass(frozen=True, slots=True)` takes about a millisecond for each, most of it spent
-compiling methods one by one and making the class twice. `record` gives the same thing (`__init__`, `__eq__`, `__hash__`,
-`__repr__`, `__match_args__`, `dataclasses.fields` and `replace`) for a tenth of that: one compilation per class, and a
-`__repr__` that all share.
+compiling methods one by one and making the class twice. `record` gives the same thing (`__init__`, `__eq__`,
+`__hash__`, `__repr__`, `__match_args__`, `dataclasses.fields` and `replace`) for a fraction of that: one compilation per
+class, all other methods shared.
 
 Fields are the annotations of the class in order, after those of its bases; a default is a value, or
 `dataclasses.field(default=..., default_factory=..., repr=..., hash=..., compare=...)`.

@@ -188,7 +188,7 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             return call_python(s, body, [obj, *args], kwargs, trusted=True)
         case TupleV(items, _) if name in ("index", "count"):
             return _tuple_method(s, obj, name, args)
-        case DictV(items):
+        case DictV():
             return _dict_method(s, obj, name, args)
     raise s.unsupported(f".{name}() of {s.describe(obj)}")
 

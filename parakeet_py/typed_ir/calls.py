@@ -88,9 +88,9 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
         return call_python(s, body, args, kwargs, trusted=True)
     if s.frames[-1].namespace.trusted and getattr(target, "__module__", "").startswith("parakeet_py.library."):
         return call_python(s, target, args, kwargs, trusted=True)
-    wrapped = getattr(target, "__wrapped__", None)
-    if isinstance(target, types.FunctionType) or (is_accelerated(target) and isinstance(wrapped, types.FunctionType)):
-        return call_user(s, target if isinstance(target, types.FunctionType) else wrapped, args, kwargs)
+    inner = getattr(target, "__wrapped__", None) if is_accelerated(target) else target
+    if isinstance(inner, types.FunctionType):
+        return call_user(s, inner, args, kwargs)
     if isinstance(target, types.MethodType) and isinstance(target.__func__, types.FunctionType):
         return call_user(s, target.__func__, [lift(target.__self__), *args], kwargs)
     name = getattr(target, "__name__", repr(target))

@@ -176,7 +176,6 @@ def elementwise(s: Specializer, body: Body, args: Sequence[Value], named: Sequen
     if all(array.rank == 0 for array in arrays):
         return [ScalarV(result) for result in body([scalar_operand(s, arg) for arg in args])]
     extents, nonunit = broadcast_extents(s, arrays, named)
-    rank = len(extents)
     # Axes of extent 1 have no place in the order of strides.
     ordered = [array for array in arrays if sum(extent != ONE for extent in array.extents) > 1]
     fortran = bool(ordered) and all(array.order == "F" for array in ordered)
@@ -233,13 +232,15 @@ def call_ufunc(
     if len(values) != ufunc.nin:
         raise s.unsupported(f"{ufunc.__name__} takes {ufunc.nin} arguments")
     types = [resolution_type(value) for value in values]
-    if ufunc in COMPARISONS and all(isinstance(kind, np.dtype) and kind.kind in "iu" or kind is int for kind in types):
+    if ufunc in COMPARISONS and all(
+        kind is int or (isinstance(kind, np.dtype) and kind.kind in "iu") for kind in types
+    ):
         # A Python int is compared by value, however narrow the array's dtype is.
         types = [np.dtype("int64") if kind is int else kind for kind in types]
     if all(kind in (int, float, complex) for kind in types):
         types = [np.dtype(kind) for kind in types]
     try:
-        wanted = {} if dtype is None else {"signature": (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout}
+        wanted: Any = {} if dtype is None else {"signature": (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout}
         loop = ufunc.resolve_dtypes((*types, *[None] * ufunc.nout), **wanted)
     except (TypeError, AttributeError) as error:
         raise s.unsupported(str(error)) from None
@@ -267,7 +268,7 @@ def call_ufunc(
     return results[0] if len(results) == 1 else TupleV(tuple(results))
 
 
-def _masked_ufunc(s: Specializer, body: Body, values: list[Value], out: Value | None, where: Value) -> Value:
+def _masked_ufunc(s: Specializer, body: Body, values: Sequence[Value], out: Value | None, where: Value) -> Value:
     if out is None or not isinstance(out, ArrayV):
         raise s.hand_back("where= without out=")
     results = elementwise(s, body, values)

@@ -7,7 +7,7 @@ template, emitting casts where it stands, and `value_of` rebuilds a value from t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -63,8 +63,7 @@ class Structure:
     parts: tuple[Template, ...]
 
 
-Template = Scalar | ArrayT | Fixed | Structure | type(None)
-# None: no path has a value (all have raised)
+Template: TypeAlias = Scalar | ArrayT | Fixed | Structure | None  # None: no path has a value (all have raised)
 
 
 def template_of(value: Value, *, varying: bool) -> Template:

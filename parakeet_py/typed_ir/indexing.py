@@ -1,8 +1,8 @@
 """NumPy indexing: what `x[index]` reads and `x[index] = value` writes.
 
 An index is first brought to one entry per axis. Integers and slices make a `View` (or one `Load`); integer arrays and
-masks make gathers, with NumPy's rule for where the broadcast index axes go. Every index that is not provably in range is
-checked before anything is read or written.
+masks make gathers, with NumPy's rule for where the broadcast index axes go. Every index that is not provably in range
+is checked before anything is read or written.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def dtype_name(s: Specializer, value: Value, what: str = "a dtype") -> str:
     """The name of a known dtype."""
     found = s.static(value, what)
     try:
-        name = np.dtype(found).name
+        name: str = np.dtype(found).name
     except TypeError as error:
         raise s.unsupported(str(error)) from None
     from parakeet_py.typed_ir.types import DTYPES
@@ -78,10 +78,9 @@ def extents_of(s: Specializer, value: Value) -> tuple[ir.Operand, ...]:
         if not b.at_least_zero(b.form(operand)):
             s.check(b.prim("ge", operand, ZERO, type=PYBOOL), "ValueError", "negative dimensions are not allowed")
         if isinstance(operand, ir.Var):
-            s.check(
-                b.prim("lt", operand, ir.Const(1 << 47, PYINT), type=PYBOOL) if operand not in b.small else ir.Const(True, PYBOOL),
-                "MemoryError", "array is too big",
-            )  # fmt: skip
+            if operand not in b.small:
+                fits = b.prim("lt", operand, ir.Const(1 << 47, PYINT), type=PYBOOL)
+                s.check(fits, "MemoryError", "array is too big")
             b.nonnegative.add(operand)
             b.small.add(operand)
         extents.append(operand)

@@ -54,9 +54,9 @@ class ScalarV:
 class ArrayV:
     """An array descriptor with its extents as operands.
 
-    `roots` names the memory it may live in (see `Specializer.new_root`); `readonly` as NumPy's flag; `unit_ok` is false
-    for axes whose extent is known not to be 1. `nonunit[a]` is true when axis a's extent is known to differ from 1. `order` is the order of its strides as
-    far as it is known, C (last axis fastest) or F: new arrays made from it elementwise get the same, as NumPy's do.
+    `roots` names the memory it may live in (see `Specializer.new_root`); `readonly` is as NumPy's flag; `nonunit[a]` is
+    true when axis a's extent is known to differ from 1. `order` is the order of its strides as far as it is known, C
+    (last axis fastest) or F: new arrays made from it elementwise get the same, as NumPy's do.
     """
 
     var: ir.Var
