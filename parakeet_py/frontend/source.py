@@ -203,7 +203,7 @@ def _parse(block: list[str], first_line: int, code: CodeType) -> ast.Module | No
     """Parse lines as lines `first_line`... of a file; headers that stand for what is around them make names free,
     private names mangled and the indentation right."""
     headers = []
-    if block[0][:1] in (" ", "\t"):
+    if block and block[0][:1] in (" ", "\t"):
         class_name = _class_of(code.co_qualname)
         if code.co_freevars and code.co_name != "<lambda>":
             headers.append(f"def _({','.join(code.co_freevars)}):\n")
@@ -214,6 +214,8 @@ def _parse(block: list[str], first_line: int, code: CodeType) -> ast.Module | No
     try:
         tree = ast.parse("\n" * max(blank, 0) + "".join(headers) + "".join(block))
     except (SyntaxError, ValueError):
+        return None
+    if not tree.body:
         return None
     return ast.increment_lineno(tree, blank) if blank < 0 else tree
 
