@@ -380,7 +380,7 @@ def _common_elements(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _relation(one: np.ndarray, other: np.ndarray, identity: bool) -> str:
-    if one is other and identity:
+    if one is other and identity and one.ndim > 0:
         return "the same object as"
     if not _common_elements(one, other):
         return "separate from"
