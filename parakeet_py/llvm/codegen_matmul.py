@@ -14,21 +14,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from parakeet_py.frontend.ssa import Pos
 from parakeet_py.imp import ir
 from parakeet_py.llvm import blas, codegen_arrays
 from parakeet_py.llvm.codegen_arrays import Descriptor
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, float_literal
+from parakeet_py.llvm.codegen_matmul_loops import copy, loops, mirror
 from parakeet_py.llvm.codegen_scope import Scope
 from parakeet_py.llvm.context import BLOCK_HEADER, OUT_OF_MEMORY
-from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Var
-from parakeet_py.typed_ir.types import Array, Scalar, is_complex, itemsize, real_dtype
+from parakeet_py.typed_ir.ir import Var
+from parakeet_py.typed_ir.types import Array, is_complex, itemsize, real_dtype
 
 EmitBlock = Callable[[Scope, ir.Block], None]
 
-_ROW_MAJOR, _PLAIN, _TRANSPOSED = "i32 101", "111", "112"
-_INT = Scalar("int64")
-_ZERO, _ONE = Const(0, _INT), Const(1, _INT)
+_PLAIN, _TRANSPOSED = "111", "112"
 
 
 @dataclass(slots=True)
@@ -58,16 +56,17 @@ def matmul(scope: Scope, statement: ir.Matmul, emit_block: EmitBlock) -> None:
         f.branch(end)
         f.begin(small)
     with f.inner():
-        target, result = statement.out, out
+        target = statement.out
         if out.type.layout != "C":
             contiguous = Array(dtype, out.type.rank)
             target = Var("product", contiguous)
-            result = codegen_arrays.heap_array(f, contiguous, out.extents, lambda bit: _no_memory(scope, bit))
-            scope.values[target] = result
-        _call(scope, library, result, left, right)
+            scope.values[target] = codegen_arrays.heap_array(
+                f, contiguous, out.extents, lambda bit: _no_memory(scope, bit)
+            )
+        _call(scope, library, target, statement.left, statement.right, emit_block)
         if target is not statement.out:
-            emit_block(scope, _copy(target, statement.out))
-            _release(f, result["block"])
+            emit_block(scope, copy(target, statement.out))
+            _release(f, scope.array(target)["block"])
     if library.integer == "i32":
         f.branch(end)
         f.begin(end)
@@ -93,9 +92,11 @@ def _fits_i32(f: FunctionText, left: Descriptor, right: Descriptor) -> str:
     return fits
 
 
-def _call(scope: Scope, library: blas.Blas, out: Descriptor, left: Descriptor, right: Descriptor) -> None:
+def _call(scope: Scope, library: blas.Blas, target: Var, left: Var, right: Var, emit_block: EmitBlock) -> None:
+    """target = left @ right, where target is contiguous."""
     f = scope.f
-    inner = right["extent0"]
+    out = scope.array(target)
+    inner = scope.array(right)["extent0"]
     zeros, product, end = f.label("zeros"), f.label("product"), f.label("end")
     f.branch_if(f.binary("icmp eq", "i64", inner, "0"), zeros, product)
 
@@ -110,70 +111,143 @@ def _call(scope: Scope, library: blas.Blas, out: Descriptor, left: Descriptor, r
 
     f.begin(product)
     with f.inner():
-        _multiply(scope, library, out, left, right)
+        a, b = (_matrix(scope, scope.array(operand)) for operand in (left, right))
+        routines = _Routines(f, library, out.type.dtype)
+        if scope.array(left).type.rank == 1 or scope.array(right).type.rank == 1:
+            _matrix_times_vector(scope, routines, out, scope.array(left), scope.array(right), a, b)
+        else:
+            _matrix_times_matrix(scope, routines, target, left, right, a, b, emit_block)
+        for operand in (a, b):
+            if operand.block is not None:
+                _release(f, operand.block)
     f.branch(end)
     f.begin(end)
 
 
-def _multiply(scope: Scope, library: blas.Blas, out: Descriptor, left: Descriptor, right: Descriptor) -> None:
-    """Call gemm or gemv; no extent of the inner axis is 0."""
+class _Routines:
+    """The routines of a BLAS for one dtype: `unit` and `nothing` are 1 and 0 as arguments."""
+
+    def __init__(self, f: FunctionText, library: blas.Blas, dtype: str) -> None:
+        self.f = f
+        self.library = library
+        self.letter = blas.LETTERS[dtype]
+        if is_complex(dtype):
+            self.unit, self.nothing = (f"ptr {address}" for address in _complex_constants(f, dtype))
+        else:
+            kind = LLVM_TYPE[dtype]
+            self.unit, self.nothing = (f"{kind} {float_literal(value, kind)}" for value in (1.0, 0.0))
+
+    def size(self, value: str) -> str:
+        """A size or increment as an argument."""
+        kind = self.library.integer
+        narrow = kind == "i32" and value.startswith("%")
+        return f"{kind} {self.f.value(f'trunc i64 {value} to i32') if narrow else value}"
+
+    def call(self, name: str, *arguments: str) -> None:
+        """Call a routine for row-major matrices; each argument is a type and a value."""
+        passed = ("i32 101", *arguments)
+        kinds = ", ".join(argument.split(" ", 1)[0] for argument in passed)
+        function = self.f.module.declare("void", self.library.symbol(self.letter + name), kinds)
+        self.f.effect(f"call void {function}({', '.join(passed)})")
+
+
+def _matrix_times_matrix(
+    scope: Scope,
+    routines: _Routines,
+    target: Var,
+    left: Var,
+    right: Var,
+    a: _Matrix,
+    b: _Matrix,
+    emit_block: EmitBlock,
+) -> None:
+    """gemm; or syrk where both factors turn out to be one matrix and its transpose: half the work, and the result is
+    exactly symmetric, as NumPy's."""
     f = scope.f
-    dtype = out.type.dtype
-    letter = blas.LETTERS[dtype]
-    inner = right["extent0"]
-    a, b = _matrix(scope, left), _matrix(scope, right)
-    whole = library.integer
-
-    def number(value: str) -> str:
-        return f"{whole} {value if whole == 'i64' or not value.startswith('%') else _narrow(f, value)}"
-
-    if is_complex(dtype):
-        unit, nothing = _complex_constants(f, dtype)
-        scalar = "ptr"
-    else:
-        scalar = LLVM_TYPE[dtype]
-        unit, nothing = float_literal(1.0, scalar), float_literal(0.0, scalar)
-    if left.type.rank == 2 and right.type.rank == 2:
-        routine = f.module.declare(
-            "void",
-            library.symbol(f"{letter}gemm"),
-            f"i32, i32, i32, {whole}, {whole}, {whole}, {scalar}, ptr, {whole}, ptr, {whole}, {scalar}, ptr, {whole}",
+    out, size = scope.array(target), routines.size
+    rows, columns, inner = out["extent0"], out["extent1"], scope.array(right)["extent0"]
+    result = f"ptr {out['data']}", size(_at_least_one(f, columns))
+    end = None
+    roots = scope.unit.function.roots
+    if left not in roots or right not in roots or roots[left] & roots[right]:
+        square, general, end = f.label("square"), f.label("general"), f.label("end")
+        f.branch_if(_is_transpose(f, scope.array(left), scope.array(right)), square, general)
+        f.begin(square)
+        with f.inner():
+            routines.call(
+                "syrk",
+                "i32 121",  # the upper triangle
+                f"i32 {a.order}",
+                size(rows),
+                size(inner),
+                routines.unit,
+                f"ptr {a.data}",
+                size(a.leading),
+                routines.nothing,
+                *result,
+            )
+            emit_block(scope, mirror(target))
+        f.branch(end)
+        f.begin(general)
+    with f.inner():
+        routines.call(
+            "gemm",
+            f"i32 {a.order}",
+            f"i32 {b.order}",
+            size(rows),
+            size(columns),
+            size(inner),
+            routines.unit,
+            f"ptr {a.data}",
+            size(a.leading),
+            f"ptr {b.data}",
+            size(b.leading),
+            routines.nothing,
+            *result,
         )
-        columns = out["extent1"]
-        f.effect(
-            f"call void {routine}({_ROW_MAJOR}, i32 {a.order}, i32 {b.order}, {number(out['extent0'])}, "
-            f"{number(columns)}, {number(inner)}, {scalar} {unit}, ptr {a.data}, {number(a.leading)}, ptr {b.data}, "
-            f"{number(b.leading)}, {scalar} {nothing}, ptr {out['data']}, {number(_at_least_one(f, columns))})"
-        )
-    else:
-        routine = f.module.declare(
-            "void",
-            library.symbol(f"{letter}gemv"),
-            f"i32, i32, {whole}, {whole}, {scalar}, ptr, {whole}, ptr, {whole}, {scalar}, ptr, {whole}",
-        )
-        # BLAS multiplies a stored matrix or its transpose by a column: x @ B is the transpose of B times x
-        matrix, vector, array = (a, b, left) if left.type.rank == 2 else (b, a, right)
-        order = matrix.order
-        rows, columns = array["extent0"], array["extent1"]
-        if order == _TRANSPOSED:
-            rows, columns = columns, rows
-        elif order != _PLAIN:
-            plain = f.binary("icmp eq", "i32", order, _PLAIN)
-            rows, columns = f.select(plain, "i64", rows, columns), f.select(plain, "i64", columns, rows)
-        if left.type.rank == 1:
-            order = f.binary("sub", "i32", "223", order)
-        f.effect(
-            f"call void {routine}({_ROW_MAJOR}, i32 {order}, {number(rows)}, {number(columns)}, {scalar} {unit}, "
-            f"ptr {matrix.data}, {number(matrix.leading)}, ptr {vector.data}, {number(vector.leading)}, "
-            f"{scalar} {nothing}, ptr {out['data']}, {whole} 1)"
-        )
-    for operand in (a, b):
-        if operand.block is not None:
-            _release(f, operand.block)
+    if end is not None:
+        f.branch(end)
+        f.begin(end)
 
 
-def _narrow(f: FunctionText, value: str) -> str:
-    return f.value(f"trunc i64 {value} to i32")
+def _is_transpose(f: FunctionText, left: Descriptor, right: Descriptor) -> str:
+    """Whether two matrices are each other's transpose, by address and shape."""
+    same = f.binary("icmp eq", "ptr", left["data"], right["data"])
+    for ours, theirs in (("extent0", "extent1"), ("stride0", "stride1"), ("stride1", "stride0")):
+        equal = f.binary("icmp eq", "i64", left[ours], right[theirs])
+        same = f.binary("and", "i1", same, equal)
+    return same
+
+
+def _matrix_times_vector(
+    scope: Scope, routines: _Routines, out: Descriptor, left: Descriptor, right: Descriptor, a: _Matrix, b: _Matrix
+) -> None:
+    """gemv, which multiplies a stored matrix or its transpose by a column: x @ B is the transpose of B times x."""
+    f, size = scope.f, routines.size
+    matrix, vector, array = (a, b, left) if left.type.rank == 2 else (b, a, right)
+    order = matrix.order
+    rows, columns = array["extent0"], array["extent1"]
+    if order == _TRANSPOSED:
+        rows, columns = columns, rows
+    elif order != _PLAIN:
+        plain = f.binary("icmp eq", "i32", order, _PLAIN)
+        rows, columns = f.select(plain, "i64", rows, columns), f.select(plain, "i64", columns, rows)
+    if left.type.rank == 1:
+        order = f.binary("sub", "i32", "223", order)
+    routines.call(
+        "gemv",
+        f"i32 {order}",
+        size(rows),
+        size(columns),
+        routines.unit,
+        f"ptr {matrix.data}",
+        size(matrix.leading),
+        f"ptr {vector.data}",
+        size(vector.leading),
+        routines.nothing,
+        f"ptr {out['data']}",
+        size("1"),
+    )
 
 
 def _at_least_one(f: FunctionText, extent: str) -> str:
@@ -319,115 +393,3 @@ done:
   %c2 = insertvalue {ptr, i64, i32, ptr} %c1, ptr %block, 3
   ret {ptr, i64, i32, ptr} %c2
 }"""
-
-# ---- loops -----------------------------------------------------------------------------------------------------------
-
-
-class _Loops:
-    """Statements of Imp, written with as little ceremony as possible."""
-
-    def __init__(self, pos: Pos) -> None:
-        self.pos = pos
-        self.statements: list[ir.Statement] = []
-
-    def let(self, rhs: ir.Rhs, dtype: str = "int64", reassoc: bool = False) -> Var:
-        out = Var("m", Scalar(dtype))
-        self.statements.append(ir.Let(out, rhs, self.pos, reassoc))
-        return out
-
-    def block(self, write: Callable[[], None]) -> ir.Block:
-        outer, self.statements = self.statements, []
-        write()
-        block = ir.Block(tuple(self.statements))
-        self.statements = outer
-        return block
-
-    def loop(self, stop: Operand, write: Callable[[Var], None], kind: str = "serial", start: Operand = _ZERO) -> None:
-        index = Var("i", _INT)
-        self.statements.append(ir.For(index, start, stop, _ONE, self.block(lambda: write(index)), kind))
-
-
-def loops(statement: ir.Matmul, parallel: bool) -> ir.Block:
-    """The product as loops; `parallel` splits the rows among threads."""
-    out, left, right, pos = statement.out, statement.left, statement.right, statement.pos
-    assert isinstance(left.type, Array) and isinstance(right.type, Array) and isinstance(out.type, Array)
-    left_rank, right_rank, dtype = left.type.rank, right.type.rank, out.type.dtype
-    wide = "float32" if dtype == "float16" else dtype
-    e = _Loops(pos)
-    inner = e.let(Dim(right, 0))
-    rows = e.let(Dim(left, 0)) if left_rank == 2 else None
-    columns = e.let(Dim(right, 1)) if right_rank == 2 else None
-    zero = Const(0j if is_complex(dtype) else 0.0, Scalar(dtype))
-
-    def at(row: Operand | None, column: Operand | None) -> tuple[Operand, ...]:
-        return tuple(index for index in (row, column) if index is not None)
-
-    def element(row: Operand | None, column: Operand | None) -> None:
-        """out[row, column] as one sum."""
-        total = ir.Cell("total", Scalar(wide))
-        e.statements.append(ir.Declare(total, Const(zero.value, Scalar(wide))))
-
-        def step(k: Var) -> None:
-            x = e.let(Cast(e.let(Load(left, at(row, k)), dtype)), wide)
-            y = e.let(Cast(e.let(Load(right, at(k, column)), dtype)), wide)
-            product = e.let(Prim("mul", (x, y)), wide)
-            total_ = e.let(Prim("add", (e.let(ir.Read(total), wide), product)), wide, reassoc=True)
-            e.statements.append(ir.Write(total, total_))
-
-        e.loop(inner, step, "vector")
-        value = e.let(Cast(e.let(ir.Read(total), wide)), dtype)
-        e.statements.append(ir.Store(out, at(row, column), value, pos))
-
-    def row_of_sums(row: Operand | None) -> None:
-        """out[row, :], adding one row of `right` after the other."""
-        assert columns is not None
-        e.loop(columns, lambda j: e.statements.append(ir.Store(out, at(row, j), zero, pos)), "vector")
-
-        def add_row(k: Var) -> None:
-            factor = e.let(Load(left, at(row, k)), dtype)
-
-            def step(j: Var) -> None:
-                product = e.let(Prim("mul", (factor, e.let(Load(right, (k, j)), dtype))), dtype)
-                value = e.let(Prim("add", (e.let(Load(out, at(row, j)), dtype), product)), dtype)
-                e.statements.append(ir.Store(out, at(row, j), value, pos))
-
-            e.loop(columns, step, "vector")
-
-        e.loop(inner, add_row)
-
-    def one_row(row: Operand | None) -> None:
-        if columns is None:
-            element(row, None)
-        elif dtype == "float16":
-            e.loop(columns, lambda j: element(row, j))
-        else:
-            row_of_sums(row)
-
-    if rows is None:
-        one_row(None)
-    elif parallel:
-        work = e.let(Prim("mul", (inner, columns or _ONE)))
-        low, high = Var("lo", _INT), Var("hi", _INT)
-        body = e.block(lambda: e.loop(high, one_row, start=low))
-        e.statements.append(ir.Parallel(low, high, rows, _ONE, work, body, "matmul"))
-    else:
-        e.loop(rows, one_row)
-    return ir.Block(tuple(e.statements))
-
-
-def _copy(source: Var, target: Var) -> ir.Block:
-    """target[...] = source."""
-    assert isinstance(source.type, Array)
-    dtype = source.type.dtype
-    e = _Loops(Pos(0, 0, 0, 0))
-    extents = [e.let(Dim(source, axis)) for axis in range(source.type.rank)]
-
-    def nest(indices: tuple[Operand, ...]) -> None:
-        if len(indices) == len(extents):
-            value = e.let(Load(source, indices), dtype)
-            e.statements.append(ir.Store(target, indices, value, e.pos))
-        else:
-            e.loop(extents[len(indices)], lambda index: nest((*indices, index)))
-
-    nest(())
-    return ir.Block(tuple(e.statements))

@@ -128,3 +128,28 @@ def test_numpys_own_blas_is_found() -> None:
     assert address
     assert blas.resolve("cblas_nonsense") is None
     assert blas.resolve("exp") is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("layouts", ["FCC", "CFC", "AAF"])
+def test_matrix_times_its_transpose_is_symmetric(dtype: str, layouts: str) -> None:
+    fn = product((2, 2), dtype, layouts)
+    left, right, out = fn.params
+    native = Native(
+        function(
+            fn.params, fn.body.statements, roots={left: frozenset({0}), right: frozenset({0}), out: frozenset({1})}
+        )
+    )
+    assert any("syrk" in symbol for symbol in native.code.symbols)
+    rng = np.random.default_rng(3)
+    for shape in ((5, 3), (3, 70), (70, 3), (1, 4), (0, 3), (3, 0)):
+        a = random(shape, dtype, rng)
+        first, second = {"F": (a.T, a), "C": (a, a.T), "A": (a.T, a)}[layouts[0]]
+        result = np.full((first.shape[0],) * 2, np.nan, dtype, order=layouts[2])
+        native(first, second, result)
+        np.testing.assert_allclose(result, first @ second, rtol=1e-4, atol=1e-4)
+        np.testing.assert_array_equal(result, result.T)
+        other = random(second.shape, dtype, rng)
+        other = np.asfortranarray(other) if layouts[1] == "F" else other
+        native(first, other, result)
+        np.testing.assert_allclose(result, first @ other, rtol=1e-4, atol=1e-4)
