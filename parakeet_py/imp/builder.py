@@ -44,6 +44,7 @@ ONE = Const(1, INT64)
 TASKS = 32  # slices of scratch memory of a region whose iterations need some
 STACK_BYTES = 16 << 10  # arrays of constant size up to this are put on the stack inside regions
 
+Pattern = tuple[tuple[Operand, ...], Var, tuple[Operand, ...]]  # indices as written; array and indices to use
 Outs = Sequence[Var | None]
 RangeBody = Callable[[Operand, Operand], None]
 
@@ -74,9 +75,7 @@ class Lowering:
         self.order: Callable[[], Operand] | None = None  # writes the iteration number inside a region
         self.checking = True  # whether checks are written (no longer once a first pass has made them)
         self.hidden: Callable[[Var], bool] | None = None  # in a pass that only checks: the arrays it may still store to
-        self.flat: dict[Var, Var] = {}
-        self.flat_indices: tuple[Operand, ...] = ()
-        self.flat_index: Operand = ZERO
+        self.merged: dict[Var, list[Pattern]] = {}  # accesses to be made through a reshaped array, see `merge`
         self.scratch: list[Statement] | None = None
         self.task: Operand = ZERO
 
@@ -95,6 +94,14 @@ class Lowering:
         found = self.env.get(var, var)
         assert type(found) is Var
         return self.shaped.get(found, found)
+
+    def element(self, array: Var, indices: tuple[Operand, ...]) -> tuple[Var, tuple[Operand, ...]]:
+        """The array and indices through which an element named by the typed IR is accessed."""
+        array = self.array(array)
+        for pattern, reshaped, merged in self.merged.get(array, ()):
+            if pattern == indices:
+                return reshaped, self.operands(merged)
+        return array, self.operands(indices)
 
     def bind(self, var: Var) -> Var:
         """The Imp variable for a variable of the typed IR that is about to be bound."""

@@ -26,10 +26,17 @@ Inner = Callable[[Operand, Operand], None]
 
 @record
 class Axis:
-    """One axis of an index space: the typed IR's index variable and the (lowered) extent."""
+    """One axis of an index space: the typed IR's index variable and the (lowered) extent; for a merged axis, `last` is
+    the innermost of the variables it stands for."""
 
     index: Var
     extent: Operand
+    last: Var | None = None
+
+    @property
+    def mover(self) -> Var:
+        """The variable of the body that moves fastest along the axis."""
+        return self.index if self.last is None else self.last
 
 
 @record

@@ -128,22 +128,14 @@ def _dim(lo: Lowering, outs: tuple[Var, ...], op: typed.Dim) -> None:
 
 
 def _load(lo: Lowering, outs: tuple[Var, ...], op: typed.Load) -> None:
-    array, indices = lo.array(op.array), op.indices
-    if array in lo.flat and indices == lo.flat_indices:
-        array, indices = lo.flat[array], (lo.flat_index,)
-    else:
-        indices = lo.operands(indices)
+    array, indices = lo.element(op.array, op.indices)
     lo.sink.append(imp.Let(lo.bind(outs[0]), typed.Load(array, indices), lo.pos))
 
 
 def _store(lo: Lowering, outs: tuple[Var, ...], op: typed.Store) -> None:
     if lo.hidden is not None and not lo.hidden(op.array):
         return
-    array, indices = lo.array(op.array), op.indices
-    if array in lo.flat and indices == lo.flat_indices:
-        array, indices = lo.flat[array], (lo.flat_index,)
-    else:
-        indices = lo.operands(indices)
+    array, indices = lo.element(op.array, op.indices)
     lo.sink.append(imp.Store(array, indices, lo.operand(op.value), lo.pos))
 
 

@@ -1,9 +1,8 @@
 """Map: one loop nest over the index space.
 
-Where every access is the identity on C-contiguous arrays of the space's own extents, the nest is one loop over all
-elements. Otherwise the axes keep their order, except that an axis along which the accesses of the body move by one
-element is brought innermost if the last axis does not (iterations are independent; not where a check could fail, whose
-order would change).
+Axes that lie side by side in memory wherever they are used become one (see `merge`). The others keep their order,
+except that an axis along which the accesses of the body move by one element is brought innermost if the last does not
+(iterations are independent; not where a check could fail, whose order would change).
 
 A body that both checks and stores into memory that others can see is run twice: first only its checks, over the whole
 space, then its stores. So an operator that fails has stored nothing.
@@ -11,13 +10,14 @@ space, then its stores. So an operator that fails has stored nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from parakeet_py.imp.builder import ONE, Lowering, Outs
 from parakeet_py.imp.loops import GRAIN_WORK, Axis, axes_of, order_of, split_space, walk_range
-from parakeet_py.imp.schedule import Study, flattens, static_cost, stride_cost, study, work
-from parakeet_py.typed_ir.ir import Const, Map, Operand, Reshape, Var
-from parakeet_py.typed_ir.types import INT64, Array
+from parakeet_py.imp.merge import merge, merged_outs
+from parakeet_py.imp.schedule import Study, static_cost, stride_cost, study, work
+from parakeet_py.typed_ir.ir import Const, Map, Operand, Var
+from parakeet_py.typed_ir.types import INT64
 
 
 def lower_map(lo: Lowering, outs: tuple[Var, ...], op: Map) -> None:
@@ -50,29 +50,21 @@ def check_then_store(lo: Lowering, found: Study, write: Callable[[bool], None], 
 
 
 def _space(lo: Lowering, op: Map, extents: tuple[Operand, ...], arrays: Outs, found: Study) -> None:
-    def point(array_list: Outs, indices: Sequence[Operand]) -> None:
-        lo.store_outs(array_list, indices, lo.lower_block(op.body))
-
-    if not extents:
-        point(arrays, ())
+    space = axes_of(op.indices, extents)
+    if not space:
+        lo.store_outs(arrays, (), lo.lower_block(op.body))
         return
+    merged = lo.merged
+    (axes,) = merge(lo, found, space)
+    outs = merged_outs(lo, arrays, space, axes)
     checked = found.has_check and lo.checking
-    flat = flattens(lo, found, op.indices, extents) if len(extents) > 1 else None
-    if flat is not None:
-        size = lo.product(extents)
-        shaped = {array: flatten(lo, array, size) for array in [*flat, *arrays] if array is not None}
-        index = Var("i", INT64)
-        outer = lo.flat, lo.flat_indices, lo.flat_index
 
-        def flat_point() -> None:
-            lo.flat, lo.flat_indices, lo.flat_index = shaped, op.indices, lo.operand(index)
-            point([None if array is None else shaped[array] for array in arrays], (lo.flat_index,))
+    def point() -> None:
+        values = lo.lower_block(op.body)
+        lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
 
-        map_nest(lo, [Axis(index, size)], found, checked, flat_point)
-        lo.flat, lo.flat_indices, lo.flat_index = outer
-        return
-    axes = _order(op.indices, extents, found, arrays, checked)
-    map_nest(lo, axes, found, checked, lambda: point(arrays, lo.operands(op.indices)))
+    map_nest(lo, _order(axes, found, arrays), found, checked, point)
+    lo.merged = merged
 
 
 def map_nest(
@@ -109,23 +101,13 @@ def map_nest(
     )
 
 
-def flatten(lo: Lowering, array: Var, size: Operand) -> Var:
-    """The array as one axis of `size` elements."""
-    assert isinstance(array.type, Array)
-    flat = lo.let(array.name, Array(array.type.dtype, 1, "C"), Reshape(array, (size,)))
-    lo.shapes.define(flat, (size,))
-    return flat
-
-
-def _order(indices: Sequence[Var], extents: Sequence[Operand], found: Study, arrays: Outs, checked: bool) -> list[Axis]:
+def _order(axes: list[Axis], found: Study, arrays: Outs) -> list[Axis]:
     """The axes, outermost first."""
-    axes = axes_of(indices, extents)
-    if len(axes) == 1 or checked or found.has_check or not found.simple:
+    if len(axes) == 1 or found.has_check or not found.simple:
         return axes
     last = axes[-1]
     # The outs are stored along the last axis: any other inner loop strides over them.
     strided_outs = 16 * sum(array is not None for array in arrays)
-    costs = [stride_cost(found, axis.index) + (0 if axis is last else strided_outs) for axis in axes]
+    costs = [stride_cost(found, axis.mover) + (0 if axis is last else strided_outs) for axis in axes]
     best = min(range(len(axes)), key=lambda axis: (costs[axis], -axis))
-    chosen = axes.pop(best)
-    return [*axes, chosen]
+    return [*axes[:best], *axes[best + 1 :], axes[best]]

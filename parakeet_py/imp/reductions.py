@@ -20,14 +20,16 @@ stops at the end of the leaf that decided it. A selective combine (argmin) skips
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from parakeet_py.imp.builder import ONE, ZERO, Lowering, Outs, array_type
 from parakeet_py.imp.columns import reduce_columns
 from parakeet_py.imp.combine import Combination, combination, combine, declare, fold, fold_body, takes
 from parakeet_py.imp.ir import Break, Cell, While
 from parakeet_py.imp.loops import Axis, axes_of, nest, order_of, split_space, walk_range
-from parakeet_py.imp.lower_map import flatten, map_nest
-from parakeet_py.imp.schedule import Study, flattens, static_cost, stride_cost, study, work
+from parakeet_py.imp.lower_map import map_nest
+from parakeet_py.imp.merge import merge, merged_outs
+from parakeet_py.imp.schedule import Study, static_cost, stride_cost, study, work
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
 from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar
@@ -158,21 +160,15 @@ def _run(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Seq
 
 def _whole(lo: Lowering, red: Reduction) -> list[Cell]:
     """Blocks of the whole space in parallel, then their partial results."""
-    op, extents = red.op, [axis.extent for axis in red.axes]
-    flat = None if len(extents) == 1 else flattens(lo, red.found, op.reduced_indices, extents)
-    outer = lo.flat, lo.flat_indices, lo.flat_index
-    if flat is not None:
-        size = lo.product(extents)
-        shaped = {array: flatten(lo, array, size) for array in flat}
-        index = Var("i", INT64)
-
-        def point(cells: Sequence[Cell]) -> None:
-            lo.flat, lo.flat_indices, lo.flat_index = shaped, op.reduced_indices, lo.operand(index)
-            fold_body(lo, red.with_, cells, op.body)
-
-        red = Reduction(op, red.with_, red.found, [Axis(index, size)], red.checked, point)
-    cells = _blocks(lo, red)
-    lo.flat, lo.flat_indices, lo.flat_index = outer
+    merged = lo.merged
+    (axes,) = merge(lo, red.found, red.axes)
+    if red.with_.names is not None and red.found.simple and not red.checked:
+        # These primitives commute: the axis along which memory moves by one goes inside.
+        costs = [stride_cost(red.found, axis.mover) for axis in axes]
+        best = min(range(len(axes)), key=lambda axis: (costs[axis], -axis))
+        axes = [*axes[:best], *axes[best + 1 :], axes[best]]
+    cells = _blocks(lo, replace(red, axes=axes))
+    lo.merged = merged
     return cells
 
 
@@ -264,23 +260,32 @@ def _tree(lo: Lowering, with_: Combination, partials: Sequence[Var], count: Oper
 def _kept(lo: Lowering, outs: tuple[Var, ...], red: Reduction, extents: tuple[Operand, ...]) -> None:
     op, found = red.op, red.found
     arrays = lo.new_outs(outs, extents)
-    kept = axes_of(op.indices, extents)
+    space = axes_of(op.indices, extents)
+    merged = lo.merged
+    kept, axes = merge(lo, found, space, red.axes)
+    red = replace(red, axes=axes)
     # Columns accumulate in memory: a load and a store for each accumulator.
     by_columns = (
         bool(red.axes)
         and found.simple
         and not found.has_check
-        and stride_cost(found, kept[-1].index) + 2 * len(outs) < stride_cost(found, red.axes[-1].index)
+        and stride_cost(found, kept[-1].mover) + 2 * len(outs) < stride_cost(found, red.axes[-1].mover)
     )
     if by_columns:
         # The tiles are the accumulators: every out needs its memory, asked for or not.
         pairs = zip(arrays, outs, strict=True)
         whole = [a if a is not None else lo.new_array(o.name, array_type(o), extents) for a, o in pairs]
         reduce_columns(lo, red.with_, found, op.body, kept, red.axes, whole)
-    elif lo.in_region or not red.axes or found.has_check or static_cost(op.body) > COPY_COST or not found.simple:
-        _rows(lo, red, kept, arrays)
+    elif lo.in_region or not red.axes or len(kept) > 1 or not found.simple or _costly(red):
+        _rows(lo, red, kept, merged_outs(lo, arrays, space, kept))
     else:
-        _rows_or_runs(lo, red, kept, arrays)
+        _rows_or_runs(lo, red, kept, merged_outs(lo, arrays, space, kept))
+    lo.merged = merged
+
+
+def _costly(red: Reduction) -> bool:
+    """Whether the body should not be written twice."""
+    return red.found.has_check or static_cost(red.op.body) > COPY_COST
 
 
 def _rows(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Outs) -> None:

@@ -3,8 +3,6 @@
 `study` walks a body of the typed IR once and collects its accesses, checks, stores and operators. From the indices of
 the accesses, seen as linear forms in the index variables, it answers the questions of scheduling:
 
-* `flattens`: is every access the identity on C-contiguous arrays of the index space's own extents, so that the whole
-  space is one long loop over memory?
 * `stride_cost`: how bad is it to make an index variable the innermost loop (0 for each access that does not move, 1 for
   unit stride, more for larger strides and gathers)? The variable with the least cost becomes the inner loop.
 * `simple`: can the body be one vector loop?
@@ -217,28 +215,6 @@ def _starts(found: Study, array: Var) -> list[Operand]:
             starts += view.starts
         array = view.base
     return starts
-
-
-def flattens(lo: Lowering, found: Study, indices: Sequence[Var], extents: Sequence[Operand]) -> list[Var] | None:
-    """The arrays to be read or written through one flat index instead of `indices`; None if that cannot be.
-
-    `extents` have been lowered; the arrays of the answer are Imp's.
-    """
-    own = tuple(indices)
-    if not found.other_uses.isdisjoint(own):
-        return None
-    flat: dict[Var, None] = {}
-    for access in found.accesses:
-        if access.indices == own:
-            if access.array in found.inside:
-                return None
-            array = lo.array(access.array)
-            if not isinstance(array.type, Array) or array.type.layout != "C" or not lo.shapes.spans(array, extents):
-                return None
-            flat[array] = None
-        elif any(index in own for index in access.indices if isinstance(index, Var)):
-            return None
-    return list(flat)
 
 
 # ---- cost ------------------------------------------------------------------------------------------------------------
