@@ -95,7 +95,7 @@ class Arm:
 
     out: list[Let]
     env: dict[str, Binding]
-    globals_read: dict[str, Var]
+    globals_read: dict[str, Var]  # names of outer scopes that nothing can have bound anew since they were read
     dead: bool = False  # it always raises
     value: Operand | None = None
 

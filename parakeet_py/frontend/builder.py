@@ -35,7 +35,7 @@ from parakeet_py.frontend.gates import Join
 from parakeet_py.frontend.operands import operands, same
 from parakeet_py.frontend.scopes import Scopes
 from parakeet_py.frontend.source import Source
-from parakeet_py.frontend.ssa import CheckBound, Free, Global, Let, MakeClosure, Op, Operand, Pos, Var
+from parakeet_py.frontend.ssa import Call, CheckBound, Free, Global, Let, MakeClosure, Op, Operand, Pos, Var
 
 
 class Builder:
@@ -75,6 +75,8 @@ class Builder:
         self.check_operands(op, node)
         out = Var(hint)
         self.arm.out.append(Let((out,), op, node if isinstance(node, Pos) else pos_of(node)))
+        if isinstance(op, Call):
+            self.arm.globals_read.clear()  # a function may bind them anew
         return out
 
     def effect(self, op: Op, node: ast.AST | Pos) -> None:
@@ -90,6 +92,8 @@ class Builder:
             inner.value = convert()
         finally:
             self.arm = outer
+        for name in [name for name, read in outer.globals_read.items() if inner.globals_read.get(name) is not read]:
+            del outer.globals_read[name]
         return inner
 
     # ---- names ------------------------------------------------------------------------------------------------------

@@ -61,6 +61,8 @@ class LoopWriter:
             self.open(name)
         loop = Loop(frozenset(self.names))
         builder.loops.append(loop)
+        if any(isinstance(inner, ast.Call) for inner in ast.walk(self.node)):
+            builder.arm.globals_read.clear()  # the iteration before may have bound them anew
         condition = builder.branch(self.test)
         ends: list[Operand] = []
 
