@@ -40,8 +40,10 @@ from parakeet_py.typed_ir.ir import (
     Var,
     View,
     While,
+    binders_of,
     blocks_of,
     operands_of,
+    walk,
 )
 from parakeet_py.typed_ir.types import INT64, Array, is_complex
 
@@ -248,10 +250,11 @@ def _op_cost(op: object) -> int:
 
 def work(lo: Lowering, block: Block, times: Sequence[Operand] = ()) -> Operand:
     """Emit the number of scalar operations of one run of a body, times `times`, as far as it is known here."""
-    return lo.multiply(_block_work(lo, block), lo.product(times))
+    inside = {var for let in walk(block) for var in (*let.outs, *binders_of(let.op))}
+    return lo.multiply(_block_work(lo, block, inside), lo.product(times))
 
 
-def _block_work(lo: Lowering, block: Block) -> Operand:
+def _block_work(lo: Lowering, block: Block, inside: set[Var]) -> Operand:
     fixed = 1
     total: Operand = Const(0, INT64)
     for let in block.statements:
@@ -266,16 +269,21 @@ def _block_work(lo: Lowering, block: Block) -> Operand:
                 pass
             case Reduce(extents=kept, reduced_extents=reduced):
                 extents = (*kept, *reduced)
-            case For(start=start, stop=stop, step=Const(1)) if _outside(lo, start) and _outside(lo, stop):
+            case For(start=start, stop=stop, step=Const(1)) if (
+                not inside & {start, stop} and _outside(lo, start) and _outside(lo, stop)
+            ):
                 extents = (lo.subtract(lo.operand(stop), lo.operand(start)),)
             case For() | While():
                 extents = (Const(UNKNOWN_TRIPS, INT64),)
             case _:
                 continue
-        trips = [lo.operand(extent) if _outside(lo, extent) else Const(UNKNOWN_TRIPS, INT64) for extent in extents]
+        trips = [
+            lo.operand(extent) if extent not in inside and _outside(lo, extent) else Const(UNKNOWN_TRIPS, INT64)
+            for extent in extents
+        ]
         inner: Operand = Const(0, INT64)
         for each in blocks_of(op):
-            inner = lo.add(inner, _block_work(lo, each))
+            inner = lo.add(inner, _block_work(lo, each, inside))
         total = lo.add(total, lo.multiply(lo.product(trips), inner))
     return lo.add(total, Const(fixed, INT64))
 
