@@ -8,6 +8,7 @@ compiled runs as the plain Python function, with one `FallbackWarning` that says
 
 from __future__ import annotations
 
+import logging
 import threading
 import types
 import warnings
@@ -18,12 +19,13 @@ from parakeet_py import cached
 from parakeet_py import config as settings
 from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.llvm.callable_type import AcceleratedFunction, gates_of, install
-from parakeet_py.native import Knowledge, Loaded, call_signature
-from parakeet_py.signature import Signature
+from parakeet_py.native import Knowledge, Loaded, call_signature, present
+from parakeet_py.signature import Signature, Source
 
 if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
 
+log_ = logging.getLogger("parakeet_py")
 F = TypeVar("F", bound=Callable[..., Any])
 VARARGS, VARKEYWORDS = 0x04, 0x08  # inspect.CO_VARARGS, CO_VARKEYWORDS
 MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what some operation gives
@@ -44,6 +46,7 @@ class Dispatcher:
         self.observing: set[Signature] = set()  # of calls that the evaluator is running now
         self.observed_runs: dict[Signature, int] = {}
         self.guessed: set[Signature] = set()  # compiled although some operation has never been reached
+        self.watched: list[Source] = []  # globals that operations handed back to Python might change
         self.hands_back = False
         self.lock = threading.RLock()
         self.instance: Any = None
@@ -89,6 +92,12 @@ class Dispatcher:
                     action = "native" if self.specialize(normal, signature) is not None else "evaluate"
                 except (UnsupportedError, NoSourceError) as found:
                     action, error = "refuse", found
+                except Exception as found:
+                    if self.config().check:
+                        raise
+                    log_.exception("the compiler has failed on %s", self.function.__qualname__)
+                    text = f"{self.function.__qualname__}: the compiler has failed ({type(found).__name__}: {found})"
+                    action, error = "refuse", UnsupportedError(text, self.function.__code__.co_filename)
             if action == "evaluate":
                 signature = self.signature(normal)  # what is known by now may have changed it
                 self.observing.add(signature)
@@ -122,6 +131,7 @@ class Dispatcher:
             observe=Observations(self.knowledge.observed.setdefault(signature.params, {})),
             inline=looked_into,
             replay=log,
+            watch=lambda: [present(self.function, source) for source in self.watched],
         )
         args, named = self.as_python_calls_it(normal)
         return run(*args, **named)
@@ -168,14 +178,18 @@ class Dispatcher:
                 raise need.error from None
         return None
 
-    def compile(self, normal: tuple[Any, ...], config: settings.Config, guess: bool) -> Loaded:
-        """Compile a call's signature and install it.
+    def compile(self, normal: tuple[Any, ...], config: settings.Config, guess: bool) -> Loaded | None:
+        """Compile a call's signature and install it; None if something has to be observed first.
 
         With `guess`, operations that no call has reached yet are taken to be out of reach, if that can do no harm.
         """
         from parakeet_py.compile import compile_call, make_native
 
         compiled = compile_call(self.function, normal, self.knowledge, config, guess)
+        unwatched = [source for source in compiled.read_after_opaque if source not in self.watched]
+        if unwatched:
+            self.watched += unwatched
+            return None
         native = make_native(compiled)
         state = None
         if compiled.specialization.opaque_sites:

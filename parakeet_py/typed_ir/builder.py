@@ -92,6 +92,23 @@ class Builder:
         """True for constants and for variables bound by a statement of an open block."""
         return isinstance(operand, ir.Const) or self.home.get(operand) in self.scopes
 
+    def hoisted(self, operand: ir.Operand) -> ir.Operand | None:
+        """An operand of a closed block, computed again where we are; None if it depends on more than is in scope."""
+        if self.in_scope(operand):
+            return operand
+        assert isinstance(operand, ir.Var)
+        op = self.definition.get(operand)
+        if isinstance(op, ir.Prim) and op.name not in ir.CHECKED:
+            args = [self.hoisted(arg) for arg in op.args]
+            if None not in args:
+                made = self.pure(ir.Prim(op.name, tuple(arg for arg in args if arg is not None)), operand.type)
+                if operand in self.nonnegative:
+                    self.nonnegative.add(made)
+                if operand in self.small:
+                    self.small.add(made)
+                return made
+        return None
+
     def pure(self, op: ir.Op, kind: Type, name: str = "t") -> ir.Var:
         """Emit a pure expression unless an open block has it already."""
         key = (op, kind)

@@ -79,16 +79,18 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) ->
     b.rollback(mark)
     if not isinstance(first, ArrayV):
         return None
-    if not all(s.in_scope(extent) for extent in first.extents):
+    inner = [b.hoisted(extent) for extent in first.extents]
+    if None in inner:
         raise s.unsupported("a comprehension whose elements are arrays of varying shape")
-    extents = (length, *first.extents)
+    own = tuple(extent for extent in inner if extent is not None)
+    extents = (length, *own)
     out = b.emit1(ir.Alloc(extents), Array(first.dtype, len(extents), "C"), name="rows")
     array = ArrayV(out, extents, frozenset({s.new_root()}))
     index = s.index_var("i", length)
     with b.block() as statements:
         row = s.call(value.element, [item_at(index)], {})
         axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [
-            (axis + 1, extent, ONE) for axis, extent in enumerate(first.extents)
+            (axis + 1, extent, ONE) for axis, extent in enumerate(own)
         ]
         store_array(s, make_view(s, array, (index, *(ZERO,) * first.rank), axes), s.numeric(row))
     b.emit(ir.For(index, ZERO, length, ONE, (), (), ir.Block(tuple(statements))))

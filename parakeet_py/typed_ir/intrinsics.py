@@ -136,6 +136,8 @@ def _reduce_axes(s: Specializer, array: Value, axes: Value, inits: Value, contri
     index = [s.index_var(f"i{axis}", extent) for axis, extent in enumerate(array.extents)]
     start = [scalar_operand(s, s.numeric(init)) for init in inits.items]
     kinds = [Scalar(ir.dtype_of(operand), _weak(operand)) for operand in start]
+    if not reduced and kept:
+        return _reduce_nothing(s, array, start, contribute, combine)
     with b.block() as statements, s.element_function():
         element = b.emit1(ir.Load(array.var, tuple(index)), Scalar(array.dtype))
         found = s.call(contribute, [ScalarV(element), *(ScalarV(index[axis]) for axis in reduced)], {})
@@ -165,6 +167,21 @@ def _reduce_axes(s: Specializer, array: Value, axes: Value, inits: Value, contri
     if fortran:
         made = [transpose(s, one, tuple(reversed(range(one.rank)))) for one in made]
     return TupleV(tuple(made))
+
+
+def _reduce_nothing(s: Specializer, array: ArrayV, start: list[ir.Operand], contribute: Value, combine: Value) -> Value:
+    """A reduction over no axis: every element combined with the identity."""
+
+    def body(operands: list[ir.Operand]) -> Sequence[ir.Operand]:
+        with s.element_function():
+            found = s.call(contribute, [ScalarV(operands[0])], {})
+            values = [
+                ScalarV(s.builder.cast(x, Scalar(ir.dtype_of(init))))
+                for x, init in zip(_operands(s, found), start, strict=True)
+            ]
+            return _operands(s, s.call(combine, [*map(ScalarV, start), *values], {}))
+
+    return TupleV(tuple(elementwise(s, body, [array])))
 
 
 def _weak(operand: ir.Operand) -> bool:

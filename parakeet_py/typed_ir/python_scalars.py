@@ -56,7 +56,26 @@ def compare(s: Specializer, op: str, left: ir.Operand, right: ir.Operand, kind: 
         decided = _decide(s, op, left, right)
         if decided is not None:
             return ir.Const(decided, PYBOOL)
+    if kind == PYFLOAT:
+        for integer, other in ((left, right), (right, left)):
+            if integer.type == PYINT and other.type == PYFLOAT and not b.is_small(integer):
+                return _exact_compare(s, op if integer is left else _MIRRORED[op], integer, other)
     return b.prim(op, b.cast(left, kind), b.cast(right, kind), type=PYBOOL)
+
+
+_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
+def _exact_compare(s: Specializer, op: str, integer: ir.Operand, number: ir.Operand) -> ir.Operand:
+    """int with float by exact value: where the rounded int equals the float, the float as an int decides."""
+    b = s.builder
+    rounded = b.cast(integer, PYFLOAT)
+    limit = ir.Const(2.0**63, PYFLOAT)
+    beyond = b.prim("eq", number, limit, type=PYBOOL)  # every int64 is below it
+    whole = b.cast(b.select(beyond, ir.Const(0.0, PYFLOAT), number), PYINT)
+    exact = b.select(beyond, ir.Const(op in ("ne", "lt", "le"), PYBOOL), b.prim(op, integer, whole, type=PYBOOL))
+    same = b.prim("eq", rounded, number, type=PYBOOL)
+    return b.select(same, exact, b.prim(op, rounded, number, type=PYBOOL))
 
 
 def _decide(s: Specializer, op: str, left: ir.Operand, right: ir.Operand) -> bool | None:

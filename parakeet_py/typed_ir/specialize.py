@@ -1,7 +1,7 @@
 """Specialization: executing the untyped IR over abstract values, which writes the typed IR.
 
-One `Specializer` makes one typed function for one signature. It walks the untyped SSA once (loops to a fixed point) with
-an environment from untyped variables to abstract `Value`s, and emits typed statements for whatever cannot be decided
+One `Specializer` makes one typed function for one signature. It walks the untyped SSA once (loops to a fixed point)
+with an environment from untyped variables to abstract `Value`s, and emits typed statements for whatever cannot be decided
 now. Python functions that are called are walked in turn with their arguments' values: every call is inlined. NumPy
 functions are walked too, in the form they have in `library/`.
 
@@ -362,9 +362,8 @@ class Specializer:
                 return None
             case ssa.CheckBound(flag, name):
                 bound = self.truth(self.value(flag))
-                self.check(
-                    bound, "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
-                )  # fmt: skip
+                text = f"cannot access local variable '{name}' where it is not associated with a value"
+                self.check(bound, "UnboundLocalError", text)
                 return None
             case ssa.SetAttribute(obj, name, value):
                 raise self.unsupported(f"assignment to the attribute .{name}")
@@ -381,7 +380,7 @@ class Specializer:
                 if inner:
                     extents = (*extents[:-1], ir.Const(inner, PYINT))
                 known = enumerate(extents)
-                self.static_extents += [(var, axis, int(e.value)) for axis, e in known if isinstance(e, ir.Const)]
+                self.static_extents += [(var, axis, int(e.value.real)) for axis, e in known if isinstance(e, ir.Const)]
                 root = self.shared_root if self.shared_root >= 0 else self.new_root()
                 self.param_roots |= {root}
                 nonunit = tuple(not one for one in unit)
@@ -423,7 +422,7 @@ class Specializer:
                 return leaf(operand, "scalar", value.dtype, value.python)
             case ArrayV(var):
                 shared = frozenset(root for copy in value.roots for root in self.shadows.get(copy, ()))
-                if shared & self.param_roots or (shared | value.roots) & self.returned and self.shadows:
+                if shared & self.param_roots or (self.shadows and (shared | value.roots) & self.returned):
                     raise self.unsupported("a result that may share memory with an argument or another result")
                 self.returned |= shared | value.roots
                 return leaf(var, "array", value.dtype, False, value.rank)
@@ -687,12 +686,12 @@ class Specializer:
         try:
             found = importlib.import_module("." * level + module, package)
             if name is None:
-                return Static(found if level else found)
+                return Static(found)
             return lift(getattr(found, name))
         except (ImportError, AttributeError) as error:
             raise self.unsupported(str(error)) from None
 
-    # ---- conversions between kinds of values --------------------------------------------------------------------------
+    # ---- conversions between kinds of values -------------------------------------------------------------------------
 
     def numeric(self, value: Value) -> ScalarV | ArrayV:
         """A scalar or an array; sequences become arrays."""
@@ -740,8 +739,7 @@ class Specializer:
         if not parts:
             empty = b.emit1(ir.Alloc((ZERO,)), Array(dtype or "float64", 1, "C"), name="array")
             return ArrayV(empty, (ZERO,), frozenset({self.new_root()}))
-        kinds = [part.dtype if not (isinstance(part, ScalarV) and part.python) else part.dtype for part in parts]
-        made = dtype or np.result_type(*(np.dtype(kind) for kind in kinds)).name
+        made = dtype or np.result_type(*(np.dtype(part.dtype) for part in parts)).name
         rank = 0 if isinstance(parts[0], ScalarV) else parts[0].rank
         if any((0 if isinstance(part, ScalarV) else part.rank) != rank for part in parts):
             raise self.unsupported("setting an array element with a sequence: the parts have different shapes")
@@ -972,7 +970,24 @@ class Specializer:
             result = self.call(Static(np.any), [self.compare("eq", array, item)], {})
             truth = self.truth(result)
             return ScalarV(b.prim("not", truth) if negate else truth)
+        if isinstance(container, RangeV):
+            found = self._in_range(item, container)
+            return ScalarV(b.prim("not", found) if negate else found)
         raise self.unsupported(f"`in` {self.describe(container)}")
+
+    def _in_range(self, item: Value, container: RangeV) -> ir.Operand:
+        """Is an int one of those that a range gives?"""
+        b = self.builder
+        number = self.numeric(item)
+        if not isinstance(number, ScalarV) or number.type not in (PYINT, PYBOOL):
+            raise self.unsupported(f"{self.describe(item)} in a range")
+        step = self.static_int(container.step, "the step of a range")
+        x = b.cast(number.operand, PYINT)
+        start, stop = container.start.operand, container.stop.operand
+        low, high = ("ge", "lt") if step > 0 else ("le", "gt")
+        found = b.logical_and(b.prim(low, x, start, type=PYBOOL), b.prim(high, x, stop, type=PYBOOL))
+        distance = b.prim("mod", b.prim("sub", x, start), ir.Const(step, PYINT))
+        return b.logical_and(found, b.prim("eq", distance, ZERO, type=PYBOOL))
 
     def unary(self, op: str, value: Value) -> Value:
         from parakeet_py.typed_ir.elementwise import UNARY_UFUNCS, call_ufunc

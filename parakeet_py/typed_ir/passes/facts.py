@@ -25,6 +25,7 @@ from parakeet_py.typed_ir.types import INTEGERS
 LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
 LARGEST_EXTENT = 1 << 47
 _DEPTH = 5
+_STEPS = 32  # substitutions made in one form
 _MOST_TERMS = 8
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
@@ -93,10 +94,14 @@ class Facts:
 
     def resolve(self, form: Linear) -> Linear:
         """The form with what has since been found equal, or decided between two cases, put in."""
-        for var, _ in form.terms:
-            better = self.same.get(var) or self._decided(var)
-            if better is not None:
-                return self.resolve(form.substitute(var, better))
+        for _ in range(_STEPS):  # two names may be known as each other
+            for var, _ in form.terms:
+                better = self.same.get(var) or self._decided(var)
+                if better is not None:
+                    form = form.substitute(var, better)
+                    break
+            else:
+                break
         return form
 
     def _decided(self, var: Var) -> Linear | None:
