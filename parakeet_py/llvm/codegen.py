@@ -70,6 +70,6 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
             codegen_arrays.leave(scope.f, result.type, scope.operand(result), "%results", slot)
             slot += slots_out(result.type)
         scope.f.effect("ret i32 0")
-    header = f"define i32 {global_name(function.name)}(ptr %ctx, ptr noalias %args, ptr noalias %results)"
-    module.functions.append(scope.f.text(f"{header} {module.attributes(unit.attributes(scope.f))}"))
+    signature = "define i32 @(ptr %ctx, ptr noalias %args, ptr noalias %results)"
+    module.define(scope.f, signature, unit.attributes(scope.f), lambda: global_name(function.name))
     return GeneratedCode(module.text(), tuple(module.symbols), function.name)

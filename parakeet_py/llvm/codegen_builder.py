@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -91,6 +91,7 @@ class ModuleText:
     _named: dict[str, str] = field(default_factory=dict)
     _kept: dict[str, None] = field(default_factory=dict)
     _defined: set[str] = field(default_factory=set)
+    _same: dict[str, str] = field(default_factory=dict)
 
     def declare(self, result: str, name: str, parameters: str, attributes: str = "nounwind") -> str:
         """Declare an external function or intrinsic once; gives `@name`."""
@@ -121,6 +122,25 @@ class ModuleText:
         self._metadata.append(f"{name} = {text.replace('self', name)}")
         return name
 
+    def define(self, f: FunctionText, signature: str, attributes: str, name: Callable[[], str]) -> str:
+        """Add a finished function (`signature` has `@` for its name); gives the name.
+
+        A function with the very text of an earlier one is that one.
+        """
+        text = f.text(f"{signature} {self.attributes(attributes)}")
+        key = "\n".join([text, *f.nodes])
+        if key not in self._same:
+            self._same[key] = name()
+            names: list[str] = []
+
+            def global_node(match: re.Match[str]) -> str:
+                return names[int(match[1])]
+
+            for node in f.nodes:
+                names.append(self.node(_LOCAL_NODE.sub(global_node, node)))
+            self.functions.append(_LOCAL_NODE.sub(global_node, text.replace("@", self._same[key], 1)))
+        return self._same[key]
+
     def shared_node(self, text: str) -> str:
         """The metadata node with this text, made once."""
         if text not in self._named:
@@ -141,6 +161,7 @@ class ModuleText:
         return "\n".join(parts) + "\n"
 
 
+_LOCAL_NODE = re.compile(r"!<(\d+)>")
 _IMPURE = ("load ", "call ", "alloca ", "phi ")
 
 
@@ -150,6 +171,8 @@ class FunctionText:
 
     `block` is the label of the block being written; `dead` tells that it has been left (by a break or a failed
     check), so that what follows cannot run. `bounds` are numbers that integer values are known not to be below.
+    `nodes` are metadata of this function alone, named `!<0>`, `!<1>`... until the function is added to the module, so
+    that equal functions have equal texts.
     """
 
     module: ModuleText
@@ -157,6 +180,7 @@ class FunctionText:
     dead: bool = False
     calls_vector_functions: bool = False
     bounds: dict[str, int] = field(default_factory=dict)
+    nodes: list[str] = field(default_factory=list)
     _entry: list[str] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _cold: list[str] = field(default_factory=list)
@@ -192,6 +216,13 @@ class FunctionText:
         self._known.append({})
         yield
         self._known.pop()
+
+    def node(self, text: str) -> str:
+        """A metadata node of this function; a text that says `distinct` makes a new one each time."""
+        if text in self.nodes and not text.startswith("distinct"):
+            return f"!<{self.nodes.index(text)}>"
+        self.nodes.append(text)
+        return f"!<{len(self.nodes) - 1}>"
 
     def effect(self, instruction: str) -> None:
         """Write an instruction without a result."""

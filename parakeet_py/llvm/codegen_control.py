@@ -12,6 +12,7 @@ import re
 from parakeet_py.imp import ir
 from parakeet_py.llvm import codegen_arrays, codegen_matmul, codegen_parallel
 from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor
+from parakeet_py.llvm.codegen_builder import is_literal
 from parakeet_py.llvm.codegen_cast import cast
 from parakeet_py.llvm.codegen_scalar import primitive
 from parakeet_py.llvm.codegen_scope import LoopGroup, Scope
@@ -150,7 +151,7 @@ def _if(scope: Scope, statement: ir.If) -> None:
 def _for(scope: Scope, statement: ir.For) -> None:
     f = scope.f
     start, stop, step = (scope.scalar(operand) for operand in (statement.start, statement.stop, statement.step))
-    index = value_name(statement.index)
+    index = f.fresh(re.sub("[^A-Za-z0-9_]", "_", statement.index.name) + ".")
     counter, first, last = index, start, stop
     if step != "1":
         counter, first, last = f"{index}.k", "0", _iterations(scope, start, stop, step)
@@ -169,7 +170,11 @@ def _for(scope: Scope, statement: ir.For) -> None:
     outer_order = scope.order
     if scope.parent is not None and len(scope.exits) == 1:
         scope.order = index
-    properties = [scope.f.module.shared_node('!{!"llvm.loop.mustprogress"}')]
+    properties = [f.module.shared_node('!{!"llvm.loop.mustprogress"}')]
+    if any(isinstance(inner, ir.For | ir.While) for inner in ir.walk(statement.body)) or (
+        statement.kind == "vector" and not (is_literal(start) and is_literal(stop))
+    ):  # the vectorizer interleaves by itself, and copies of outer loops only cost time to compile
+        properties.append(f.module.shared_node('!{!"llvm.loop.unroll.disable"}'))
     grouped = statement.kind in ("vector", "independent") and _enter_group(scope, statement.body, properties)
     emit_block(scope, statement.body)
     if grouped:
@@ -191,7 +196,7 @@ def _for(scope: Scope, statement: ir.For) -> None:
         f.effect(f"{index}.next = add i64 {index}, {step}")
         f.fill(indexing, f"{index} = phi i64 [ {start}, %{before} ], [ {index}.next, %{latch} ]")
     again = f.binary(f"icmp {order}", "i64", f"{counter}.next", last)
-    node = f.module.node(f"distinct !{{self, {', '.join(properties)}}}")
+    node = f.node(f"distinct !{{self, {', '.join(properties)}}}")
     f.branch_if(again, body, end, f", !llvm.loop {node}")
     f.begin(end)
 
@@ -221,10 +226,10 @@ def _enter_group(scope: Scope, body: ir.Block, properties: list[str]) -> bool:
     roots = scope.unit.function.roots
     if any(array not in roots for array in own):
         return False
-    node = scope.f.module.node("distinct !{}")
+    node = scope.f.node("distinct !{}")
     own_roots = frozenset(root for array in own for root in roots[array])
     scope.groups.append(LoopGroup(node, own, own_roots))
-    properties.append(scope.f.module.shared_node(f'!{{!"llvm.loop.parallel_accesses", {node}}}'))
+    properties.append(scope.f.node(f'!{{!"llvm.loop.parallel_accesses", {node}}}'))
     return True
 
 
@@ -318,8 +323,3 @@ def _opaque(scope: Scope, statement: ir.Opaque) -> None:
             value = codegen_arrays.complete(f, value.type, loaded)
         scope.values[out] = value
         slot += codegen_arrays.slots_in(out.type)
-
-
-def value_name(var: Var) -> str:
-    """The LLVM name of an index variable."""
-    return f"%{re.sub('[^A-Za-z0-9_]', '_', var.name)}.{var.uid}"

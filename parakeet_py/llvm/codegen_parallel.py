@@ -24,18 +24,19 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
     """Write the region as a function of its own and, here, its start."""
     f, unit = scope.f, scope.unit
     extent, grain, work = (scope.scalar(operand) for operand in (region.extent, region.grain, region.work))
-    unit.regions += 1
-    name = global_name(f"{unit.function.name}.{region.name}.{unit.regions}")
     inner = Scope(unit, FunctionText(unit.module), parent=scope, order="%lo")
     inner.values[region.lo], inner.values[region.hi] = "%lo", "%hi"
     inner.f.bounds |= {"%lo": 0, "%hi": 0}
     emit_block(inner, region.body)
     if not inner.f.dead:
         inner.f.effect("ret void")
-    header = f"define internal void {name}(ptr %ctx, ptr noalias readonly %frame, i64 %lo, i64 %hi)"
-    unit.module.functions.append(
-        inner.f.text(f"{header} {unit.module.attributes(f'noinline {unit.attributes(inner.f)}')}")
-    )
+    signature = "define internal void @(ptr %ctx, ptr noalias readonly %frame, i64 %lo, i64 %hi)"
+
+    def new_name() -> str:
+        unit.regions += 1
+        return global_name(f"{unit.function.name}.{region.name}.{unit.regions}")
+
+    name = unit.module.define(inner.f, signature, f"noinline {unit.attributes(inner.f)}", new_name)
 
     frame = scope.fill_frame(inner)
     share, alone, end = f.label("share"), f.label("alone"), f.label("end")

@@ -182,7 +182,7 @@ class Scope:
             if array not in group.own_arrays and not (roots is not None and roots & group.own_roots)
         ]
         if nodes:
-            group = nodes[0] if len(nodes) == 1 else self.f.module.shared_node(f"!{{{', '.join(nodes)}}}")
+            group = nodes[0] if len(nodes) == 1 else self.f.node(f"!{{{', '.join(nodes)}}}")
             suffix += f", !llvm.access.group {group}"
         return suffix
 
