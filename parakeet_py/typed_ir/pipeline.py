@@ -31,6 +31,7 @@ from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
 from parakeet_py.typed_ir.passes.equal_extents import version_equal_extents
 from parakeet_py.typed_ir.passes.fuse import fuse
 from parakeet_py.typed_ir.passes.hoist_checks import hoist_checks
+from parakeet_py.typed_ir.passes.licm import move_invariants
 from parakeet_py.typed_ir.passes.parallelize import parallelize
 from parakeet_py.typed_ir.passes.simplify import simplify
 from parakeet_py.typed_ir.passes.sink import sink_operators
@@ -52,6 +53,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("simplify", "fold constants, resolve extents and views, decide what ranges decide", simplify),
     Pass("cse", "compute each value once", eliminate_common_subexpressions),
     Pass("dce", "remove what nothing needs", eliminate_dead_code),
+    Pass("licm", "compute before a loop what is the same in all its iterations", move_invariants),
     Pass("equal-extents", "copy the body for when extents that broadcast are equal", version_equal_extents),
     Pass("hoist-checks", "test the checks of a loop before it, in a copy for when they hold", hoist_checks),
     Pass("simplify-loops", "drop the checks that now hold", simplify),
@@ -63,6 +65,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("fuse-again", "fuse what has become pointwise", fuse),
     Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
     Pass("simplify-again", "fold what fusion brought together", simplify),
+    Pass("licm-again", "compute before a loop what is the same in all its iterations", move_invariants),
     Pass("cse-again", "compute each value once", eliminate_common_subexpressions),
     Pass("dce-again", "remove what nothing needs", eliminate_dead_code),
 )

@@ -238,10 +238,14 @@ def _not(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> Res
     return None
 
 
-def _same_bool(answer: bool) -> Rule:
+def _comparison(name: str, answer: bool) -> Rule:
     def rule(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> Result:
-        if args[0] is args[1] and (is_integer(dtype) or dtype == "bool"):  # x <= x, but not for NaN
+        x, y = args
+        if x is y and (is_integer(dtype) or dtype == "bool"):  # x <= x, but not for NaN
             return Const(answer, Scalar("bool", True))
+        op = definitions.get(x) if isinstance(x, Var) else None
+        if isinstance(op, Cast) and is_float(dtype) and constant(y) == 0 and is_integer(dtype_of(op.arg)):
+            return Prim(name, (op.arg, Const(0, Scalar(dtype_of(op.arg)))))  # float(i) < 0.0 is i < 0
         return None
 
     return rule
@@ -301,12 +305,12 @@ _RULES: dict[str, Rule] = {
     "or": _or,
     "xor": _xor,
     "not": _not,
-    "eq": _same_bool(True),
-    "le": _same_bool(True),
-    "ge": _same_bool(True),
-    "ne": _same_bool(False),
-    "lt": _same_bool(False),
-    "gt": _same_bool(False),
+    "eq": _comparison("eq", True),
+    "le": _comparison("le", True),
+    "ge": _comparison("ge", True),
+    "ne": _comparison("ne", False),
+    "lt": _comparison("lt", False),
+    "gt": _comparison("gt", False),
     "minimum": _extremum("minimum"),
     "maximum": _extremum("maximum"),
     "select": _select,

@@ -2,12 +2,13 @@
 
 `new[1:-1] = old[1:-1]` must work when `old[1:-1]` has one element and `new[1:-1]` has many, and only the call can tell.
 As long as that is open, every index has a `select` in it, and neither fusion nor vectorization gets far. Where a check
-admits "equal, or one of them is 1" and both extents can be computed from those of the parameters, the function becomes
+admits "equal, or one of them is 1", the function becomes
 
     if dim(old) == dim(new): <the body, with the extents known to be equal> else: <the body>
 
-with one test for all such checks. If both extents are the same function of one parameter's extent each, the parameters'
-extents are compared, so that everything made from them agrees. Without such checks nothing happens.
+with one test for all such checks. If the two extents are the same expression but for the extents of parameters in it,
+those are compared, so that everything made from them agrees; else both must be computable when the function is entered.
+Without such checks, or where equality is checked anyway, nothing happens.
 """
 
 from __future__ import annotations
@@ -63,28 +64,49 @@ class _Analysis:
 
     def pairs(self) -> list[tuple[Var, Var]]:
         """Pairs of extents that a check lets differ only by broadcasting; none of them twice."""
-        found: dict[object, tuple[Var, Var]] = {}
-        for let in walk(self.function.body):
-            if isinstance(let.op, Check):
-                for left, right in self.alternatives(let.op.condition):
-                    if self.axes(left) and self.axes(right):
-                        simpler = self.same_function(left, right) or (left, right)
-                        found[frozenset(map(self.shape_of, simpler))] = simpler
-        return [pair for pair in found.values() if self.shape_of(pair[0]) != self.shape_of(pair[1])]
+        conditions = [let.op.condition for let in walk(self.function.body) if isinstance(let.op, Check)]
+        certain = {part for condition in conditions for part in self.parts(condition, "and")}
+        found: dict[frozenset[object], tuple[Var, Var]] = {}
+        for condition in conditions:
+            for part in self.parts(condition, "or"):
+                op = self.definitions.get(part)
+                if part in certain or not isinstance(op, Prim) or op.name != "eq" or dtype_of(op.args[0]) != "int64":
+                    continue
+                left, right = op.args
+                differing: set[tuple[Var, Var]] = set()
+                if self.unify(left, right, differing):
+                    wanted = differing
+                elif isinstance(left, Var) and isinstance(right, Var) and self.axes(left) and self.axes(right):
+                    wanted = {(left, right)}
+                else:
+                    continue
+                for pair in wanted:
+                    found[frozenset(map(self.shape_of, pair))] = pair
+        return [pair for shapes, pair in found.items() if len(shapes) == 2]
 
-    def alternatives(self, condition: Operand) -> Iterator[tuple[Var, Var]]:
-        """The equalities of two variables among the alternatives of an `or`."""
-        op = self.definitions.get(condition) if isinstance(condition, Var) else None
-        if not isinstance(op, Prim) or op.name != "or":
-            return
-        for part in op.args:
-            inner = self.definitions.get(part) if isinstance(part, Var) else None
-            if isinstance(inner, Prim) and inner.name == "or":
-                yield from self.alternatives(part)
-            elif isinstance(inner, Prim) and inner.name == "eq" and dtype_of(inner.args[0]) == "int64":
-                left, right = inner.args
-                if isinstance(left, Var) and isinstance(right, Var):
-                    yield left, right
+    def parts(self, condition: Operand, name: str) -> Iterator[Var]:
+        """The conditions that are joined by `name`."""
+        if isinstance(condition, Var):
+            op = self.definitions.get(condition)
+            if isinstance(op, Prim) and op.name == name:
+                for arg in op.args:
+                    yield from self.parts(arg, name)
+            else:
+                yield condition
+
+    def unify(self, left: Operand, right: Operand, differing: set[tuple[Var, Var]]) -> bool:
+        """Are two expressions the same but for extents of parameters? Those are collected."""
+        if left == right:
+            return True
+        if not isinstance(left, Var) or not isinstance(right, Var):
+            return False
+        one, two = self.definitions.get(left), self.definitions.get(right)
+        if isinstance(one, Dim) and isinstance(two, Dim) and self.axes(left) and self.axes(right):
+            differing.add((left, right))
+            return True
+        if not isinstance(one, Prim) or not isinstance(two, Prim) or one.name != two.name:
+            return False
+        return all([self.unify(x, y, differing) for x, y in zip(one.args, two.args, strict=True)])
 
     def axes(self, var: Var) -> frozenset[Key] | None:
         """The parameters' axes that `var` is computed from, by plain arithmetic; None if by anything else."""
@@ -107,28 +129,14 @@ class _Analysis:
                 axes |= inner
         return axes
 
-    def shape_of(self, operand: Operand, without: Key | None = None) -> object:
-        """The expression as nested tuples; `without` a certain axis, they can be compared between axes."""
-        if isinstance(operand, Const):
-            return operand
-        op = self.definitions[operand]
+    def shape_of(self, operand: Operand) -> object:
+        """The expression as nested tuples."""
+        op = self.definitions.get(operand) if isinstance(operand, Var) else None
         if isinstance(op, Dim):
-            return "extent" if without == (op.array, op.axis) else (op.array, op.axis)
-        assert isinstance(op, Prim)
-        return (op.name, *[self.shape_of(arg, without) for arg in op.args])
-
-    def same_function(self, left: Var, right: Var) -> tuple[Var, Var] | None:
-        """The extents of parameters that make both equal, where both are the same function of one each."""
-        one, two = self.axes(left), self.axes(right)
-        if one is None or two is None or len(one) != 1 or len(two) != 1:
-            return None
-        (key,), (other,) = one, two
-        if self.shape_of(left, key) != self.shape_of(right, other):
-            return None
-        return self.dim_of(key), self.dim_of(other)
-
-    def dim_of(self, key: Key) -> Var:
-        return next(var for var, op in self.definitions.items() if isinstance(op, Dim) and (op.array, op.axis) == key)
+            return (op.array, op.axis)
+        if isinstance(op, Prim):
+            return (op.name, *[self.shape_of(arg) for arg in op.args])
+        return operand
 
     def compute(self, operand: Operand, writer: Writer, at_entry: dict[Var, Operand]) -> Operand:
         """Emit what `operand` is computed by, once."""

@@ -3,7 +3,9 @@
 Where a body reads `A[i, j]` and `A` is the out of an earlier `Map`, the `Map`'s body is put there, at that index. This
 is done when
 
-* nothing wrote, between the two places, what the producer reads (the order of effects), and it raises nothing;
+* nothing wrote, between the two places, what the producer reads (the order of effects);
+* it raises nothing, or the consumer does what it does for the same points in the same order, and nothing else that is
+  seen comes between;
 * the element is read once: all reads of the producer's outs are at one place and index, and no loop between producer
   and read visits an element twice (each loop index is alone in some coordinate). Uses of extents do not count.
   Otherwise only if computing it again is cheap: never through a broadcast or a second read for expensive work;
@@ -74,6 +76,7 @@ class Producer:
     memory: frozenset[Var]  # the atoms of what it reads and of its outs
     cost: Cost
     single: bool  # all its outs are read at one place and index, and not otherwise used
+    fails: bool  # a check in it may raise
 
 
 @dataclass(slots=True)
@@ -128,6 +131,8 @@ class _Fuser(Rewriter):
         self.level_of: dict[Var, int] = {}  # how many scopes were open where a variable was bound
         self.producers: dict[Var, tuple[Producer, int]] = {}  # array -> what makes it, as which result
         self.scopes: list[Scope] = []
+        self.moved: set[Var] = set()  # outs of producers that raise and are no longer where they were
+        self.last_effect = 0  # when something was last written or checked
         self.repeating = False  # is what is being emitted one of several copies?
         self.time = 0
         self.written_at: dict[Var, int] = {}
@@ -139,6 +144,9 @@ class _Fuser(Rewriter):
         for let in block.statements:
             for out in let.outs:
                 self.producers.pop(out, None)
+        if any(out in self.moved for let in block.statements for out in let.outs):
+            kept = tuple([let for let in new.statements if not self.moved.intersection(let.outs)])
+            new = Block(kept, new.results)
         return new
 
     def statement(self, let: Let) -> Sequence[Let] | None:
@@ -155,15 +163,16 @@ class _Fuser(Rewriter):
             return new
         if not blocks_of(op):
             if not isinstance(op, Cast | Dim):
-                self.note_writes(op)
+                self.note_effects(op)
             return self.descend(let)
         return self.enter(let)
 
-    def note_writes(self, op: Op) -> set[Var]:
-        writes = self.aliases.effects(op).writes
-        for atom in writes:
+    def note_effects(self, op: Op) -> None:
+        effects = self.aliases.effects(op)
+        for atom in effects.writes:
             self.written_at[atom] = self.time
-        return writes
+        if not effects.pure:
+            self.last_effect = self.time
 
     def enter(self, let: Let) -> Sequence[Let] | None:
         """Rewrite an operator with blocks, then see whether it is a producer itself."""
@@ -182,14 +191,19 @@ class _Fuser(Rewriter):
         for atom in effects.writes:
             self.written_at[atom] = self.time
         made = new[0] if new else let
-        if effects.pure and not effects.calls and self.inlinable(made.op):
+        if new:
+            effects = self.aliases.effects(made.op)
+        if not effects.pure:
+            self.last_effect = self.time
+        if not effects.writes and not effects.calls and self.inlinable(made.op):
             producer = Producer(
                 made,
                 len(self.scopes),
                 self.time,
-                frozenset(self.aliases.effects(made.op).reads if new else effects.reads).union(let.outs),
+                frozenset(effects.reads).union(let.outs),
                 cost_of(made.op.body),  # type: ignore[union-attr]
                 self.sites.single(let.outs),
+                effects.fails,
             )
             for position, out in enumerate(let.outs):
                 self.producers[out] = (producer, position)
@@ -215,9 +229,13 @@ class _Fuser(Rewriter):
             return None
         producer, position = found
         once = producer.single and not self.repeating and self.reads_each_once(producer, op.indices)
+        if producer.fails and not (once and self.visits_all(producer, op)):
+            return None
         if not self.worthwhile(producer, once) or not self.unchanged_since(producer, op.indices):
             return None
         made = producer.let.op
+        if producer.fails:
+            self.moved.update(producer.let.outs)
         (out,) = let.outs
         statements: list[Let] = []
         result: Operand
@@ -264,6 +282,16 @@ class _Fuser(Rewriter):
         if len(scopes) != 1:
             return False
         return harmless_stores(scopes[0].op, producer.let, position, self.forms, self.aliases)
+
+    def visits_all(self, producer: Producer, load: Load) -> bool:
+        """Would a check in the producer be made for the same points, in the same order, with nothing before it?"""
+        if len(self.scopes) != producer.level + 1 or len(producer.let.outs) != 1 or self.last_effect > producer.time:
+            return False
+        scope, made = self.scopes[-1], producer.let.op
+        if not isinstance(made, Map) or not isinstance(scope.op, Map | Reduce | Scan):
+            return False
+        effects = self.aliases.effects(scope.op)
+        return effects.pure and load.indices == scope.indices and made.extents == self.operands(_extents(scope.op))
 
     def worthwhile(self, producer: Producer, once: bool) -> bool:
         scopes = [scope.op for scope in self.scopes[producer.level :]]

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from parakeet_py.typed_ir.ir import (
+    PARALLEL,
     Block,
     Check,
     Const,
@@ -62,6 +63,7 @@ class _Loop:
     required: dict[tuple[tuple[Var, int], ...], int] = field(default_factory=dict)  # terms -> constant
     bools: dict[Var, None] = field(default_factory=dict)
     size: int = 0
+    has_operators: bool = False
 
 
 class _Hoister(Simplifier):
@@ -78,13 +80,14 @@ class _Hoister(Simplifier):
             self.level_of[var] = level + isinstance(let.op, For)
         for loop in self.loops:
             loop.size += 1
+            loop.has_operators = loop.has_operators or isinstance(let.op, PARALLEL)
         if not isinstance(let.op, For):
             return super().statement(let)
         self.loops.append(_Loop())
         new = super().statement(let)
         loop = self.loops.pop()
-        if (not loop.required and not loop.bools) or loop.size > _MOST_STATEMENTS:
-            return new
+        if loop.size > _MOST_STATEMENTS or (not loop.required and (not loop.bools or loop.has_operators)):
+            return new  # in a loop of array operations, one more test each time round is nothing
         return self.versions(list(new) if new is not None else [let], loop)
 
     def check(self, let: Let, op: Check) -> Sequence[Let] | None:

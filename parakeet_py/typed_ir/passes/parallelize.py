@@ -1,9 +1,10 @@
 """Loops become operators: a `for` whose iterations are proved independent is a `Map` that stores.
 
-Iterations are independent when nothing is carried from one to the next, nothing in them can fail or call into Python,
-and every array that is written is only touched, in all reads and writes, at elements that no other iteration touches:
+Iterations are independent when nothing is carried from one to the next, nothing in them calls into Python, and every
+array that is written is only touched, in all reads and writes, at elements that no other iteration touches:
 in some axis all index forms are the same c + k*i with k != 0 (arrays made inside the loop are its own). Checks that
-cannot be proved away keep a loop serial, because a failing one must leave the effects of the iterations before it.
+cannot be proved away keep a loop serial, because a failing one must leave the effects of the iterations before it;
+unless it stores only into arrays of this call, which nobody sees if it fails.
 
 A loop that only accumulates with an operation that is exact in any order (integers; minimum, maximum) is a `Reduce`.
 Floating sums stay serial: their order is part of the result.
@@ -77,12 +78,15 @@ class _Parallelizer(Rewriter):
         op = made.op
         if isinstance(op, For) and not op.stoppable and isinstance(op.step, Const):
             effects = self.aliases.effects(op)
-            if not effects.fails and not effects.calls:
-                if not op.params:
-                    if effects.writes and self.independent(op, effects.writes):
-                        return self.as_map(made, op)
-                elif not effects.writes and not effects.overflows:
-                    return self.as_reduce(made, op) or new
+            # A failure midway must leave what came before; nobody sees that of memory made in this call.
+            unseen = effects.writes.isdisjoint(self.aliases.world)
+            if effects.calls or (effects.fails and not unseen):
+                return new
+            if not op.params:
+                if effects.writes and self.independent(op, effects.writes):
+                    return self.as_map(made, op)
+            elif not effects.writes and not effects.fails and not effects.overflows:
+                return self.as_reduce(made, op) or new
         if isinstance(op, Map):
             collapsed = _collapse(op)
             if collapsed is not None:

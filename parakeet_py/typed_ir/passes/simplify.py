@@ -9,6 +9,7 @@ literal is its block, a loop that never runs its initial values, a loop paramete
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from parakeet_py.typed_ir.ir import (
     COMPARE,
@@ -46,7 +47,7 @@ from parakeet_py.typed_ir.passes.facts import Facts, Interval
 from parakeet_py.typed_ir.passes.integers import decide_comparison, enter, leave, simplify_integer
 from parakeet_py.typed_ir.passes.linear import Forms
 from parakeet_py.typed_ir.rewrite import Rewriter, rebuild
-from parakeet_py.typed_ir.types import INT64, PYINT, Array, Scalar
+from parakeet_py.typed_ir.types import BOOL, INT64, PYBOOL, PYINT, Array, Scalar
 
 ZERO, ONE = Const(0, PYINT), Const(1, PYINT)
 _MOST_STEPS = 8  # rules applied to one statement
@@ -65,6 +66,7 @@ class Simplifier(Rewriter):
         self.facts = Facts(self.definitions)
         self.original = _original_forms(function)
         self.makers: dict[Var, Let] = {}  # arrays made by operators with several outs
+        self.values: dict[Any, Var] = {}  # scalars computed in scope
         self.dims: dict[tuple[Var, int], Operand] = {}  # extents in scope
         self.kept: set[Var] = set()  # replaced, but still defined for those to whom the exact type matters
         self.extra: list[Let] = []
@@ -186,6 +188,11 @@ class Simplifier(Rewriter):
                 return self.replace(let, better)
             op = better
             changed = True
+        key = (op, out.type)
+        known = self.values.get(key)
+        if known is not None:
+            return self.replace(let, known)
+        self.facts.set(self.values, key, out)
         self.definitions[out] = op
         return (Let(let.outs, op, let.pos),) if changed or op is not let.op else None
 
@@ -213,6 +220,8 @@ class Simplifier(Rewriter):
             return
         self.facts.learn_condition(condition, truth)
         self.facts.set(self.replacement, condition, Const(truth, condition.type))  # type: ignore[arg-type]
+        for part, value in self.facts.implied(condition, truth):
+            self.assume(part, value)
         op = self.definitions.get(condition)
         if not isinstance(op, Prim):
             return
@@ -376,9 +385,11 @@ class Simplifier(Rewriter):
         if condition is not op.condition or then is not op.then or orelse is not op.orelse:
             made = If(condition, then, orelse)
         new = None if made is op else (Let(let.outs, made, let.pos),)
-        for out, one, two in zip(let.outs, ranges, other_ranges, strict=True):
+        for position, (out, one, two) in enumerate(zip(let.outs, ranges, other_ranges, strict=True)):
             if one is not None and two is not None:
                 self.facts.set(self.facts.interval, out, (min(one[0], two[0]), max(one[1], two[1])))
+            if out.type in (PYBOOL, BOOL):
+                self.facts.gates[out] = (condition, made.then.results[position], made.orelse.results[position])
         outs = list(let.outs)
         keep = []
         selects: list[Let] = []
