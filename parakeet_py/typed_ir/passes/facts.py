@@ -43,6 +43,7 @@ class Facts:
         self.upper: dict[Var, tuple[Linear, ...]] = {}
         self.lower: dict[Var, tuple[Linear, ...]] = {}
         self.cases: dict[Var, tuple[str, Linear, Linear]] = {}  # v is the minimum, maximum or "one" of two forms
+        self.gates: dict[Var, tuple[Operand, Operand, Operand]] = {}  # bools that are a if c else b: (c, a, b)
         self.same: dict[Var, Linear] = {}  # found equal to
         self.found: dict[Linear, Operand] = {}  # which variable has a form
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
@@ -232,6 +233,18 @@ class Facts:
                     self.learn_condition(other, truth)
         elif name in _COMPARISONS and dtype_of(args[0]) == "int64":
             self._learn_comparison(name if truth else _NEGATED[name], args[0], args[1])
+
+    def implied(self, condition: Var, truth: bool) -> list[tuple[Operand, bool]]:
+        """What a gated bool implies: `a if c else False` is true only if both c and a are."""
+        gate = self.gates.get(condition)
+        if gate is None:
+            return []
+        chosen, left, right = gate
+        if isinstance(right, Const) and bool(right.value) is not truth:
+            return [(chosen, True), (left, truth)]
+        if isinstance(left, Const) and bool(left.value) is not truth:
+            return [(chosen, False), (right, truth)]
+        return []
 
     def known(self, condition: Operand) -> bool | None:
         """The value of a bool, if it follows from the facts."""
