@@ -80,6 +80,9 @@ def box(tree: Result, leaves: Sequence[Any]) -> Any:
     match tree:
         case ResultLeaf(index, kind, dtype, python):
             value = leaves[index]
+            if kind == "array" and (tree.view or tree.readonly):
+                value = value.view()
+                value.flags.writeable = value.flags.writeable and not tree.readonly
             if kind != "scalar":
                 return value
             made = np.dtype(dtype).type(value)

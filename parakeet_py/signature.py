@@ -86,9 +86,13 @@ class StaticSpec:
 
 @record
 class ObjectSpec:
-    """An object whose exact type is `type` and that has no better spec; it is passed through as it is."""
+    """An object whose exact type is `type`; it is passed through as it is.
+
+    It has no better spec, unless it is taken `whole`: then it is any object of the type.
+    """
 
     type: type
+    whole: bool = False
 
 
 @record
@@ -186,7 +190,8 @@ class ResultLeaf:
     """One value machine code hands back; the same index twice in a tree is the same Python object twice.
 
     Indices count from 0; slots are laid out in index order (`result_slots`). A scalar is boxed as the Python type if
-    `python`, else as the NumPy scalar of `dtype`.
+    `python`, else as the NumPy scalar of `dtype`. An array with `view` is a new array object, even where its descriptor
+    is that of an argument; one with `readonly` cannot be written to.
     """
 
     index: int
@@ -194,6 +199,8 @@ class ResultLeaf:
     dtype: str = ""
     python: bool = False
     rank: int = 0
+    view: bool = False
+    readonly: bool = False
 
 
 @record(eq=False)

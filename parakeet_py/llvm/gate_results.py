@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from parakeet_py.llvm.context import Context
 from parakeet_py.llvm.gate_writer import GateWriter
-from parakeet_py.llvm.object_layout import Layout
+from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import (
     Result,
     ResultLeaf,
@@ -73,9 +73,17 @@ class ResultWriter(GateWriter):
                 return value
             case "array":
                 descr = self.external(f"dtype.{leaf.dtype}")
-                return self.let(
+                if leaf.view:
+                    self.put(f"store ptr null, ptr {slots}")
+                boxed = self.let(
                     f"call ptr @gate.box_array(ptr %ctx, ptr {slots}, i64 {leaf.rank}, ptr {descr}, ptr %bases)"
                 )
+                if leaf.readonly:
+                    self.exists(boxed)
+                    flags = self.field(boxed, Layout.FLAGS, "i32")
+                    cleared = self.let(f"and i32 {flags}, {~Flags.WRITEABLE & 0xFFFFFFFF}")
+                    self.put(f"store i32 {cleared}, ptr {self.at(boxed, Layout.FLAGS)}")
+                return boxed
             case "scalar":
                 return self.box_scalar(leaf, slots)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from dataclasses import replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +102,9 @@ def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
                 return _complex_part(s, array, name)
             if name == "real":
                 return array
-            return s.call(Static(np.zeros_like), [array], {})
+            zeros = s.call(Static(np.zeros_like), [array], {})
+            assert isinstance(zeros, ArrayV)
+            return replace(zeros, readonly=True)
     if registry.method_for(name) is not None or hasattr(np.ndarray, name):
         descriptor = getattr(np.ndarray, name)
         if isinstance(descriptor, types.MethodDescriptorType):
@@ -190,6 +193,9 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             return _tuple_method(s, obj, name, args)
         case DictV():
             return _dict_method(s, obj, name, args)
+        case ObjectV():
+            raise s.hand_back(f".{name}() of an object")
+    s.need_whole(obj)
     raise s.unsupported(f".{name}() of {s.describe(obj)}")
 
 

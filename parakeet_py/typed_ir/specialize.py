@@ -21,7 +21,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,13 @@ class NeedStatic(Exception):
 
     def __init__(self, index: int, what: str) -> None:
         super().__init__(what)
+        self.index = index
+
+
+class NeedWhole(Exception):
+    """The list in parameter `index` (hidden arguments count on) has to be that very object."""
+
+    def __init__(self, index: int) -> None:
         self.index = index
 
 
@@ -175,6 +182,8 @@ class Specializer:
         self.pos = ssa.Pos(1, 0, 1, 0)
         self.in_body = 0
         self.unrolling = 0
+        self.looping = 0
+        self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
         self.read_late: set[Source] = set()
         self.param_roots: frozenset[int] = frozenset()
         self.static_extents: list[tuple[ir.Var, int, int]] = []
@@ -397,8 +406,16 @@ class Specializer:
             case TupleSpec(items, "slice"):
                 return SliceV(*(self.parameter(item, index) for item in items))
             case TupleSpec(items, kind):
-                return TupleV(tuple(self.parameter(item, index) for item in items), kind)
+                made = TupleV(tuple(self.parameter(item, index) for item in items), kind)
+                if kind == "list":
+                    self.lists[id(made)] = (made, index)
+                return made
         raise AssertionError(spec)
+
+    def need_whole(self, value: Value) -> None:
+        """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
+        if id(value) in self.lists:
+            raise NeedWhole(self.lists[id(value)][1])
 
     def _leaf(self, kind: Any, index: int, name: str) -> ir.Var:
         var = ir.Var(name, kind)
@@ -425,10 +442,14 @@ class Specializer:
                 if shared & self.param_roots or (self.shadows and (shared | value.roots) & self.returned):
                     raise self.unsupported("a result that may share memory with an argument or another result")
                 self.returned |= shared | value.roots
-                return leaf(var, "array", value.dtype, False, value.rank)
+                made = leaf(var, "array", value.dtype, False, value.rank)
+                view = isinstance(self.builder.definition.get(var), ir.View | ir.Reshape)
+                own = not value.roots & self.param_roots
+                return replace(made, view=view, readonly=value.readonly and (view or own))
             case ObjectV(var):
                 return leaf(var, "object", "", False)
             case TupleV(items, kind):
+                self.need_whole(value)
                 return ResultTuple(tuple(self.result_tree(item, leaves) for item in items), kind)  # type: ignore[arg-type]
             case ListV(array, ""):
                 made = leaf(array.var, "array", array.dtype, False, array.rank)
@@ -458,7 +479,7 @@ class Specializer:
                     case ir.Store(array, _, _) | ir.Scatter(array, _, _, _, _) | ir.Matmul(array, _, _):
                         written.update(base(array))
                     case ir.Opaque(_, args):
-                        written.update(*(base(arg) for arg in args if isinstance(arg, ir.Var)))
+                        written.update(*(base(arg) for arg in args if isinstance(arg.type, Array)))
                     case ir.For(params=params, inits=inits) | ir.While(params=params, inits=inits):
                         for param, init in zip(params, inits, strict=True):
                             if isinstance(init, ir.Var):
@@ -1137,6 +1158,7 @@ class Specializer:
             return
         if isinstance(target, ObjectV):
             raise self.hand_back("item assignment to an object")
+        self.need_whole(target)
         raise self.unsupported(f"item assignment to {self.describe(target)}")
 
     # ---- errors ------------------------------------------------------------------------------------------------------
