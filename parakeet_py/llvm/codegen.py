@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from parakeet_py.imp import ir
 from parakeet_py.llvm import codegen_arrays
-from parakeet_py.llvm.codegen_arrays import AliasScopes, slots_in, slots_out
+from parakeet_py.llvm.codegen_arrays import slots_in, slots_out
 from parakeet_py.llvm.codegen_builder import FunctionText, ModuleText, global_name
 from parakeet_py.llvm.codegen_control import emit_block
 from parakeet_py.llvm.codegen_scope import Scope, Unit
@@ -55,9 +55,7 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
     """
     flags = "fast " if fastmath else "contract " if contract else ""
     module = ModuleText(host, flags)
-    aliases = AliasScopes(module)
-    aliases.declare(frozenset(root for roots in function.roots.values() for root in roots))
-    unit = Unit(function, module, aliases)
+    unit = Unit(function, module)
     scope = Scope(unit, FunctionText(module))
     slot = 0
     for parameter in function.params:
@@ -70,6 +68,7 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
             codegen_arrays.leave(scope.f, result.type, scope.operand(result), "%results", slot)
             slot += slots_out(result.type)
         scope.f.effect("ret i32 0")
+    scope.aliases.finish()
     signature = "define i32 @(ptr %ctx, ptr noalias %args, ptr noalias %results)"
     module.define(scope.f, signature, unit.attributes(scope.f), lambda: global_name(function.name))
     return GeneratedCode(module.text(), tuple(module.symbols), function.name)

@@ -14,9 +14,9 @@ leaves is (object, base, block, data, extents, strides). A scalar is one slot (c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from parakeet_py.llvm.codegen_builder import MEMORY_TYPE, FunctionText, ModuleText, Value
+from parakeet_py.llvm.codegen_builder import MEMORY_TYPE, FunctionText, Value
 from parakeet_py.llvm.context import BLOCK_HEADER
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, is_complex, itemsize, real_dtype
 
@@ -330,31 +330,34 @@ def reshape(f: FunctionText, kind: Array, base: Descriptor, extents: list[str]) 
     return Descriptor(kind, fields | strides)
 
 
-@dataclass(slots=True)
 class AliasScopes:
-    """The memory roots of a function as alias scopes: accesses with disjoint roots never alias."""
+    """The memory roots that one LLVM function touches, as alias scopes: accesses with disjoint roots never alias.
 
-    module: ModuleText
-    roots: dict[int, str] = field(default_factory=dict)
-    _suffixes: dict[frozenset[int], str] = field(default_factory=dict)
+    The scopes are numbered as they are met and belong to this function alone, so that regions that do the same to
+    different arrays have the same text.
+    """
 
-    def declare(self, roots: frozenset[int]) -> None:
-        """Make the scopes; nothing is said when there are fewer than two."""
-        if len(roots) < 2:
-            return
-        domain = self.module.node('!{!"roots"}')
-        for root in sorted(roots):
-            self.roots[root] = self.module.node(f'!{{!"root {root}", {domain}}}')
+    def __init__(self, f: FunctionText) -> None:
+        self.f = f
+        self._sets: dict[frozenset[int], tuple[int, int]] = {}
 
     def suffix(self, roots: frozenset[int] | None) -> str:
         """The metadata of an access to memory in `roots`."""
-        if not self.roots or not roots:
+        if not roots:
             return ""
-        if roots not in self._suffixes:
-            inside = ", ".join(node for root, node in self.roots.items() if root in roots)
-            outside = ", ".join(node for root, node in self.roots.items() if root not in roots)
-            suffix = f", !alias.scope {self.module.shared_node(f'!{{{inside}}}')}"
-            if outside:
-                suffix += f", !noalias {self.module.shared_node(f'!{{{outside}}}')}"
-            self._suffixes[roots] = suffix
-        return self._suffixes[roots]
+        if roots not in self._sets:
+            self._sets[roots] = len(self.f.nodes), len(self.f.nodes) + 1
+            self.f.nodes += ["", ""]  # written by `finish`, when all roots are known
+        inside, outside = self._sets[roots]
+        return f", !alias.scope !<{inside}>, !noalias !<{outside}>"
+
+    def finish(self) -> None:
+        """Write the scopes; the function is complete."""
+        roots = list(dict.fromkeys(root for some in self._sets for root in sorted(some)))
+        scopes: dict[int, str] = {}
+        domain = self.f.node('distinct !{!"roots"}') if roots else ""
+        for number, root in enumerate(roots):
+            scopes[root] = self.f.node(f'distinct !{{!"root {number}", {domain}}}')
+        for some, (inside, outside) in self._sets.items():
+            self.f.nodes[inside] = f"!{{{', '.join(scopes[root] for root in roots if root in some)}}}"
+            self.f.nodes[outside] = f"!{{{', '.join(scopes[root] for root in roots if root not in some)}}}"

@@ -131,13 +131,13 @@ class ModuleText:
         key = "\n".join([text, *f.nodes])
         if key not in self._same:
             self._same[key] = name()
-            names: list[str] = []
+            first = len(self._metadata)
 
             def global_node(match: re.Match[str]) -> str:
-                return names[int(match[1])]
+                return f"!{first + int(match[1])}"
 
             for node in f.nodes:
-                names.append(self.node(_LOCAL_NODE.sub(global_node, node)))
+                self.node(_LOCAL_NODE.sub(global_node, node))
             self.functions.append(_LOCAL_NODE.sub(global_node, text.replace("@", self._same[key], 1)))
         return self._same[key]
 

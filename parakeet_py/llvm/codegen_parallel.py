@@ -30,6 +30,7 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
     emit_block(inner, region.body)
     if not inner.f.dead:
         inner.f.effect("ret void")
+    inner.aliases.finish()
     signature = "define internal void @(ptr %ctx, ptr noalias readonly %frame, i64 %lo, i64 %hi)"
 
     def new_name() -> str:

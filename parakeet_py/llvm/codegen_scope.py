@@ -25,7 +25,6 @@ class Unit:
 
     function: ir.Function
     module: ModuleText
-    aliases: AliasScopes
     regions: int = 0
 
     def attributes(self, f: FunctionText) -> str:
@@ -67,6 +66,7 @@ class Scope:
     unit: Unit
     f: FunctionText
     parent: Scope | None = None
+    aliases: AliasScopes = field(init=False)
     values: dict[Var, AnyValue] = field(default_factory=dict)
     cells: dict[ir.Cell, dict[str, str]] = field(default_factory=dict)
     captured_cells: dict[ir.Cell, AnyValue] = field(default_factory=dict)
@@ -75,6 +75,9 @@ class Scope:
     groups: list[LoopGroup] = field(default_factory=list)
     order: str = "0"
     _captures: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.aliases = AliasScopes(self.f)
 
     # ---- values --------------------------------------------------------------------------------------------------
 
@@ -175,7 +178,7 @@ class Scope:
     def access(self, array: Var) -> str:
         """The metadata of a load or store of the array's elements."""
         roots = self.unit.function.roots.get(array)
-        suffix = self.unit.aliases.suffix(roots)
+        suffix = self.aliases.suffix(roots)
         nodes = [
             group.node
             for group in self.groups
