@@ -21,10 +21,10 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower import lower
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
-from parakeet_py.signature import Signature
+from parakeet_py.signature import Signature, Source, StaticSpec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
-from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, Specialization, Specializer
+from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
 
 MAX_ATTEMPTS = 64
 
@@ -47,6 +47,15 @@ class Compiled:
     def signature(self) -> Signature:
         """The signature without distinctions that do not matter to this code."""
         return self.specialization.signature
+
+    @property
+    def read_after_opaque(self) -> tuple[Source, ...]:
+        """The hidden arguments (data, not functions) that an operation handed back to Python must not replace."""
+        if not self.specialization.opaque_sites:
+            return ()
+        late = self.specialization.read_late
+        hidden = self.specialization.signature.hidden
+        return tuple(one.source for one in hidden if one.source in late and not isinstance(one.spec, StaticSpec))
 
     @property
     def unfused(self) -> ir.Function:
@@ -73,6 +82,11 @@ def specialize_call(
             knowledge.hidden.append(need.source)
         except NeedStatic as need:
             _learn_static(need, args, function, template, knowledge)
+        except NeedWhole as need:
+            if need.index < len(args):
+                knowledge.whole.add(need.index)
+            else:
+                knowledge.whole_hidden.add(knowledge.hidden[need.index - len(args)])
     raise UnsupportedError(f"{function.__name__} depends on too many global values")
 
 

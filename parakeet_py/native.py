@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
-from parakeet_py.signature import Signature, Source, Spec, StaticSpec, signature_of
+from parakeet_py.signature import ObjectSpec, Signature, Source, Spec, StaticSpec, signature_of
 
 if TYPE_CHECKING:
     from parakeet_py.llvm.gate import GateHandle
@@ -29,15 +29,18 @@ class Knowledge:
     hidden : where hidden arguments are read from, in order
     static : positions of parameters that are specialized by value
     static_hidden : hidden arguments that are
+    whole, whole_hidden : positions of parameters, and hidden arguments, whose lists are taken as objects
     observed : result types of operations handed back to Python, by the specs of the parameters and then by place
     """
 
-    __slots__ = ("hidden", "observed", "static", "static_hidden")
+    __slots__ = ("hidden", "observed", "static", "static_hidden", "whole", "whole_hidden")
 
     def __init__(self) -> None:
         self.hidden: list[Source] = []
         self.static: set[int] = set()
         self.static_hidden: set[Source] = set()
+        self.whole: set[int] = set()
+        self.whole_hidden: set[Source] = set()
         self.observed: dict[tuple[Spec, ...], dict[tuple[Any, ...], Any]] = {}
 
     def to_json(self) -> dict[str, Any]:
@@ -45,6 +48,8 @@ class Knowledge:
             "hidden": [list(source) for source in self.hidden],
             "static": sorted(self.static),
             "static_hidden": sorted(list(source) for source in self.static_hidden),
+            "whole": sorted(self.whole),
+            "whole_hidden": sorted(list(source) for source in self.whole_hidden),
         }
 
     def learn(self, data: dict[str, Any]) -> None:
@@ -52,6 +57,8 @@ class Knowledge:
         self.hidden = [tuple(source) for source in data["hidden"]]
         self.static = set(data["static"])
         self.static_hidden = {tuple(source) for source in data["static_hidden"]}
+        self.whole = set(data.get("whole", ()))
+        self.whole_hidden = {tuple(source) for source in data.get("whole_hidden", ())}
 
 
 def read_source(function: FunctionType, source: Source) -> Any:
@@ -72,15 +79,28 @@ def read_source(function: FunctionType, source: Source) -> Any:
     raise AssertionError(source)
 
 
+def present(function: FunctionType, source: Source) -> Any:
+    """The present value of a hidden argument; None where there is none any more."""
+    try:
+        return read_source(function, source)
+    except (KeyError, AttributeError, ValueError):
+        return None
+
+
 def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowledge) -> Signature:
     """The signature of a call in positional form, with all that is known of the function's needs."""
     hidden = [(source, read_source(function, source)) for source in knowledge.hidden]
     overrides: dict[int, Spec] = {
         index: StaticSpec(args[index]) for index in knowledge.static if index < len(args) and can_be_static(args[index])
     }
+    for index in knowledge.whole:
+        if index < len(args) and type(args[index]) is list:
+            overrides[index] = ObjectSpec(list, True)
     for position, (source, value) in enumerate(hidden):
         if source in knowledge.static_hidden and can_be_static(value):
             overrides[len(args) + position] = StaticSpec(value)
+        elif source in knowledge.whole_hidden and type(value) is list:
+            overrides[len(args) + position] = ObjectSpec(list, True)
     return signature_of(args, hidden, overrides)
 
 

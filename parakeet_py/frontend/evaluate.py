@@ -30,7 +30,7 @@ MAX_DEPTH = 48  # functions inside each other; deeper ones are called
 
 
 class Changed:
-    """Observed instead of a result: the call has changed a list or dict that it was given."""
+    """Observed instead of a result: the call has changed a list or dict that it was given, or what is watched."""
 
     def __repr__(self) -> str:
         return "changed"
@@ -84,6 +84,7 @@ def evaluate(
     observe: Observer | None = None,
     inline: Callable[[Any], tuple[Function, types.FunctionType] | None] | None = None,
     replay: Sequence[tuple[Key, Any]] = (),
+    watch: Callable[[], Sequence[Any]] = tuple,
 ) -> Callable[..., Any]:
     """A callable that executes `function`, with the globals, closure cells and defaults of `python`.
 
@@ -92,8 +93,9 @@ def evaluate(
     observe : called with the key and the result of every operation that could be handed back to Python
     inline : the IR and the Python function of a callee that is to be evaluated rather than called; None for others
     replay : keys and results of operations already done, in order
+    watch : gives objects that calls are not expected to replace (the observer is told `CHANGED` if one does)
     """
-    evaluation = _Evaluation(observe, inline, list(reversed(replay)))
+    evaluation = _Evaluation(observe, inline, list(reversed(replay)), watch)
     inner = evaluation.entry(function, python, python.__defaults__, python.__kwdefaults__, ())
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -110,8 +112,9 @@ def evaluate(
 class _Evaluation:
     """What the functions of one evaluation share."""
 
-    def __init__(self, observe: Observer | None, inline: Any, replay: list[tuple[Key, Any]]) -> None:
+    def __init__(self, observe: Observer | None, inline: Any, replay: list[tuple[Key, Any]], watch: Any) -> None:
         self.observe = observe
+        self.watch = watch
         self.inline = inline
         self.replay = replay
         self.running: list[Function] = []
@@ -170,9 +173,11 @@ class _Evaluation:
         if self.observe is None:
             return target(*args, **kwargs)
         given = [value for value in (*args, *kwargs.values()) if type(value) in (list, dict)]
-        before = [contents(value) for value in given]
+        before, watched = [contents(value) for value in given], self.watch()
         result = target(*args, **kwargs)
-        if any(contents(value) != had for value, had in zip(given, before, strict=True)):
+        if any(contents(value) != had for value, had in zip(given, before, strict=True)) or any(
+            now is not then for now, then in zip(self.watch(), watched, strict=True)
+        ):
             self.observe(self.key(frame, let), CHANGED)
         return result
 

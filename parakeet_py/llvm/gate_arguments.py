@@ -56,7 +56,7 @@ class ArgumentWriter(GateWriter):
                 self.items(value, spec, path, pinned)
             case ObjectSpec():
                 self.of_type(value, self.own(f"type.{path}"))
-                if spec.type is int:
+                if spec.type is int and not spec.whole:
                     self.checkpoint()
                     self.long(value, "ne")
                 self.store_slot("ptr", value)
@@ -154,7 +154,7 @@ class ArgumentWriter(GateWriter):
         """
         tops = (*self.signature.params, *(hidden.spec for hidden in self.signature.hidden))
         for index, spec in enumerate(tops):
-            if not isinstance(spec, ObjectSpec) or spec.type not in CHECKED_TYPES:
+            if not isinstance(spec, ObjectSpec) or spec.type not in CHECKED_TYPES or spec.whole:
                 continue
             split = len(self.signature.params)
             value = self.field("%args", 8 * index) if index < split else self.hidden(index - split)

@@ -36,8 +36,8 @@ from parakeet_py.errors import OpaqueResultChanged
 from parakeet_py.frontend.evaluate import CHANGED, Key, contents, stand_in
 from parakeet_py.imp import ir as imp
 from parakeet_py.llvm.context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
-from parakeet_py.native import Knowledge, read_source
-from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
+from parakeet_py.native import Knowledge, present
+from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir import opaque
 from parakeet_py.typed_ir.opaque import ContainerT, OpaqueSite, Template
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, itemsize
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
 
 MAX_LOG = 64  # operations of one call that can be told again
-_PURE_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.fft", "math")
-_IMPURE = ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
+_NOT_EVALUATED = ("same", "truth")  # no operations of the evaluator
 
 
 class OpaqueCalls:
@@ -64,7 +63,7 @@ class OpaqueCalls:
         for statement in imp.walk(compiled.imp.body):
             if isinstance(statement, imp.Opaque):
                 self.types[statement.site] = tuple(argument.type for argument in statement.args)
-        self.hidden = tuple(sorted(compiled.specialization.read_late, key=repr))
+        self.hidden = compiled.read_after_opaque
         self.fresh = _stores_only_into_its_own(compiled.imp)
         self.forget: Callable[[], None] = lambda: None
 
@@ -85,7 +84,7 @@ class CallState:
         self.exception: BaseException | None = None
         self.log: list[tuple[Key, Any]] = []
         self.safe = calls.fresh
-        self.globals = [_present(calls.function, source) for source in calls.hidden]
+        self.globals = [present(calls.function, source) for source in calls.hidden]
 
     def keep(self, value: Any) -> None:
         self.kept[id(value)] = value
@@ -98,11 +97,13 @@ class CallState:
         lists: list[Any] = []
         operands = [_rebuild(template, leaves, lists) for template in site.operands]
         before = [contents(value) for value in lists]
-        self.safe = self.safe and site.regular and len(self.log) < MAX_LOG and _is_safe(site, operands, types)
+        if site.operation not in _NOT_EVALUATED:
+            self.safe = self.safe and site.regular and len(self.log) < MAX_LOG and _is_safe(site, operands, types)
         result = opaque.perform(site.operation, operands, site.keywords)
         if site.result is None:
             result = None
-        self.log.append((site.key, result))
+        if site.operation not in _NOT_EVALUATED:
+            self.log.append((site.key, result))
         if any(contents(value) != had for value, had in zip(lists, before, strict=True)):
             calls.learn(site.key, CHANGED)
             raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed a list or dict it was given")
@@ -113,9 +114,9 @@ class CallState:
                 return self.leave(f"{site.text} has given {_kind(result)}, not what it gave before", site)
             self.put(results, site.result, result)
         for source, value in zip(calls.hidden, self.globals, strict=True):
-            if _present(calls.function, source) is not value:
+            if present(calls.function, source) is not value:
                 calls.learn(site.key, CHANGED)
-                return self.leave(f"{site.text} has changed {source[-1]}, which the function reads", site)
+                raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed {source[-1]}, which is in use here")
         return 0
 
     def leave(self, what: str, site: OpaqueSite) -> int:
@@ -178,13 +179,6 @@ class CallState:
                 for item, part in zip(items, parts, strict=True):
                     slots = self.put(slots, item, part)
         return slots
-
-
-def _present(function: FunctionType, source: Source) -> Any:
-    try:
-        return read_source(function, source)
-    except (KeyError, AttributeError, ValueError):
-        return None
 
 
 def _rebuild(template: Template, leaves: Sequence[Any], lists: list[Any]) -> Any:
@@ -254,13 +248,7 @@ def _is_safe(site: OpaqueSite, operands: Sequence[Any], types: Sequence[Type]) -
         return True
     if site.operation != "call":
         return site.operation != "set_item" and not site.operation.startswith("inplace")
-    target = operands[0]
-    name = getattr(target, "__name__", "")
-    if isinstance(target, np.ufunc):
-        return "out" not in site.keywords and len(operands) - 1 - len(site.keywords) <= target.nin
-    if getattr(target, "__module__", None) not in _PURE_MODULES or name in _IMPURE:
-        return False
-    return not any(keyword == "out" or keyword.startswith("overwrite") for keyword in site.keywords)
+    return opaque.is_pure(operands[0], len(operands) - 1, site.keywords)
 
 
 def _holds_array(value: Any) -> bool:

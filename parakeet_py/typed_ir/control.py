@@ -53,7 +53,7 @@ def branch(s: Specializer, condition: ir.Operand, then: object, orelse: object) 
             sides.append((statements, s.settle(values), dict(b.equal), b.scopes[-1]))
     (_, left, _, _), (_, right, _, _) = sides
     templates = [
-        gates.join(s, gates.template_of(x, varying=False), gates.template_of(y, varying=False))
+        gates.join_or_box(s, gates.template_of(x, varying=False), gates.template_of(y, varying=False))
         for x, y in zip(left, right, strict=True)
     ]
     blocks = []
@@ -301,7 +301,11 @@ def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type
             with b.block() as statements:
                 for var, (own, template) in zip(op.params, values, strict=True):
                     s.bind(var, gates.value_of(s, template, list(own)))
-                results = run()
+                s.looping += 1
+                try:
+                    results = run()
+                finally:
+                    s.looping -= 1
                 if number < len(runs) - 1:
                     blocks.append((tuple(statements), tuple(results)))
                     continue

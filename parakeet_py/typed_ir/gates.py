@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from parakeet_py.errors import UnsupportedError
 from parakeet_py.record import record
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.types import OBJECT, PYINT, Array, Scalar, Type, join_layouts
 from parakeet_py.typed_ir.values import (
+    NONE,
     ArrayV,
     ClosureV,
     ComprehensionV,
@@ -237,6 +239,16 @@ def join_scalars(s: Specializer, left: Scalar, right: Scalar) -> Scalar:
     return Scalar(np.promote_types(left.dtype, right.dtype).name)
 
 
+def join_or_box(s: Specializer, left: Template, right: Template) -> Template:
+    """`join`, or else any object: Python makes the objects, so that this is not worth while in a loop."""
+    try:
+        return join(s, left, right)
+    except UnsupportedError:
+        if s.in_body or s.looping or s.strict:
+            raise
+        return Structure(ObjectV(ir.Var("any", OBJECT), any=True), ())
+
+
 def _join_arrays(s: Specializer, left: ArrayT, right: ArrayT) -> ArrayT:
     if left.type.dtype != right.type.dtype or left.type.rank != right.type.rank:
         raise s.unsupported(f"a name is {left.type} on one path and {right.type} on another")
@@ -294,7 +306,9 @@ def leaves_of(s: Specializer, value: Value, template: Template) -> list[ir.Opera
         case Structure(ObjectV(), _):
             if isinstance(value, ObjectV):
                 return [value.var]
-            raise s.unsupported("an object that is not bound on every path")
+            from parakeet_py.typed_ir.opaque import opaque_box
+
+            return [opaque_box(s, NONE if isinstance(value, UnboundV | NeverV) else value).var]
         case Structure(_, parts):
             values = parts_of(value) if not isinstance(value, UnboundV | NeverV) else (value,) * len(parts)
             return [leaf for part, own in zip(parts, values, strict=True) for leaf in leaves_of(s, own, part)]

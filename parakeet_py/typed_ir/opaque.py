@@ -13,6 +13,8 @@ import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from parakeet_py.errors import NoSourceError, UnsupportedError
 from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.frontend.evaluate import BINARY, CHANGED, COMPARE, INPLACE, UNARY, Key, reads_its_frame
@@ -115,6 +117,8 @@ def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) ->
             return UNARY[name](*operands)
         case "truth":
             return bool(operands[0])
+        case "same":
+            return operands[0]
     raise AssertionError(operation)
 
 
@@ -170,6 +174,10 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
 _NEED_FRAME = frozenset(map(id, (globals, locals, eval, exec, super, breakpoint)))
 _TRUTHS = ("compare:is", "compare:isnot", "compare:in", "compare:notin", "unary:not")
 _BOOL = ScalarSpec("bool", True)
+_METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+_PURE_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.fft", "math")
+_FRESH_MODULES = ("numpy.linalg", "numpy.fft", "scipy.special", "scipy.fft")
+_IMPURE = ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
 
 
 def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
@@ -178,8 +186,34 @@ def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
     if operation == "call" and isinstance(values[0], Static) and id(values[0].object) in _NEED_FRAME:
         raise s.unsupported(f"{values[0].object.__name__}() needs the Python function itself")
     key = site_key(s, let.pos, type(let.op).__name__)
+    if isinstance(let.op, ssa.Attribute) and isinstance(values[0], ObjectV):
+        seen = find_observed(s.observed, key)
+        if isinstance(seen, ObjectSpec) and seen.type in _METHODS:
+            return MethodV(values[0], let.op.name)  # looked up when it is called
     result = _BOOL if operation in _TRUTHS else None
     return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs))
+
+
+def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
+    """Is it known that a function changes none of its arguments, when called with so many and these keywords?"""
+    if isinstance(target, np.ufunc):
+        return "out" not in keywords and count <= target.nin
+    if getattr(target, "__module__", None) not in _PURE_MODULES or getattr(target, "__name__", "") in _IMPURE:
+        return False
+    return not any(keyword == "out" or keyword.startswith("overwrite") for keyword in keywords)
+
+
+def is_fresh(target: Any, keywords: Sequence[str]) -> bool:
+    """Is it known that what a function gives shares no memory with anything?"""
+    name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None)
+    return module in _FRESH_MODULES and "out" not in keywords and name not in ("matrix_transpose", "diagonal")
+
+
+def opaque_box(s: Specializer, value: Value) -> ObjectV:
+    """A value as a Python object, where other paths have objects of other types."""
+    made = emit_opaque(s, "same", [value], {}, site_key(s, s.pos, "same"), "values of different types meet", ANY)
+    assert isinstance(made, ObjectV)
+    return made
 
 
 def opaque_truth(s: Specializer, value: Value) -> ir.Operand:
@@ -218,10 +252,14 @@ def emit_opaque(
             f"{reason} inside an element function of a parallel operator cannot be handed back to Python"
         )
     text = describe_operation(operation, values)
+    if s.looping and operation.partition(":")[0] in ("binary", "compare", "inplace", "unary", "truth", "same"):
+        raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
     if s.strict:
         raise s.unsupported(f"{reason}: with strict=True nothing is handed back to Python")
     observed = find_observed(s.observed, key)
     if observed is CHANGED:
+        for value in (*values, *keywords.values()):
+            s.need_whole(value)
         raise s.unsupported(f"{reason}, and {text} changes a list, dict or global that is in use here")
     leaves: list[ir.Operand] = []
     templates = tuple(template_of(s, value, leaves) for value in (*values, *keywords.values()))
@@ -234,6 +272,10 @@ def emit_opaque(
             s.check(ir.Const(False, PYBOOL), "Deoptimize", f"{reason}, where no call has been before")
             return NeverV()
         result = observed
+        if operation == "call" and not (
+            isinstance(values[0], Static) and is_pure(values[0].object, len(values) - 1, tuple(keywords))
+        ):
+            result = loosened(result)
     lines = [place.line for place in (*s.path, s.pos) if isinstance(place, ssa.Pos)]
     trace = tuple(
         (frame.function.filename, frame.function.name, line) for frame, line in zip(s.frames, lines, strict=False)
@@ -250,7 +292,8 @@ def emit_opaque(
         return None
     kinds = result_types(result)
     outs = list(s.builder.emit(ir.Opaque(site, tuple(leaves)), *kinds, name="opaque"))
-    return result_value(s, result, outs, roots)
+    fresh = operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))
+    return result_value(s, result, outs, frozenset() if fresh else roots | s.parameter_roots())
 
 
 def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Template:
@@ -330,6 +373,16 @@ def join_specs(left: Spec, right: Spec) -> Spec:
     return ANY
 
 
+def loosened(spec: Spec) -> Spec:
+    """A spec that says nothing about the layout of arrays: if it changes, the call could not go on."""
+    match spec:
+        case ArraySpec(dtype, rank, _, unit, writeable) if rank:
+            return ArraySpec(dtype, rank, "A", unit, writeable)
+        case TupleSpec(items, kind):
+            return TupleSpec(tuple(map(loosened, items)), kind)
+    return spec
+
+
 def accepts(spec: Spec, found: Spec) -> bool:
     """May compiled code that expects a result of `spec` take one of spec `found`?"""
     return spec == found or join_specs(spec, found) == spec
@@ -403,7 +456,7 @@ def result_value(s: Specializer, spec: Spec, outs: list[ir.Var], roots: frozense
         case ArraySpec(_, rank, _, _, writeable):
             var = outs.pop(0)
             extents = tuple(s.dim(var, axis) for axis in range(rank))
-            return ArrayV(var, extents, roots | s.parameter_roots() | {s.new_root()}, not writeable, (False,) * rank)
+            return ArrayV(var, extents, roots | {s.new_root()}, not writeable, (False,) * rank)
         case ScalarSpec():
             return ScalarV(outs.pop(0))
         case ObjectSpec():
@@ -431,4 +484,5 @@ def describe_operation(operation: str, values: Sequence[Value]) -> str:
             case MethodV(_, method):
                 return f".{method}"
         return "a call of an object"
-    return {"attribute": f".{name}", "subscript": "subscript", "set_item": "item assignment"}.get(kind, name)
+    names = {"attribute": f".{name}", "subscript": "subscript", "set_item": "item assignment", "truth": "bool"}
+    return names.get(kind, name or "a value of varying type")

@@ -103,7 +103,7 @@ def call_that_only_has_effects(n):
     return n
 
 
-@program([(arr("f8", 4),)], opaque=1, mutates=(0,))
+@program([(arr("f8", 4),)], opaque=2, mutates=(0,))
 def handed_back_mutation(x):
     """The opaque call writes to memory that compiled code reads afterwards."""
     y = x[1:]
