@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import types
 from dataclasses import replace
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
