@@ -188,7 +188,7 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             if body is None:
                 raise s.hand_back(f"np.{ufunc.__name__}.{name}")
             return call_python(s, body, [obj, *args], kwargs, trusted=True)
-        case TupleV(items, _) if name in ("index", "count"):
+        case TupleV() if name in ("index", "count"):
             return _tuple_method(s, obj, name, args)
         case DictV():
             return _dict_method(s, obj, name, args)
