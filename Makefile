@@ -6,12 +6,13 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' >/dev/null 2>&1 && echo $$p && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help bench test lint cold clean
+.PHONY: help bench cold results test lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make bench   install, then compare with NumPy, numba and C (about two minutes)"
 	@echo "make cold    imports, first calls and small calls in fresh processes"
+	@echo "make results measure sizes M and L on a quiet machine, update README.md and benchmarks/results"
 	@echo "make test    install, then run the tests"
 	@echo "make lint    formatting, lint, types"
 	@echo "make clean   remove the environment and all caches of this folder"
@@ -21,6 +22,12 @@ bench: $(VENV)/.bench
 
 cold: $(VENV)/.bench
 	@$(BIN)/parakeet bench --cold $(ARGS)
+
+results: $(VENV)/.bench
+	@$(BIN)/parakeet bench --readme README.md --json benchmarks/results/M.json \
+		--plot benchmarks/results/M.png --plot benchmarks/results/M.html $(ARGS)
+	@$(BIN)/parakeet bench --size L --budget 400 --json benchmarks/results/L.json \
+		--plot benchmarks/results/L.png --plot benchmarks/results/L.html $(ARGS)
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest $(ARGS)
