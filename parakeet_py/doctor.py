@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-from parakeet_py.record import record
 from parakeet_py import config
+from parakeet_py.record import record
 
 
 @record

@@ -3,8 +3,8 @@
 The IRs have over a hundred small classes, and a function that has not been compiled before cannot run until they are
 all defined. `dataclasses.dataclass(frozen=True, slots=True)` takes about a millisecond for each, most of it spent
 compiling methods one by one and making the class twice. `record` gives the same thing (`__init__`, `__eq__`,
-`__hash__`, `__repr__`, `__match_args__`, `dataclasses.fields` and `replace`) for a fraction of that: one compilation per
-class, all other methods shared.
+`__hash__`, `__repr__`, `__match_args__`, `dataclasses.fields` and `replace`) for a fraction of that: one compilation
+per class, all other methods shared.
 
 Fields are the annotations of the class in order, after those of its bases; a default is a value, or
 `dataclasses.field(default=..., default_factory=..., repr=..., hash=..., compare=...)`.
@@ -103,12 +103,13 @@ def _nothing(self: Any) -> None:
 
 
 def _eq(self: Any, other: object) -> Any:
-    cls = type(self)
+    cls: Any = type(self)
     return cls._key(self) == cls._key(other) if type(other) is cls else NotImplemented
 
 
 def _hash(self: Any) -> int:
-    return hash(type(self)._key(self))
+    cls: Any = type(self)
+    return hash(cls._key(self))
 
 
 def _frozen(self: Any, name: str, *value: Any) -> NoReturn:

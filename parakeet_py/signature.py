@@ -40,10 +40,11 @@ Layout = Literal["C", "F", "S", "A"]
 class ArraySpec:
     """An exact, native, aligned `numpy.ndarray`.
 
-    Layout: C (C-contiguous), F (Fortran-contiguous and not C), S (neither, but the last axis has stride == itemsize), A
-    (none of these). `unit` says which axes have extent 1. `inner` is the extent of the last axis if that is 2, 3 or 4
-    and there are others (coordinates, colour channels: loops over them are unrolled), else 0. `writeable` is the array's
-    flag. A writeable array whose elements share memory with each other is never an `ArraySpec`.
+    Layout: C (C-contiguous), F (Fortran-contiguous and not C), S (neither, but the last axis has stride ==
+    itemsize), A (none of these). `unit` says which axes have extent 1. `inner` is the extent of the last axis if
+    that is 2, 3 or 4 and there are others (coordinates, colour channels: loops over them are unrolled), else 0.
+    `writeable` is the array's flag. A writeable array whose elements share memory with each other is never an
+    `ArraySpec`.
     """
 
     dtype: str

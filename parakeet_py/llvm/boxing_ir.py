@@ -26,7 +26,6 @@ from parakeet_py.llvm.callable_type import SLOW_OFFSET
 from parakeet_py.llvm.context import BLOCK_HEADER, Context
 from parakeet_py.llvm.object_layout import Flags, Layout
 
-
 LENT = 1 << 61  # references a block has when Python owns it
 
 

@@ -20,8 +20,8 @@ another iteration writes. Iterations may run in any order, in parallel.
 contributes, and how contributions combine. `combine` is associative (regrouping is allowed, reordering is not) and
 `inits` is its identity. Operators may be nested in bodies: there they are loops inside one iteration.
 
-Indices of `Load`, `Store` and `View` are never negative and always in range: the specializer has emitted the wrap-around
-and a `Check` before. A `Check` that fails leaves the function with its exception, effects so far standing.
+Indices of `Load`, `Store` and `View` are never negative and always in range: the specializer has emitted the wrap-
+around and a `Check` before. A `Check` that fails leaves the function with its exception, effects so far standing.
 
 What this IR cannot say: unstructured jumps, exceptions caught, Python objects other than as arguments of `Opaque`.
 """
@@ -82,14 +82,19 @@ BITS = frozenset({"and", "or", "xor", "not", "shl", "shr"})  # not: logical for 
 COMPARE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})  # give bool; complex: eq, ne only
 EXTREMA = frozenset({"minimum", "maximum", "fmin", "fmax"})  # minimum/maximum propagate NaN, fmin/fmax ignore it
 FLOAT_UNARY = frozenset(
-    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh cbrt "
-    "floor ceil trunc rint erf erfc gamma lgamma".split()
+    {
+        *("sqrt", "exp", "exp2", "expm1", "log"),
+        *("log2", "log10", "log1p"),
+        *("sin", "cos", "tan", "asin", "acos", "atan"),
+        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+        *("cbrt", "floor", "ceil", "trunc", "rint"),
+        *("erf", "erfc", "gamma", "lgamma"),
+    }
 )
 FLOAT_TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})  # float -> bool
 FLOAT_BINARY = frozenset({"pow", "atan2", "hypot", "copysign", "nextafter"})
-COMPLEX_PARTS = frozenset(
-    {"real", "imag", "conj", "complex"}
-)  # real, imag: complex -> real; complex: (re, im) -> complex
+# real, imag: complex -> real; complex: (re, im) -> complex
+COMPLEX_PARTS = frozenset({"real", "imag", "conj", "complex"})
 SELECT = "select"  # (bool, a, a) -> a; both values are computed
 PRIMS = (
     ARITHMETIC

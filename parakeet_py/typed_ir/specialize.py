@@ -1,9 +1,9 @@
 """Specialization: executing the untyped IR over abstract values, which writes the typed IR.
 
 One `Specializer` makes one typed function for one signature. It walks the untyped SSA once (loops to a fixed point)
-with an environment from untyped variables to abstract `Value`s, and emits typed statements for whatever cannot be decided
-now. Python functions that are called are walked in turn with their arguments' values: every call is inlined. NumPy
-functions are walked too, in the form they have in `library/`.
+with an environment from untyped variables to abstract `Value`s, and emits typed statements for whatever cannot be
+decided now. Python functions that are called are walked in turn with their arguments' values: every call is inlined.
+NumPy functions are walked too, in the form they have in `library/`.
 
 Three things end the walk early, each with a way out:
 
@@ -183,6 +183,7 @@ class Specializer:
         self.in_body = 0
         self.unrolling = 0
         self.looping = 0
+        self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
         self.read_late: set[Source] = set()
         self.param_roots: frozenset[int] = frozenset()
@@ -401,8 +402,11 @@ class Specializer:
                 return NONE
             case StaticSpec(value):
                 return lift(value)
-            case ObjectSpec():
-                return ObjectV(self._leaf(OBJECT, index, f"a{index}"))
+            case ObjectSpec(kind):
+                opaque = ObjectV(self._leaf(OBJECT, index, f"a{index}"))
+                if issubclass(kind, np.ndarray):
+                    self.unusual_arrays.add(opaque.var)
+                return opaque
             case TupleSpec(items, "slice"):
                 return SliceV(*(self.parameter(item, index) for item in items))
             case TupleSpec(items, kind):

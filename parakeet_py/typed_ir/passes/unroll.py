@@ -192,7 +192,7 @@ def _unrolled_map(let: Let, op: Map, count: int) -> list[Let]:
     for number in range(count):
         copy = _instance(op.body, op.indices[-1], number)
         statements.extend(copy.statements)
-        place = (*op.indices[:-1], Const(number, PYINT))
+        place: tuple[Operand, ...] = (*op.indices[:-1], Const(number, PYINT))
         for out, result in zip(let.outs, copy.results, strict=True):
             statements.append(Let((), Store(out, place, result), let.pos))
     return [*lets, Let((), Map(op.extents[:-1], op.indices[:-1], Block(tuple(statements))), let.pos)]
