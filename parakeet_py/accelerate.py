@@ -136,6 +136,14 @@ class Dispatcher:
         args, named = self.as_python_calls_it(normal)
         return run(*args, **named)
 
+    def give_up(self, loaded: Loaded, reason: str) -> None:
+        """Let Python run the calls of a specialization from now on."""
+        with self.lock:
+            for signature in [known for known, other in self.specializations.items() if other is loaded]:
+                self.refused[signature] = reason
+            self.fell_back = self.fell_back or reason
+            self.forget(loaded)
+
     def forget(self, loaded: Loaded) -> None:
         """Let no further call run a specialization that has turned out to be wrong for some."""
         with self.lock:
@@ -214,6 +222,7 @@ class Dispatcher:
 
     def install(self, loaded: Loaded, signature: Signature) -> None:
         """Let calls try the new gate first."""
+        loaded.give_up = lambda reason: self.give_up(loaded, reason)
         self.specializations[signature] = loaded
         self.specializations[loaded.native.signature] = loaded
         target = self.instance if self.inner is None else self.inner

@@ -18,6 +18,7 @@ from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import UnsupportedError, source_excerpt
 from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
+from parakeet_py.imp.effects import checks_before_effects
 from parakeet_py.imp.lower import lower
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
@@ -126,8 +127,6 @@ def compile_call(
     template = to_ssa_cached(function)
     clock.done("frontend")
     specialization = specialize_call(template, function, args, knowledge, config.strict, guess)
-    if specialization.guessed and (specialization.stored_params or specialization.opaque_sites):
-        raise specialization.guessed[0]
     signature = specialization.signature
     specialization.signature = _relaxed(specialization)
     if config.check:
@@ -143,6 +142,11 @@ def compile_call(
         from parakeet_py.imp.check_imp import check_function as check_imp
 
         check_imp(lowered)
+    if specialization.guessed:
+        early = checks_before_effects(lowered)
+        codes = (code for code, site in enumerate(lowered.failures) if site.failure.exception == "Deoptimize")
+        if any(code not in early for code in codes):
+            raise specialization.guessed[0]
     clock.done("lower")
     return Compiled(function, template, signature, specialization, typed, lowered, config, passes, times)
 
@@ -194,12 +198,12 @@ def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
 
 def _rerun(compiled: Compiled) -> tuple[int, ...]:
     """The statuses after which Python runs the call instead: nothing has happened yet that anybody could see."""
-    specialization = compiled.specialization
-    if specialization.opaque_sites:
-        return (OPAQUE_AGAIN,)
-    if specialization.stored_params:
-        return ()
-    return tuple(code for code, site in enumerate(compiled.imp.failures) if site.failure.exception == "Deoptimize")
+    failures = enumerate(compiled.imp.failures)
+    codes = [code for code, site in failures if site.failure.exception == "Deoptimize"]
+    if codes:
+        early = checks_before_effects(compiled.imp)
+        codes = [code for code in codes if code in early]
+    return (*codes, OPAQUE_AGAIN) if compiled.specialization.opaque_sites else tuple(codes)
 
 
 def make_native(compiled: Compiled) -> Native:

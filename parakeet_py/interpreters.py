@@ -13,6 +13,7 @@ import numpy as np
 
 from parakeet_py.compile import Compiled
 from parakeet_py.errors import DeoptimizedError, NotObservedError, OpaqueResultChanged
+from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.signature import Result, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
 from parakeet_py.typed_ir.opaque import accepts, observed_spec, perform, rebuild, result_leaves_of
 
@@ -47,7 +48,7 @@ def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -
         normal = dispatcher.normalize(tuple(args), {})
         return dispatcher.evaluate(normal, dispatcher.signature(normal), log)
     except DeoptimizedError:
-        if compiled.specialization.stored_params or compiled.specialization.opaque_sites:
+        if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
             raise
         return compiled.function(*args)  # as a gate does: nothing has been changed yet
     return box(compiled.specialization.result, results)

@@ -120,9 +120,10 @@ class Loaded:
     gate : the loaded code
     times : seconds of each stage that was needed
     from_disk : it was compiled by another process
+    give_up : called with the reason when such calls should run in Python from now on
     """
 
-    __slots__ = ("from_disk", "function", "gate", "native", "state", "times")
+    __slots__ = ("from_disk", "function", "gate", "give_up", "native", "state", "times")
 
     def __init__(
         self,
@@ -142,6 +143,7 @@ class Loaded:
         start = time.perf_counter()
         self.function, self.native, self.state = function, native, state
         self.from_disk = from_disk
+        self.give_up: Callable[[str], None] = lambda reason: None
         self.times = times
         known = runtime().symbols
         addresses = {name: blas.resolve(name) for name in native.symbols if name not in known}
@@ -170,13 +172,19 @@ class Loaded:
             raised: BaseException = words[6].exception
             words[6].exception = None
             raise raised
-        raise exception_of(self.native.failures[status], words)
+        error = exception_of(self.native.failures[status], words)
+        if isinstance(error, DeoptimizedError):
+            self.give_up(str(error))
+        raise error
 
 
 def exception_of(failure: FailureText, words: Sequence[int]) -> Exception:
     """The exception of a failed check."""
     if failure.exception == "Deoptimize":
-        return DeoptimizedError(f"{failure.message}: {failure.place}")
+        return DeoptimizedError(
+            f"{failure.message}, in the middle of a call that has changed something; such calls run in Python from now on"
+            f": {failure.place}"
+        )
     kind: type[Exception] = getattr(builtins, failure.exception)
     if not failure.message:
         return kind()

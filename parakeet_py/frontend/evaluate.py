@@ -74,6 +74,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "invert": operator.invert,
     "not": operator.not_,
 }
+_CONVERSIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
 OBSERVED = (ssa.Call, ssa.Attribute, ssa.Subscript, ssa.SetItem, ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary)
 
 
@@ -146,7 +147,7 @@ class _Evaluation:
         if shim is None:
             shim = self.shims[id(function)] = _shim(function)
         made = types.FunctionType(shim.__code__, python.__globals__, function.name, defaults, (types.CellType(run),))
-        made.__kwdefaults__ = named  # type: ignore[assignment]
+        made.__kwdefaults__ = named
         made.__qualname__ = python.__qualname__ if path == () else f"{python.__qualname__}.<locals>.{function.name}"
         made.__module__ = python.__module__
         return made
@@ -418,7 +419,7 @@ class _Frame:
     def format(self, part: Operand, conversion: str, spec: str) -> str:
         value = self.get(part)
         if conversion:
-            value = {"s": str, "r": repr, "a": ascii}[conversion](value)
+            value = _CONVERSIONS[conversion](value)
         return format(value, spec)
 
     def comprehension(self, op: ssa.Comprehension, let: Let) -> Any:
@@ -437,7 +438,8 @@ class _Frame:
 
         if op.kind == "generator":
             return generate()
-        return {"list": list, "set": set, "dict": dict, "tuple": tuple}[op.kind](generate())
+        kinds: dict[str, Callable[..., Any]] = {"list": list, "set": set, "dict": dict, "tuple": tuple}
+        return kinds[op.kind](generate())
 
     def loop(self, op: ssa.For | ssa.While) -> tuple[Any, ...]:
         state = tuple(self.get(init) for init in op.inits)

@@ -35,6 +35,7 @@ import numpy as np
 from parakeet_py.errors import OpaqueResultChanged
 from parakeet_py.frontend.evaluate import CHANGED, Key, contents, stand_in
 from parakeet_py.imp import ir as imp
+from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.llvm.context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.native import Knowledge, present
 from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
@@ -64,7 +65,7 @@ class OpaqueCalls:
             if isinstance(statement, imp.Opaque):
                 self.types[statement.site] = tuple(argument.type for argument in statement.args)
         self.hidden = compiled.read_after_opaque
-        self.fresh = _stores_only_into_its_own(compiled.imp)
+        self.fresh = stores_only_into_its_own(compiled.imp)
         self.forget: Callable[[], None] = lambda: None
 
     def learn(self, key: Key, result: Any) -> None:
@@ -225,19 +226,6 @@ def _where(site: OpaqueSite) -> str:
 
 
 # ---- what can be told again ------------------------------------------------------------------------------------------
-
-
-def _stores_only_into_its_own(function: imp.Function) -> bool:
-    """Does a function store into memory only that it has made itself?"""
-    made: frozenset[int] = frozenset()
-    written: frozenset[int] = frozenset()
-    for statement in imp.walk(function.body):
-        match statement:
-            case imp.Let(out, imp.NewArray()):
-                made |= function.roots.get(out, frozenset())
-            case imp.Store(array, _, _) | imp.Matmul(array, _, _):
-                written |= function.roots.get(array, frozenset({-1}))
-    return written <= made
 
 
 def _is_safe(site: OpaqueSite, operands: Sequence[Any], types: Sequence[Type]) -> bool:

@@ -331,8 +331,8 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
             return ArrayV(var, extents, template.roots, template.readonly, template.nonunit)
         case Fixed(value):
             return value
-        case Structure(ObjectV(), _):
-            return ObjectV(variables.pop(0), template.like.any)
+        case Structure(ObjectV() as like, _):
+            return ObjectV(variables.pop(0), like.any)
         case Structure(like, parts):
             return rebuild(like, tuple(value_of(s, part, variables) for part in parts))
     raise AssertionError(template)

@@ -251,6 +251,8 @@ def emit_opaque(
         raise s.unsupported(
             f"{reason} inside an element function of a parallel operator cannot be handed back to Python"
         )
+    if any(isinstance(value, ObjectV) and value.var in s.unusual_arrays for value in (*values, *keywords.values())):
+        raise s.unsupported("an array of an unusual kind, whose dtype is not known when this is compiled")
     text = describe_operation(operation, values)
     if s.looping and operation.partition(":")[0] in ("binary", "compare", "inplace", "unary", "truth", "same"):
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")

@@ -1,0 +1,74 @@
+"""What a function does that shows outside, and which of its checks come before that.
+
+A store shows unless it goes into memory that the function has made; a call back into Python shows in any case. When a
+check fails before anything has shown, the whole call can be run again by Python, as if it had never been begun.
+"""
+
+from __future__ import annotations
+
+from parakeet_py.imp.ir import (
+    Block,
+    Check,
+    For,
+    Function,
+    Let,
+    Matmul,
+    NewArray,
+    Opaque,
+    Parallel,
+    Statement,
+    Store,
+    While,
+    blocks_of,
+    walk,
+)
+
+_UNKNOWN = frozenset({-1})
+
+
+def own_memory(function: Function) -> frozenset[int]:
+    """The memory roots that the function makes."""
+    made: frozenset[int] = frozenset()
+    for statement in walk(function.body):
+        match statement:
+            case Let(out, NewArray()):
+                made |= function.roots.get(out, frozenset())
+    return made
+
+
+def stores_only_into_its_own(function: Function) -> bool:
+    """Does a function store nowhere but into memory that it has made?"""
+    made = own_memory(function)
+    return not any(_stores_outside(function, made, statement) for statement in walk(function.body))
+
+
+def _stores_outside(function: Function, made: frozenset[int], statement: Statement) -> bool:
+    match statement:
+        case Store(array, _, _) | Matmul(array, _, _):
+            return not function.roots.get(array, _UNKNOWN) <= made
+    return False
+
+
+def checks_before_effects(function: Function) -> frozenset[int]:
+    """The failures that can only happen while nothing has shown outside yet."""
+    made = own_memory(function)
+    before: set[int] = set()
+    after: set[int] = set()
+
+    def shows(statement: Statement) -> bool:
+        return isinstance(statement, Opaque) or _stores_outside(function, made, statement)
+
+    def visit(block: Block, shown: bool) -> bool:
+        """Sort the checks of a block; gives whether something may have shown at its end."""
+        for statement in block.statements:
+            if isinstance(statement, Check):
+                (after if shown else before).add(statement.failure)
+            inner = blocks_of(statement)
+            again = isinstance(statement, For | While | Parallel)
+            start = shown or (again and any(shows(part) for block in inner for part in walk(block)))
+            ends = [visit(block, start) for block in inner]
+            shown = shown or any(ends) or shows(statement)
+        return shown
+
+    visit(function.body, False)
+    return frozenset(before - after)

@@ -1,0 +1,101 @@
+"""Calls that compiled code gives up: Python runs them instead, as if they had never been begun."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import accelerate
+from parakeet_py.compile import compile_call
+from parakeet_py.config import current
+from parakeet_py.errors import DeoptimizedError
+from parakeet_py.imp.effects import checks_before_effects, stores_only_into_its_own
+from parakeet_py.native import Knowledge
+
+
+def test_the_call_goes_to_python() -> None:
+    @accelerate
+    def power(a: int, b: int) -> Any:
+        return a**b
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [power(2, b) for b in (3, -1, 5, -2)] == [8, 0.5, 32, 0.25]
+    assert len(power.specializations) == 1
+    assert power.fell_back is False
+
+
+def test_memory_of_its_own_may_have_been_written() -> None:
+    @accelerate
+    def function(x: Any, a: int, b: int) -> Any:
+        y = x + 1
+        y[0] = a**b
+        return y
+
+    x = np.zeros(3)
+    for b in (2, -1, 3, -2):
+        assert function(x, 2, b).tolist() == [2.0**b, 1, 1]
+
+
+def test_a_store_after_the_check() -> None:
+    @accelerate
+    def function(x: Any, a: int, b: int) -> None:
+        x[0] = a**b
+
+    x = np.zeros(2)
+    for b in (2, -1, 3, -2):
+        function(x, 2, b)
+        assert x[0] == 2.0**b
+
+
+def test_a_store_before_the_check_is_an_error_once() -> None:
+    @accelerate
+    def function(x: Any, a: int, b: int) -> Any:
+        x += 1
+        return a**b
+
+    x = np.zeros(2)
+    assert function(x, 2, 3) == 8
+    with pytest.raises(DeoptimizedError, match="in the middle of a call that has changed something"):
+        function(x, 2, -1)
+    assert function(x, 2, -1) == 0.5
+    assert function(x, 2, 3) == 8
+    assert x.tolist() == [4, 4]
+    assert "int ** negative int" in str(function.fell_back)
+
+
+def test_arguments_are_not_leaked() -> None:
+    import sys
+
+    @accelerate
+    def function(x: Any, a: int, b: int) -> Any:
+        y = x * 2
+        return y.sum() + a**b
+
+    x = np.ones(100_000)
+    function(x, 2, 2)
+    before = sys.getrefcount(x)
+    for _ in range(10):
+        assert function(x, 2, -1) == 200_000.5
+    assert sys.getrefcount(x) == before
+
+
+def test_which_checks_come_first() -> None:
+    def function(x: Any, y: Any, i: int) -> Any:
+        z = np.zeros(3)
+        z[i] = 1
+        x[i] = 2
+        y[i + 1] = 3
+        return z
+
+    args = (np.zeros(3), np.zeros(3), 1)
+    made = compile_call(function, args, Knowledge(), current()).imp  # type: ignore[arg-type]
+    early = checks_before_effects(made)
+    lines = [made.failures[code].pos.line for code in sorted(early) if made.failures[code].pos.line]
+    first = function.__code__.co_firstlineno
+    assert first + 2 in lines
+    assert first + 4 not in lines
+    assert not stores_only_into_its_own(made)
