@@ -15,7 +15,7 @@ libmvec comes first, except for functions where its error is more than 2 units i
 from __future__ import annotations
 
 from parakeet_py.llvm import vector_math_forms as forms
-from parakeet_py.llvm.codegen_builder import LLVM_TYPE, PURE, FunctionText, ModuleText, float_literal
+from parakeet_py.llvm.codegen_builder import LLVM_TYPE, PURE, FunctionText, ModuleText, float_literal, is_literal
 from parakeet_py.llvm.symbols import resolve
 from parakeet_py.llvm.vector_math_library import symbol as own_symbol
 from parakeet_py.typed_ir.ir import FLOAT_UNARY
@@ -72,7 +72,8 @@ def _own_variants(module: ModuleText, name: str, dtype: str, arity: int) -> str:
 
 
 def power(f: FunctionText, dtype: str, base: str, exponent: str) -> str:
-    """base ** exponent; small constant exponents are products, which round at least as well."""
+    """base ** exponent; small constant exponents are products, and so is 2 that is only seen when it runs: NumPy's
+    squares are exact to the bit."""
     kind = LLVM_TYPE[dtype]
     if exponent == float_literal(1.0, kind):
         return base
@@ -85,7 +86,11 @@ def power(f: FunctionText, dtype: str, base: str, exponent: str) -> str:
     for half in (0.5, -0.5, 1.5, -1.5):
         if exponent == float_literal(half, kind) and dtype != "float16":
             return _half_power(f, kind, base, half)
-    return call(f, "pow", dtype, [base, exponent])
+    result = call(f, "pow", dtype, [base, exponent])
+    if is_literal(exponent):
+        return result
+    squares = f.binary("fcmp oeq", kind, exponent, float_literal(2.0, kind))
+    return f.select(squares, kind, f.binary("fmul", kind, base, base), result)
 
 
 def _half_power(f: FunctionText, kind: str, base: str, exponent: float) -> str:

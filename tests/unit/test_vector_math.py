@@ -257,3 +257,11 @@ def test_remainder_is_exact(dtype: str) -> None:
 def dtype_scale(rng: Any, dtype: str) -> Any:
     limit = 300 if dtype == "float64" else 36
     return (10.0 ** rng.integers(-limit, limit, 3000)).astype(dtype)
+
+
+def test_squares_are_exact() -> None:
+    """An exponent that turns out to be 2 squares, to the bit."""
+    x = np.random.default_rng(8).standard_normal(1000)
+    out = np.empty_like(x)
+    Native(elementwise("pow", ["float64", "float64"], "float64"))(x, np.full_like(x, 2.0), out)
+    np.testing.assert_array_equal(out, x * x)
