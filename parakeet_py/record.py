@@ -103,13 +103,14 @@ def _nothing(self: Any) -> None:
 
 
 def _eq(self: Any, other: object) -> Any:
-    cls: Any = type(self)
-    return cls._key(self) == cls._key(other) if type(other) is cls else NotImplemented
+    if type(other) is not type(self):
+        return NotImplemented
+    key = self._key  # an attrgetter, not a method
+    return key(self) == key(other)
 
 
 def _hash(self: Any) -> int:
-    cls: Any = type(self)
-    return hash(cls._key(self))
+    return hash(self._key(self))
 
 
 def _frozen(self: Any, name: str, *value: Any) -> NoReturn:
