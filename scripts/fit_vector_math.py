@@ -113,6 +113,14 @@ def atan_tail(z: Any) -> Any:
     return (mp.atan(x) / x - 1) / z
 
 
+def tanh_tail(z: Any) -> Any:
+    """tanh(x) = x + x z tail(z), z = x*x."""
+    if abs(z) < mp.mpf("1e-14"):
+        return -mp.mpf(1) / 3
+    x = mp.sqrt(z)
+    return (mp.tanh(x) / x - 1) / z
+
+
 def log2_erfc(t: Any) -> Any:
     return mp.log(mp.erfc(t + ERF_CENTRE), 2)
 
@@ -130,6 +138,7 @@ FITS: dict[str, tuple[str, Function, Function, Any, Any, int, int]] = {
     "COS": ("cos(r) = 1 - z/2 + z*z*p(z), z = r*r", cos_tail, flat, mp.mpf(0), QUARTER_PI**2, 5, 2),
     "LOG": ("log((1+s)/(1-s)) = 2*s + s*z*p(z), z = s*s", log_tail, flat, mp.mpf(0), S_LIMIT**2, 6, 3),
     "ATAN": ("atan(x) = x + x*z*p(z), z = x*x", atan_tail, flat, mp.mpf(0), mp.mpf("1.0005"), 19, 9),
+    "TANH": ("tanh(x) = x + x*z*p(z), z = x*x", tanh_tail, flat, mp.mpf(0), mp.mpf("0.3026"), 10, 4),
     "ERF_SMALL": ("erf(x) = x + x*p(z), z = x*x", erf_tail, flat, mp.mpf(0), ERF_SPLIT**2, 11, 6),
     "ERF_LARGE": ("erf(t + 2) = 1 - 2**p(t)", log2_erfc, erfc, ERF_SPLIT - ERF_CENTRE, ERF_END - ERF_CENTRE, 17, 7),
 }
