@@ -6,8 +6,9 @@ is no such code). In the end everything is right in every lane: infinities, NaN,
 
 The methods are the classical ones: argument reduction by Cody and Waite with fused multiply-add, minimax polynomials
 (`vector_math_coefficients`), and a low-order part carried along where the last addition would lose it (P. T. P. Tang's
-and FDLIBM's formulas). Errors stay below 1.1 units in the last place for float64 (tanh: 1.4). Results of float32 are computed in
-double, with short polynomials, and are below 0.7; the commonest (exp, log) are computed in float32, below 1.1.
+and FDLIBM's formulas). Errors stay below 1.1 units in the last place for float64 (tanh: 1.4). Results of float32 are
+computed in double, with short polynomials, and are below 0.7; the commonest (exp, log) are computed in float32, below
+1.1.
 """
 
 from __future__ import annotations

@@ -568,3 +568,12 @@ def test_contraction_is_off_unless_asked_for() -> None:
     assert Native(fn)(a, a, -exact) == 0
     if "+fma" in engine.host().features:
         assert Native(fn, contract=True)(a, a, -exact) != 0
+
+
+def test_fast_math_compiles() -> None:
+    for name in ("add", "mul", "mod", "maximum", "exp"):
+        fn = elementwise(name, ["float64"] * (1 if name == "exp" else 2), "float64", layout="C")
+        args = [np.linspace(1, 2, 33)] * (len(fn.params) - 1)
+        out = np.empty(33)
+        Native(fn, fastmath=True)(*args, out)
+        assert np.isfinite(out).all()
