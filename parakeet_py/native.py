@@ -182,7 +182,8 @@ def exception_of(failure: FailureText, words: Sequence[int]) -> Exception:
     """The exception of a failed check."""
     if failure.exception == "Deoptimize":
         return DeoptimizedError(
-            f"{failure.message}, in the middle of a call that has changed something; such calls run in Python from now on"
+            f"{failure.message}, in the middle of a call that has changed something; "
+            "such calls run in Python from now on"
             f": {failure.place}"
         )
     kind: type[Exception] = getattr(builtins, failure.exception)
