@@ -36,8 +36,8 @@ from parakeet_py.imp.ir import (
 )
 from parakeet_py.imp.shapes import Shapes
 from parakeet_py.typed_ir.ir import Block as TypedBlock
-from parakeet_py.typed_ir.ir import Const, Failure, Load, Operand, Prim, Var, View, ViewAxis
-from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, Type, itemsize
+from parakeet_py.typed_ir.ir import Const, Dim, Failure, Load, Operand, Prim, Var, View, ViewAxis
+from parakeet_py.typed_ir.types import BOOL, INT64, PYINT, Array, Scalar, Type, itemsize
 
 ZERO = Const(0, INT64)
 ONE = Const(1, INT64)
@@ -94,6 +94,13 @@ class Lowering:
         found = self.env.get(var, var)
         assert type(found) is Var
         return self.shaped.get(found, found)
+
+    def extent(self, array: Var, axis: int) -> Operand:
+        """The extent of an axis of an Imp array, known or asked for here."""
+        known = self.shapes.extent(array, axis)
+        if known is None:
+            known = self.let("n", PYINT, Dim(array, axis))
+        return known
 
     def element(self, array: Var, indices: tuple[Operand, ...]) -> tuple[Var, tuple[Operand, ...]]:
         """The array and indices through which an element named by the typed IR is accessed."""

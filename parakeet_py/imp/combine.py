@@ -46,7 +46,7 @@ class Combination:
 
 
 def combination(lo: Lowering, function: Lambda, inits: Sequence[Operand]) -> Combination:
-    names = _primitives(function)
+    names = primitives(function)
     inexact = names is not None and any(
         name in ("add", "mul") and (is_float(dtype_of(init)) or is_complex(dtype_of(init)))
         for name, init in zip(names, inits, strict=True)
@@ -54,7 +54,8 @@ def combination(lo: Lowering, function: Lambda, inits: Sequence[Operand]) -> Com
     return Combination(function, lo.operands(inits), names, inexact, _conditions(function))
 
 
-def _primitives(function: Lambda) -> tuple[str, ...] | None:
+def primitives(function: Lambda) -> tuple[str, ...] | None:
+    """The primitives of a combine that applies one to each accumulator and its own contribution, else None."""
     count = len(function.body.results)
     definitions = {let.outs[0]: let.op for let in function.body.statements if let.outs}
     if len(function.body.statements) != count:

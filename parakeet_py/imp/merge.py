@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from parakeet_py.imp.builder import Lowering, Outs, Pattern, array_type
 from parakeet_py.imp.loops import Axis
 from parakeet_py.imp.schedule import Access, Study
-from parakeet_py.typed_ir.ir import Dim, Operand, Reshape, Var
-from parakeet_py.typed_ir.types import INT64, PYINT, Array
+from parakeet_py.typed_ir.ir import Operand, Reshape, Var
+from parakeet_py.typed_ir.types import INT64, Array
 
 Runs = tuple[tuple[int, int], ...]  # (first axis, number of axes) of each run of axes that has become one
 
@@ -80,17 +80,12 @@ def _note(
     array = lo.array(access.array)
     key = array, tuple(runs)
     if key not in reshaped:
-        extents = [lo.product(_extent(lo, array, axis) for axis in range(first, first + n)) for first, n in runs]
+        extents = [lo.product(lo.extent(array, axis) for axis in range(first, first + n)) for first, n in runs]
         reshaped[key] = _reshape(lo, array, extents)
     pattern: Pattern = access.indices, reshaped[key], tuple(indices)
     known = lo.merged.setdefault(array, [])
     if pattern not in known:
         known.append(pattern)
-
-
-def _extent(lo: Lowering, array: Var, axis: int) -> Operand:
-    known = lo.shapes.extent(array, axis)
-    return known if known is not None else lo.let("n", PYINT, Dim(array, axis))
 
 
 def _reshape(lo: Lowering, array: Var, extents: Sequence[Operand]) -> Var:

@@ -61,6 +61,7 @@ class Shapes:
         known = self.extent(array, axis)
         if known is None:
             self._dims[array, axis] = out
+            self._trail.append((self._dims, (array, axis)))
         else:
             self.unite(out, known)
 

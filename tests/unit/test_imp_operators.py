@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.imp import columns, compress, ir, loops, reductions, scans
+from parakeet_py.imp import columns, compress, ir, loops, reductions, scans, scatter
 from parakeet_py.typed_ir.ir import Block, Compress, Const, Operand, Scan, Scatter, Var, ViewAxis
 from parakeet_py.typed_ir.types import FLOAT64, INT64, PYINT, Array, Scalar
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
@@ -278,6 +278,28 @@ def test_scatter_in_order_and_all_or_nothing() -> None:
     code = function([array("x", 1), array("p", 1, "int64")], body)
     agree(code, np.zeros(4), np.array([0, 3, 3, -1, 0, 2]))
     agree(code, np.zeros(4), np.array([0, 3, 3, -1, 9, 2]), untouched=True)
+
+
+@pytest.mark.parametrize("shape", [(60,), (7, 9), (0,), (5,)])
+def test_integer_scatter_in_blocks(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scatter, "POINTS", 10)
+
+    def body(w: Writer, x: Var, p: Var) -> list[Operand]:
+        extents = tuple(w.dim(p, axis) for axis in range(len(shape)))
+        indices = tuple(Var("i", PYINT) for _ in shape)
+        inner = Writer()
+        place = inner.load(p, *indices)
+        inner.check(inner.prim("lt", place, inner.dim(x)), "IndexError", "index {0}", place)
+        block = inner.block(inner.prim("ge", place, ONE), place, inner.cast(indices[-1], "int64"))
+        w.let(Scatter(x, extents, indices, block, combiner("add", ["int64"])))
+        return []
+
+    code = function([array("x", 1, "int64"), array("p", len(shape), "int64")], body)
+    lowered = agree(code, np.arange(4), rng.integers(0, 4, shape))
+    assert regions(lowered) == ["map", "scatter"]
+    places = rng.integers(0, 4, shape)
+    places[(slice(-1, None),) * places.ndim] = 4  # the last point fails
+    agree(code, np.arange(4), places, untouched=True)
 
 
 # ---- operators inside of others --------------------------------------------------------------------------------------
