@@ -58,8 +58,11 @@ class Maker:
             (self.m,): [z],
             (self.n, self.m): [A, B],
         }
+        row = w.view(A, [ZERO, ZERO], [ViewAxis(0, ONE, ONE), ViewAxis(1, self.m, ONE)])
+        element = w.view(x, [ONE], [ViewAxis(0, ONE, ONE)])
+        self.arrays |= {(ONE, self.m): [row], (ONE,): [element]}
         self.scalars: list[Operand] = [s, real(2.0), real(-0.5)]
-        self.writable = {*self.params[:5]}
+        self.writable = {*self.params[:5], row, element}
         self.indices: list[Operand] = [ZERO, ONE]
         self.integers: list[Operand] = [self.params[5], self.n, ONE, index_const(-1)]
         for _ in range(steps):
@@ -181,13 +184,20 @@ class Maker:
         if found is not None:
             extents, target = found
             indices = self.indices if extents in ((self.n,), (self.inner,)) else [ZERO, ONE]
-            self.writer.store(target, [self.random.choice(indices) for _ in extents], self.scalars[-1])
+            where = [ZERO if extent == ONE else self.random.choice(indices) for extent in extents]
+            self.writer.store(target, where, self.scalars[-1])
 
     def reduce(self) -> None:
         w = self.writer
         name = self.random.choice(["add", "maximum"])
         init = real(0.0 if name == "add" else float("-inf"))
-        kind = self.random.randint(0, 2)
+        kind = self.random.randint(0, 3)
+        if kind == 3:
+            body = self.body((self.n,))
+            made = w.reduce([ONE], [self.n, ONE], lambda v, i, k, j: body(v, k), name, [init])[0]
+            self.arrays[(ONE,)].append(made)
+            self.writable.add(made)
+            return
         if kind == 0:
             extents = self.shape()
             self.scalars.append(w.reduce((), extents, self.body(extents), name, [init])[0])

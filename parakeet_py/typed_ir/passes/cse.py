@@ -15,6 +15,7 @@ from parakeet_py.typed_ir.ir import (
     Block,
     Cast,
     Check,
+    Const,
     Dim,
     For,
     Function,
@@ -50,6 +51,7 @@ class _Eliminator(Rewriter):
         self.known: dict[Any, tuple[Operand, float]] = {}  # (operator, type) -> its value, and when it was read
         self.written_at: dict[Var, float] = {}  # an atom -> when it was last written
         self.clock = 0.0
+        self.elements: dict[Var, dict[Any, None]] = {}  # elements with literal indices that were stored, by array
         self.undo: list[tuple[Any, tuple[Operand, float] | None]] = []
 
     def block(self, block: Block) -> Block:
@@ -103,10 +105,12 @@ class _Eliminator(Rewriter):
                 self.write(writes)
                 return new
         elif not blocks_of(op):
-            self.write(self.aliases.effects(op).writes)
+            writes = self.aliases.effects(op).writes
+            before = max([self.written_at.get(atom, 0.0) for atom in writes], default=0.0)
+            self.write(writes)
             new = self.descend(let)
             if isinstance(op, Store):
-                self.stored(op)
+                self.stored(op, before)
             return new
         return self.descend(let)
 
@@ -125,11 +129,24 @@ class _Eliminator(Rewriter):
         self.remember(key, out, self.clock)
         return None if new is op else (Let(let.outs, new, let.pos),)
 
-    def stored(self, op: Store) -> None:
-        """What was just stored need not be read back."""
-        array, value = self.operand(op.array), self.operand(op.value)
+    def stored(self, op: Store, before: float) -> None:
+        """What was just stored need not be read back, and other elements of the array are still known."""
+        array, value, indices = self.operand(op.array), self.operand(op.value), self.operands(op.indices)
         assert isinstance(array, Var)
         kind = Scalar(dtype_of(array))
+        for key in self.elements.get(array, ()):
+            found = self.known.get(key)
+            if found is not None and found[1] > before and _different(key[0].indices, indices):
+                self.clock += 1
+                self.remember(key, found[0], self.clock)
         if value.type == kind:
             self.clock += 1
-            self.remember((Load(array, self.operands(op.indices)), kind), value, self.clock)
+            self.remember((Load(array, indices), kind), value, self.clock)
+            if any(isinstance(index, Const) for index in indices):
+                self.elements.setdefault(array, {})[(Load(array, indices), kind)] = None
+
+
+def _different(left: tuple[Operand, ...], right: tuple[Operand, ...]) -> bool:
+    """Are these indices of two different elements, whatever the variables in them are?"""
+    pairs = zip(left, right, strict=True)
+    return any(isinstance(one, Const) and isinstance(two, Const) and one.value != two.value for one, two in pairs)

@@ -1,15 +1,13 @@
 """Simplification: one walk that knows, at each statement, how everything it reads was made.
 
-Scalars follow `algebra`. Of arrays: the extent of what an operator made is the operand it was made with; a view of a
-view is one view; loads and stores through a view address its base, so that reads of one array through different slices
-become comparable (`a[1:-1][i]` is `a[i + 1]`), and views that only named slices disappear. Of control: a branch on a
-literal is its block, a loop that never runs its initial values, a loop parameter that never changes its initial value.
+Scalars follow `algebra` and, where they are integers, `integers`; a scalar computed twice in scope is one. Arrays
+follow `simplify_arrays`. Of control: a branch on a literal is its block, a loop that never runs its initial values, a
+loop parameter that never changes its initial value. A condition is known to hold in its branch and after its check.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from parakeet_py.typed_ir.ir import (
     COMPARE,
@@ -37,21 +35,17 @@ from parakeet_py.typed_ir.ir import (
     Store,
     Var,
     View,
-    ViewAxis,
     While,
     dtype_of,
-    walk,
 )
-from parakeet_py.typed_ir.passes.algebra import constant, is_value, simplify_cast, simplify_prim
-from parakeet_py.typed_ir.passes.facts import Facts, Interval
+from parakeet_py.typed_ir.passes.algebra import constant, simplify_cast, simplify_prim
+from parakeet_py.typed_ir.passes.facts import Interval
 from parakeet_py.typed_ir.passes.integers import decide_comparison, enter, leave, simplify_integer
-from parakeet_py.typed_ir.passes.linear import Forms
-from parakeet_py.typed_ir.rewrite import Rewriter, rebuild
-from parakeet_py.typed_ir.types import BOOL, INT64, PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.passes.simplify_arrays import ONE, ZERO, ArraySimplifier
+from parakeet_py.typed_ir.rewrite import rebuild
+from parakeet_py.typed_ir.types import BOOL, INT64, PYBOOL, PYINT, Scalar
 
-ZERO, ONE = Const(0, PYINT), Const(1, PYINT)
 _MOST_STEPS = 8  # rules applied to one statement
-_LAYOUT_STRENGTH = {"C": 2, "F": 2, "S": 1, "A": 0}
 
 
 def simplify(function: Function) -> Function:
@@ -59,17 +53,9 @@ def simplify(function: Function) -> Function:
     return Simplifier(function).function(function)
 
 
-class Simplifier(Rewriter):
+class Simplifier(ArraySimplifier):
     def __init__(self, function: Function) -> None:
-        super().__init__()
-        self.definitions: dict[Var, Op] = {}
-        self.facts = Facts(self.definitions)
-        self.original = _original_forms(function)
-        self.makers: dict[Var, Let] = {}  # arrays made by operators with several outs
-        self.values: dict[Any, Var] = {}  # scalars computed in scope
-        self.dims: dict[tuple[Var, int], Operand] = {}  # extents in scope
-        self.kept: set[Var] = set()  # replaced, but still defined for those to whom the exact type matters
-        self.extra: list[Let] = []
+        super().__init__(function)
         self.depth = 0
         self.ranges: list[Interval | None] = []  # of the int64 results of the block rewritten last
 
@@ -110,32 +96,6 @@ class Simplifier(Rewriter):
             return items
         return tuple([item if item in self.kept else self.operand(item) for item in items])
 
-    def emit(self, op: Op, name: str, type_: Scalar, like: Let) -> Operand:
-        """An extra scalar statement before the current one, simplified."""
-        out = Var(name, type_)
-        let = Let((out,), op, like.pos)
-        new = self.scalar(let)
-        if new is None:
-            self.extra.append(let)
-        else:
-            self.extra += new
-        return self.operand(out)
-
-    def index(self, name: str, left: Operand, right: Operand, like: Let) -> Operand:
-        """Index arithmetic that cannot overflow, because the result is an index in range."""
-        return self.emit(Prim(name, (left, right)), "i", PYINT, like)
-
-    def replace(self, let: Let, value: Operand) -> Sequence[Let]:
-        """`value` stands for the out of `let` from here on."""
-        (out,) = let.outs
-        self.replacement[out] = value
-        if value.type == out.type and isinstance(out.type, Scalar):
-            return ()
-        self.kept.add(out)
-        if isinstance(out.type, Scalar):
-            return (Let(let.outs, Cast(value), let.pos),)
-        return (let,)
-
     # ---- statements ----
 
     def statement(self, let: Let) -> Sequence[Let] | None:
@@ -160,6 +120,12 @@ class Simplifier(Rewriter):
             case Alloc() | Map() | Reduce() | Scan() | Compress() | Reshape():
                 new = self.descend(let)
                 made = new[0] if new else let
+                if isinstance(made.op, Map | Reduce):
+                    dropped = self.without_unit_axes(made)
+                    if dropped is not None:
+                        if len(dropped) != 1:
+                            return dropped
+                        new, made = dropped, dropped[0]
                 for out in let.outs:
                     self.makers[out] = made
                 if isinstance(made.op, Compress):
@@ -246,6 +212,11 @@ class Simplifier(Rewriter):
             else:
                 bounds = (*op.extents, *op.reduced_extents) if isinstance(op, Reduce) else op.extents
             operands = self.operands(bounds)
+            if not isinstance(op, For):
+                indices = (*op.indices, *op.reduced_indices) if isinstance(op, Reduce) else op.indices
+                for index, extent in zip(indices, operands, strict=True):
+                    if extent == ONE:
+                        self.replacement[index] = ZERO
         elif isinstance(op, While):
             operands = ()
         else:
@@ -265,113 +236,6 @@ class Simplifier(Rewriter):
         if inits is op.inits and condition is op.condition and body is op.body:
             return None
         return (Let(let.outs, While(op.params, inits, condition, body, op.stoppable), let.pos),)
-
-    def extent(self, array: Var, axis: int) -> Operand | None:
-        """The operand an array's extent was made with."""
-        view = self.definitions.get(array)
-        if isinstance(view, View):
-            return view.axes[axis].extent
-        let = self.makers.get(array)
-        if let is None:
-            return None
-        match let.op:
-            case Alloc(extents) | Map(extents=extents) | Reduce(extents=extents) | Scan(extents=extents):
-                return extents[axis]
-            case Reshape(_, extents):
-                return extents[axis]
-            case Compress():
-                return let.outs[0]
-            case _:
-                return None
-
-    def dim(self, let: Let, op: Dim) -> Sequence[Let] | None:
-        array = self.operand(op.array)
-        assert isinstance(array, Var)
-        extent = self.extent(array, op.axis)
-        if extent is not None:
-            return self.replace(let, extent)
-        known = self.dims.get((array, op.axis))
-        if known is not None:
-            return self.replace(let, known)
-        self.facts.set(self.dims, (array, op.axis), self.operand(let.outs[0]))
-        self.facts.define_extent(let.outs[0])
-        return None if array is op.array else (Let(let.outs, Dim(array, op.axis), let.pos),)
-
-    # ---- views ----
-
-    def access(self, let: Let, op: Load | Store) -> Sequence[Let] | None:
-        new = rebuild(op, self.operand)
-        assert isinstance(new, Load | Store)
-        while True:
-            view = self.definitions.get(new.array)
-            if isinstance(view, View):
-                array, indices = view.base, self.through(view, new.indices, let)
-            elif isinstance(maker := self.makers.get(new.array), Let) and isinstance(maker.op, Reshape):
-                flat = self.flattened(maker.op, new.indices, let)
-                if flat is None:
-                    break
-                array, indices = maker.op.base, flat
-            else:
-                break
-            new = Load(array, indices) if isinstance(new, Load) else Store(array, indices, new.value)
-        return None if new is op else (Let(let.outs, new, let.pos),)
-
-    def through(self, view: View, indices: tuple[Operand, ...], like: Let) -> tuple[Operand, ...]:
-        """The indices into the base of an element of a view."""
-        position = list(view.starts)
-        for index, axis in zip(indices, view.axes, strict=True):
-            if axis.source is not None:
-                offset = self.index("mul", index, axis.step, like)
-                position[axis.source] = self.index("add", offset, position[axis.source], like)
-        return tuple(position)
-
-    def flattened(self, op: Reshape, indices: tuple[Operand, ...], like: Let) -> tuple[Operand, ...] | None:
-        """The index into a one-dimensional base of an element of a reshaped array."""
-        assert isinstance(op.base.type, Array)
-        if op.base.type.rank != 1 or not indices:
-            return None
-        position = indices[0]
-        for index, extent in zip(indices[1:], op.extents[1:], strict=True):
-            position = self.index("add", self.index("mul", position, extent, like), index, like)
-        return (position,)
-
-    def view(self, let: Let, op: View) -> Sequence[Let] | None:
-        new = rebuild(op, self.operand)
-        assert isinstance(new, View)
-        (out,) = let.outs
-        below = self.definitions.get(new.base)
-        if isinstance(below, View):
-            starts = self.through(below, new.starts, let)
-            axes = []
-            for axis in new.axes:
-                source, step = None, axis.step
-                if axis.source is not None:
-                    inner = below.axes[axis.source]
-                    source = inner.source
-                    if source is not None:
-                        step = self.index("mul", axis.step, inner.step, let)
-                axes.append(ViewAxis(source, axis.extent, step if source is not None else ZERO))
-            new = View(below.base, starts, tuple(axes))
-        self.definitions[out] = new
-        if self.is_whole(new, out):
-            self.replacement[out] = new.base
-            self.kept.add(out)
-        return None if new is op else (Let(let.outs, new, let.pos),)
-
-    def is_whole(self, view: View, out: Var) -> bool:
-        """Does the view show all of its base, axis by axis?"""
-        base, kind = view.base.type, out.type
-        assert isinstance(base, Array) and isinstance(kind, Array)
-        if base.rank != kind.rank or _LAYOUT_STRENGTH[base.layout] < _LAYOUT_STRENGTH[kind.layout]:
-            return False
-        if base.layout != kind.layout and _LAYOUT_STRENGTH[kind.layout] == 2:
-            return False
-        for position, axis in enumerate(view.axes):
-            if axis.source != position or not is_value(axis.step, 1) or not is_value(view.starts[position], 0):
-                return False
-            if axis.extent != self.extent(view.base, position):
-                return False
-        return True
 
     # ---- control ----
 
@@ -468,15 +332,3 @@ def _without_params(let: Let, op: For | While, dropped: list[bool]) -> Let:
     if isinstance(op, For):
         return Let(outs, For(op.index, op.start, op.stop, op.step, params, inits, body, op.stoppable), let.pos)
     return Let(outs, While(params, inits, op.condition, body, op.stoppable), let.pos)
-
-
-def _original_forms(function: Function) -> Forms:
-    """Linear forms of the program as it is before the walk, which looks ahead into loop bodies."""
-    definitions: dict[Var, Op] = {}
-    positions: dict[Var, int] = {}
-    for let in walk(function.body):
-        if isinstance(let.op, Prim | If):
-            for position, out in enumerate(let.outs):
-                definitions[out] = let.op
-                positions[out] = position
-    return Forms(definitions, positions)
