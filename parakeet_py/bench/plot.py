@@ -50,6 +50,7 @@ def write_plot(path: Path, rows: Sequence[Row], settings: Settings) -> None:
     bars = speedups(rows, settings)
     if not bars:
         raise ValueError("nothing to plot: NumPy was not measured")
+    path.parent.mkdir(parents=True, exist_ok=True)
     match path.suffix.lower():
         case ".html":
             path.write_text(_html(bars, settings), encoding="utf-8")
