@@ -21,6 +21,7 @@ from parakeet_py.imp.compress import lower_compress
 from parakeet_py.imp.lower_control import lower_for, lower_if, lower_while
 from parakeet_py.imp.lower_map import lower_map
 from parakeet_py.imp.reductions import lower_reduce
+from parakeet_py.imp.reuse import reuse
 from parakeet_py.imp.roots import find_roots
 from parakeet_py.imp.scans import lower_scan
 from parakeet_py.imp.scatter import lower_scatter
@@ -47,7 +48,8 @@ def lower(function: typed.Function, config: object = None) -> imp.Function:
         lo.bound[param] = False
     _settle_extents(lo, function)
     results = lower_block(lo, function.body)
-    body = storage.manage(imp.Block(tuple(lo.sink)), results)
+    body, results = reuse(imp.Block(tuple(lo.sink)), results)
+    body = storage.manage(body, results)
     roots = find_roots(body, function.params, function.disjoint)
     return imp.Function(function.name, function.params, body, results, tuple(lo.failures), roots)
 

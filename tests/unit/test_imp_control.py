@@ -111,11 +111,64 @@ def test_a_gate_between_a_view_and_a_new_array(flag: int) -> None:
     agree(function([array("x", 1), scalar("k")], body), np.arange(4.0), flag)
 
 
-def test_a_chain_of_temporaries_holds_two_at_a_time() -> None:
+def _reversed(w: Writer, x: Var) -> Var:
+    n = w.dim(x)
+
+    def point(v: Writer, i: Operand) -> Operand:
+        return v.load(x, v.prim("sub", v.prim("sub", n, ONE), i))
+
+    return w.map1((n,), point)
+
+
+def test_a_chain_of_elementwise_temporaries_is_one_array() -> None:
     def body(w: Writer, x: Var) -> list[Operand]:
         value = x
         for _ in range(5):
             value = _scaled(w, value)
+        return [value]
+
+    assert made(agree(function([array("x", 1)], body), np.arange(4.0))) == 1
+
+
+def test_memory_is_not_reused_while_somebody_needs_it() -> None:
+    def body(w: Writer, x: Var, k: Var) -> list[Operand]:
+        first = _scaled(w, x)
+        second = _scaled(w, first)
+        third = _scaled(w, first)
+        part = w.view(second, (ZERO,), [ViewAxis(0, ONE, ONE)], "C")
+        fourth = _scaled(w, second)
+        out = Var("v", VECTOR)
+        fifth = _scaled(w, third)
+        w.let(If(w.prim("gt", k, ZERO), Block((), (third,)), Block((), (fourth,))), out)
+        return [part, fourth, fifth, out]
+
+    code = function([array("x", 1), scalar("k")], body)
+    for flag in (0, 1):
+        agree(code, np.arange(4.0), flag)
+
+
+def test_memory_is_not_reused_where_a_loop_stores_again() -> None:
+    def body(w: Writer, x: Var) -> list[Operand]:
+        old, n = _scaled(w, x), w.dim(x)
+        new = w.alloc("float64", n)
+
+        def point(v: Writer, i: Operand) -> None:
+            inner = Writer()
+            task = Var("task", PYINT)
+            inner.store(new, (i,), inner.prim("mul", inner.load(old, i), TWO))
+            v.let(For(task, ZERO, index_const(3), ONE, (), (), inner.block()))
+
+        w.map((n,), point)
+        return [new]
+
+    assert made(agree(function([array("x", 1)], body), np.arange(4.0))) == 2
+
+
+def test_a_chain_of_temporaries_holds_two_at_a_time() -> None:
+    def body(w: Writer, x: Var) -> list[Operand]:
+        value = x
+        for _ in range(5):
+            value = _reversed(w, value)
         return [value]
 
     code = agree(function([array("x", 1)], body), np.arange(4.0))
@@ -169,7 +222,7 @@ def test_roots() -> None:
 
 def test_report_names_sizes() -> None:
     def body(w: Writer, x: Var) -> list[Operand]:
-        return [_scaled(w, _scaled(w, x))]
+        return [_reversed(w, _scaled(w, x))]
 
     storage = report(lower(function([array("x", 1)], body)))
     assert [one.bytes for one in storage.temporaries] == ["x.shape[0] * 8"]
@@ -185,7 +238,7 @@ def _changed(code: ir.Function, change: Any) -> ir.Function:
 
 
 def _simple() -> ir.Function:
-    return lower(function([array("x", 1)], lambda w, x: [_scaled(w, _scaled(w, x))]))
+    return lower(function([array("x", 1)], lambda w, x: [_reversed(w, _scaled(w, x))]))
 
 
 def test_a_missing_release_is_a_leak() -> None:
