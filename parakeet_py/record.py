@@ -95,7 +95,7 @@ def _add_methods(made: type, fields: dict[str, dataclasses.Field[Any]], eq: bool
 
 def _getter(names: list[str]) -> Any:
     """A function that gives the compared fields of a record as one value."""
-    return operator.attrgetter(*names) if names else _nothing
+    return operator.attrgetter(*names) if names else staticmethod(_nothing)
 
 
 def _nothing(self: Any) -> None:
