@@ -5,16 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from parakeet_py.library.intrinsics import as_array, cast, constant, dtype_of, scan_axis
-from parakeet_py.library.reductions import identity_of, reduction_kind
+from parakeet_py.library.reductions import can_reduce, identity_of, reduction_kind
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
 from parakeet_py.library.shared import ALL, NO_VALUE, into, single_axis
 
 
+@static
+def scan_identity(ufunc, kind):
+    """The number that leaves every first element as it is, also the zero with a sign."""
+    return -0.0 if ufunc is np.add and kind.kind == "f" else identity_of(ufunc, kind)
+
+
+@static
+def can_accumulate(ufunc):
+    return can_reduce(ufunc) and ufunc not in (np.hypot, np.logaddexp, np.logaddexp2, np.gcd)
+
+
 def accumulate(ufunc, a, axis, dtype, out):
     """ufunc.accumulate along one axis."""
     kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
-    start = constant(identity_of(ufunc, kind), kind)
+    start = constant(scan_identity(ufunc, kind), kind)
     result = scan_axis(a, axis, start, lambda x: cast(x, kind), lambda s, x: ufunc(s, x))
     return result if out is None else into(out, result, "unsafe")
 

@@ -27,9 +27,9 @@ from parakeet_py.library.intrinsics import (
     scatter,
     unsupported,
 )
-from parakeet_py.library.reductions import can_reduce, flat_index, reduce_ufunc
+from parakeet_py.library.reductions import flat_index, reduce_ufunc
 from parakeet_py.library.registry import helper, method, static
-from parakeet_py.library.scans import accumulate
+from parakeet_py.library.scans import accumulate, can_accumulate
 from parakeet_py.library.shape import positions
 from parakeet_py.library.shared import NO_VALUE, single_axis
 
@@ -42,7 +42,7 @@ def ufunc_reduce(ufunc, array, /, axis=0, dtype=None, out=None, keepdims=False, 
 @method("ufunc.accumulate")
 def ufunc_accumulate(ufunc, array, /, axis=0, dtype=None, out=None):
     a = as_array(array)
-    if not can_reduce(ufunc):
+    if not can_accumulate(ufunc):
         hand_back("an accumulation with this ufunc")
     if a.ndim == 0:
         unsupported("cannot accumulate on a scalar")

@@ -136,6 +136,12 @@ def _reduce_axes(s: Specializer, array: Value, axes: Value, inits: Value, contri
     index = [s.index_var(f"i{axis}", extent) for axis, extent in enumerate(array.extents)]
     start = [scalar_operand(s, s.numeric(init)) for init in inits.items]
     kinds = [Scalar(ir.dtype_of(operand), _weak(operand)) for operand in start]
+    if array.rank == 0:
+        element = b.emit1(ir.Load(array.var, ()), Scalar(array.dtype))
+        single = _operands(s, s.call(contribute, [ScalarV(element)], {}))
+        arrived = [ScalarV(b.cast(x, kind)) for x, kind in zip(single, kinds, strict=True)]
+        folded = _operands(s, s.call(combine, [*map(ScalarV, start), *arrived], {}))
+        return TupleV(tuple(ScalarV(b.cast(x, kind)) for x, kind in zip(folded, kinds, strict=True)))
     if not reduced and kept:
         return _reduce_nothing(s, array, start, contribute, combine)
     with b.block() as statements, s.element_function():
