@@ -82,7 +82,7 @@ def squeeze_of_wide_axis(x):
     return np.squeeze(x, axis=0)
 
 
-@program(each([arr("f8", 3), arr("f8", 1, 3), arr("i4", 1)]))
+@program(each([arr("f8", 3), arr("f8", 1, 3), arr("i4", 1)]), sums=8)
 def broadcast(x):
     """A broadcast is a read-only view."""
     return np.broadcast_to(x, (2, 3)), np.broadcast_to(x, (4, 2, 3)).sum()
