@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parakeet_py.imp.builder import ONE, ZERO, Lowering
+from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.combine import Combination, combine
 from parakeet_py.imp.loops import Axis, nest
 from parakeet_py.imp.schedule import Study, static_cost, work
+from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Block, Const, Operand, Reshape, Var
 from parakeet_py.typed_ir.types import INT64, Array
 

@@ -7,10 +7,11 @@ block from its own place. Checks are made by the first pass.
 
 from __future__ import annotations
 
-from parakeet_py.imp.builder import ONE, ZERO, Lowering
+from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.loops import axes_of, order_of, split_space, walk_range
 from parakeet_py.imp.schedule import study, work
+from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Compress, Const, Operand, Var
 from parakeet_py.typed_ir.types import INT64, Array
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from parakeet_py.imp.builder import ONE, ZERO, Lowering
+from parakeet_py.imp.builder import Lowering
+from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 from parakeet_py.typed_ir.types import INT64

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parakeet_py.imp.builder import ONE, Lowering, Outs
+from parakeet_py.imp.builder import Lowering, Outs
 from parakeet_py.imp.loops import GRAIN_WORK, Axis, axes_of, order_of, split_space, walk_range
 from parakeet_py.imp.merge import merge, merged_outs
 from parakeet_py.imp.schedule import Study, static_cost, stride_cost, study, work
+from parakeet_py.imp.writer import ONE
 from parakeet_py.typed_ir.ir import Const, Map, Operand, Var
 from parakeet_py.typed_ir.types import INT64
 

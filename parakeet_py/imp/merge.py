@@ -14,9 +14,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from parakeet_py.imp.builder import Lowering, Outs, Pattern, array_type
+from parakeet_py.imp.builder import Lowering, Outs, Pattern
 from parakeet_py.imp.loops import Axis
 from parakeet_py.imp.schedule import Access, Study
+from parakeet_py.imp.writer import array_type
 from parakeet_py.typed_ir.ir import Operand, Reshape, Var
 from parakeet_py.typed_ir.types import INT64, Array
 

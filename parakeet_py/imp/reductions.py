@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from parakeet_py.imp.builder import ONE, ZERO, Lowering, Outs, array_type
+from parakeet_py.imp.builder import Lowering, Outs
 from parakeet_py.imp.columns import reduce_columns
 from parakeet_py.imp.combine import Combination, combination, combine, declare, fold, fold_body, takes
 from parakeet_py.imp.ir import Break, Cell, While
@@ -30,6 +30,7 @@ from parakeet_py.imp.loops import Axis, axes_of, nest, order_of, split_space, wa
 from parakeet_py.imp.lower_map import map_nest
 from parakeet_py.imp.merge import merge, merged_outs
 from parakeet_py.imp.schedule import Study, static_cost, stride_cost, study, work
+from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
 from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar

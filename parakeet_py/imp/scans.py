@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parakeet_py.imp.builder import ONE, ZERO, Lowering, array_type
+from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.combine import Combination, combination, combine, declare, fold
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.loops import Axis, axes_of, nest, order_of
 from parakeet_py.imp.lower_map import map_nest
 from parakeet_py.imp.schedule import Study, stride_cost, study, work
+from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.typed_ir.ir import Const, Operand, Scan, Var
 from parakeet_py.typed_ir.types import INT64
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parakeet_py.imp.builder import ONE, ZERO, Lowering
+from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.combine import primitives
 from parakeet_py.imp.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower_map import check_then_store, map_nest
 from parakeet_py.imp.schedule import Study, static_cost, study, work
+from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Scatter, Var, dtype_of
 from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, is_float
 
