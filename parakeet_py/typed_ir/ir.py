@@ -385,8 +385,13 @@ class Function:
         yield from walk(self.body)
 
 
+_LEAVES = frozenset({Prim, Cast, Dim, Load, Store, Alloc, View, Reshape, Check, Matmul, Opaque})  # no blocks inside
+
+
 def blocks_of(op: Op) -> tuple[Block, ...]:
     """The blocks directly inside an operator."""
+    if op.__class__ in _LEAVES:
+        return ()
     match op:
         case If(_, then, orelse):
             return (then, orelse)
@@ -404,6 +409,8 @@ def blocks_of(op: Op) -> tuple[Block, ...]:
 
 def binders_of(op: Op) -> tuple[Var, ...]:
     """The variables an operator binds inside its blocks."""
+    if op.__class__ in _LEAVES:
+        return ()
     match op:
         case For(index=index, params=params):
             return (index, *params)
@@ -462,8 +469,9 @@ def walk(block: Block) -> Iterator[Let]:
     """Every statement of a block, depth first, outer before inner."""
     for let in block.statements:
         yield let
-        for inner in blocks_of(let.op):
-            yield from walk(inner)
+        if let.op.__class__ not in _LEAVES:
+            for inner in blocks_of(let.op):
+                yield from walk(inner)
 
 
 def dtype_of(operand: Operand) -> str:

@@ -43,11 +43,16 @@ _log = logging.getLogger("parakeet_py")
 
 @record
 class Pass:
+    """One entry of the list; with `after`, it only runs if one of the passes named there has changed the program."""
+
     name: str
     summary: str
     run: Callable[[Function], Function]
+    after: tuple[str, ...] = ()
 
 
+_LOOPS = ("equal-extents", "hoist-checks")
+_OPERATORS = ("parallelize", "fuse", "unroll-reductions", "fuse-again", "unroll-maps")
 PASSES: tuple[Pass, ...] = (
     Pass("sink", "move pure operators down to their first use, below the checks", sink_operators),
     Pass("simplify", "fold constants, resolve extents and views, decide what ranges decide", simplify),
@@ -56,18 +61,18 @@ PASSES: tuple[Pass, ...] = (
     Pass("licm", "compute before a loop what is the same in all its iterations", move_invariants),
     Pass("equal-extents", "copy the body for when extents that broadcast are equal", version_equal_extents),
     Pass("hoist-checks", "test the checks of a loop before it, in a copy for when they hold", hoist_checks),
-    Pass("simplify-loops", "drop the checks that now hold", simplify),
-    Pass("dce-loops", "remove what only the checks needed", eliminate_dead_code),
+    Pass("simplify-loops", "drop the checks that now hold", simplify, _LOOPS),
+    Pass("dce-loops", "remove what only the checks needed", eliminate_dead_code, _LOOPS),
     Pass("parallelize", "turn independent loops into operators", parallelize),
     Pass("fuse", "compute elements where they are read, merge operators over one index space", fuse),
     Pass("unroll-reductions", "take axes of two to four elements out of reductions", unroll_reductions),
-    Pass("cse-unrolled", "load each element once", eliminate_common_subexpressions),
-    Pass("fuse-again", "fuse what has become pointwise", fuse),
+    Pass("cse-unrolled", "load each element once", eliminate_common_subexpressions, ("unroll-reductions",)),
+    Pass("fuse-again", "fuse what has become pointwise", fuse, ("unroll-reductions",)),
     Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
-    Pass("simplify-again", "fold what fusion brought together", simplify),
-    Pass("licm-again", "compute before a loop what is the same in all its iterations", move_invariants),
-    Pass("cse-again", "compute each value once", eliminate_common_subexpressions),
-    Pass("dce-again", "remove what nothing needs", eliminate_dead_code),
+    Pass("simplify-again", "fold what fusion brought together", simplify, _OPERATORS),
+    Pass("licm-again", "compute before a loop what is the same in all its iterations", move_invariants, _OPERATORS),
+    Pass("cse-again", "compute each value once", eliminate_common_subexpressions, ("licm", *_LOOPS, *_OPERATORS)),
+    Pass("dce-again", "remove what nothing needs", eliminate_dead_code, ("licm", *_LOOPS, *_OPERATORS)),
 )
 
 _COUNTED = (*PARALLEL, Matmul, Opaque, For, While, Alloc, Check)
@@ -113,9 +118,14 @@ def run_passes(function: Function, config: Config, report: PassReport | None = N
         report.before = count_operators(function)
     _look(function, "specialize", config)
     if config.stop_pass != "specialize":
+        changed: set[str] = set()
         for one in PASSES:
+            if one.after and changed.isdisjoint(one.after):
+                continue
             started = perf_counter()
-            function = one.run(function)
+            before, function = function, one.run(function)
+            if function is not before:
+                changed.add(one.name)
             if report is not None:
                 report.seconds[one.name] = perf_counter() - started
             _look(function, one.name, config)

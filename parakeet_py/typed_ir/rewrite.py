@@ -163,6 +163,9 @@ def rebuild(op: Op, operand: OnOperand, binder: OnBinder = _same, block: OnBlock
     `binder` and `block` are called exactly once for each variable and block, binders before the blocks they scope
     over; `operand` must be a function of its argument.
     """
+    if isinstance(op, Prim):  # by far the most frequent
+        args = _each(op.args, operand)
+        return op if args is op.args else Prim(op.name, args)
     kind = op.__class__
     values = _FIELDS[kind](op, operand, binder, block)
     for name, new in zip(_SLOTS[kind], values, strict=True):

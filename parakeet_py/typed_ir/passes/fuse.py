@@ -21,12 +21,15 @@ def fuse(function: Function) -> Function:
     """Inline producers where they are read, merge operators over one index space, until nothing changes."""
     if not any(isinstance(let.op, PARALLEL) for let in function.statements()):
         return function
-    for _ in range(_MOST_ROUNDS):
+    for number in range(_MOST_ROUNDS):
         before = function
-        for merge in (stores_to_values, fuse_vertically, fuse_horizontally):
-            fused = merge(function)
-            if fused is not function:
-                function = eliminate_dead_code(eliminate_common_subexpressions(fused))
-        if function is before:
+        function = stores_to_values(function)
+        fused = fuse_vertically(function, deferring=number == 0)
+        if fused is not function:
+            function = eliminate_dead_code(eliminate_common_subexpressions(fused))
+        merged = fuse_horizontally(function)
+        if merged is not function:
+            function = eliminate_dead_code(eliminate_common_subexpressions(merged))
+        if function is before and number:
             break
     return function

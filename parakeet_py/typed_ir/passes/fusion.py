@@ -50,20 +50,25 @@ from parakeet_py.typed_ir.ir import (
     dtype_of,
     operands_of,
 )
-from parakeet_py.typed_ir.passes.alias import Aliases
+from parakeet_py.typed_ir.passes.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.cost import Cost, cost_of
 from parakeet_py.typed_ir.passes.linear import Forms
 from parakeet_py.typed_ir.passes.stores import harmless_stores
-from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy, is_const, rebuild
+from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy, is_const, rebuild, substitute
 from parakeet_py.typed_ir.types import Array, Scalar
 
 _LARGEST_COEFFICIENT = 1 << 20  # times an index below 2^43 stays an int64
+_LONGEST_CHAIN = 40  # operators deferred one after the other; each is a level of recursion
 _MULTIPASS_WORK = 40  # most work worth repeating by operators that run their body twice (Scan, Compress)
 
 
-def fuse_vertically(function: Function) -> Function:
-    """Inline producers into the bodies that read them, once over the program."""
-    return _Fuser(function).function(function)
+def fuse_vertically(function: Function, deferring: bool = False) -> Function:
+    """Inline producers into the bodies that read them, once over the program.
+
+    With `deferring`, chains of operators with one reader each are fused in linear time; where such a chain turns out
+    not to fuse with its end, a call without has to follow.
+    """
+    return _Fuser(function, deferring).function(function)
 
 
 @record
@@ -122,8 +127,10 @@ class _Sites:
 
 
 class _Fuser(Rewriter):
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, deferring: bool) -> None:
         super().__init__()
+        self.deferring = deferring
+        self.deferred: dict[Var, int] = {}  # outs of deferred operators -> how many of them there are in a chain
         self.aliases = Aliases(function)
         self.sites = _Sites(function)
         self.definitions: dict[Var, Op] = {}
@@ -178,6 +185,10 @@ class _Fuser(Rewriter):
         """Rewrite an operator with blocks, then see whether it is a producer itself."""
         op = let.op
         effects = self.aliases.effects(op)
+        if self.deferring and isinstance(op, Map) and effects.pure and self.sites.single(let.outs):
+            deferred = self.defer(let, op, effects)
+            if deferred is not None:
+                return deferred
         indices: tuple[Var, ...] = (op.index,) if isinstance(op, For) else ()
         if isinstance(op, PARALLEL):
             indices = op.indices + (op.reduced_indices if isinstance(op, Reduce) else ())
@@ -196,18 +207,40 @@ class _Fuser(Rewriter):
         if not effects.pure:
             self.last_effect = self.time
         if not effects.writes and not effects.calls and self.inlinable(made.op):
-            producer = Producer(
-                made,
-                len(self.scopes),
-                self.time,
-                frozenset(effects.reads).union(let.outs),
-                cost_of(made.op.body),  # type: ignore[union-attr]
-                self.sites.single(let.outs),
-                effects.fails,
-            )
-            for position, out in enumerate(let.outs):
-                self.producers[out] = (producer, position)
+            self.offer(made, effects, cost_of(made.op.body))  # type: ignore[union-attr]
         return new
+
+    def offer(self, let: Let, effects: Effects, cost: Cost) -> None:
+        """From here on the operator may be computed where its outs are read."""
+        memory = frozenset(effects.reads).union(let.outs)
+        single = self.sites.single(let.outs)
+        producer = Producer(let, len(self.scopes), self.time, memory, cost, single, effects.fails)
+        for position, out in enumerate(let.outs):
+            self.producers[out] = (producer, position)
+
+    def defer(self, let: Let, op: Map, effects: Effects) -> Sequence[Let] | None:
+        """Leave a producer that will probably be put into its only reader as it is, until that happens.
+
+        Its own producers are put into it there. Doing it here as well would copy the front of a long chain again for
+        every link.
+        """
+        depth = 1 + max([self.deferred.get(atom, 0) for atom in effects.reads], default=0)
+        if depth > _LONGEST_CHAIN:
+            return None
+        cost = cost_of(op.body)
+        for atom in effects.reads:
+            if atom in self.deferred:
+                cost.work += self.producers[atom][0].cost.work
+        made = rebuild(op, self.operand, block=lambda block: substitute(block, self.replacement))
+        assert isinstance(made, Map)
+        for inner in made.body.statements:
+            if inner.op.__class__ is Prim:
+                self.definitions[inner.outs[0]] = inner.op
+        self.time += 1
+        new = let if made is op else Let(let.outs, made, let.pos)
+        self.offer(new, effects, cost)
+        self.deferred.update((out, depth) for out in let.outs)
+        return (new,)
 
     def inlinable(self, op: Op) -> bool:
         return isinstance(op, Map) or (isinstance(op, Reduce) and bool(op.extents) and _reads_along_rows(op))

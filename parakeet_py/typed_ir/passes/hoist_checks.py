@@ -29,11 +29,16 @@ from parakeet_py.typed_ir.ir import (
     Function,
     If,
     Let,
+    Load,
     Operand,
     Prim,
+    Store,
     Var,
+    View,
     binders_of,
+    blocks_of,
     dtype_of,
+    walk,
 )
 from parakeet_py.typed_ir.passes.facts import LARGEST_EXTENT
 from parakeet_py.typed_ir.passes.linear import Linear
@@ -51,9 +56,34 @@ _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "g
 
 def hoist_checks(function: Function) -> Function:
     """Give loops with checks a copy without, for when a test before the loop says they all hold."""
-    if not any(isinstance(let.op, For) for let in function.statements()):
+    if not any(isinstance(let.op, For) and _is_checked(let.op.body) for let in function.statements()):
         return function
-    return _Hoister(function).function(function)
+    hoister = _Hoister(function)
+    result = hoister.function(function)
+    return result if hoister.copied else function
+
+
+def _is_checked(block: Block) -> bool:
+    """Are there checks, and elements accessed one by one (not only checks of extents before whole operators)?"""
+    checks, accesses, operators = _kinds(block)
+    return checks and (accesses or not operators)
+
+
+def _kinds(block: Block) -> tuple[bool, bool, bool]:
+    checks = accesses = operators = False
+    for let in block.statements:
+        op = let.op
+        if isinstance(op, Check):
+            checks = True
+        elif isinstance(op, Load | Store | View):
+            accesses = True
+        elif isinstance(op, PARALLEL):
+            operators = True
+            checks = checks or any(isinstance(inner.op, Check) for inner in walk(Block((let,))))
+        for inner_block in () if isinstance(op, PARALLEL) else blocks_of(op):
+            inner = _kinds(inner_block)
+            checks, accesses, operators = checks or inner[0], accesses or inner[1], operators or inner[2]
+    return checks, accesses, operators
 
 
 @dataclass(slots=True)
@@ -70,6 +100,7 @@ class _Hoister(Simplifier):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self.loops: list[_Loop] = []
+        self.copied = False  # has any loop been given two versions?
         self.level_of: dict[Var, int] = {}  # how many loops were open where a variable was bound
 
     def statement(self, let: Let) -> Sequence[Let] | None:
@@ -201,6 +232,7 @@ class _Hoister(Simplifier):
         *before, original = statements
         if not isinstance(original.op, For):
             return statements
+        self.copied = True
         writer = Writer(original.pos)
         condition = self.test(writer, loop)
         outs = original.outs

@@ -57,6 +57,7 @@ class _Group:
     mask: int
     ancestors: int
     arrays: set[Var]
+    outs: set[Var]
 
 
 @dataclass(slots=True)
@@ -64,6 +65,8 @@ class _Node:
     let: Let
     effects: Effects
     needs: list[int]  # statements of the block that must come before
+    free: dict[Var, None]
+    arrays: set[Var]  # that it loads from or stores to
     group: _Group | None = None
     ancestors: int = 0  # all statements that must come before, as bits
     emitted: bool = False
@@ -136,7 +139,7 @@ class _Merger(Rewriter):
                     merged = True
                     break
             else:
-                node.group = _Group([position], 1 << position, node.ancestors, self.arrays(node))
+                node.group = _Group([position], 1 << position, node.ancestors, set(node.arrays), set(node.let.outs))
                 groups.append(node.group)
         if not merged:
             return block
@@ -149,14 +152,13 @@ class _Merger(Rewriter):
         for position, let in enumerate(block.statements):
             effects = self.aliases.effects(let.op)
             needs = order.follow(position, let.op, effects)
-            needs += [defined[var] for var in free_in_op(let.op) if var in defined]
-            nodes.append(_Node(let, effects, list(dict.fromkeys(needs))))
+            free = free_in_op(let.op)
+            needs += [defined[var] for var in free if var in defined]
+            arrays = _touched(let.op) if _space(let.op) is not None else set()
+            nodes.append(_Node(let, effects, list(dict.fromkeys(needs)), free, arrays))
             for out in let.outs:
                 defined[out] = position
         return nodes
-
-    def arrays(self, node: _Node) -> set[Var]:
-        return {let.op.array for let in _lets(node.let.op) if isinstance(let.op, Load | Store)}
 
     # ---- conditions ----
 
@@ -165,9 +167,9 @@ class _Merger(Rewriter):
         for earlier in node.needs:
             if not group.mask >> earlier & 1 and nodes[earlier].all_ancestors() & group.mask:
                 return False
-        arrays = self.arrays(node)
-        outs = {out for member in group.members for out in nodes[member].let.outs}
-        if len(arrays | group.arrays) > _MOST_ARRAYS or not (arrays & group.arrays or arrays & outs):
+        if node.arrays.isdisjoint(group.arrays) and node.arrays.isdisjoint(group.outs):
+            return False
+        if len(node.arrays | group.arrays) > _MOST_ARRAYS:
             return False
         if isinstance(node.let.op, Reduce):
             first = nodes[group.members[0]].let.op
@@ -183,7 +185,7 @@ class _Merger(Rewriter):
             return first.effects.reads.isdisjoint(second.let.outs) and not second.effects.reads & set(first.let.outs)
         assert isinstance(one, Map) and isinstance(two, Map)
         made = set(first.let.outs)
-        if any(out in free_in_op(two) for out in made):
+        if not made.isdisjoint(second.free):
             for let in _lets(two):
                 op = let.op
                 if isinstance(op, Load) and op.array in made:
@@ -215,7 +217,8 @@ class _Merger(Rewriter):
         group.members.append(position)
         group.mask |= 1 << position
         group.ancestors = (group.ancestors | node.ancestors) & ~group.mask
-        group.arrays |= self.arrays(node)
+        group.arrays |= node.arrays
+        group.outs.update(node.let.outs)
         node.group = group
         for between in range(group.members[0] + 1, position):
             other = nodes[between]
@@ -243,6 +246,10 @@ class _Merger(Rewriter):
         for position in range(len(nodes)):
             place(position)
         return statements
+
+
+def _touched(op: Op) -> set[Var]:
+    return {let.op.array for let in _lets(op) if isinstance(let.op, Load | Store)}
 
 
 def _lets(op: Op) -> list[Let]:
