@@ -434,8 +434,7 @@ def _opaque_calls(self: Any) -> list[str]:
     """What is handed back to Python, over all specializations: "name (line n): reason"."""
     found: dict[str, None] = {}
     for compiled in _dispatcher(self).compilations.values():
-        for site in compiled.specialization.opaque_sites:
-            found[f"{site.text} (line {site.line}): {site.reason}"] = None
+        found |= dict.fromkeys(compiled.specialization.opaque_calls)
     return list(found)
 
 

@@ -125,13 +125,12 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
 def explain_compiled(compiled: Compiled) -> Explanation:
     from parakeet_py.imp.storage import report
 
-    sites = compiled.specialization.opaque_sites
     return Explanation(
         compiled.function.__name__,
         tuple(describe_spec(spec) for spec in compiled.signature.params),
         tuple(operators_of(compiled.typed.body)),
         len(list(operators_of(compiled.unfused.body))),
-        tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites),
+        compiled.specialization.opaque_calls,
         report(compiled.imp),
         dict(compiled.times),
         None,

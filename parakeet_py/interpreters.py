@@ -14,7 +14,7 @@ import numpy as np
 from parakeet_py.compile import Compiled
 from parakeet_py.errors import DeoptimizedError, NotObservedError, OpaqueResultChanged
 from parakeet_py.imp.effects import stores_only_into_its_own
-from parakeet_py.signature import Result, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
+from parakeet_py.signature import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
 from parakeet_py.typed_ir.opaque import accepts, observed_spec, perform, rebuild, result_leaves_of
 
 
@@ -90,6 +90,8 @@ def box(tree: Result, leaves: Sequence[Any]) -> Any:
             return made.item() if python else made
         case ResultStatic(value):
             return value
+        case ResultEither(tag, choices):
+            return box(choices[int(leaves[tag.index])], leaves)
         case ResultListOf(leaf):
             return leaves[leaf.index].tolist()
         case ResultTuple(items, kind, type_):

@@ -233,7 +233,15 @@ class ResultListOf:
     leaf: ResultLeaf
 
 
-Result = ResultLeaf | ResultStatic | ResultTuple | ResultListOf
+@record
+class ResultEither:
+    """A scalar whose type depends on the path: `choices[tag]`. Its leaves are used nowhere else."""
+
+    tag: ResultLeaf
+    choices: tuple[ResultLeaf, ...]
+
+
+Result = ResultLeaf | ResultStatic | ResultTuple | ResultListOf | ResultEither
 
 
 def result_leaves(tree: Result) -> tuple[ResultLeaf, ...]:
@@ -245,6 +253,16 @@ def result_leaves(tree: Result) -> tuple[ResultLeaf, ...]:
     if sorted(found) != list(range(len(found))):
         raise ValueError(f"result leaves are numbered {sorted(found)}, not 0 to {len(found) - 1}")
     return tuple(found[index] for index in range(len(found)))
+
+
+def chosen_leaves(tree: Result) -> list[ResultLeaf]:
+    """The leaves that belong to a `ResultEither`."""
+    match tree:
+        case ResultEither():
+            return [tree.tag, *tree.choices]
+        case ResultTuple():
+            return [leaf for item in tree.items for leaf in chosen_leaves(item)]
+    return []
 
 
 def result_leaf_slots(leaf: ResultLeaf) -> int:
@@ -268,6 +286,9 @@ def _result_walk(tree: Result) -> Iterator[ResultLeaf]:
             yield tree
         case ResultListOf():
             yield tree.leaf
+        case ResultEither():
+            yield tree.tag
+            yield from tree.choices
         case ResultTuple():
             for item in tree.items:
                 yield from _result_walk(item)

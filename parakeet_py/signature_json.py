@@ -21,6 +21,7 @@ from parakeet_py.signature import (
     ObjectSpec,
     Result,
     ResultLeaf,
+    ResultEither,
     ResultListOf,
     ResultStatic,
     ResultTuple,
@@ -50,6 +51,7 @@ _ENCODABLE = (
     ResultLeaf,
     ResultStatic,
     ResultTuple,
+    ResultEither,
     ResultListOf,
 )
 _CLASSES: dict[str, Any] = {cls.__name__: cls for cls in _ENCODABLE}

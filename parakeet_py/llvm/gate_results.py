@@ -12,10 +12,12 @@ from parakeet_py.llvm.gate_writer import GateWriter
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import (
     Result,
+    ResultEither,
     ResultLeaf,
     ResultListOf,
     ResultStatic,
     ResultTuple,
+    chosen_leaves,
     result_leaves,
     result_offsets,
 )
@@ -39,7 +41,10 @@ class ResultWriter(GateWriter):
             self.exists(value)
         else:
             self.built = len(leaves)
+            either = {leaf.index for leaf in chosen_leaves(self.result)}
             for leaf in leaves:
+                if leaf.index in either:
+                    continue
                 value = self.box_leaf(leaf, self.at("%results", 8 * offsets[leaf.index]))
                 self.keep(value, leaf.index)
             value = self.make(self.result, "0")
@@ -130,8 +135,31 @@ class ResultWriter(GateWriter):
                 listed = self.let(f"call ptr @gate.box_list(ptr {self.again(tree.leaf)})")
                 self.list_new(listed)
                 return listed
+            case ResultEither():
+                return self.choose(tree)
             case ResultTuple():
                 return self.container(tree, path)
+
+    def choose(self, tree: ResultEither) -> str:
+        """A new reference to the scalar whose turn it is."""
+        offsets = result_offsets(self.result)
+        tag = self.field("%results", 8 * offsets[tree.tag.index], "i64")
+        self.counter += 1
+        number = self.counter
+        cases = " ".join(f"i64 {index}, label %c{number}.{index}" for index in range(1, len(tree.choices)))
+        self.put(f"switch i64 {tag}, label %c{number}.0 [{cases}]")
+        made = []
+        for index, leaf in enumerate(tree.choices):
+            self.lines.append(f"c{number}.{index}:")
+            value = self.box_leaf(leaf, self.at("%results", 8 * offsets[leaf.index]))
+            self.put(f"br label %d{number}.{index}")
+            self.lines.append(f"d{number}.{index}:")
+            self.put(f"br label %e{number}")
+            made.append(f"[{value}, %d{number}.{index}]")
+        self.lines.append(f"e{number}:")
+        value = self.let(f"phi ptr {', '.join(made)}")
+        self.list_new(value)
+        return value
 
     def again(self, leaf: ResultLeaf) -> str:
         """A new reference to a boxed leaf; the one in `%objects` is dropped at the end."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import gates, ir
+from parakeet_py.typed_ir import gates, ir, unions
 from parakeet_py.typed_ir.indexing import read
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.values import (
@@ -57,13 +57,13 @@ def branch(s: Specializer, condition: ir.Operand, then: object, orelse: object) 
         for x, y in zip(left, right, strict=True)
     ]
     blocks = []
-    for statements, values, facts, scope in sides:
+    for (statements, values, facts, scope), others in zip(sides, (right, left), strict=True):
         b.scopes.append(scope)  # the block is still open: casts for the gate go to its end
         saved, b.equal = b.equal, facts
         leaves = [
             leaf
-            for value, template in zip(values, templates, strict=True)
-            for leaf in gates.leaves_of(s, value, template)
+            for value, template, other in zip(values, templates, others, strict=True)
+            for leaf in gates.leaves_of(s, value, template, other)
         ]
         b.equal = saved
         b.scopes.pop()
@@ -240,13 +240,39 @@ def _counted_loop(  # type: ignore[no-untyped-def]
         return s.run(op.body)
 
     blocks, params, templates = _fixed_point(s, op, templates, inits, [body], op.stoppable)
-    statements, leaves = blocks[0]
-    start_leaves = _leaves(s, inits, templates)
+    block = ir.Block(*blocks[0])
+    starts = _leaves(s, inits, templates)
     kinds = [kind for template in templates for kind in gates.types_of(template)]
-    node = ir.For(index, start, stop, step, params, start_leaves, ir.Block(statements, leaves), op.stoppable)
-    outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
-    stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-    return [*stopped, *(gates.value_of(s, template, outs) for template in templates)]
+    if op.stoppable or not any(isinstance(template, gates.EitherT) for template in templates):
+        node = ir.For(index, start, stop, step, params, starts, block, op.stoppable)
+        outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
+        stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
+        return [*stopped, *(gates.value_of(s, template, outs) for template in templates)]
+
+    def ran() -> ir.Operand:
+        forward = isinstance(step, ir.Const) and step.value.real > 0
+        if isinstance(step, ir.Const):
+            return b.prim("lt" if forward else "gt", start, stop, type=PYBOOL)
+        up = b.prim("gt", step, ZERO, type=PYBOOL)
+        return b.select(up, b.prim("lt", start, stop, type=PYBOOL), b.prim("gt", start, stop, type=PYBOOL))
+
+    kept, rare, restore = unions.settled(s, templates, params, starts, block, ran)
+    node = ir.For(
+        index,
+        start,
+        stop,
+        step,
+        tuple(params[place] for place in kept),
+        tuple(starts[place] for place in kept),
+        ir.Block(block.statements, tuple(block.results[place] for place in kept)),
+        False,
+    )
+    every = restore(list(b.emit(node, *(kinds[place] for place in kept), name="loop")))
+    templates = [
+        gates.EitherT(template.kinds, position in rare) if isinstance(template, gates.EitherT) else template
+        for position, template in enumerate(templates)
+    ]
+    return [gates.value_of(s, template, every) for template in templates]
 
 
 def _independent_loop(s: Specializer, op: ssa.For, iterable: RangeV) -> list[Value]:

@@ -7,6 +7,7 @@ template, emitting casts where it stands, and `value_of` rebuilds a value from t
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from parakeet_py.typed_ir.values import (
     ClosureV,
     ComprehensionV,
     DictV,
+    Either,
     IteratorV,
     ListV,
     MethodV,
@@ -65,7 +67,17 @@ class Structure:
     parts: tuple[Template, ...]
 
 
-Template: TypeAlias = Scalar | ArrayT | Fixed | Structure | None  # None: no path has a value (all have raised)
+@record
+class EitherT:
+    """A scalar that may have several types, the widest last (see `unions`)."""
+
+    kinds: tuple[Scalar, ...]
+    rare: bool = field(default=False, compare=False)
+
+
+Template: TypeAlias = (
+    Scalar | EitherT | ArrayT | Fixed | Structure | None
+)  # None: no path has a value (all have raised)
 
 
 def template_of(value: Value, *, varying: bool) -> Template:
@@ -73,12 +85,12 @@ def template_of(value: Value, *, varying: bool) -> Template:
     match value:
         case NeverV():
             return None
-        case ScalarV(operand):
+        case ScalarV(operand, either):
             kind = operand.type
             assert isinstance(kind, Scalar)
             if not varying:
                 return Fixed(value)
-            return kind
+            return kind if either is None else EitherT(either.kinds, either.rare)
         case ArrayV():
             nonunit = value.nonunit or (False,) * value.rank
             return ArrayT(value.type, tuple(value.extents), value.roots, value.readonly, nonunit)
@@ -184,8 +196,12 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
     if left == right:
         return left
     match left, right:
-        case Scalar(), Scalar():
+        case Scalar(), Scalar() if s.frames[-1].namespace.trusted:
             return join_scalars(s, left, right)
+        case ((Scalar() | EitherT()), (Scalar() | EitherT())):
+            kinds = unions.union(unions.kinds_of(left), unions.kinds_of(right))
+            if kinds is not None:
+                return EitherT(kinds)
         case ArrayT(), ArrayT():
             return _join_arrays(s, left, right)
         case Structure(ObjectV() as one, ()), Structure(ObjectV() as other, ()):
@@ -208,8 +224,12 @@ def _varying(template: Template) -> Template:
 def _exported(s: Specializer, template: Template) -> Template:
     """The template outside the block it was made in: variables of that block have to pass through the gate."""
     match template:
-        case Fixed(ScalarV(operand)) if not s.in_scope(operand):
+        case Fixed(ScalarV(operand, None)) if not s.in_scope(operand):
             return operand.type  # type: ignore[return-value]
+        case Fixed(ScalarV(operand, Either(_, tag, payloads))) if not all(
+            part is None or s.in_scope(part) for part in (operand, tag, *payloads)
+        ):
+            return _varying(template)
         case Fixed(ObjectV(var)) if not s.in_scope(var):
             return _varying(template)
         case Structure(like, parts):
@@ -244,7 +264,7 @@ def join_or_box(s: Specializer, left: Template, right: Template) -> Template:
     try:
         return join(s, left, right)
     except UnsupportedError:
-        if s.in_body or s.looping or s.strict:
+        if s.in_body or s.looping or s.strict or s.frames[-1].namespace.trusted:
             raise
         return Structure(ObjectV(ir.Var("any", OBJECT), any=True), ())
 
@@ -267,6 +287,8 @@ def describe(template: Template) -> str:
     match template:
         case Scalar():
             return f"a {template}"
+        case EitherT(kinds):
+            return " or ".join(f"a {kind}" for kind in kinds)
         case ArrayT(kind):
             return f"an array of {kind.rank} axes of {kind.dtype}"
         case Fixed(Static(obj)):
@@ -281,6 +303,8 @@ def types_of(template: Template) -> list[Type]:
     match template:
         case Scalar():
             return [template]
+        case EitherT(kinds):
+            return [kinds[-1], PYINT, *unions.payload_kinds(kinds)]
         case ArrayT(kind):
             return [kind]
         case Structure(ObjectV(), _):
@@ -290,10 +314,15 @@ def types_of(template: Template) -> list[Type]:
     return []
 
 
-def leaves_of(s: Specializer, value: Value, template: Template) -> list[ir.Operand]:
-    """The operands of a value for a template, converted where they stand; dummies where a path has no value."""
+def leaves_of(s: Specializer, value: Value, template: Template, like: Value | None = None) -> list[ir.Operand]:
+    """The operands of a value for a template, converted where they stand; dummies where a path has no value.
+
+    `like` is the value of the other path.
+    """
     b = s.builder
     match template:
+        case EitherT(kinds):
+            return unions.leaves(s, value, kinds, like)
         case Scalar():
             if isinstance(value, ScalarV):
                 return [b.cast(value.operand, template)]
@@ -322,6 +351,8 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
             return NeverV()
         case Scalar():
             return ScalarV(variables.pop(0))
+        case EitherT(kinds, rare):
+            return unions.value_of(kinds, variables, rare)
         case ArrayT():
             var = variables.pop(0)
             extents = tuple(
@@ -336,3 +367,6 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
         case Structure(like, parts):
             return rebuild(like, tuple(value_of(s, part, variables) for part in parts))
     raise AssertionError(template)
+
+
+from parakeet_py.typed_ir import unions  # noqa: E402  (each of the two needs the other)

@@ -34,6 +34,7 @@ from parakeet_py.signature import (
     NoneSpec,
     ObjectSpec,
     Result,
+    ResultEither,
     ResultLeaf,
     ResultListOf,
     ResultStatic,
@@ -46,7 +47,7 @@ from parakeet_py.signature import (
     TupleSpec,
     spec_of,
 )
-from parakeet_py.typed_ir import control, gates, indexing, ir
+from parakeet_py.typed_ir import control, gates, indexing, ir, unions
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.elementwise import ONE, ZERO, binary, copy_array, generate, inplace, store_cast
 from parakeet_py.typed_ir.opaque import OpaqueSite, Template, opaque_operation, opaque_truth
@@ -137,6 +138,12 @@ class Specialization:
     widened: tuple[str, ...] = ()
     read_late: frozenset[Source] = frozenset()  # hidden arguments that opaque calls must not change
     guessed: tuple[NeedObservation, ...] = ()  # operations that are taken to be out of reach
+
+    @property
+    def opaque_calls(self) -> tuple[str, ...]:
+        """What is handed back to Python: "name (line n): reason"."""
+        sites = (site for site in self.opaque_sites if site.operation != "same")
+        return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites)
 
 
 @dataclass(slots=True)
@@ -301,6 +308,9 @@ class Specializer:
 
     def single(self, let: ssa.Let) -> Value | None:
         """The value of a statement with one out (None: it has none)."""
+        several = unions.union_operand(self, let.op)
+        if several is not None:
+            return unions.resolve(self, let, several)
         mark, frames, path, sites = self.builder.mark(), len(self.frames), self.path, len(self.sites)
         try:
             return self.compute(let.op)
@@ -439,8 +449,20 @@ class Specializer:
             return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
 
         match value:
-            case ScalarV(operand):
+            case ScalarV(operand, None):
                 return leaf(operand, "scalar", value.dtype, value.python)
+            case ScalarV(operand, either):
+                assert either is not None
+                choices = [unions.alternative(self, value, index).operand for index in range(len(either.kinds))]
+                first = len(leaves)
+                leaves.extend([either.tag, *choices])
+                return ResultEither(
+                    ResultLeaf(first, "scalar", "int64", True),
+                    tuple(
+                        ResultLeaf(first + 1 + index, "scalar", kind.dtype, kind.python)
+                        for index, kind in enumerate(either.kinds)
+                    ),
+                )
             case ArrayV(var):
                 shared = frozenset(root for copy in value.roots for root in self.shadows.get(copy, ()))
                 if shared & self.param_roots or (self.shadows and (shared | value.roots) & self.returned):
@@ -588,7 +610,7 @@ class Specializer:
 
     def _with_hint(self, template: gates.Template, hint: gates.Template) -> gates.Template:
         return (
-            gates.join(self, template, hint) if isinstance(template, Scalar) and isinstance(hint, Scalar) else template
+            gates.join(self, template, hint) if unions.kinds_of(template) and unions.kinds_of(hint) else template
         )
 
     def remember_templates(self, op: ssa.Op, templates: list[gates.Template]) -> None:

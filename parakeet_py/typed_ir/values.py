@@ -32,8 +32,20 @@ class Static:
 
 
 @record
+class Either:
+    """The possible types of a scalar, the widest last; which it is (an index), and its value where the widest type does
+    not represent it (see `unions`). `rare`: it has another type than the widest only if some loop does not run."""
+
+    kinds: tuple[Scalar, ...]
+    tag: ir.Operand
+    payloads: tuple[ir.Operand | None, ...]
+    rare: bool = False
+
+
+@record
 class ScalarV:
     operand: ir.Operand
+    either: Either | None = None
 
     @property
     def type(self) -> Scalar:
@@ -281,7 +293,7 @@ def known(value: Value) -> Any:
     match value:
         case Static(obj):
             return obj
-        case ScalarV(ir.Const(constant, kind)):
+        case ScalarV(ir.Const(constant, kind), None):
             if kind.python:
                 return constant
             import numpy as np

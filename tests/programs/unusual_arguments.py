@@ -70,7 +70,8 @@ def unaligned_or_packed(x):
     [
         made(lambda: (np.broadcast_to(np.array([1.0, 2.0]), (3, 2)),)),
         made(lambda: (np.lib.stride_tricks.as_strided(np.arange(6.0), (4, 3), (8, 8)),)),
-    ]
+    ],
+    **UNSTATED,
 )
 def overlapping_with_itself(x):
     return x + 1, x.sum(axis=0)
