@@ -14,7 +14,7 @@ The pass runs before references are counted (`storage.manage`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from parakeet_py.imp.ir import (
@@ -38,19 +38,17 @@ from parakeet_py.imp.storage import mentioned
 from parakeet_py.typed_ir.ir import Dim, Load, Operand, Reshape, Var, View
 
 Shape = tuple[Operand, ...]
+Renaming = dict[Operand, Operand]
 
 
 def reuse(block: Block, results: tuple[Operand, ...] = ()) -> tuple[Block, tuple[Operand, ...]]:
     """The block and its results with new arrays in the place of dead ones, nested blocks included."""
     statements = [_inside(statement) for statement in block.statements]
-    found = _pair(statements, results)
-    while found is not None:
-        place, out, old = found
-        del statements[place]
-        renaming: dict[Operand, Operand] = {out: old}
-        statements = [rename(statement, renaming) for statement in statements]
-        results = tuple(old if result is out else result for result in results)
-        found = _pair(statements, results)
+    names = _pairs(statements, results)
+    if names:
+        made = [isinstance(statement, Let) and statement.out in names for statement in statements]
+        statements = [rename(one, names) for one, dropped in zip(statements, made, strict=True) if not dropped]
+        results = tuple(names.get(result, result) for result in results)
     return Block(tuple(statements)), results
 
 
@@ -66,73 +64,89 @@ def _inside(statement: Statement) -> Statement:
             return statement
 
 
-def _pair(statements: Sequence[Statement], results: Sequence[Operand]) -> tuple[int, Var, Var] | None:
-    """The place where an array is made, the array, and the one whose memory it can have."""
-    made: dict[Var, tuple[int, Shape]] = {}
+def _pairs(statements: Sequence[Statement], results: Sequence[Operand]) -> Renaming:
+    """The arrays that get the memory of another, and whose."""
+    arrays = [
+        _Array(let.out, place, let.rhs.extents)
+        for place, let in enumerate(statements)
+        if isinstance(let, Let) and isinstance(let.rhs, NewArray) and let.rhs.space == "heap"
+    ]
+    if len(arrays) < 2:
+        return {}
+    uses = _Uses(arrays)
     for place, statement in enumerate(statements):
-        match statement:
-            case Let(out, NewArray(extents, "heap")):
-                made[out] = place, extents
-    if len(made) < 2:
-        return None
-    uses = {array: _Uses(array) for array in made}
-    for place, statement in enumerate(statements):
-        for use in uses.values():
-            use.visit(place, statement)
-    for array, use in uses.items():
-        use.escapes |= any(result in use.aliases for result in results if isinstance(result, Var))
-        made_at, extents = made[array]
-        for old, old_use in uses.items():
-            if old is array or made[old][0] >= made_at or made[old][1] != extents or old.type != array.type:
-                continue
-            if not use.regions or use.regions[0] < 0 or old_use.escapes or old_use.last != use.regions[0]:
-                continue
-            region = statements[use.regions[0]]
-            if isinstance(region, Parallel) and _same_elements(region, use.aliases, old_use.aliases):
-                return made_at, array, old
-    return None
+        uses.visit(place, statement)
+    uses.escape(results)
+    dying: dict[int, list[_Array]] = {}
+    for array in arrays:
+        if not array.escapes:
+            dying.setdefault(array.last, []).append(array)
+    names: Renaming = {}
+    for array in arrays:
+        region = statements[array.first]
+        if not isinstance(region, Parallel):
+            continue
+        for old in dying.get(array.first, ()):
+            same = old.extents == array.extents and old.variable.type == array.variable.type
+            if same and old.made < array.made and _same_elements(region, array.aliases, old.aliases):
+                names[array.variable] = names.get(old.variable, old.variable)
+                dying[array.first].remove(old)
+                break
+    return names
+
+
+class _Array:
+    """An array made in a block: the first statement that uses its elements, the last that mentions it, and whether it
+    is handed on to where it cannot be followed (a cell, a call, a result, a view inside a region)."""
+
+    def __init__(self, variable: Var, made: int, extents: Shape) -> None:
+        self.variable = variable
+        self.made = made
+        self.extents = extents
+        self.aliases: dict[Var, Shape | None] = {variable: None}  # reshaped: the extents; () for other views
+        self.first = self.last = made
+        self.escapes = False
 
 
 class _Uses:
-    """Where an array made in a block is used: the regions that mention it, the last statement that does, and whether it
-    is handed on to where it cannot be followed (a cell, a call, a result)."""
+    """One walk over the statements of a block that finds the uses of the arrays it makes."""
 
-    def __init__(self, array: Var) -> None:
-        self.aliases: dict[Var, Shape | None] = {array: None}  # reshaped: the extents; () for other views
-        self.regions: list[int] = []
-        self.last = -1
-        self.escapes = False
+    def __init__(self, arrays: Sequence[_Array]) -> None:
+        self.owners = {array.variable: array for array in arrays}
 
     def visit(self, place: int, statement: Statement) -> None:
-        match statement:
-            case Let(out, NewArray()) if out in self.aliases:
-                return
-            case Let(out, Reshape(base, extents)) if base in self.aliases:
-                self.aliases[out] = extents if self.aliases[base] is None else ()
-                return
-            case Let(out, View(base=base)) if base in self.aliases:
-                self.aliases[out] = ()
-                self.last = place
-                return
-        if self.mentioned_in(statement):
-            self.last = place
-            if isinstance(statement, Parallel):
-                self.regions.append(place)
-            elif not self.regions:
-                self.regions.append(-1)  # something else fills it
+        if isinstance(statement, Let) and isinstance(statement.rhs, Reshape | View):
+            base, out = statement.rhs.base, statement.out
+            owner = self.owners.get(base)
+            if owner is not None:
+                plain = isinstance(statement.rhs, Reshape) and owner.aliases[base] is None
+                owner.aliases[out] = statement.rhs.extents if plain else ()  # type: ignore[union-attr]
+                owner.last = place
+                self.owners[out] = owner
+            return
+        for array in self.mentions(statement):
+            array.last = place
+            if array.first == array.made:
+                array.first = place
 
-    def mentioned_in(self, statement: Statement) -> bool:
-        found = False
-        for array in mentioned(statement):
-            if array in self.aliases:
-                found = True
-                self.escapes |= isinstance(statement, Write | Declare | Opaque)
+    def mentions(self, statement: Statement) -> Iterator[_Array]:
+        for variable in mentioned(statement):
+            owner = self.owners.get(variable) if isinstance(variable, Var) else None
+            if owner is not None:
+                owner.escapes |= isinstance(statement, Write | Declare | Opaque)
+                yield owner
         for block in blocks_of(statement):
             for inner in block.statements:
-                found |= self.mentioned_in(inner)
-                if isinstance(inner, Let) and isinstance(inner.rhs, View | Reshape):
-                    self.escapes |= inner.rhs.base in self.aliases  # a view inside: not followed
-        return found
+                for owner in self.mentions(inner):
+                    if isinstance(inner, Let) and isinstance(inner.rhs, Reshape | View):
+                        owner.escapes = True
+                    yield owner
+
+    def escape(self, results: Sequence[Operand]) -> None:
+        for result in results:
+            owner = self.owners.get(result) if isinstance(result, Var) else None
+            if owner is not None:
+                owner.escapes = True
 
 
 def _same_elements(region: Parallel, new: dict[Var, Shape | None], old: dict[Var, Shape | None]) -> bool:
@@ -178,8 +192,6 @@ def _same_elements(region: Parallel, new: dict[Var, Shape | None], old: dict[Var
 
 
 # ---- renaming --------------------------------------------------------------------------------------------------------
-
-Renaming = dict[Operand, Operand]
 
 
 def rename(statement: Statement, names: Renaming) -> Statement:

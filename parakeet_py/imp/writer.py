@@ -42,6 +42,7 @@ class Writer:
         self.bound: dict[Var, bool] = {}  # whether the variable was bound inside a region
         self.shapes = Shapes()
         self.failures: list[FailureSite] = [FailureSite(Failure("SystemError", "no failure"), Pos(0, 0, 0, 0))]
+        self._codes: dict[FailureSite, int] = {}
         self.pos = Pos(0, 0, 0, 0)
         self.in_region = False
         self.order: Callable[[], Operand] | None = None  # writes the iteration number inside a region
@@ -98,9 +99,10 @@ class Writer:
     def failure(self, failure: Failure) -> int:
         """The code of a failure; it gets one for each place it can come from."""
         site = FailureSite(failure, self.pos)
-        if site not in self.failures:
+        code = self._codes.setdefault(site, len(self.failures))
+        if code == len(self.failures):
             self.failures.append(site)
-        return self.failures.index(site)
+        return code
 
     def check(self, condition: Operand, failure: Failure, args: tuple[Operand, ...]) -> None:
         """Emit a check."""
