@@ -258,7 +258,7 @@ class Facts:
     def _learn_comparison(self, name: str, left: Operand, right: Operand) -> None:
         if name in ("gt", "ge"):
             left, right = right, left
-        difference = self.form(right) - self.form(left)
+        difference = self.late_form(right) - self.late_form(left)
         if name in ("lt", "gt"):
             self.learn(Linear(difference.constant - 1, difference.terms))
         elif name in ("le", "ge"):

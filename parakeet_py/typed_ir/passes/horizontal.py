@@ -182,7 +182,7 @@ class _Merger(Rewriter):
         """May one iteration run both bodies, `first` before `second`?"""
         one, two = first.let.op, second.let.op
         if isinstance(one, Reduce):
-            return first.effects.reads.isdisjoint(second.let.outs) and not second.effects.reads & set(first.let.outs)
+            return second.free.keys().isdisjoint(first.let.outs)
         assert isinstance(one, Map) and isinstance(two, Map)
         made = set(first.let.outs)
         if not made.isdisjoint(second.free):

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from parakeet_py.typed_ir.ir import (
+    CHECKED,
     Block,
     Cast,
     Const,
@@ -49,6 +50,7 @@ from parakeet_py.typed_ir.types import PYINT, Array, Scalar, is_float, is_intege
 from parakeet_py.typed_ir.writer import Writer, index_const
 
 _LARGEST_COEFFICIENT = 1 << 20
+_MOST_SCALARS = 8  # recomputed at every point of a joined index space, unless the compiler below moves them
 Position = tuple[Linear | None, ...]  # None: any index along this axis
 
 
@@ -87,10 +89,6 @@ class _Parallelizer(Rewriter):
                     return self.as_map(made, op)
             elif not effects.writes and not effects.fails and not effects.overflows:
                 return self.as_reduce(made, op) or new
-        if isinstance(op, Map):
-            collapsed = _collapse(op)
-            if collapsed is not None:
-                return (Let(made.outs, collapsed, made.pos),)
         return new
 
     # ---- independence ----
@@ -161,7 +159,9 @@ class _Parallelizer(Rewriter):
     def as_map(self, let: Let, op: For) -> list[Let]:
         writer = Writer(let.pos)
         count, index, body = self.counted(writer, op, op.body)
-        writer.let(Map((count,), (index,), body))
+        outside, made = _collapse(Map((count,), (index,), body))
+        writer.statements += outside
+        writer.let(made)
         return writer.statements
 
     def counted(self, writer: Writer, op: For, body: Block) -> tuple[Operand, Var, Block]:
@@ -273,19 +273,27 @@ def _identity(name: str, param: Var) -> Const:
     return Const(value, kind)
 
 
-def _collapse(op: Map) -> Map | None:
-    """map i: (scalars; map j: body) -> map i, j: scalars; body."""
+def _collapse(op: Map) -> tuple[list[Let], Map]:
+    """map i: (scalars; map j: body) -> map i, j: scalars; body. With the scalars that can go before the `Map`."""
     body = op.body
     if body.results or not body.statements:
-        return None
+        return [], op
     *scalars, last = body.statements
     inner = last.op
-    if not isinstance(inner, Map) or last.outs:
-        return None
-    made = {out for let in scalars for out in let.outs}
-    if not all(isinstance(let.op, Prim | Cast | Dim) for let in scalars) or len(scalars) > 8:
-        return None
-    if any(extent in made or extent in op.indices for extent in inner.extents):
-        return None
-    joined = Block((*scalars, *inner.body.statements))
-    return Map((*op.extents, *inner.extents), (*op.indices, *inner.indices), joined)
+    if not isinstance(inner, Map) or last.outs or len(scalars) > _MOST_SCALARS:
+        return [], op
+    outside: list[Let] = []
+    inside: list[Let] = []
+    bound = set(op.indices)
+    for let in scalars:
+        if not isinstance(let.op, Prim | Cast | Dim):
+            return [], op
+        if bound.isdisjoint(operands_of(let.op)) and not (isinstance(let.op, Prim) and let.op.name in CHECKED):
+            outside.append(let)
+        else:
+            inside.append(let)
+            bound.update(let.outs)
+    if not bound.isdisjoint(inner.extents):
+        return [], op
+    joined = Block((*inside, *inner.body.statements))
+    return outside, Map((*op.extents, *inner.extents), (*op.indices, *inner.indices), joined)
