@@ -165,7 +165,7 @@ def negative_extent(n):
     return np.zeros(n)
 
 
-@program([raising(TypeError, 2.5)])
+@program([raising(TypeError, 2.5)], fell_back=None)
 def fractional_extent(n):
     return np.zeros(n)
 
