@@ -22,9 +22,10 @@ from parakeet_py.library.intrinsics import (
     is_weak,
     prim,
     ufunc_call,
+    unsupported,
 )
 from parakeet_py.library.reductions import all_
-from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.registry import helper, implements, method, static
 from parakeet_py.library.shared import converted, into, real_kind, result_kind
 
 PI = math.pi
@@ -109,6 +110,22 @@ def real(val):
 @implements(np.imag)
 def imag(val):
     return (as_array(val) if is_sequence(val) else val).imag
+
+
+@helper
+def set_part(a, name, value):
+    """a.real = value or a.imag = value."""
+    if dtype_of(a).kind == "c":
+        part = real_kind(dtype_of(a))
+        value = converted(as_numeric(value), part)
+        if name == "real":
+            assign(a, elementwise(lambda z, v: prim("complex", v, prim("imag", z)), a, value))
+        else:
+            assign(a, elementwise(lambda z, v: prim("complex", prim("real", z), v), a, value))
+    elif name == "real":
+        assign(a, value)
+    else:
+        unsupported("a real array has no imaginary part to set")
 
 
 @method("conj", "conjugate")

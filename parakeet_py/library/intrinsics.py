@@ -140,6 +140,11 @@ def layout_of(array: Any) -> str:
     _intrinsic("layout_of")
 
 
+def order_of(array: Any) -> str:
+    """C or F: the order of the strides, known, of memory that need not be contiguous."""
+    _intrinsic("order_of")
+
+
 def permute(array: Any, axes: Any) -> Any:
     """The view with permuted axes."""
     _intrinsic("permute")

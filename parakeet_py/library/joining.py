@@ -18,10 +18,12 @@ from parakeet_py.library.intrinsics import (
     is_known,
     is_sequence,
     load,
+    order_of,
+    permute,
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shape import atleast_1d, atleast_2d, positions, ravel, three_or_more
+from parakeet_py.library.shape import atleast_1d, atleast_2d, positions, ravel, reversed_axes, three_or_more
 from parakeet_py.library.shared import ALL, NO_VALUE, into, single_axis
 
 
@@ -86,7 +88,9 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
                 a.shape[own],
             )
         total = total + a.shape[axis]
-    made = allocate(first.shape[:axis] + (total,) + first.shape[axis + 1 :], kind)
+    orders = tuple([order_of(a) for a in arrays])
+    order = "C" if "C" in orders else "F"
+    made = allocate(first.shape[:axis] + (total,) + first.shape[axis + 1 :], kind, order)
     start = 0
     for a in arrays:
         stop = start + a.shape[axis]
@@ -286,9 +290,15 @@ def roll(a, shift, axis=None):
     for own, which in roll_axes(axis, a.ndim, len(shifts)):
         totals = totals[:own] + [totals[own] + int(shifts[which])] + totals[own + 1 :]
     offsets = [offset_of(total, extent) for total, extent in zip(totals, a.shape)]
-    return generate(
-        a.shape, lambda *place: load(a, *[rolled(i, offset, n) for i, offset, n in zip(place, offsets, a.shape)])
-    )
+    if a.ndim > 1 and order_of(a) == "F":
+        axes = reversed_axes(a.ndim)
+        return permute(shifted(permute(a, axes), offsets[::-1]), axes)
+    return shifted(a, offsets)
+
+
+def shifted(a, offsets):
+    extents = a.shape
+    return generate(extents, lambda *i: load(a, *[rolled(j, offset, n) for j, offset, n in zip(i, offsets, extents)]))
 
 
 def offset_of(total, extent):

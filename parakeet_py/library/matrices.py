@@ -12,6 +12,7 @@ from parakeet_py.library.intrinsics import (
     cast,
     constant,
     dtype_of,
+    elementwise,
     generate,
     hand_back,
     load,
@@ -19,6 +20,7 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.products import vectors
+from parakeet_py.library.reductions import squared_size
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
 from parakeet_py.library.shared import real_kind
@@ -93,9 +95,7 @@ def norm_axes(axis, rank):
 
 def squares(x):
     """|x|**2 of every element, real."""
-    if dtype_of(x).kind == "c":
-        return x.real * x.real + x.imag * x.imag
-    return x * x
+    return elementwise(squared_size, x)
 
 
 def vector_norm(x, order, axis, keepdims):

@@ -18,13 +18,11 @@ from parakeet_py.library.intrinsics import (
     cast,
     check,
     constant,
-    copy,
     dtype_of,
     elementwise,
     generate,
     is_array,
     is_weak,
-    layout_of,
     load,
     matmul_into,
     permute,
@@ -35,7 +33,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.reductions import accumulator_kind
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import positions, ravel, size_of
-from parakeet_py.library.shared import converted, into, result_kind
+from parakeet_py.library.shared import converted, in_order, into, result_kind
 
 CORE = "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
 CORE = CORE + "(n?,k),(k,m?)->(n?,m?) (size {0} is different from {1})"
@@ -197,7 +195,7 @@ def as_rows(a):
     """An array of rank 2 or more as a C-order matrix of its last axis."""
     if a.ndim == 2:
         return a
-    a = a if layout_of(a) == "C" else copy(a, "C")
+    a = in_order(a)
     return reshape(a, (size_of(a.shape[:-1]), a.shape[-1]))
 
 
@@ -290,10 +288,6 @@ def tensordot(a, b, axes=2):
     right = reshape(in_order(permute(b, second + others)), (count, size_of(columns)))
     product = matrices(left, right, result_kind(dtype_of(a), dtype_of(b)))
     return reshape(product, (*rows, *columns))
-
-
-def in_order(a):
-    return a if layout_of(a) == "C" else copy(a, "C")
 
 
 # ---- products of other kinds -----------------------------------------------------------------------------------------

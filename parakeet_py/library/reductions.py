@@ -23,6 +23,7 @@ from parakeet_py.library.shared import (
     checked_dtype,
     count_along,
     finish,
+    in_order,
     other_axes,
     reduction_axes,
     single_axis,
@@ -300,7 +301,7 @@ def arg_extremum(a, axis, out, keepdims, ufunc, wins, name):
 
     first = (constant(identity_of(ufunc, kind), kind), constant(0, "int64"))
     _, at = reduce_axes(a, axes, first, contribute, better)
-    return finish(at, axes, a.ndim, keepdims, out)
+    return finish(in_order(at), axes, a.ndim, keepdims, out)
 
 
 @implements(np.argmax)

@@ -28,6 +28,7 @@ from parakeet_py.library.shared import (
     ALL,
     NO_VALUE,
     check_output_cast,
+    in_order,
     integer_limits,
     into,
     kind_of,
@@ -137,7 +138,7 @@ def select(condlist, choicelist, default=0):
         if dtype_of(condition).kind != "b":
             unsupported("an entry in condlist should be a boolean ndarray")
         result = selected(condition, choice, result, kind)
-    return as_array(result)
+    return as_array(in_order(result))
 
 
 @implements(np.choose)
@@ -156,7 +157,7 @@ def choose(a, choices, out=None, mode="raise"):
             chosen = prim("select", index == position + 1, cast(value, kind), chosen)
         return chosen
 
-    result = elementwise(choose_one, as_numeric(a), *parts)
+    result = in_order(elementwise(choose_one, as_numeric(a), *parts))
     return result if out is None else into(out, as_array(result))
 
 
@@ -184,8 +185,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     elif mode == "clip":
         places = elementwise(lambda i: np.minimum(np.maximum(cast(i, "int64"), 0), extent - 1), places)
     found = a[(ALL,) * axis + (places,)]
-    if is_array(found) and not is_array(places):
-        found = copy(found)
+    found = copy(found, "C") if is_array(found) and not is_array(places) else in_order(found)
     return found if out is None else into(out, as_array(found))
 
 

@@ -262,8 +262,8 @@ def squeeze(a, axis=None):
 def broadcast_to(array, shape, subok=False):
     array = as_array(array)
     shape = tuple(shape) if is_sequence(shape) else (shape,)
-    if len(shape) < array.ndim:
-        unsupported("input operand has more dimensions than allowed by the axis remapping")
+    fits = len(shape) >= array.ndim
+    check(fits, "ValueError", "input operand has more dimensions than allowed by the axis remapping")
     return broadcast_view(array, shape)
 
 

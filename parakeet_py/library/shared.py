@@ -17,9 +17,13 @@ from parakeet_py.library.intrinsics import (
     broadcast_view,
     cast,
     check,
+    copy,
     dtype_of,
+    generate,
     is_array,
     is_weak,
+    layout_of,
+    load,
 )
 from parakeet_py.library.registry import static
 
@@ -155,6 +159,18 @@ def integer_limits(kind):
 def expanded(value, shape):
     """An array or scalar as a view of a shape."""
     return broadcast_view(as_array(value), shape)
+
+
+def mapped(function, value):
+    """A function of scalars over an array, the results in C order, or of a scalar."""
+    if is_array(value) and value.ndim > 0:
+        return generate(value.shape, lambda *place: function(load(value, *place)))
+    return function(value[()] if is_array(value) else value)
+
+
+def in_order(value):
+    """An array in C order, the same one if it is already."""
+    return copy(value, "C") if is_array(value) and layout_of(value) != "C" else value
 
 
 def converted(value, kind):

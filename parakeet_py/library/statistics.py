@@ -26,7 +26,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.reductions import identity_of
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shape import ravel
-from parakeet_py.library.shared import converted, kind_of, reduction_axes, result_kind
+from parakeet_py.library.shared import converted, kind_of, mapped, reduction_axes, result_kind
 
 
 def add(old, new):
@@ -108,7 +108,7 @@ def searchsorted(a, v, side="left", sorter=None):
     def place(x):
         return cast(insertion_point(lambda i: cast(load(a, i), kind), count, cast(x, kind), left), "int64")
 
-    return elementwise(place, v)
+    return mapped(place, v)
 
 
 def is_monotonic(a, holds):
@@ -138,7 +138,7 @@ def digitize(x, bins, right=False):
             found = count - insertion_point(lambda i: cast(load(bins, count - 1 - i), kind), count, value, left)
         return cast(found, "int64")
 
-    return elementwise(place, x)
+    return mapped(place, x)
 
 
 @implements(np.interp)
@@ -177,7 +177,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         result = prim("select", v > abscissa(last), above, prim("select", v < abscissa(0), below, result))
         return prim("select", cast(prim("isnan", v) & (last != 0), "bool"), v, result)
 
-    return elementwise(value_at, x)
+    return mapped(value_at, x)
 
 
 # ---- histogram -------------------------------------------------------------------------------------------------------

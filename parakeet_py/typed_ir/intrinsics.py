@@ -72,8 +72,16 @@ def extents_of(s: Specializer, value: Value) -> tuple[ir.Operand, ...]:
     extents: list[ir.Operand] = []
     for item in items:
         number = s.numeric(item)
-        if not isinstance(number, ScalarV) or np.dtype(number.dtype).kind not in "iu":
+        if not isinstance(number, ScalarV):
             raise s.unsupported("a shape must be made of integers")
+        if np.dtype(number.dtype).kind not in "iu":
+            known = {"float64": "float", "complex128": "complex", "bool": "bool"}
+            own = known[number.dtype] if number.python else f"numpy.{number.dtype}"
+            if own == "bool":
+                raise s.unsupported("a shape must be made of integers")
+            message = f"'{own}' object cannot be interpreted as an integer"
+            s.check(ir.Const(False, PYBOOL), "TypeError", message)
+            number = py(0)
         operand = b.cast(number.operand, PYINT)
         if not b.at_least_zero(b.form(operand)):
             s.check(b.prim("ge", operand, ZERO, type=PYBOOL), "ValueError", "negative dimensions are not allowed")
@@ -399,6 +407,11 @@ def _python_scalar(s: Specializer, value: Value) -> Value:
 @_handles(words.layout_of)
 def _layout_of(s: Specializer, array: Value) -> Value:
     return Static(array.layout if isinstance(array, ArrayV) else "C")
+
+
+@_handles(words.order_of)
+def _order_of(s: Specializer, array: Value) -> Value:
+    return Static(array.order if isinstance(array, ArrayV) else "C")
 
 
 @_handles(words.permute)

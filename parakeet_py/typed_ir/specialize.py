@@ -51,6 +51,7 @@ from parakeet_py.typed_ir import control, gates, indexing, ir, unions
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.elementwise import ONE, ZERO, binary, copy_array, generate, inplace, store_cast
 from parakeet_py.typed_ir.opaque import OpaqueSite, Template, opaque_operation, opaque_truth
+from parakeet_py.typed_ir.shadows import NeedView, Shadows
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYFLOAT, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -166,6 +167,7 @@ class Specializer:
         guess: bool = False,
     ) -> None:
         self.function = function
+        self.python_function = python_function
         self.strict = strict
         self.guess = guess
         self.guessed: list[NeedObservation] = []
@@ -195,15 +197,22 @@ class Specializer:
         self.read_late: set[Source] = set()
         self.param_roots: frozenset[int] = frozenset()
         self.static_extents: list[tuple[ir.Var, int, int]] = []
-        self.written: frozenset[int] = frozenset()
-        self.shadowed: frozenset[int] = frozenset()  # memory that NumPy may share with a reshape that is a copy here
-        self.shadows: dict[int, frozenset[int]] = {}  # those copies, with the memory they may share
-        self.returned: frozenset[int] = frozenset()
+        self.shadows = Shadows()
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
 
     def specialize(self) -> Specialization:
         """The typed function of this signature."""
+        try:
+            return self._specialize()
+        except NeedView as need:
+            again = Specializer(
+                self.function, self.python_function, self.signature, self.observed, self.strict, self.guess
+            )
+            again.shadows = Shadows(need.sites)
+            return again.specialize()
+
+    def _specialize(self) -> Specialization:
         self.shared_root = self.new_root() if not self.signature.disjoint else -1
         arguments = [self.parameter(spec, index) for index, spec in enumerate(self.signature.params)]
         self.hidden: dict[Source, Value] = {}
@@ -312,6 +321,8 @@ class Specializer:
         if several is not None:
             return unions.resolve(self, let, several)
         mark, frames, path, sites = self.builder.mark(), len(self.frames), self.path, len(self.sites)
+        if not self.frames[-1].namespace.trusted:
+            self.shadows.site = (self.path, let.pos)
         try:
             return self.compute(let.op)
         except HandBack as reason:
@@ -384,6 +395,9 @@ class Specializer:
                 bound = self.truth(self.value(flag))
                 text = f"cannot access local variable '{name}' where it is not associated with a value"
                 self.check(bound, "UnboundLocalError", text)
+                return None
+            case ssa.SetAttribute(obj, "real" | "imag" as name, value) if isinstance(self.value(obj), ArrayV):
+                self.call_library("set_part", [self.value(obj), lift(name), self.value(value)])
                 return None
             case ssa.SetAttribute(obj, name, value):
                 raise self.unsupported(f"assignment to the attribute .{name}")
@@ -464,10 +478,7 @@ class Specializer:
                     ),
                 )
             case ArrayV(var):
-                shared = frozenset(root for copy in value.roots for root in self.shadows.get(copy, ()))
-                if shared & self.param_roots or (self.shadows and (shared | value.roots) & self.returned):
-                    raise self.unsupported("a result that may share memory with an argument or another result")
-                self.returned |= shared | value.roots
+                self.shadows.result(value, self.param_roots)
                 made = leaf(var, "array", value.dtype, False, value.rank)
                 view = isinstance(self.builder.definition.get(var), ir.View | ir.Reshape)
                 own = not value.roots & self.param_roots
@@ -540,26 +551,11 @@ class Specializer:
 
     def will_store(self, array: ArrayV) -> None:
         """Called for every array that is stored to."""
-        if array.roots & self.shadowed:
-            raise self.unsupported(
-                "a store to memory that an earlier reshape of a strided array may share", "reshape a copy instead"
-            )
-        self.written |= array.roots
+        self.shadows.store(array)
 
     def shadow(self, base: ArrayV) -> frozenset[int]:
-        """The memory of a copy that may be a view of `base` in NumPy: neither may be stored to from here on."""
-        looping = any(
-            isinstance(let.op, ssa.For | ssa.While)
-            for frame in self.frames
-            if not frame.namespace.trusted
-            for let in frame.function.statements()
-        )
-        if base.roots & self.written and looping:
-            raise self.hand_back("a reshape of a strided array, in a loop that stores to it")
-        made = frozenset({self.new_root()})
-        self.shadows.update(dict.fromkeys(made, base.roots))
-        self.shadowed |= made | base.roots
-        return made
+        """The memory of a copy that stands for a view of `base`."""
+        return self.shadows.add(self, base)
 
     def dim(self, var: ir.Var, axis: int) -> ir.Var:
         extent = self.builder.pure(ir.Dim(var, axis), PYINT, name="n")

@@ -1,0 +1,79 @@
+"""Shadows: copies that stand for what NumPy makes a view of.
+
+Some views cannot be expressed as a `View`: the real parts of a complex array, a diagonal, a reshape of strided memory
+(a view or a copy, as the strides have it). They are computed as new arrays, which fuse with what reads them, and that
+cannot be told from a view as long as nobody stores to the memory afterwards and nobody else sees it. When somebody
+does, specialization starts again with that one operation handed back to Python (`NeedView`), which makes the real view.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir.values import ArrayV
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+Site = tuple[Any, ...]
+
+
+class NeedView(Exception):
+    """The operations at these sites have to give real views."""
+
+    def __init__(self, sites: frozenset[Site]) -> None:
+        self.sites = sites
+
+
+class Shadows:
+    """The shadows of one specialization. `wanted` are sites that make real views."""
+
+    def __init__(self, wanted: frozenset[Site] = frozenset()) -> None:
+        self.wanted = wanted
+        self.site: Site = ()  # the statement of the user's that is being compiled
+        self.made: dict[int, tuple[frozenset[int], Site]] = {}  # its memory: what it may share, and where it was made
+        self.written: frozenset[int] = frozenset()
+        self.returned: frozenset[int] = frozenset()
+
+    def add(self, s: Specializer, base: ArrayV) -> frozenset[int]:
+        """The memory of a new shadow of an array."""
+        if self.site in self.wanted:
+            raise s.hand_back("a view that cannot be compiled, of memory that is stored to or seen elsewhere")
+        if base.roots & self.written and _loops(s):
+            raise s.hand_back("a view that cannot be compiled, in a loop that stores to the memory")
+        root = s.new_root()
+        self.made[root] = (base.roots, self.site)
+        return frozenset({root})
+
+    def store(self, array: ArrayV) -> None:
+        """An array is going to be stored to."""
+        self._refuse(array.roots)
+        self.written |= array.roots
+
+    def result(self, array: ArrayV, visible: frozenset[int]) -> None:
+        """An array is returned; the caller also sees the memory in `visible`."""
+        if not self.made:
+            return
+        shared = frozenset(root for own in array.roots if own in self.made for root in self.made[own][0])
+        if shared & (visible | self.returned) or (shared and array.readonly):
+            self._refuse(array.roots)
+        self.returned |= array.roots | shared
+        for root, (base, site) in self.made.items():
+            if root in self.returned and base & array.roots:
+                raise NeedView(self.wanted | {site})
+
+    def _refuse(self, roots: frozenset[int]) -> None:
+        """Make the shadows of some memory, and those that live in it, real views."""
+        sites = frozenset(site for root, (base, site) in self.made.items() if root in roots or base & roots)
+        if sites:
+            raise NeedView(self.wanted | sites)
+
+
+def _loops(s: Specializer) -> bool:
+    return any(
+        isinstance(let.op, ssa.For | ssa.While)
+        for frame in s.frames
+        if not frame.namespace.trusted
+        for let in frame.function.statements()
+    )
