@@ -29,7 +29,7 @@ from parakeet_py.typed_ir.rewrite import substitute
 from parakeet_py.typed_ir.types import BOOL, FLOAT64, PYBOOL, PYINT, Array
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 
-ZERO, ONE = index_const(0), index_const(1)
+ZERO, ONE, TWO = index_const(0), index_const(1), index_const(2)
 BINARY = ["add", "sub", "mul", "minimum", "maximum", "div"]
 UNARY = ["neg", "abs", "sqrt", "floor"]
 
@@ -79,6 +79,7 @@ class Maker:
     def step(self, depth: int) -> None:
         choices = [self.elementwise] * 5 + [self.slice] * 3 + [self.store] * 3 + [self.reduce] * 2
         choices += [self.scalar, self.fill, self.scan, self.compress, self.reshape, self.scalar_store]
+        choices += [self.normalise] * 2 + [self.columns]
         choices += [self.integer] * 3 + [self.indexed] * 3 + [self.clamped] * 2
         if depth:
             choices += [lambda: self.loop(depth), lambda: self.branch(depth)] * 2
@@ -209,6 +210,37 @@ class Maker:
         made = w.reduce([kept], [reduced], lambda v, i, k: body(v, *((k, i) if flip else (i, k))), name, [init])[0]
         self.arrays[(kept,)].append(made)
         self.writable.add(made)
+
+    def normalise(self) -> None:
+        """A reduction whose result is part of the next ones, over the same array."""
+        w = self.writer
+        extents = self.shape()
+        source = self.random.choice(self.arrays[extents])
+        for _ in range(self.random.randint(1, 3)):
+            name = self.random.choice(["add", "maximum"])
+            start = real(0.0 if name == "add" else float("-inf"))
+            base = source
+
+            def body(v: Writer, *point: Operand, base: Var = base) -> Operand:
+                return self.expression(v, [v.load(base, *point), self.scalars[-1]])
+
+            if self.random.random() < 0.6:
+                self.scalars.append(w.reduce((), extents, body, name, [start])[0])
+            else:
+                source = w.map1(extents, body)
+                self.arrays[extents].append(source)
+                self.writable.add(source)
+
+    def columns(self) -> None:
+        """Arrays filled column by column, as in `out[:, 0] = ...; out[:, 1] = ...`."""
+        w = self.writer
+        out = w.alloc("float64", self.n, TWO)
+        for column in (ZERO, ONE):
+            value = w.map1((self.n,), self.body((self.n,)))
+            view = w.view(out, [ZERO, column], [ViewAxis(0, self.n, ONE)])
+            w.map((self.n,), lambda v, i, view=view, value=value: v.store(view, [i], v.load(value, i)))
+        self.arrays.setdefault((self.n, TWO), []).append(out)
+        self.writable.add(out)
 
     def scan(self) -> None:
         extents = self.shape()
