@@ -203,6 +203,22 @@ def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
     return not any(keyword == "out" or keyword.startswith("overwrite") for keyword in keywords)
 
 
+_STORING_METHODS = frozenset("byteswap fill itemset partition put resize setfield setflags sort".split())
+
+
+def may_store(operation: str, values: Sequence[Value], keywords: Sequence[str]) -> bool:
+    """May an operation done by Python change the arrays it is given?"""
+    kind = operation.partition(":")[0]
+    if kind != "call":
+        return kind in ("set_item", "inplace")
+    match values[0]:
+        case MethodV(ArrayV(), name):
+            return name in _STORING_METHODS or "out" in keywords
+        case Static(target):
+            return not is_pure(target, len(values) - 1, keywords)
+    return True
+
+
 def is_fresh(target: Any, keywords: Sequence[str]) -> bool:
     """Is it known that what a function gives shares no memory with anything?"""
     name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None)
@@ -289,6 +305,8 @@ def emit_opaque(
         OpaqueSite(operation, templates, tuple(keywords), result, text, reason, s.pos.line, key, trace, regular)
     )
     roots = frozenset(root for value in values for root in roots_of(value))
+    if may_store(operation, values, tuple(keywords)):
+        s.shadows.store(roots | frozenset(root for value in keywords.values() for root in roots_of(value)))
     if result is None:
         s.builder.emit(ir.Opaque(site, tuple(leaves)))
         return None

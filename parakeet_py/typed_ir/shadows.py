@@ -46,10 +46,10 @@ class Shadows:
         self.made[root] = (base.roots, self.site)
         return frozenset({root})
 
-    def store(self, array: ArrayV) -> None:
-        """An array is going to be stored to."""
-        self._refuse(array.roots)
-        self.written |= array.roots
+    def store(self, roots: frozenset[int]) -> None:
+        """Some memory is going to be stored to."""
+        self._refuse(roots)
+        self.written |= roots
 
     def result(self, array: ArrayV, visible: frozenset[int]) -> None:
         """An array is returned; the caller also sees the memory in `visible`."""

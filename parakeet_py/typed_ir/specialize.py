@@ -551,7 +551,7 @@ class Specializer:
 
     def will_store(self, array: ArrayV) -> None:
         """Called for every array that is stored to."""
-        self.shadows.store(array)
+        self.shadows.store(array.roots)
 
     def shadow(self, base: ArrayV) -> frozenset[int]:
         """The memory of a copy that stands for a view of `base`."""
