@@ -37,6 +37,7 @@ class Dispatcher:
     def __init__(self, function: types.FunctionType, options: dict[str, Any]) -> None:
         self.function = function
         self.options = options
+        self.threads: int = options.get("threads") or 0
         self.knowledge = Knowledge()
         self.specializations: dict[Signature, Loaded] = {}
         self.compilations: dict[Signature, Compiled] = {}
@@ -172,9 +173,15 @@ class Dispatcher:
         flags = (config.contract, config.fastmath)
         native = cached.load(self.function, signature, flags) if config.cache else None
         if native is not None:
-            loaded = Loaded(self.function, native, self.python_entry, {}, threads=config.thread_count, from_disk=True)
-            self.install(loaded, signature)
-            return loaded
+            from parakeet_py.llvm.object_loader import LoadError
+
+            try:
+                loaded = Loaded(self.function, native, self.python_entry, {}, threads=self.threads, from_disk=True)
+            except LoadError:  # made by a version that had other symbols
+                pass
+            else:
+                self.install(loaded, signature)
+                return loaded
         from parakeet_py.typed_ir.specialize import NeedObservation
 
         runs = self.observed_runs.get(signature, 0)
@@ -206,7 +213,7 @@ class Dispatcher:
             self.hands_back = True
             state = OpaqueCalls(compiled, self.knowledge)
         loaded = Loaded(
-            self.function, native, self.python_entry, compiled.times, threads=config.thread_count, state=state
+            self.function, native, self.python_entry, compiled.times, threads=self.threads, state=state
         )
         if state is not None:
             state.forget = lambda: self.forget(loaded)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from parakeet_py.signature import Result, Signature, Spec, StaticSpec, TupleSpec
 from parakeet_py.signature_json import NotPortable, from_json, to_json
 
-FORMAT = 1
+FORMAT = 2
 
 
 class FailureText(NamedTuple):

@@ -115,12 +115,24 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
 # How many `options` blocks are open, in all threads together.  Native code reads it at `open_blocks_address()`: at 0
 # the settings are those of the environment, and there is no need to ask Python for `current()`.
 _open_blocks = array("q", [0])
+_default_threads = array("i", [1])  # `thread_count` of the environment's settings, once they have been read
 _open_blocks_lock = allocate_lock()
 
 
 def open_blocks_address() -> int:
     """Address of an i64: the number of `options` blocks that are open anywhere in this process."""
     return _open_blocks.buffer_info()[0]
+
+
+def default_threads_address() -> int:
+    """Address of an i32: the number of threads where no `options` block is open."""
+    environment()
+    return _default_threads.buffer_info()[0]
+
+
+def environment() -> Config:
+    """The settings of the environment, whatever blocks are open."""
+    return _from_environment or reload()
 
 
 def _count_blocks(change: int) -> None:
@@ -146,12 +158,13 @@ def reload() -> Config:
         except ValueError as error:
             raise ValueError(f"{variable}={text!r}: {error}") from None
     _from_environment = Config(**values)
+    _default_threads[0] = _from_environment.thread_count
     return _from_environment
 
 
 def current() -> Config:
     """The settings in force here and now."""
-    return _changed.get() or _from_environment or reload()
+    return _changed.get() or environment()
 
 
 @contextmanager

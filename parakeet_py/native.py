@@ -120,6 +120,7 @@ class Loaded:
     gate : the loaded code
     times : seconds of each stage that was needed
     from_disk : it was compiled by another process
+    threads : (of the constructor) the decorator's own; 0: those of the settings
     give_up : called with the reason when such calls should run in Python from now on
     """
 
@@ -132,11 +133,11 @@ class Loaded:
         following: Callable[..., Any],
         times: dict[str, float],
         *,
-        threads: int,
+        threads: int = 0,
         state: Any = None,
         from_disk: bool = False,
     ) -> None:
-        from parakeet_py.llvm import blas, boxing
+        from parakeet_py.llvm import blas
         from parakeet_py.llvm.gate import load_gate
         from parakeet_py.llvm.runtime import runtime
 
@@ -151,7 +152,6 @@ class Loaded:
             from parakeet_py.llvm import opaque_calls
 
             addresses["pk_opaque"] = opaque_calls.address()
-        boxing.set_max_threads(threads)
         self.gate: GateHandle = load_gate(
             native.object_bytes,
             native.signature,
@@ -161,6 +161,7 @@ class Loaded:
             following=following,
             external={name: address for name, address in addresses.items() if address is not None},
             state=state,
+            threads=threads,
         )
         times["load"] = time.perf_counter() - start
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py import config as settings
 from parakeet_py.llvm import callable_type, disk_cache, engine
 from parakeet_py.llvm.boxing_ir import support_ir
 from parakeet_py.llvm.object_layout import check_layout
@@ -26,8 +27,8 @@ from parakeet_py.typed_ir.types import DTYPES
 _PYTHON_FUNCTIONS = (
     "PyBool_Type PyErr_Clear PyErr_Occurred PyErr_SetString PyEval_RestoreThread PyEval_SaveThread PyExc_SystemError "
     "PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyLong_AsLongLongAndOverflow "
-    "PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call PyObject_RichCompareBool PyObject_Vectorcall "
-    "PyTuple_New Py_DecRef _PyObject_New"
+    "PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call PyObject_RichCompareBool "
+    "PyObject_Vectorcall PyTuple_New Py_DecRef _PyObject_New"
 )
 _NUMPY_FUNCTIONS = {"PyArray_ToList": 86, "PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282}  # NumPy's C API
 _OBJECTS: dict[str, object] = {
@@ -52,6 +53,7 @@ EXPORTS = (
     "gate.global",
     "gate.opaque",
     "gate.fail",
+    "gate.ask_threads",
     "gate.drop",
     "gate.box_array",
     "gate.lend_array",
@@ -59,18 +61,10 @@ EXPORTS = (
     "gate.forward",
 )
 
-# Threads a parallel region may use, as the gates tell it to their functions; see `set_max_threads`.
-_max_threads = ctypes.c_int32(1)
 
-
-def set_max_threads(count: int) -> None:
-    """Set how many threads a parallel region of calls from now on may use."""
-    _max_threads.value = count
-
-
-def max_threads() -> int:
-    """How many threads a parallel region may use."""
-    return _max_threads.value
+def _thread_count() -> int:
+    """How many threads a parallel region of a call made here and now may use (asked by gates if blocks are open)."""
+    return settings.current().thread_count
 
 
 @lru_cache(maxsize=1)
@@ -90,7 +84,9 @@ def symbols() -> dict[str, int]:
         dtype = np.dtype(name)
         found[f"gate.dtype.{name}"] = id(dtype)
         found[f"gate.numpy.{name}"] = id(dtype.type)
-    found["gate.max_threads"] = ctypes.addressof(_max_threads)
+    found["gate.open_blocks"] = settings.open_blocks_address()
+    found["gate.default_threads"] = settings.default_threads_address()
+    found["gate.thread_count"] = id(_thread_count)
     return found
 
 

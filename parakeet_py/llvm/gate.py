@@ -59,6 +59,7 @@ class GateHandle:
         "_kept",
         "_record",
         "_target",
+        "_threads",
         "address",
         "code",
         "result",
@@ -75,6 +76,7 @@ class GateHandle:
         self._target: object = None
         self._former: list[object] = []
         self._kept: list[object] = []
+        self._threads = ctypes.c_int32(0)
 
     def follow(self, target: GateHandle | Callable[..., Any]) -> None:
         """Let calls with other arguments go on to `target`, another gate or any callable.
@@ -123,6 +125,7 @@ def gate_symbols(
         found[f"{gate_symbol}.{suffix}"] = id(value)
 
     found[f"{gate_symbol}.next"] = ctypes.addressof(handle._cell)
+    found[f"{gate_symbol}.threads"] = ctypes.addressof(handle._threads)
     name("raise_failure", raise_failure)
     name("is_opaque", is_opaque)
     if state is not None:
@@ -195,6 +198,7 @@ def load_gate(
     gate_symbol: str = "gate",
     external: Mapping[str, int] | None = None,
     state: object = None,
+    threads: int = 0,
 ) -> GateHandle:
     """Load object code that holds a gate, fresh or from the disk cache.
 
@@ -203,6 +207,7 @@ def load_gate(
     object_bytes : compiled from a module with the text of `gate_ir(signature, result, ...)`
     following : what takes the calls that are not this signature's
     external : further addresses the object needs (the entry, if it is elsewhere); the runtime's are known
+    threads : threads a parallel region may use; 0: as many as the settings say
     others : see `gate_symbols`
 
     Raises
@@ -212,6 +217,7 @@ def load_gate(
     """
     shared = boxing.support()
     handle = GateHandle(signature, result)
+    handle._threads.value = threads
     own = gate_symbols(handle, function, gate_symbol=gate_symbol, raise_failure=raise_failure, state=state)
     handle.follow(following)
     known = {**shared, **own, **(external or {})}

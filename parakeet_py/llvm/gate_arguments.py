@@ -35,6 +35,7 @@ class ArgumentWriter(GateWriter):
         self.put("%nargs = and i64 %nargsf, 9223372036854775807")
         self.need(self.let(f"icmp eq i64 %nargs, {len(signature.params)}"), self.let("icmp eq ptr %names, null"))
         self.checkpoint()
+        self.threads()
         self.opaque()
         for index, spec in enumerate(signature.params):
             self.take(self.field("%args", 8 * index), spec, str(index), False)
@@ -44,6 +45,27 @@ class ArgumentWriter(GateWriter):
             self.checkpoint()
         self.overlaps()
         self.checkpoint()
+
+    def threads(self) -> None:
+        """`%threads`: the function's own number, or the environment's, or, inside `options` blocks, what Python says.
+
+        Python code may run here, so this comes before other checks.
+        """
+        fixed = self.let(f"load i32, ptr {self.own('threads')}")
+        default = self.let(f"load i32, ptr {self.external('default_threads')}")
+        open_ = self.let(f"load atomic i64, ptr {self.external('open_blocks')} monotonic, align 8")
+        free, inside = self.let(f"icmp eq i32 {fixed}, 0"), self.let(f"icmp ne i64 {open_}, 0")
+        known = self.let(f"select i1 {free}, i32 {default}, i32 {fixed}")
+        self.counter += 1
+        here, ask, join = (f"{label}{self.counter}" for label in ("threads", "ask", "known"))
+        self.put(f"br label %{here}")
+        self.lines.append(f"{here}:")
+        self.put(f"br i1 {self.let(f'and i1 {free}, {inside}')}, label %{ask}, label %{join}")
+        self.lines.append(f"{ask}:")
+        asked = self.let(f"call i32 @gate.ask_threads(ptr {self.external('thread_count')})")
+        self.put(f"br label %{join}")
+        self.lines.append(f"{join}:")
+        self.put(f"%threads = phi i32 [{known}, %{here}], [{asked}, %{ask}]")
 
     def take(self, value: str, spec: Spec, path: str, pinned: bool) -> None:
         """Check `value` against `spec` and store its leaves; `pinned`: nobody else holds it during the call."""

@@ -42,6 +42,7 @@ declare i1 @gate.equal(ptr, ptr)
 declare ptr @gate.global(ptr, ptr, ptr)
 declare i1 @gate.opaque(ptr, ptr)
 declare void @gate.fail(ptr, ptr, ptr)
+declare i32 @gate.ask_threads(ptr)
 declare void @gate.drop(ptr, i64)
 declare ptr @gate.box_array(ptr, ptr, i64, ptr, ptr)
 declare ptr @gate.box_list(ptr)
@@ -99,8 +100,7 @@ class _Gate(ArgumentWriter, ResultWriter):
         self.put(f"store <{_WORDS} x i64> zeroinitializer, ptr %ctx, align 64")
         if self.has_state:
             self.put(f"store ptr {self.initial_state()}, ptr {self.at('%ctx', Context.STATE)}")
-        threads = self.let(f"load atomic i32, ptr {self.external('max_threads')} monotonic, align 4")
-        self.put(f"store i32 {threads}, ptr {self.at('%ctx', Context.MAX_THREADS)}")
+        self.put(f"store i32 %threads, ptr {self.at('%ctx', Context.MAX_THREADS)}")
         for pin in self.pins:
             self.increment(pin)
         release = self.releases(release_elements, always_release)

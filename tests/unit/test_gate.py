@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.llvm import boxing
+from parakeet_py.config import options
 from parakeet_py.llvm.callable_type import AcceleratedFunction, install
 from parakeet_py.llvm.gate import gate_ir, load_gate, make_gate
 from parakeet_py.llvm.runtime import runtime
@@ -692,12 +692,9 @@ define i32 @entry(ptr %ctx, ptr %args, ptr %results) {
 
 def test_the_context_at_the_start() -> None:
     state = object()
-    boxing.set_max_threads(5)
-    try:
-        probe = Probe(Signature(()), state=state)
+    probe = Probe(Signature(()), state=state)
+    with options(threads=5):
         probe.f()
-    finally:
-        boxing.set_max_threads(1)
     raw = probe.context.raw
     assert struct.unpack_from("<Q", raw, 72)[0] == id(state)
     assert struct.unpack_from("<i", raw, 80)[0] == 5

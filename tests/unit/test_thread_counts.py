@@ -1,0 +1,97 @@
+"""How many threads a call may use: the decorator's number, the settings of its context, the environment's."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from parakeet_py.config import current, environment, options
+from parakeet_py.llvm.callable_type import AcceleratedFunction, install
+from parakeet_py.llvm.context import Context
+from parakeet_py.signature import ResultLeaf, Signature
+
+TELL = f"""
+define i32 @entry(ptr %ctx, ptr %arguments, ptr %results) {{
+  %p = getelementptr i8, ptr %ctx, i64 {Context.MAX_THREADS}
+  %threads = load i32, ptr %p
+  %wide = sext i32 %threads to i64
+  store i64 %wide, ptr %results
+  ret i32 0
+}}
+"""
+
+
+def teller(threads: int = 0) -> Any:
+    """A function that gives the number of threads its call may use."""
+    from parakeet_py.llvm import engine
+    from parakeet_py.llvm.gate import gate_ir, load_gate
+
+    result = ResultLeaf(0, "scalar", "int64", True)
+    text = TELL + gate_ir(Signature(()), result, "entry", "gate")
+
+    def slow() -> None:
+        raise AssertionError
+
+    f = AcceleratedFunction(slow)
+    gate = load_gate(
+        engine.compile_ir(text), Signature(()), result, slow, raise_failure=print, following=slow, threads=threads
+    )
+    install(f, [gate])
+    return f
+
+
+def test_the_environments() -> None:
+    assert teller()() == environment().thread_count
+
+
+def test_options() -> None:
+    f = teller()
+    with options(threads=3):
+        assert f() == 3
+        with options(threads=5):
+            assert f() == 5
+        assert f() == 3
+    assert f() == environment().thread_count
+
+
+def test_the_decorators_own() -> None:
+    f = teller(7)
+    assert f() == 7
+    with options(threads=3):
+        assert f() == 7
+
+
+def test_every_thread_has_its_own() -> None:
+    f = teller()
+    inside, told = threading.Event(), threading.Event()
+    found: list[int] = []
+
+    def other() -> None:
+        inside.wait()
+        found.append(f())
+        told.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with options(threads=9):
+        inside.set()
+        assert told.wait(10)
+        assert f() == 9
+    thread.join()
+    assert found == [environment().thread_count]
+
+
+def test_the_environment_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    from parakeet_py.config import reload
+
+    f = teller()
+    try:
+        monkeypatch.setenv("PARAKEET_NUM_THREADS", "4")
+        reload()
+        assert f() == 4
+    finally:
+        monkeypatch.undo()
+        reload()
+    assert f() == current().thread_count
