@@ -59,8 +59,8 @@ def reduction_kind(ufunc, kind, dtype, out):
 
 @static
 def accumulator_kind(ufunc, kind):
-    """float16 is summed in float32."""
-    return np.dtype("float32") if kind == np.float16 and ufunc is np.add else kind
+    """float16 is summed and multiplied in float32."""
+    return np.dtype("float32") if kind == np.float16 and ufunc in (np.add, np.multiply) else kind
 
 
 @static

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
+from parakeet_py import accelerate
 from parakeet_py.errors import DeoptimizedError, UnsupportedError
 from parakeet_py.frontend import to_ssa_cached
 from parakeet_py.signature import (
@@ -99,13 +101,31 @@ def same(expected: Any, found: Any, ulps: float = 4, where: str = "result") -> N
 
 def copied(args: Sequence[Any]) -> list[Any]:
     """Arguments of equal value and layout."""
-    return [arg.copy(order="K") if isinstance(arg, np.ndarray) else arg for arg in args]
+    return [_copied(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
 
 
-def agrees(function: Callable[..., Any], *args: Any, ulps: float = 4, compiled: bool = True) -> None:
+def _copied(array: Any) -> Any:
+    """A copy with strides of the same kind."""
+    if array.flags.c_contiguous or array.flags.f_contiguous or array.size == 0:
+        return array.copy(order="K")
+    base = array if array.base is None else array.base
+    if not isinstance(base, np.ndarray) or not base.flags.owndata:
+        return array.copy(order="K")
+    offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return np.ndarray(array.shape, array.dtype, bytearray(base.tobytes("A")), offset, array.strides)
+
+
+def agrees(
+    function: Callable[..., Any],
+    *args: Any,
+    ulps: float = 4,
+    compiled: bool = True,
+    message: bool = True,
+    runner: Callable[..., Any] = run,
+) -> None:
     """A call gives what NumPy gives, or raises what it raises, and leaves its arguments the same.
 
-    A certain error may be left to Python; with `compiled` nothing else may.
+    A certain error may be left to Python; with `compiled` nothing else may. `message`: errors say the same.
     """
     plain, own = copied(args), list(args)
     error: Exception | None = None
@@ -116,7 +136,7 @@ def agrees(function: Callable[..., Any], *args: Any, ulps: float = 4, compiled: 
     except Exception as raised:
         error = raised
     try:
-        found = run(function, *own)
+        found = runner(function, *own)
     except (UnsupportedError, HandedBack) as reason:
         assert error is not None or not compiled, f"not compiled: {reason}"
         return
@@ -126,8 +146,58 @@ def agrees(function: Callable[..., Any], *args: Any, ulps: float = 4, compiled: 
         if error is None:
             raise
         assert type(raised) is type(error) or isinstance(error, type(raised)), f"{raised!r}, not {error!r}"
-        assert str(raised) == str(error), f"{raised}\nnot\n{error}"
+        assert not message or str(raised) == str(error), f"{raised}\nnot\n{error}"
         return
     assert error is None, f"{found!r} instead of {error!r}"
     same(expected, found, ulps)
     same(plain, own, 0, "argument")
+
+
+NATIVE_CASES = 2  # of each function: compiling takes a tenth of a second
+
+
+class Cases:
+    """Functions with the arguments they are tried with."""
+
+    def __init__(self) -> None:
+        self.cases: dict[Callable[..., Any], list[tuple[tuple[Any, ...], dict[str, Any]]]] = {}
+
+    def add(self, function: Callable[..., Any], *args: Any, **options: Any) -> None:
+        """One more call; options as for `agrees`."""
+        self.cases.setdefault(function, []).append((args, options))
+
+    def each(self, function: Callable[..., Any], arguments: Sequence[Any], **options: Any) -> None:
+        """One call for every argument."""
+        for argument in arguments:
+            self.add(function, argument, **options)
+
+    def functions(self) -> list[Any]:
+        return [pytest.param(function, id=function.__name__) for function in self.cases]
+
+    def check_typed_ir(self, function: Callable[..., Any]) -> None:
+        for args, options in self.cases[function]:
+            _tell(agrees, function, args, options)
+
+    def check_native(self, function: Callable[..., Any]) -> None:
+        """A few cases, spread, by compiled code that calls back into Python for nothing."""
+        chosen = [case for case in self.cases[function] if case[1].get("compiled", True)]
+        compiled = accelerate(strict=True)(function)
+        for args, options in chosen[:: max(1, -(-len(chosen) // NATIVE_CASES))]:
+            _tell(agrees, function, args, {**options, "runner": lambda _, *own: compiled(*own)})
+
+
+def _tell(check: Callable[..., None], function: Callable[..., Any], args: Sequence[Any], options: Any) -> None:
+    """Name the arguments of a case that fails."""
+    try:
+        check(function, *copied(args), **options)
+    except Exception as error:
+        shown = ", ".join(f"{a.dtype}{list(a.shape)}" if isinstance(a, np.ndarray) else repr(a) for a in args)
+        raise AssertionError(f"{function.__name__}({shown}): {error}") from error
+
+
+def numbers(dtype: str, *shape: int, seed: int = 0) -> Any:
+    """Numbers of both signs, if the dtype has them."""
+    rng = np.random.default_rng([seed, *shape])
+    values = rng.normal(size=shape) * 3
+    made = values + 1j * rng.normal(size=shape) if np.dtype(dtype).kind == "c" else values
+    return (np.abs(made) if np.dtype(dtype).kind == "u" else made).astype(dtype)
