@@ -79,7 +79,7 @@ class Maker:
     def step(self, depth: int) -> None:
         choices = [self.elementwise] * 5 + [self.slice] * 3 + [self.store] * 3 + [self.reduce] * 2
         choices += [self.scalar, self.fill, self.scan, self.compress, self.reshape, self.scalar_store]
-        choices += [self.normalise] * 2 + [self.columns]
+        choices += [self.normalise] * 2 + [self.columns, self.through]
         choices += [self.integer] * 3 + [self.indexed] * 3 + [self.clamped] * 2
         if depth:
             choices += [lambda: self.loop(depth), lambda: self.branch(depth)] * 2
@@ -210,6 +210,22 @@ class Maker:
         made = w.reduce([kept], [reduced], lambda v, i, k: body(v, *((k, i) if flip else (i, k))), name, [init])[0]
         self.arrays[(kept,)].append(made)
         self.writable.add(made)
+
+    def through(self) -> None:
+        """matrix[...] op= matrix[:, a] * matrix[b, :], also with a row or column of one element."""
+        w = self.writer
+        found = [var for var in self.arrays[(self.n, self.m)] if var in self.writable]
+        if not found:
+            return
+        target, a, b = self.random.choice(found), self.random.choice([ZERO, ONE]), self.random.choice([ZERO, ONE])
+        name = self.random.choice(BINARY)
+
+        def value(v: Writer, i: Operand, j: Operand) -> Operand:
+            across = v.prim("mul", v.load(target, i, a), v.load(target, b, j))
+            return v.prim(name, v.load(target, i, j), across)
+
+        made = w.map1((self.n, self.m), value)
+        w.map((self.n, self.m), lambda v, i, j: v.store(target, [i, j], v.load(made, i, j)))
 
     def normalise(self) -> None:
         """A reduction whose result is part of the next ones, over the same array."""

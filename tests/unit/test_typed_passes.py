@@ -321,6 +321,45 @@ def test_another_row_needs_no_snapshot() -> None:
     assert p.optimised(grid=GRID)[0] == {"For": 1, "Map": 1}
 
 
+def test_the_rest_of_a_row_and_a_column_are_apart() -> None:
+    """Elimination: a[1:, 1:] -= a[1:, :1] * a[:1, 1:]."""
+    grid = array("grid", 2)
+    p = Program(grid)
+    n, m = p.minus(p.dim(grid, 0), 1), p.minus(p.dim(grid, 1), 1)
+    rest = p.view(grid, [ONE, ONE], [ViewAxis(0, n, ONE), ViewAxis(1, m, ONE)])
+    column, row = p.view(grid, [ONE, ZERO], [ViewAxis(0, n, ONE)]), p.view(grid, [ZERO, ONE], [ViewAxis(1, m, ONE)])
+    product = p.map1((n, m), lambda w, i, j: w.prim("mul", w.load(column, i), w.load(row, j)))
+    p.assign(rest, [n, m], p.each([n, m], "sub", rest, product))
+    assert p.optimised(grid=GRID)[0] == {"Map": 1}
+
+
+def test_only_the_row_and_the_column_that_are_read_are_copied() -> None:
+    """Floyd-Warshall: path[:] = minimum(path, path[:, k:k+1] + path[k, :])."""
+    path, k = array("path", 2), Var("k", PYINT)
+    p = Program(path, k)
+    n, m = p.dim(path, 0), p.dim(path, 1)
+    through = p.map1((n, m), lambda w, i, j: w.prim("add", w.load(path, i, k), w.load(path, k, j)))
+    p.assign(path, [n, m], p.each([n, m], "minimum", path, through))
+    counts, after = p.optimised(path=GRID[:3] * np.array([1.0, -2.0, 1.0]), k=1)
+    assert counts == {"Map": 3}
+    assert [len(let.op.extents) for let in after.statements() if isinstance(let.op, Map)] == [1, 1, 2]
+
+
+def test_neighbours_of_gathered_indices_are_not_apart(x: Var) -> None:
+    where = array("where", 1, "int64")
+    p = Program(x, where)
+    n = p.dim(where)
+    m = p.minus(p.dim(x), 1)
+    following = p.map1((m,), lambda w, i: w.load(x, w.prim("add", i, ONE, type_=PYINT)))
+
+    def write(w: Writer, i: Operand) -> None:  # x[where] = x[where + 1]
+        index = w.load(where, i)
+        w.store(x, [index], w.load(following, index))
+
+    p.map((n,), write)
+    assert p.optimised(x=DATA, where=np.array([1, 3, 2, 0]))[0] == {"Map": 2}
+
+
 def test_overlapping_parameters_are_kept_apart(x: Var, y: Var) -> None:
     p = Program(x, y)
     n = p.dim(x)

@@ -13,6 +13,7 @@ from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
 from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
 from parakeet_py.typed_ir.passes.fusion import fuse_vertically
 from parakeet_py.typed_ir.passes.horizontal import fuse_horizontally
+from parakeet_py.typed_ir.passes.snapshots import narrow_snapshots
 
 _MOST_ROUNDS = 6
 
@@ -27,6 +28,8 @@ def fuse(function: Function) -> Function:
         fused = fuse_vertically(function, deferring=number == 0)
         if fused is not function:
             function = eliminate_dead_code(eliminate_common_subexpressions(fused))
+        if number < 2:  # what did not help then would be undone and done again
+            function = narrow_snapshots(function)
         merged = fuse_horizontally(function)
         if merged is not function:
             function = eliminate_dead_code(eliminate_common_subexpressions(merged))

@@ -36,7 +36,7 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.linear import Forms, Linear, atom
-from parakeet_py.typed_ir.passes.stores import Access, accesses, disjoint, own_element
+from parakeet_py.typed_ir.passes.stores import Access, Space, accesses, bound_in, disjoint, own_element
 from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, substitute
 
 _WINDOW = 6  # how many earlier operators of the same space are tried
@@ -201,12 +201,11 @@ class _Merger(Rewriter):
         if conflicts & (made | set(second.let.outs)):
             return False
         rename = {old: atom(new) for old, new in zip(two.indices, one.indices, strict=True)}
+        space = Space(one.indices, bound_in(one.body) | bound_in(two.body))
         for kind, other in ((Load, Store), (Store, Load), (Store, Store)):
             for left in accesses(one.body, self.forms, kind):
                 for right in accesses(two.body, self.forms, other):
-                    if self.aliases.may_alias(left.array, right.array) and not _separate(
-                        left, right, rename, one.indices
-                    ):
+                    if self.aliases.may_alias(left.array, right.array) and not _separate(left, right, rename, space):
                         return False
         return True
 
@@ -279,7 +278,7 @@ def _is_simple(op: Reduce) -> bool:
     return True
 
 
-def _separate(left: Access, right: Access, rename: dict[Var, Linear], space: Sequence[Var]) -> bool:
+def _separate(left: Access, right: Access, rename: dict[Var, Linear], space: Space) -> bool:
     """Does `left` in one iteration never touch what `right` touches in another?"""
     if left.array is not right.array or left.position is None or right.position is None:
         return False

@@ -5,17 +5,31 @@ iteration reads what another iteration writes, which is proved for every pair of
 
 * *same element*: equal index forms, in which each index of the space is alone in some coordinate, so that an iteration
   touches its own element only (`a += b`; the read comes first);
-* *disjoint*: in some coordinate the two can never be equal, because they differ by a constant or by a remainder
-  (`A[i] += A[i - 1]` in the row index, `a[::2] = a[1::2]`).
+* *disjoint*: in some coordinate the two can never be equal, because they differ by a constant, by a remainder or in
+  sign (`A[i] += A[i - 1]` in the row index, `a[::2] = a[1::2]`, `A[k + 1 + i, k]` and `A[k + 1 + i, k + 1 + j]`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import Block, Let, Load, Map, Matmul, Op, Operand, Scatter, Store, Var, blocks_of
+from parakeet_py.typed_ir.ir import (
+    Block,
+    Let,
+    Load,
+    Map,
+    Matmul,
+    Op,
+    Operand,
+    Scatter,
+    Store,
+    Var,
+    binders_of,
+    blocks_of,
+    walk,
+)
 from parakeet_py.typed_ir.passes.alias import Aliases
 from parakeet_py.typed_ir.passes.linear import Forms, Linear, atom
 
@@ -56,13 +70,27 @@ def harmless_stores(
     if not isinstance(consumer, Map) or not isinstance(made, Map):
         return False
     at = {index: forms.of(operand) for index, operand in zip(made.indices, position, strict=True)}
+    space = Space(consumer.indices, bound_in(consumer.body) | bound_in(made.body))
     stores = list(accesses(consumer.body, forms, Store))
     for load in accesses(made.body, forms, Load):
         moved = Access(load.array, None if load.position is None else tuple([_at(form, at) for form in load.position]))
         for store in stores:
-            if aliases.may_alias(load.array, store.array) and not independent(moved, store, consumer.indices):
+            if aliases.may_alias(load.array, store.array) and not independent(moved, store, space):
                 return False
     return not any(aliases.may_alias(out, store.array) for out in producer.outs for store in stores)
+
+
+@record
+class Space:
+    """The iterations that two accesses are compared over: index variables, and what else differs between them."""
+
+    indices: tuple[Var, ...]  # each 0 <= i
+    inner: set[Var]  # bound inside an iteration
+
+
+def bound_in(block: Block) -> set[Var]:
+    """The variables bound in a block, at all depths."""
+    return {var for let in walk(block) for var in (*let.outs, *binders_of(let.op))}
 
 
 def _at(form: Linear, mapping: Mapping[Var, Linear]) -> Linear:
@@ -72,36 +100,41 @@ def _at(form: Linear, mapping: Mapping[Var, Linear]) -> Linear:
     return form
 
 
-def independent(read: Access, write: Access, indices: Iterable[Var]) -> bool:
-    """Does no iteration over `indices` read what another one writes?"""
+def independent(read: Access, write: Access, space: Space) -> bool:
+    """Does no iteration read what another one writes?"""
     if read.array is not write.array or read.position is None or write.position is None:
         return False
-    space = tuple(indices)
-    return (read.position == write.position and own_element(write.position, space)) or disjoint(
-        read.position, write.position, space
-    )
+    if read.position == write.position and own_element(write.position, space):
+        return True
+    return disjoint(read.position, write.position, space)
 
 
-def own_element(position: Sequence[Linear], space: Sequence[Var]) -> bool:
-    """Do different points of the space have different positions? Each index is alone in some coordinate."""
-    missing = set(space)
+def own_element(position: Sequence[Linear], space: Space) -> bool:
+    """Do different iterations have different positions? Each index is alone in some coordinate."""
+    missing = set(space.indices)
     for form in position:
-        varying = [(var, k) for var, k in form.terms if var in space]
+        varying = [(var, k) for var, k in form.terms if var in space.indices or var in space.inner]
         if len(varying) == 1 and abs(varying[0][1]) <= _LARGEST_COEFFICIENT:
             missing.discard(varying[0][0])
     return not missing
 
 
-def disjoint(left: Sequence[Linear], right: Sequence[Linear], space: Sequence[Var]) -> bool:
-    """Can `left` at one point of the space never equal `right` at any other or the same point?"""
-    other = {var: atom(Var(var.name, var.type)) for var in space}
+def disjoint(left: Sequence[Linear], right: Sequence[Linear], space: Space) -> bool:
+    """Can `left` in one iteration never equal `right` in any other or the same one?"""
+    other: dict[Var, Linear] = {}
+    signs = set(space.indices)  # variables that are not negative
+    for var in {var for form in right for var in form.variables()}:
+        if var in space.indices or var in space.inner:
+            elsewhere = Var(var.name, var.type)
+            other[var] = atom(elsewhere)
+            if var in space.indices:
+                signs.add(elsewhere)
     for one, two in zip(left, right, strict=True):
         difference = one - _at(two, other)
-        if not difference.terms:
-            if difference.constant != 0:
-                return True
-            continue
-        divisor = math.gcd(*(k for _, k in difference.terms))
-        if divisor > 1 and difference.constant % divisor:
+        constant, terms = difference.constant, difference.terms
+        if constant and all(var in signs and (k > 0) == (constant > 0) for var, k in terms):
+            return True  # without terms, too
+        divisor = math.gcd(*(k for _, k in terms)) if terms else 0
+        if divisor > 1 and constant % divisor:
             return True
     return False
