@@ -6,8 +6,8 @@
     @helper                         a function compiled code may call by name
     @static                         an ordinary Python function run at compile time on known arguments
 
-The library's modules are imported when the first NumPy function that is not a primitive is met. Users register their
-own bodies through `parakeet_py.register`.
+A module of the library is imported when something it defines is met; `index` says which one that is. Users register
+their own bodies through `parakeet_py.register`.
 """
 
 from __future__ import annotations
@@ -16,33 +16,18 @@ import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
+import numpy as np
 
-MODULES = (
-    "parallel",
-    "scalars",
-    "complex_scalars",
-    "complex_trigonometry",
-    "reductions",
-    "creation",
-    "shape",
-    "joining",
-    "selection",
-    "elementary",
-    "scans",
-    "products",
-    "matrices",
-    "statistics",
-    "nan_reductions",
-    "ufunc_methods",
-)
+from parakeet_py.library import index
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
 _methods: dict[str, Callable[..., Any]] = {}
 _scalars: dict[int, tuple[Any, Callable[..., Any]]] = {}
 _helpers: dict[str, Callable[..., Any]] = {}
 _statics: set[int] = set()
-_loaded = False
+_loaded: set[str] = set()
 
 
 def implements(*targets: Any) -> Callable[[F], F]:
@@ -90,36 +75,60 @@ def static(body: F) -> F:
     return body
 
 
+def load_module(name: str) -> None:
+    """Import one of the library's modules."""
+    if name not in _loaded:
+        _loaded.add(name)
+        importlib.import_module(f"parakeet_py.library.{name}")
+
+
 def load() -> None:
-    """Import the library's modules (once)."""
-    global _loaded
-    if not _loaded:
-        _loaded = True
-        for name in MODULES:
-            importlib.import_module(f"parakeet_py.library.{name}")
+    """Import all of the library's modules."""
+    for name in index.modules():
+        load_module(name)
+
+
+def _load_for(kind: dict[str, str], name: str) -> None:
+    """Import the module that defines something, if any does."""
+    module = index.lookup(kind).get(name)
+    if module is not None:
+        load_module(module)
+
+
+def name_of(target: Any) -> str:
+    """What a function is called in the index."""
+    return f"{getattr(target, '__module__', None)}.{getattr(target, '__name__', None)}"
 
 
 def function_for(target: Any) -> Callable[..., Any] | None:
     """The registered body of a function, or None."""
-    load()
     found = _functions.get(id(target))
+    if found is None:
+        _load_for(index.FUNCTIONS, name_of(target))
+        found = _functions.get(id(target))
     return found[1] if found is not None and found[0] is target else None
 
 
 def method_for(name: str) -> Callable[..., Any] | None:
-    load()
+    """The registered body of an ndarray method, or None; `ufunc.reduce` and the like for methods of ufuncs."""
+    _load_for(index.METHODS, name)
     return _methods.get(name)
 
 
 def scalar_function(ufunc: Any) -> Callable[..., Any] | None:
-    load()
+    """The registered scalar loop of a ufunc, or None."""
+    _load_for(index.UFUNCS, ufunc.__name__)
     found = _scalars.get(id(ufunc))
     return found[1] if found is not None else None
 
 
 def find_helper(name: str) -> Callable[..., Any]:
-    load()
+    _load_for(index.HELPERS, name)
     return _helpers[name]
+
+
+for _known in (np.dtype, np.finfo, np.iinfo, np.issubdtype, np.can_cast, np.promote_types):
+    static(_known)
 
 
 def is_static(target: Any) -> bool:
@@ -130,7 +139,31 @@ def registered() -> dict[str, list[str]]:
     """Names of everything defined, for documentation."""
     load()
     return {
-        "functions": sorted(f"{target.__module__}.{target.__name__}" for target, _ in _functions.values()),
+        "functions": sorted(name_of(target) for target, _ in _functions.values()),
         "methods": sorted(_methods),
         "ufuncs": sorted(ufunc.__name__ for ufunc, _ in _scalars.values()),
+    }
+
+
+def definitions() -> dict[str, dict[str, str]]:
+    """For each table of the index its contents, from the modules themselves: names, separated by blanks, by module."""
+    load()
+    tables: dict[str, dict[str, list[str]]] = {"FUNCTIONS": {}, "METHODS": {}, "UFUNCS": {}, "HELPERS": {}}
+
+    def note(table: str, name: str, body: Callable[..., Any]) -> None:
+        package, _, module = body.__module__.rpartition(".")
+        if package == "parakeet_py.library":
+            tables[table].setdefault(module, []).append(name)
+
+    for target, body in _functions.values():
+        note("FUNCTIONS", name_of(target), body)
+    for name, body in _methods.items():
+        note("METHODS", name, body)
+    for ufunc, body in _scalars.values():
+        note("UFUNCS", ufunc.__name__, body)
+    for name, body in _helpers.items():
+        note("HELPERS", name, body)
+    return {
+        table: {module: " ".join(sorted(names)) for module, names in sorted(entries.items())}
+        for table, entries in tables.items()
     }

@@ -384,10 +384,6 @@ def size(a, axis=None):
     return a.size if axis is None else a.shape[single_axis(axis, a.ndim)]
 
 
-for _function in (np.dtype, np.finfo, np.iinfo, np.issubdtype, np.can_cast, np.promote_types):
-    static(_function)
-
-
 @implements(np.result_type)
 def result_type(*arrays_and_dtypes):
     return result_kind(*[own_kind(one) for one in arrays_and_dtypes])

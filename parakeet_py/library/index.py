@@ -1,0 +1,95 @@
+"""Where the library defines what: the names of each module, so that only the modules that are needed are imported.
+
+Kept in step with the modules by a test, which shows the right contents when they differ.
+"""
+
+from __future__ import annotations
+
+FUNCTIONS = {  # functions, by module and name
+    "creation": (
+        "numpy.arange numpy.array numpy.asanyarray numpy.asarray numpy.ascontiguousarray numpy.asfortranarray "
+        "numpy.astype numpy.copy numpy.empty numpy.empty_like numpy.eye numpy.fromfunction numpy.full numpy.full_like "
+        "numpy.identity numpy.indices numpy.linspace numpy.logspace numpy.meshgrid numpy.ones numpy.ones_like "
+        "numpy.tri numpy.tril numpy.triu numpy.zeros numpy.zeros_like"
+    ),
+    "elementary": (
+        "numpy.allclose numpy.angle numpy.around numpy.array_equal numpy.fix numpy.gradient numpy.imag numpy.isclose "
+        "numpy.iscomplex numpy.isin numpy.isneginf numpy.isposinf numpy.isreal numpy.nan_to_num numpy.real "
+        "numpy.round numpy.sinc numpy.trapezoid"
+    ),
+    "joining": (
+        "numpy.append numpy.array_split numpy.column_stack numpy.concatenate numpy.dsplit numpy.dstack numpy.hsplit "
+        "numpy.hstack numpy.repeat numpy.roll numpy.split numpy.stack numpy.tile numpy.vsplit numpy.vstack"
+    ),
+    "matrices": "numpy.diag numpy.diagflat numpy.diagonal numpy.linalg.norm numpy.trace",
+    "nan_reductions": "numpy.nanmax numpy.nanmean numpy.nanmin numpy.nanprod numpy.nanstd numpy.nansum numpy.nanvar",
+    "parallel": (
+        "parakeet_py.operators.allpairs parakeet_py.operators.generate parakeet_py.operators.map "
+        "parakeet_py.operators.reduce parakeet_py.operators.scan parakeet_py.operators.scatter "
+        "parakeet_py.operators.stencil"
+    ),
+    "products": (
+        "numpy.cross numpy.dot numpy.inner numpy.kron numpy.matmul numpy.outer numpy.tensordot numpy.vdot numpy.vecdot"
+    ),
+    "reductions": (
+        "numpy.all numpy.amax numpy.amin numpy.any numpy.argmax numpy.argmin numpy.count_nonzero numpy.max numpy.mean "
+        "numpy.min numpy.prod numpy.ptp numpy.std numpy.sum numpy.var"
+    ),
+    "scans": "numpy.cumprod numpy.cumsum numpy.diff numpy.ediff1d numpy.nancumprod numpy.nancumsum",
+    "selection": (
+        "numpy.argwhere numpy.choose numpy.clip numpy.compress numpy.copyto numpy.extract numpy.fill_diagonal "
+        "numpy.flatnonzero numpy.nonzero numpy.putmask numpy.select numpy.take numpy.take_along_axis numpy.where"
+    ),
+    "shape": (
+        "numpy.atleast_1d numpy.atleast_2d numpy.atleast_3d numpy.broadcast_to numpy.expand_dims numpy.flip "
+        "numpy.fliplr numpy.flipud numpy.iscomplexobj numpy.isrealobj numpy.isscalar numpy.matrix_transpose "
+        "numpy.may_share_memory numpy.moveaxis numpy.ndim numpy.ravel numpy.reshape numpy.result_type numpy.rollaxis "
+        "numpy.rot90 numpy.shape numpy.shares_memory numpy.size numpy.squeeze numpy.swapaxes numpy.transpose"
+    ),
+    "statistics": (
+        "numpy.average numpy.bincount numpy.cov numpy.digitize numpy.histogram numpy.interp numpy.searchsorted"
+    ),
+}
+METHODS = {  # methods of arrays; with a dot, of ufuncs
+    "creation": "__copy__ astype copy fill",
+    "elementary": "conj conjugate round",
+    "joining": "repeat",
+    "matrices": "diagonal trace",
+    "products": "dot",
+    "reductions": "all any argmax argmin max mean min prod std sum var",
+    "scans": "cumprod cumsum",
+    "selection": "choose clip compress nonzero take",
+    "shape": "flatten ravel reshape squeeze swapaxes transpose",
+    "ufunc_methods": "item tolist ufunc.accumulate ufunc.at ufunc.outer ufunc.reduce",
+}
+UFUNCS = {  # scalar loops of ufuncs
+    "complex_scalars": (
+        "exp exp2 expm1 float_power fmax fmin greater greater_equal less less_equal log log10 log1p log2 maximum "
+        "minimum rint sqrt"
+    ),
+    "complex_trigonometry": "arccos arccosh arcsin arcsinh arctan arctanh cos cosh sin sinh tan tanh",
+    "scalars": (
+        "bitwise_count clip deg2rad degrees divmod frexp gcd heaviside lcm ldexp logaddexp logaddexp2 modf power "
+        "rad2deg radians reciprocal sign spacing"
+    ),
+}
+HELPERS = {  # helpers the compiler calls by name
+    "elementary": "set_part",
+    "scalars": "int_power",
+    "ufunc_methods": "python_max python_min python_sum python_sum_int python_sum_rows",
+}
+
+_lookups: dict[int, dict[str, str]] = {}
+
+
+def lookup(table: dict[str, str]) -> dict[str, str]:
+    """The module of every name of a table."""
+    found = _lookups.get(id(table))
+    if found is None:
+        found = _lookups[id(table)] = {name: module for module, names in table.items() for name in names.split()}
+    return found
+
+
+def modules() -> list[str]:
+    """All modules of the library."""
+    return sorted({*FUNCTIONS, *METHODS, *UFUNCS, *HELPERS})
