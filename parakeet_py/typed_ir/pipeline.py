@@ -31,6 +31,7 @@ from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
 from parakeet_py.typed_ir.passes.equal_extents import version_equal_extents
 from parakeet_py.typed_ir.passes.fuse import fuse
 from parakeet_py.typed_ir.passes.hoist_checks import hoist_checks
+from parakeet_py.typed_ir.passes.interchange import interchange_loops
 from parakeet_py.typed_ir.passes.licm import move_invariants
 from parakeet_py.typed_ir.passes.parallelize import parallelize
 from parakeet_py.typed_ir.passes.simplify import simplify
@@ -52,7 +53,7 @@ class Pass:
 
 
 _LOOPS = ("equal-extents", "hoist-checks")
-_OPERATORS = ("parallelize", "fuse", "unroll-reductions", "fuse-again", "unroll-maps")
+_OPERATORS = ("parallelize", "fuse", "unroll-reductions", "fuse-again", "interchange", "unroll-maps")
 PASSES: tuple[Pass, ...] = (
     Pass("sink", "move pure operators down to their first use, below the checks", sink_operators),
     Pass("simplify", "fold constants, resolve extents and views, decide what ranges decide", simplify),
@@ -68,6 +69,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("unroll-reductions", "take axes of two to four elements out of reductions", unroll_reductions),
     Pass("cse-unrolled", "load each element once", eliminate_common_subexpressions, ("unroll-reductions",)),
     Pass("fuse-again", "fuse what has become pointwise", fuse, ("unroll-reductions",)),
+    Pass("interchange", "run loops around pointwise operators tile by tile", interchange_loops),
+    Pass("fuse-tiles", "start tiles from what made the arrays", fuse, ("interchange",)),
     Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
     Pass("simplify-again", "fold what fusion brought together", simplify, _OPERATORS),
     Pass("licm-again", "compute before a loop what is the same in all its iterations", move_invariants, _OPERATORS),

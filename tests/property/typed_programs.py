@@ -79,7 +79,7 @@ class Maker:
     def step(self, depth: int) -> None:
         choices = [self.elementwise] * 5 + [self.slice] * 3 + [self.store] * 3 + [self.reduce] * 2
         choices += [self.scalar, self.fill, self.scan, self.compress, self.reshape, self.scalar_store]
-        choices += [self.normalise] * 2 + [self.columns, self.through]
+        choices += [self.normalise] * 2 + [self.columns, self.through, self.rounds, self.rounds]
         choices += [self.integer] * 3 + [self.indexed] * 3 + [self.clamped] * 2
         if depth:
             choices += [lambda: self.loop(depth), lambda: self.branch(depth)] * 2
@@ -210,6 +210,32 @@ class Maker:
         made = w.reduce([kept], [reduced], lambda v, i, k: body(v, *((k, i) if flip else (i, k))), name, [init])[0]
         self.arrays[(kept,)].append(made)
         self.writable.add(made)
+
+    def rounds(self) -> None:
+        """for t in range(r): z = f(z, x[t], ...); counts[...] += z, over whole arrays."""
+        w = self.writer
+        found = [(e, var) for e, some in self.arrays.items() for var in some if repr(var.type).endswith("C]")]
+        extents, start = self.random.choice(found)
+        others = [var for var in self.arrays[extents] if var in self.writable]
+        carried, index = Var("z", start.type), Var("t", PYINT)
+        inner = Writer()
+        scalar = inner.load(self.random.choice(self.arrays[(self.n,)]), index)
+        aligned = self.random.random() < 0.8
+
+        def value(v: Writer, *point: Operand) -> Operand:
+            where = point if aligned or len(point) != 1 or extents == (ONE,) else (ZERO,)
+            leaves = [v.load(carried, *where), scalar, self.leaf(v, extents, point)]
+            return self.expression(v, leaves)
+
+        made = inner.map1(extents, value)
+        if others and self.random.random() < 0.6:
+            target = self.random.choice(others)
+            total = inner.map1(extents, lambda v, *point: v.prim("add", v.load(target, *point), v.load(made, *point)))
+            inner.map(extents, lambda v, *point: v.store(target, point, v.load(total, *point)))
+        stop: Operand = self.random.choice([self.inner, ZERO, ONE])
+        out = Var("z", start.type)
+        w.let(For(index, ZERO, stop, ONE, (carried,), (start,), inner.block(made)), out)
+        self.arrays[extents].append(out)
 
     def through(self) -> None:
         """matrix[...] op= matrix[:, a] * matrix[b, :], also with a row or column of one element."""

@@ -464,6 +464,24 @@ def test_integers_are_summed_in_any_order_and_floats_are_not(x: Var) -> None:
     assert counts == {"Reduce": 2, "For": 1}
 
 
+def test_rounds_of_a_pointwise_operator_run_tile_by_tile(x: Var, y: Var) -> None:
+    rounds = Var("rounds", PYINT)
+    p = Program(x, y, rounds)
+    n = p.dim(x)
+    start = p.each([n], "mul", x, real(0.5))
+    i, z, last = Var("i", PYINT), array("z"), array("last")
+    body = Program()
+    square = body.each([n], "mul", z, z)
+    following = body.each([n], "add", square, x)
+    body.assign(y, [n], body.each([n], "add", y, following))
+    p.let(For(i, ZERO, rounds, ONE, (z,), (start,), body.block(following)), last)
+    for count in (0, 1, 3):
+        counts, after = p.optimised(last, x=DATA / 8, y=OTHER, rounds=count)
+    assert counts == {"Map": 3, "For": 1, "Alloc": 1}
+    (outer,) = [let.op for let in after.body.statements if isinstance(let.op, Map)]
+    assert any(isinstance(let.op, For) for let in outer.body.statements)
+
+
 def test_invariant_scalars_leave_the_loop(x: Var) -> None:
     a = Var("a", FLOAT64)
     p = Program(x, a)
