@@ -91,35 +91,38 @@ def has_identity(ufunc):
 
 def reduce_ufunc(ufunc, a, axis=None, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
     """ufunc.reduce over any axes."""
-    if not can_reduce(ufunc):
-        hand_back("a reduction with this ufunc")
-    if initial is None:
-        hand_back("a reduction without an initial value")
     a = as_array(a)
     axes = reduction_axes(axis, a.ndim)
     kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
     wide = accumulator_kind(ufunc, kind)
-    identity = identity_of(ufunc, kind)
+    first = identity_of(ufunc, kind)
     if where is not True:
-        if not has_identity(ufunc) and initial is NO_VALUE:
-            unsupported("a reduction without identity and with where needs an initial value")
-        a = elementwise(lambda x, m: prim("select", cast(m, "bool"), cast(x, kind), constant(identity, kind)), a, where)
+        a = masked(ufunc, a, kind, first, initial, where)
     if not has_identity(ufunc) and initial is NO_VALUE:
-        some = (count_along(a, axes) != 0) | (count_along(a, other_axes(axes, a.ndim)) == 0)
-        message = "zero-size array to reduction operation " + ufunc.__name__ + " which has no identity"
-        check(some, "ValueError", message)
+        check_not_empty(ufunc, a, axes)
     (total,) = reduce_axes(
-        a,
-        axes,
-        (constant(identity, wide),),
-        lambda x, *at: (cast(cast(x, kind), wide),),
-        lambda s, x: (ufunc(s, x),),
+        a, axes, (constant(first, wide),), lambda x, *at: (cast(cast(x, kind), wide),), lambda s, x: (ufunc(s, x),)
     )
     if initial is not NO_VALUE:
         total = ufunc(total, cast(initial, wide))
-    if kind != wide:
-        total = cast(total, kind)
-    return finish(total, axes, a.ndim, keepdims, out)
+    return finish(total if kind == wide else cast(total, kind), axes, a.ndim, keepdims, out)
+
+
+def masked(ufunc, a, kind, identity, initial, where):
+    """An array with the identity in place of what a mask leaves out."""
+    if not has_identity(ufunc) and initial is NO_VALUE:
+        unsupported("a reduction without identity and with where needs an initial value")
+    return elementwise(lambda x, m: prim("select", cast(m, "bool"), cast(x, kind), constant(identity, kind)), a, where)
+
+
+def check_not_empty(ufunc, a, axes):
+    some = (count_along(a, axes) != 0) | (count_along(a, other_axes(axes, a.ndim)) == 0)
+    check(some, "ValueError", empty_message(ufunc))
+
+
+@static
+def empty_message(ufunc):
+    return f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
 
 
 @implements(np.sum)

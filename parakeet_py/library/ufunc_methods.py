@@ -27,7 +27,7 @@ from parakeet_py.library.intrinsics import (
     scatter,
     unsupported,
 )
-from parakeet_py.library.reductions import flat_index, reduce_ufunc
+from parakeet_py.library.reductions import can_reduce, flat_index, reduce_ufunc
 from parakeet_py.library.registry import helper, method, static
 from parakeet_py.library.scans import accumulate, can_accumulate
 from parakeet_py.library.shape import positions
@@ -36,6 +36,10 @@ from parakeet_py.library.shared import NO_VALUE, single_axis
 
 @method("ufunc.reduce")
 def ufunc_reduce(ufunc, array, /, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    if not can_reduce(ufunc):
+        hand_back("a reduction with this ufunc")
+    if initial is None:
+        hand_back("a reduction without an initial value")
     return reduce_ufunc(ufunc, as_numeric(array), axis, dtype, out, keepdims, initial, where)
 
 
