@@ -151,7 +151,7 @@ class Loaded:
         if state is not None:
             from parakeet_py.llvm import opaque_calls
 
-            addresses["pk_opaque"] = opaque_calls.address()
+            addresses |= opaque_calls.addresses()
         self.gate: GateHandle = load_gate(
             native.object_bytes,
             native.signature,

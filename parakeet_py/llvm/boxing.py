@@ -58,8 +58,13 @@ EXPORTS = (
     "gate.box_array",
     "gate.lend_array",
     "gate.box_list",
+    "gate.count",
     "gate.forward",
 )
+
+
+# What `gate.count` calls to count references to objects (void hold(ptr ctx, ptr object, i64 delta)).
+hold = ctypes.c_void_p(None)
 
 
 def _thread_count() -> int:
@@ -87,6 +92,7 @@ def symbols() -> dict[str, int]:
     found["gate.open_blocks"] = settings.open_blocks_address()
     found["gate.default_threads"] = settings.default_threads_address()
     found["gate.thread_count"] = id(_thread_count)
+    found["gate.hold"] = ctypes.addressof(hold)
     return found
 
 

@@ -59,6 +59,7 @@ def support_ir() -> str:
         "OWNDATA": Flags.OWNDATA,
         "BLOCK_HEADER": BLOCK_HEADER,
         "LENT": LENT,
+        "PYTHONS_SHARE": 2 * LENT,
         "STATE": Context.STATE,
         "ARGUMENTS": Context.ARGUMENTS,
         "SLOW": SLOW_OFFSET,
@@ -472,6 +473,42 @@ lend:
   br label %out
 out:
   ret ptr %array
+}
+
+; Count a reference that a function which calls back into Python takes (+1) or drops (-1): to a block, or else to an
+; object, of which `gate.hold` keeps count. A block that was lent is done with when only Python's share is left.
+@gate.hold = external global ptr
+declare void @gate.pk_release(ptr, ptr)
+define void @gate.count(ptr %ctx, ptr %block, ptr %object, i64 %delta) {
+entry:
+  %hold = load ptr, ptr @gate.hold
+  %no_block = icmp eq ptr %block, null
+  br i1 %no_block, label %of_object, label %of_block
+of_object:
+  %no_object = icmp eq ptr %object, null
+  br i1 %no_object, label %out, label %ask
+ask:
+  call void %hold(ptr %ctx, ptr %object, i64 %delta)
+  br label %out
+of_block:
+  %had = load i64, ptr %block
+  %has = add i64 %had, %delta
+  %last = icmp eq i64 %has, 0
+  br i1 %last, label %free, label %set
+free:
+  call void @gate.pk_release(ptr %ctx, ptr %block)
+  br label %out
+set:
+  store i64 %has, ptr %block
+  %only_python = icmp eq i64 %has, $PYTHONS_SHARE$
+  br i1 %only_python, label %leave, label %out
+leave:
+  %lent_to_p = getelementptr i8, ptr %block, i64 16
+  %lent_to = load ptr, ptr %lent_to_p
+  call void %hold(ptr %ctx, ptr %lent_to, i64 -1)
+  br label %out
+out:
+  ret void
 }
 
 define ptr @gate.box_array(ptr %ctx, ptr %slots, i64 %rank, ptr %descr, ptr %bases) {

@@ -56,6 +56,7 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
     flags = "fast " if fastmath else "contract " if contract else ""
     module = ModuleText(host, flags)
     unit = Unit(function, module)
+    unit.hands_back = any(isinstance(statement, ir.Opaque) for statement in ir.walk(function.body))
     scope = Scope(unit, FunctionText(module))
     slot = 0
     for parameter in function.params:

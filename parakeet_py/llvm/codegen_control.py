@@ -286,12 +286,17 @@ def _message_argument(scope: Scope, operand: Operand) -> str:
 
 
 def _count_reference(scope: Scope, holder: Var | ir.Cell, release: bool) -> None:
-    """Objects and memory of Python are kept alive by the caller; only blocks are counted."""
-    if not isinstance(holder.type, Array):
+    """Objects and memory of Python are kept alive by the caller, and only blocks are counted; unless the function calls
+    back into Python, which may give it new objects at any time."""
+    if not isinstance(holder.type, Array) and not scope.unit.hands_back:
         return
-    array = scope.array(holder) if isinstance(holder, Var) else scope.read(holder)
-    assert isinstance(array, Descriptor)
-    block = array["block"]
+    value = scope.lookup(holder) if isinstance(holder, Var) else scope.read(holder)
+    block = value["block"] if isinstance(value, Descriptor) else "null"
+    if scope.unit.hands_back:
+        object_ = value["base"] if isinstance(value, Descriptor) else value
+        function = scope.f.module.declare("void", "pk_count", "ptr, ptr, ptr, i64")
+        scope.f.effect(f"call void {function}(ptr %ctx, ptr {block}, ptr {object_}, i64 {-1 if release else 1})")
+        return
     if block == "null":
         return
     if release:

@@ -26,6 +26,7 @@ class Unit:
     function: ir.Function
     module: ModuleText
     regions: int = 0
+    hands_back: bool = False  # it calls back into Python
 
     def attributes(self, f: FunctionText) -> str:
         """The attributes of a finished LLVM function."""

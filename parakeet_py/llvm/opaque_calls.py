@@ -23,11 +23,10 @@ changed it. Otherwise the call ends in `OpaqueResultChanged`. In both cases the 
 from __future__ import annotations
 
 import ctypes
-import struct
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from types import FunctionType, TracebackType
+from types import FunctionType, NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,33 +36,84 @@ from parakeet_py.frontend.evaluate import CHANGED, Key, contents, stand_in
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.llvm.context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
+from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.native import Knowledge, present
 from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir import opaque
-from parakeet_py.typed_ir.opaque import ContainerT, OpaqueSite, Template
+from parakeet_py.typed_ir.opaque import ContainerT, LeafT, OpaqueSite, StaticT, Template
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, itemsize
 
 if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
 
-MAX_LOG = 64  # operations of one call that can be told again
+MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be told again; objects count as an eighth of it
+_SMALL = (bool, int, float, complex, str, NoneType)
+_FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
 _NOT_EVALUATED = ("same", "truth")  # no operations of the evaluator
+
+
+class _Plan:
+    """One operation, as far as it can be prepared."""
+
+    __slots__ = (
+        "accepted",
+        "dtype",
+        "evaluated",
+        "flags",
+        "function",
+        "lists",
+        "operands",
+        "result",
+        "safe",
+        "site",
+        "types",
+    )
+
+    def __init__(self, site: OpaqueSite, types: tuple[Type, ...]) -> None:
+        self.site, self.types = site, types
+        self.result = site.result
+        self.evaluated = site.operation not in _NOT_EVALUATED
+        self.lists = any(map(_makes_lists, site.operands))
+        # operands that need no `rebuild`: the position of a leaf, or None and a value
+        self.operands: list[tuple[int | None, Any]] | None = None
+        if all(isinstance(template, LeafT | StaticT) for template in site.operands):
+            self.operands = [
+                (template.position, None) if isinstance(template, LeafT) else (None, template.value)  # type: ignore[union-attr]
+                for template in site.operands
+            ]
+        self.function: Callable[..., Any] | None = None
+        if self.operands is not None and site.operation == "call" and not site.keywords and self.operands[0][0] is None:
+            self.function = self.operands.pop(0)[1]
+        self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in types)
+        if self.function is not None and self.operands is not None:
+            self.safe = self.safe or (site.regular and opaque.is_pure(self.function, len(self.operands), ()))
+        self.accepted: type | None = None  # the type of results that are accepted without a further look
+        if isinstance(site.result, ScalarSpec):
+            kind = np.dtype(site.result.dtype).type
+            self.accepted = {"bool": bool, "float64": float, "complex128": complex}.get(site.result.dtype)
+            self.accepted = self.accepted if site.result.python else kind
+        self.dtype: np.dtype[Any] | None = None  # likewise for arrays in C order, with their flags
+        self.flags = 0
+        if isinstance(site.result, ArraySpec):
+            self.dtype = np.dtype(site.result.dtype)
+            self.flags = Flags.C | Flags.ALIGNED | (Flags.WRITEABLE if site.result.writeable else 0)
 
 
 class OpaqueCalls:
     """What the operations of one specialization need at run time."""
 
-    __slots__ = ("forget", "fresh", "function", "hidden", "knowledge", "observed", "sites", "types")
+    __slots__ = ("forget", "fresh", "function", "hidden", "knowledge", "observed", "plans")
 
     def __init__(self, compiled: Compiled, knowledge: Knowledge) -> None:
         self.function: FunctionType = compiled.function
         self.knowledge = knowledge
         self.observed = knowledge.observed.setdefault(compiled.signature.params, {})
-        self.sites: tuple[OpaqueSite, ...] = compiled.specialization.opaque_sites
-        self.types: dict[int, tuple[Type, ...]] = {}
+        sites = compiled.specialization.opaque_sites
+        self.plans: dict[int, _Plan] = {}
         for statement in imp.walk(compiled.imp.body):
             if isinstance(statement, imp.Opaque):
-                self.types[statement.site] = tuple(argument.type for argument in statement.args)
+                types = tuple(argument.type for argument in statement.args)
+                self.plans[statement.site] = _Plan(sites[statement.site], types)
         self.hidden = compiled.read_after_opaque
         self.fresh = stores_only_into_its_own(compiled.imp)
         self.forget: Callable[[], None] = lambda: None
@@ -75,50 +125,95 @@ class OpaqueCalls:
 
 
 class CallState:
-    """What one call keeps: the objects it has seen, and a log of what it has done."""
+    """What one call keeps: the objects compiled code holds references to, and a log of what it has done."""
 
-    __slots__ = ("calls", "exception", "globals", "kept", "log", "safe")
+    __slots__ = ("calls", "exception", "globals", "kept", "log", "logged", "safe")
 
     def __init__(self, calls: OpaqueCalls) -> None:
         self.calls = calls
-        self.kept: dict[int, Any] = {}
+        self.kept: dict[int, list[Any]] = {}  # by `id`: the object and how often it is held
         self.exception: BaseException | None = None
         self.log: list[tuple[Key, Any]] = []
+        self.logged = 0  # bytes of arrays in the log
         self.safe = calls.fresh
         self.globals = [present(calls.function, source) for source in calls.hidden]
 
     def keep(self, value: Any) -> None:
-        self.kept[id(value)] = value
+        entry = self.kept.setdefault(id(value), [value, 0])
+        entry[1] += 1
+
+    def count(self, address: int, delta: int) -> None:
+        """Compiled code takes or drops a reference to an object (which is another's to keep if it is not here)."""
+        entry = self.kept.get(address)
+        if entry is not None:
+            entry[1] += delta
+            if entry[1] <= 0:
+                del self.kept[address]
 
     def perform(self, ctx: int, number: int, arguments: int, results: int) -> int:
         """One operation; a status other than 0 ends the call."""
         calls = self.calls
-        site, types = calls.sites[number], calls.types[number]
-        leaves = self.take(ctx, arguments, types)
-        lists: list[Any] = []
-        operands = [_rebuild(template, leaves, lists) for template in site.operands]
-        before = [contents(value) for value in lists]
-        if site.operation not in _NOT_EVALUATED:
-            self.safe = self.safe and site.regular and len(self.log) < MAX_LOG and _is_safe(site, operands, types)
-        result = opaque.perform(site.operation, operands, site.keywords)
-        if site.result is None:
-            result = None
-        if site.operation not in _NOT_EVALUATED:
-            self.log.append((site.key, result))
-        if any(contents(value) != had for value, had in zip(lists, before, strict=True)):
-            calls.learn(site.key, CHANGED)
-            raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed a list or dict it was given")
-        if site.result is not None:
-            found = opaque.observed_spec(result)
-            if not opaque.accepts(site.result, found):
-                calls.learn(site.key, result)
-                return self.leave(f"{site.text} has given {_kind(result)}, not what it gave before", site)
-            self.put(results, site.result, result)
+        plan = calls.plans[number]
+        site = plan.site
+        leaves = self.take(ctx, arguments, plan.types)
+        if plan.function is not None:
+            assert plan.operands is not None
+            values = [value if position is None else leaves[position] for position, value in plan.operands]
+            if self.safe and not plan.safe:
+                self.safe = _is_safe(site, [plan.function, *values])
+            result = plan.function(*values)
+        else:
+            result = self.generally(plan, leaves)
+        if self.safe and plan.evaluated:
+            self.note(site.key, result)
+        if plan.result is not None:
+            if type(result) is not plan.accepted and not (
+                plan.dtype is not None
+                and type(result) is np.ndarray
+                and result.dtype is plan.dtype
+                and result.ndim == plan.result.rank  # type: ignore[union-attr]
+                and result.flags.num & _FLAGS == plan.flags
+            ):
+                found = opaque.observed_spec(result)
+                if not opaque.accepts(plan.result, found):
+                    calls.learn(site.key, result)
+                    return self.leave(f"{site.text} has given {_kind(result)}, not what it gave before", site)
+            self.put(results, plan.result, result)
         for source, value in zip(calls.hidden, self.globals, strict=True):
             if present(calls.function, source) is not value:
                 calls.learn(site.key, CHANGED)
                 raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed {source[-1]}, which is in use here")
         return 0
+
+    def generally(self, plan: _Plan, leaves: Sequence[Any]) -> Any:
+        """The result of an operation whose operands have to be put together."""
+        site = plan.site
+        lists: list[Any] = []
+        operands = [opaque.rebuild(template, leaves) for template in site.operands]
+        if plan.lists:
+            _find_lists(operands, lists)
+        if self.safe and plan.evaluated and not plan.safe:
+            self.safe = _is_safe(site, operands)
+        if not lists:
+            return opaque.perform(site.operation, operands, site.keywords)
+        before = [contents(value) for value in lists]
+        result = opaque.perform(site.operation, operands, site.keywords)
+        if any(contents(value) != had for value, had in zip(lists, before, strict=True)):
+            self.calls.learn(site.key, CHANGED)
+            raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed a list or dict it was given")
+        return result
+
+    def note(self, key: Key, result: Any) -> None:
+        """Log an operation, as long as that costs little memory."""
+        if isinstance(result, np.ndarray):
+            self.logged += result.nbytes
+        else:
+            self.logged += 64 if type(result) in _SMALL or isinstance(result, np.generic) else MAX_LOG // 8
+        if self.logged > MAX_LOG:
+            self.safe = False
+            self.log.clear()
+        else:
+            self.log.append((key, result))
 
     def leave(self, what: str, site: OpaqueSite) -> int:
         """The call cannot go on in compiled code."""
@@ -152,7 +247,8 @@ class CallState:
             return _object(same)
         array = _lend()(ctx, slots, rank, id(np.dtype(dtype)))
         if not _word(slots + 8):
-            self.keep(array if array.base is None else array.base)  # the owner of the block
+            owner = array if array.base is None else array.base  # of the block
+            self.kept.setdefault(id(owner), [owner, 1])
         return array
 
     def put(self, slots: int, spec: Spec, value: Any) -> int:
@@ -167,10 +263,12 @@ class CallState:
                 return slots + (16 if dtype == "complex128" else 8)
             case ArraySpec(rank=rank):
                 self.keep(value)
-                data = value.__array_interface__["data"][0]
-                struct_ = struct.pack(f"={2 + 2 * rank}q", id(value), data, *value.shape, *value.strides)
-                ctypes.memmove(slots, struct_, len(struct_))
-                return slots + len(struct_)
+                at = id(value)
+                fields = (ctypes.c_int64 * 2).from_address(slots)
+                fields[0], fields[1] = at, _word(at + Layout.DATA)
+                ctypes.memmove(slots + 16, _word(at + Layout.DIMS), 8 * rank)
+                ctypes.memmove(slots + 16 + 8 * rank, _word(at + Layout.STRIDES), 8 * rank)
+                return slots + 16 + 16 * rank
             case ObjectSpec():
                 self.keep(value)
                 ctypes.c_int64.from_address(slots).value = id(value)
@@ -182,20 +280,21 @@ class CallState:
         return slots
 
 
-def _rebuild(template: Template, leaves: Sequence[Any], lists: list[Any]) -> Any:
-    """The object of a template; new lists and dicts are listed, to see whether they are changed."""
-    value = opaque.rebuild(template, leaves)
-    if isinstance(template, ContainerT):
-        waiting = [value]
-        while waiting:
-            part = waiting.pop()
-            if type(part) in (list, dict):
-                lists.append(part)
-            if type(part) in (list, tuple):
-                waiting.extend(part)
-            elif type(part) is dict:
-                waiting.extend(part.values())
-    return value
+def _makes_lists(template: Template) -> bool:
+    if not isinstance(template, ContainerT):
+        return False
+    return template.kind in ("list", "list_of", "dict") or any(map(_makes_lists, template.items))
+
+
+def _find_lists(values: Sequence[Any], lists: list[Any]) -> None:
+    """List the lists and dicts among values, to see whether they are changed."""
+    for value in values:
+        if type(value) in (list, dict):
+            lists.append(value)
+        if type(value) in (list, tuple):
+            _find_lists(value, lists)
+        elif type(value) is dict:
+            _find_lists(list(value.values()), lists)
 
 
 def _word(address: int) -> int:
@@ -228,15 +327,15 @@ def _where(site: OpaqueSite) -> str:
 # ---- what can be told again ------------------------------------------------------------------------------------------
 
 
-def _is_safe(site: OpaqueSite, operands: Sequence[Any], types: Sequence[Type]) -> bool:
-    """Can no array have been changed by the operation?"""
-    if not any(isinstance(kind, Array | Object) for kind in types):
+def _is_safe(site: OpaqueSite, operands: Sequence[Any]) -> bool:
+    """Can no array be changed by the operation?"""
+    if not site.regular:
+        return False
+    if not any(map(_holds_array, operands)):
         return True
-    if not any(_holds_array(operand) for operand in operands):
-        return True
-    if site.operation != "call":
-        return site.operation != "set_item" and not site.operation.startswith("inplace")
-    return opaque.is_pure(operands[0], len(operands) - 1, site.keywords)
+    if site.operation == "call":
+        return opaque.is_pure(operands[0], len(operands) - 1, site.keywords)
+    return site.operation != "set_item" and not site.operation.startswith("inplace")
 
 
 def _holds_array(value: Any) -> bool:
@@ -276,7 +375,7 @@ def _enter(ctx: int, number: int, arguments: int | None, results: int | None) ->
     try:
         status = state.perform(ctx, number, arguments or 0, results or 0)
     except BaseException as error:
-        error.__traceback__ = _trimmed(error.__traceback__, state.calls.sites[number])
+        error.__traceback__ = _trimmed(error.__traceback__, state.calls.plans[number].site)
         state.exception = error
     if status:
         ctypes.c_int64.from_address(ctx + Context.STATUS).value = status
@@ -299,9 +398,23 @@ def _trimmed(traceback: TracebackType | None, site: OpaqueSite) -> TracebackType
 _callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(_enter)
 
 
-def address() -> int:
-    """The address of `pk_opaque`."""
-    return ctypes.cast(_callback, ctypes.c_void_p).value or 0
+def _hold(ctx: int, address: int, delta: int) -> None:
+    state = _object(ctypes.c_void_p.from_address(ctx + Context.STATE).value or 0)
+    if type(state) is CallState:
+        state.count(address, delta)
+
+
+_hold_callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(_hold)
+
+
+@lru_cache(maxsize=1)
+def addresses() -> dict[str, int]:
+    """The addresses of the functions that compiled code calls."""
+    from parakeet_py.llvm import boxing
+
+    boxing.hold.value = ctypes.cast(_hold_callback, ctypes.c_void_p).value
+    entered = ctypes.cast(_callback, ctypes.c_void_p).value or 0
+    return {"pk_opaque": entered, "pk_count": boxing.support()["gate.count"]}
 
 
 @lru_cache(maxsize=1)

@@ -583,3 +583,67 @@ def test_a_list_that_is_changed() -> None:
             items = [1.0, 2.0]
             assert made(items, 3.0) == 3
             assert items == [1.0, 2.0, 3.0]
+
+
+def test_results_of_iterations_are_dropped() -> None:
+    seen: list[Any] = []
+    alive: list[int] = []
+
+    text = """def step(x):
+    alive.append(sum(one() is not None for one in seen))
+    made = x + 1
+    seen.append(weakref.ref(x))
+    seen.append(weakref.ref(made))
+    return made
+"""
+    step = hidden(text, seen=seen, alive=alive, weakref=weakref)
+
+    def results(x: Any, n: int) -> Any:
+        y = x
+        for _ in range(n):
+            y = step(y)
+        return y
+
+    def temporaries(x: Any, n: int) -> Any:
+        y = x
+        for _ in range(n):
+            z = step(y * 2)
+            y = z * 0.5
+        return y
+
+    for function in (results, temporaries):
+        made = accelerate(function)
+        for _ in range(3):
+            assert (made(x4, 10) == function(x4, 10)).all()
+        seen.clear()
+        alive.clear()
+        made(x4, 10)
+        assert len(alive) == 10
+        assert max(alive) <= 6, function
+
+
+def test_objects_of_iterations_are_dropped() -> None:
+    class Thing:
+        alive = 0
+
+        def __init__(self) -> None:
+            Thing.alive += 1
+
+        def __del__(self) -> None:
+            Thing.alive -= 1
+
+    counts: list[int] = []
+    make = hidden("def make(i): counts.append(Thing.alive); return Thing()", counts=counts, Thing=Thing)
+
+    def function(n: int) -> Any:
+        for i in range(n):
+            thing = make(i)
+        return identity(thing)
+
+    made = compiled(function, 3)
+    made(3)
+    counts.clear()
+    assert type(made(20)) is Thing
+    assert max(counts) <= 10  # some are kept so that the call could be told again
+    gc.collect()
+    assert Thing.alive == 0
