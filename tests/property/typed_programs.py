@@ -232,7 +232,8 @@ class Maker:
             target = self.random.choice(others)
             total = inner.map1(extents, lambda v, *point: v.prim("add", v.load(target, *point), v.load(made, *point)))
             inner.map(extents, lambda v, *point: v.store(target, point, v.load(total, *point)))
-        stop: Operand = self.random.choice([self.inner, ZERO, ONE])
+        stops: list[Operand] = [self.inner, ZERO, ONE]
+        stop = self.random.choice(stops)
         out = Var("z", start.type)
         w.let(For(index, ZERO, stop, ONE, (carried,), (start,), inner.block(made)), out)
         self.arrays[extents].append(out)
