@@ -72,8 +72,6 @@ def unaligned_or_packed(x):
         made(lambda: (np.lib.stride_tricks.as_strided(np.arange(6.0), (4, 3), (8, 8)),)),
     ],
     **UNSTATED,
-    fell_back=None,
-    opaque=None,
 )
 def overlapping_with_itself(x):
     return x + 1, x.sum(axis=0)
