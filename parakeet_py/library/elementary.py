@@ -94,11 +94,6 @@ def iscomplex(x):
     return np.not_equal(np.imag(x), 0)
 
 
-@implements(np.isin)
-def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
-    hand_back("np.isin")
-
-
 # ---- parts of complex numbers ----------------------------------------------------------------------------------------
 
 

@@ -14,8 +14,12 @@ FUNCTIONS = {  # functions, by module and name
     ),
     "elementary": (
         "numpy.allclose numpy.angle numpy.around numpy.array_equal numpy.fix numpy.gradient numpy.imag numpy.isclose "
-        "numpy.iscomplex numpy.isin numpy.isneginf numpy.isposinf numpy.isreal numpy.nan_to_num numpy.real "
-        "numpy.round numpy.sinc numpy.trapezoid"
+        "numpy.iscomplex numpy.isneginf numpy.isposinf numpy.isreal numpy.nan_to_num numpy.real numpy.round "
+        "numpy.sinc numpy.trapezoid"
+    ),
+    "grids": (
+        "numpy.ix_ numpy.lib._index_tricks_impl.None numpy.pad numpy.ravel_multi_index numpy.tril_indices "
+        "numpy.triu_indices numpy.unravel_index"
     ),
     "joining": (
         "numpy.append numpy.array_split numpy.column_stack numpy.concatenate numpy.dsplit numpy.dstack numpy.hsplit "
@@ -43,9 +47,10 @@ FUNCTIONS = {  # functions, by module and name
     "shape": (
         "numpy.atleast_1d numpy.atleast_2d numpy.atleast_3d numpy.broadcast_to numpy.expand_dims numpy.flip "
         "numpy.fliplr numpy.flipud numpy.iscomplexobj numpy.isrealobj numpy.isscalar numpy.matrix_transpose "
-        "numpy.may_share_memory numpy.moveaxis numpy.ndim numpy.ravel numpy.reshape numpy.result_type numpy.rollaxis "
-        "numpy.rot90 numpy.shape numpy.shares_memory numpy.size numpy.squeeze numpy.swapaxes numpy.transpose"
+        "numpy.moveaxis numpy.ndim numpy.ravel numpy.reshape numpy.result_type numpy.rollaxis numpy.rot90 numpy.shape "
+        "numpy.size numpy.squeeze numpy.swapaxes numpy.transpose"
     ),
+    "signals": "numpy.convolve numpy.correlate numpy.einsum numpy.polyval",
     "statistics": (
         "numpy.average numpy.bincount numpy.cov numpy.digitize numpy.histogram numpy.interp numpy.searchsorted"
     ),

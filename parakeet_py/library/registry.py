@@ -164,6 +164,6 @@ def definitions() -> dict[str, dict[str, str]]:
     for name, body in _helpers.items():
         note("HELPERS", name, body)
     return {
-        table: {module: " ".join(sorted(names)) for module, names in sorted(entries.items())}
+        table: {module: " ".join(sorted(set(names))) for module, names in sorted(entries.items())}
         for table, entries in tables.items()
     }

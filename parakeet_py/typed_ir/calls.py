@@ -29,7 +29,6 @@ from parakeet_py.typed_ir.values import (
     Static,
     TupleV,
     UnboundV,
-    Unknown,
     Value,
     is_none,
     known,
@@ -300,22 +299,8 @@ def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) ->
 
 def library_subscript(s: Specializer, value: Value, index: Value) -> Value | None:
     """Subscripts of known objects that the library implements (np.r_, np.mgrid...)."""
-    if not isinstance(value, Static):
-        return None
-    try:
-        wanted = known(index)
-    except Unknown:
-        body = registry.function_for(value.object)
-        return None if body is None else call_python(s, body, [index], {}, trusted=True)
-    if (
-        isinstance(value.object, np.lib.index_tricks.nd_grid | np.lib.index_tricks.AxisConcatenator)
-        if hasattr(np.lib, "index_tricks")
-        else False
-    ):
-        return None
-    if isinstance(value.object, str | bytes):
-        return lift(value.object[wanted])
-    return None
+    body = registry.function_for(value.object) if isinstance(value, Static) else None
+    return None if body is None else call_python(s, body, [index], {}, trusted=True)
 
 
 __all__ = ["builtins", "call", "call_python", "call_static"]

@@ -1,0 +1,206 @@
+"""Convolution and correlation of sequences, polynomials, and sums written with indices (einsum)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parakeet_py.library.intrinsics import (
+    as_array,
+    as_numeric,
+    cast,
+    check,
+    constant,
+    dtype_of,
+    elementwise,
+    generate,
+    hand_back,
+    load,
+    permute,
+    reduce_axes,
+    unsupported,
+)
+from parakeet_py.library.products import tensordot
+from parakeet_py.library.reductions import accumulator_kind
+from parakeet_py.library.registry import implements, static
+from parakeet_py.library.shared import kind_of, result_kind
+
+# ---- convolution -----------------------------------------------------------------------------------------------------
+
+
+def convolved(a, v, count, first):
+    """Elements first, first + 1, ... of the full convolution of two vectors."""
+    kind = result_kind(dtype_of(a), dtype_of(v))
+    wide = accumulator_kind(np.add, kind)
+    length, width = a.shape[0], v.shape[0]
+
+    def element(i):
+        at = i + first
+        total = constant(0, wide)
+        for j in range(max(0, at - width + 1), min(length, at + 1)):
+            total = np.add(total, np.multiply(cast(load(a, j), wide), cast(load(v, at - j), wide)))
+        return cast(total, kind)
+
+    return generate((count,), element)
+
+
+@static
+def check_mode(mode):
+    if mode not in ("valid", "same", "full"):
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+
+
+def span(mode, long, short):
+    """How many elements of the full convolution of two lengths a mode keeps, and the first of them."""
+    check_mode(mode)
+    if mode == "full":
+        return long + short - 1, 0
+    if mode == "valid":
+        return long - short + 1, short - 1
+    return long, (short - 1) // 2
+
+
+def vector_of(a):
+    a = as_array(a)
+    if a.ndim > 1:
+        unsupported("object too deep for desired array")
+    return a[None] if a.ndim == 0 else a
+
+
+@implements(np.convolve)
+def convolve(a, v, mode="full"):
+    a, v = vector_of(a), vector_of(v)
+    check(a.shape[0] > 0, "ValueError", "a cannot be empty")
+    check(v.shape[0] > 0, "ValueError", "v cannot be empty")
+    long, short = max(a.shape[0], v.shape[0]), min(a.shape[0], v.shape[0])
+    count, first = span(mode, long, short)
+    return convolved(a, v, count, first)
+
+
+@implements(np.correlate)
+def correlate(a, v, mode="valid"):
+    a, v = vector_of(a), vector_of(v)
+    check((a.shape[0] > 0) & (v.shape[0] > 0), "ValueError", "first argument cannot be empty")
+    v = np.conjugate(v)[::-1] if dtype_of(v).kind == "c" else v[::-1]
+    long, short = max(a.shape[0], v.shape[0]), min(a.shape[0], v.shape[0])
+    count, first = span(mode, long, short)
+    if mode == "same":
+        first = short - 1 - first if a.shape[0] < v.shape[0] else first
+    return convolved(a, v, count, first)
+
+
+@implements(np.polyval)
+def polyval(p, x):
+    p, x = as_array(p), as_numeric(x)
+    if p.ndim != 1:
+        hand_back("np.polyval of polynomials with several axes")
+    check(p.shape[0] > 0, "Deoptimize", "a polynomial without coefficients")
+    kind = result_kind(dtype_of(p), kind_of(x)) if dtype_of(x).kind in "fc" else result_kind(dtype_of(p), dtype_of(x))
+
+    def value(point):
+        at = cast(point, kind)
+        total = constant(0, kind)
+        for i in range(p.shape[0]):
+            total = np.add(np.multiply(total, at), cast(load(p, i), kind))
+        return total
+
+    return elementwise(value, x)
+
+
+# ---- einsum ----------------------------------------------------------------------------------------------------------
+
+
+@static
+def parse_subscripts(subscripts, *ranks):
+    """The index letters of each operand and of the result; None for what is left to NumPy."""
+    text = subscripts.replace(" ", "")
+    if "." in text:
+        return None
+    left, arrow, result = text.partition("->")
+    terms = tuple(left.split(","))
+    if not arrow:
+        letters = sorted(set(left) - {","})
+        result = "".join(letter for letter in letters if left.count(letter) == 1)
+    if len(terms) != len(ranks) or any(len(term) != rank for term, rank in zip(terms, ranks, strict=True)):
+        raise ValueError("einstein sum subscripts string does not fit the operands")
+    if any(len(set(term)) != len(term) for term in terms):
+        return None
+    if not set(result) <= set(left) or len(set(result)) != len(result):
+        raise ValueError("einstein sum subscripts string has unknown or repeated output letters")
+    return terms, result
+
+
+@static
+def contraction(terms, result):
+    """For two operands that share no index with the result: the axes of each to sum over, and the result's order."""
+    if len(terms) != 2:
+        return None
+    left, right = terms
+    shared = [letter for letter in left if letter in right]
+    if not shared or any(letter in result for letter in shared) or set(left + right) - set(shared) != set(result):
+        return None
+    kept = [letter for letter in left + right if letter not in shared]
+    axes = tuple(left.index(letter) for letter in shared), tuple(right.index(letter) for letter in shared)
+    return axes, tuple(kept.index(letter) for letter in result)
+
+
+@static
+def spread_term(term, letters):
+    """The permutation and the index that lay an operand out over all letters."""
+    present = [letter for letter in letters if letter in term]
+    order = tuple(term.index(letter) for letter in present)
+    return order, tuple(slice(None) if letter in term else None for letter in letters)
+
+
+@static
+def all_letters(terms, result):
+    """All letters, those of the result first."""
+    rest = []
+    for letter in "".join(terms):
+        if letter not in result and letter not in rest:
+            rest.append(letter)
+    return result + "".join(rest)
+
+
+@static
+def axes_from(start, stop):
+    return tuple(range(start, stop))
+
+
+def laid_out(a, term, letters):
+    order, index = spread_term(term, letters)
+    return permute(a, order)[index]
+
+
+@implements(np.einsum)
+def einsum(subscripts, *operands, out=None, dtype=None, order="K", casting="safe", optimize=False):
+    if not isinstance(subscripts, str) or out is not None or dtype is not None or len(operands) > 3:
+        hand_back("np.einsum in this form")
+    arrays = tuple([as_array(a) for a in operands])
+    parsed = parse_subscripts(subscripts, *[a.ndim for a in arrays])
+    if parsed is None:
+        hand_back("np.einsum with an ellipsis or a diagonal")
+    terms, result = parsed
+    if len(arrays) == 1 and len(terms[0]) == len(result):
+        return laid_out(arrays[0], terms[0], result)
+    plan = contraction(terms, result)
+    if plan is not None:
+        product = permute(tensordot(arrays[0], arrays[1], plan[0]), plan[1])
+        return product if product.ndim > 0 else product[()]
+    letters = all_letters(terms, result)
+    kind = result_kind(*[dtype_of(a) for a in arrays])
+    wide = accumulator_kind(np.add, kind)
+    product = elementwise(
+        lambda *factors: product_of(factors, wide), *[laid_out(a, t, letters) for a, t in zip(arrays, terms)]
+    )
+    axes = axes_from(len(result), len(letters))
+    if len(axes) == 0:
+        return product if wide == kind else cast(product, kind)
+    (total,) = reduce_axes(product, axes, (constant(0, wide),), lambda x, *at: (x,), lambda s, x: (np.add(s, x),))
+    return total if wide == kind else cast(total, kind)
+
+
+def product_of(factors, kind):
+    total = cast(factors[0], kind)
+    for factor in factors[1:]:
+        total = np.multiply(total, cast(factor, kind))
+    return total
