@@ -124,7 +124,7 @@ class Dispatcher:
         """Run a call in the evaluator, which finds out what operations handed back to Python give."""
         from parakeet_py.frontend import to_ssa_cached
         from parakeet_py.frontend.evaluate import evaluate
-        from parakeet_py.typed_ir.opaque import Observations, looked_into
+        from parakeet_py.typed_ir.observed import Observations, looked_into
 
         run = evaluate(
             to_ssa_cached(self.function),
@@ -212,9 +212,7 @@ class Dispatcher:
 
             self.hands_back = True
             state = OpaqueCalls(compiled, self.knowledge)
-        loaded = Loaded(
-            self.function, native, self.python_entry, compiled.times, threads=self.threads, state=state
-        )
+        loaded = Loaded(self.function, native, self.python_entry, compiled.times, threads=self.threads, state=state)
         if state is not None:
             state.forget = lambda: self.forget(loaded)
         self.compilations[compiled.call_signature] = compiled
@@ -337,7 +335,7 @@ class Dispatcher:
 def needs_its_frame(function: types.FunctionType) -> bool:
     """Does a function use `locals()` or the like, so that only Python itself can run it?"""
     from parakeet_py.frontend import to_ssa_cached
-    from parakeet_py.frontend.evaluate import reads_its_frame
+    from parakeet_py.frontend.frames import reads_its_frame
 
     return reads_its_frame(to_ssa_cached(function))
 

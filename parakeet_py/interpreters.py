@@ -15,7 +15,8 @@ from parakeet_py.compile import Compiled
 from parakeet_py.errors import DeoptimizedError, NotObservedError, OpaqueResultChanged
 from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.signature import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
-from parakeet_py.typed_ir.opaque import accepts, observed_spec, perform, rebuild, result_leaves_of
+from parakeet_py.typed_ir.observed import accepts, observed_spec
+from parakeet_py.typed_ir.opaque import perform, rebuild, result_leaves_of
 
 
 def run_typed(accelerated: Any, args: Sequence[Any]) -> Any:

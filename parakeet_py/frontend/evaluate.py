@@ -14,14 +14,15 @@ path of a nested function that other code has called is not known: its keys have
 
 from __future__ import annotations
 
-import operator
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, NoReturn
 
-from parakeet_py.frontend import ssa
+from parakeet_py.frontend import binding, ssa
+from parakeet_py.frontend.binding import is_iterable, merged, shim_of, unpacker
+from parakeet_py.frontend.frames import stand_in
+from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Star, Var
 
 Key = tuple[Any, ...]
@@ -38,42 +39,6 @@ class Changed:
 
 CHANGED = Changed()
 
-BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "truediv": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "pow": operator.pow,
-    "matmul": operator.matmul,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-    "lshift": operator.lshift,
-    "rshift": operator.rshift,
-}
-INPLACE: dict[str, Callable[[Any, Any], Any]] = {
-    name: getattr(operator, "i" + function.__name__.strip("_")) for name, function in BINARY.items()
-}
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "is": operator.is_,
-    "isnot": operator.is_not,
-    "in": lambda a, b: a in b,
-    "notin": lambda a, b: a not in b,
-}
-UNARY: dict[str, Callable[[Any], Any]] = {
-    "neg": operator.neg,
-    "pos": operator.pos,
-    "invert": operator.invert,
-    "not": operator.not_,
-}
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
 OBSERVED = (ssa.Call, ssa.Attribute, ssa.Subscript, ssa.SetItem, ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary)
 
@@ -145,7 +110,7 @@ class _Evaluation:
 
         shim = self.shims.get(id(function))
         if shim is None:
-            shim = self.shims[id(function)] = _shim(function)
+            shim = self.shims[id(function)] = shim_of(function)
         made = types.FunctionType(shim.__code__, python.__globals__, function.name, defaults, (types.CellType(run),))
         made.__kwdefaults__ = named
         made.__qualname__ = python.__qualname__ if path == () else f"{python.__qualname__}.<locals>.{function.name}"
@@ -203,17 +168,6 @@ def contents(value: list[Any] | dict[Any, Any]) -> list[int]:
     return [id(item) for item in (value.values() if isinstance(value, dict) else value)]
 
 
-def reads_its_frame(function: Function) -> bool:
-    """Does a function use what only means something in its own Python frame?"""
-    for let in function.statements():
-        match let.op:
-            case ssa.Global("locals" | "globals" | "eval" | "exec" | "super" | "breakpoint"):
-                return True
-            case ssa.Attribute(_, "_getframe" | "currentframe"):
-                return True
-    return False
-
-
 class _Nested:
     """A function made by `MakeClosure`."""
 
@@ -226,44 +180,6 @@ class _Nested:
 
     def parts(self, path: Key | None) -> tuple[Any, ...]:
         return self.function, self.python, self.plain or None, self.named or None, path, self.captures
-
-
-def _shim(function: Function) -> types.FunctionType:
-    """A Python function with the parameters of `function` (Python itself binds arguments and words the errors)."""
-    parts: list[str] = []
-    for index, param in enumerate(function.params):
-        before = function.params[index - 1] if index else None
-        if before is not None and before.positional_only and not param.positional_only:
-            parts.append("/")
-        if param.kind == "keyword" and (before is None or before.kind == "positional"):
-            parts.append("*")
-        stars = {"vararg": "*", "varkw": "**"}.get(param.kind, "")
-        parts.append(f"{stars}{param.name}" + ("=None" if param.has_default else ""))
-    if function.params and function.params[-1].positional_only:
-        parts.append("/")
-    names = [param.name for param in function.params]
-    run = "run"
-    while run in names:
-        run += "_"
-    given = "".join(f"{name}, " for name in names)
-    text = f"def make({run}):\n def shim({', '.join(parts)}):\n  return {run}(({given}))\n return shim"
-    scope: dict[str, Any] = {}
-    exec(compile(text, __file__, "exec"), scope)
-    shim: types.FunctionType = scope["make"](None)
-    return shim
-
-
-@lru_cache(maxsize=256)
-def _unpacker(before: int, star: bool, after: int) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that unpacks as an assignment does, with its messages."""
-    names = [f"a{index}" for index in range(before)]
-    names += (["*rest"] if star else []) + [f"b{index}" for index in range(after)]
-    targets = "".join(f"{name}, " for name in names) or "()"
-    values = "".join(name.removeprefix("*") + ", " for name in names)
-    scope: dict[str, Any] = {}
-    exec(compile(f"def unpack(value):\n {targets} = value\n return ({values})", __file__, "exec"), scope)
-    unpack: Callable[[Any], tuple[Any, ...]] = scope["unpack"]
-    return unpack
 
 
 class _Frame:
@@ -311,7 +227,7 @@ class _Frame:
             case ssa.Binary(name, left, right):
                 return (BINARY[name](get(left), get(right)),)
             case ssa.Call(function, args, kwargs):
-                return (self.call(let, get(function), self.items(args), kwargs),)
+                return (self.call(let, get(function), args, kwargs),)
             case ssa.Subscript(value, index):
                 return (get(value)[get(index)],)
             case ssa.Attribute(value, name):
@@ -347,7 +263,7 @@ class _Frame:
             case ssa.BuildString(parts):
                 return ("".join(self.format(*part) for part in parts),)
             case ssa.Unpack(value, before, star, after):
-                return _unpacker(before, star, after)(get(value))
+                return unpacker(before, star, after)(get(value))
             case ssa.MakeClosure(function, captures, defaults):
                 return (self.closure(function, tuple(map(get, captures)), tuple(map(get, defaults))),)
             case ssa.Comprehension():
@@ -366,13 +282,19 @@ class _Frame:
                 raise TypeError(op)
         return ()
 
-    def call(self, let: Let, target: Any, args: list[Any], kwargs: tuple[tuple[str | None, Operand], ...]) -> Any:
+    def call(
+        self, let: Let, target: Any, items: tuple[ssa.Item, ...], kwargs: tuple[tuple[str | None, Operand], ...]
+    ) -> Any:
+        for item in items:
+            if isinstance(item, Star) and not is_iterable(self.get(item.operand)):
+                target(*self.get(item.operand))  # raises TypeError
+        args = self.items(items)
         keywords: dict[str, Any] = {}
         for key, operand in kwargs:
             value = self.get(operand)
             more = value if key is None else {key: value}
             if not isinstance(more, dict) or not keywords.keys().isdisjoint(more):
-                more = _merged(target, args, keywords, more)
+                more = merged(target, args, keywords, more)
             keywords.update(more)
         return self.evaluation.call(self, let, target, args, keywords)
 
@@ -461,13 +383,6 @@ class _Frame:
         return (stopped, *state) if op.stoppable else state
 
 
-def _merged(target: Any, args: list[Any], keywords: dict[str, Any], more: Any) -> dict[str, Any]:
-    """Keyword arguments of a mapping that is no dict; Python words what is wrong with them."""
-    if not hasattr(more, "keys") or any(key in keywords for key in more.keys()):  # noqa: SIM118
-        target(*args, **keywords, **more)  # raises TypeError
-    return dict(more)
-
-
 # ---- tracebacks ------------------------------------------------------------------------------------------------------
 
 
@@ -477,7 +392,7 @@ def _as_python_shows_it(traceback: types.TracebackType | None) -> types.Tracebac
     last: _Frame | None = None
     while traceback is not None:
         frame = traceback.tb_frame
-        if frame.f_code.co_filename != __file__:
+        if frame.f_code.co_filename not in (__file__, binding.__file__):
             entries.append((frame, traceback.tb_lasti, traceback.tb_lineno))
             last = None
         elif frame.f_code is _Frame.let.__code__:
@@ -493,13 +408,4 @@ def _as_python_shows_it(traceback: types.TracebackType | None) -> types.Tracebac
     return made
 
 
-def stand_in(filename: str, name: str) -> types.FrameType:
-    """A frame that says it belongs to a function of the user."""
-    code = compile("frame = own()", filename, "exec").replace(co_name=name)
-    scope: dict[str, Any] = {"own": lambda: sys._getframe(1)}
-    exec(code, scope)
-    frame: types.FrameType = scope["frame"]
-    return frame
-
-
-__all__ = ["CHANGED", "Key", "Observer", "evaluate", "reads_its_frame", "stand_in"]
+__all__ = ["CHANGED", "Key", "Observer", "contents", "evaluate"]

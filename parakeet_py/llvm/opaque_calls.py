@@ -32,7 +32,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.errors import OpaqueResultChanged
-from parakeet_py.frontend.evaluate import CHANGED, Key, contents, stand_in
+from parakeet_py.frontend.evaluate import CHANGED, Key, contents
+from parakeet_py.frontend.frames import stand_in
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.llvm.context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
@@ -40,7 +41,9 @@ from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.native import Knowledge, present
 from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir import opaque
+from parakeet_py.typed_ir.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.opaque import ContainerT, LeafT, OpaqueSite, StaticT, Template
+from parakeet_py.typed_ir.purity import is_pure
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, itemsize
 
 if TYPE_CHECKING:
@@ -86,7 +89,7 @@ class _Plan:
             self.function = self.operands.pop(0)[1]
         self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in types)
         if self.function is not None and self.operands is not None:
-            self.safe = self.safe or (site.regular and opaque.is_pure(self.function, len(self.operands), ()))
+            self.safe = self.safe or (site.regular and is_pure(self.function, len(self.operands), ()))
         self.accepted: type | None = None  # the type of results that are accepted without a further look
         if isinstance(site.result, ScalarSpec):
             kind = np.dtype(site.result.dtype).type
@@ -120,7 +123,7 @@ class OpaqueCalls:
 
     def learn(self, key: Key, result: Any) -> None:
         """An operation has given a result that this specialization is not made for."""
-        opaque.Observations(self.observed)(key, result)
+        Observations(self.observed)(key, result)
         self.forget()
 
 
@@ -174,8 +177,8 @@ class CallState:
                 and result.ndim == plan.result.rank  # type: ignore[union-attr]
                 and result.flags.num & _FLAGS == plan.flags
             ):
-                found = opaque.observed_spec(result)
-                if not opaque.accepts(plan.result, found):
+                found = observed_spec(result)
+                if not accepts(plan.result, found):
                     calls.learn(site.key, result)
                     return self.leave(f"{site.text} has given {_kind(result)}, not what it gave before", site)
             self.put(results, plan.result, result)
@@ -334,7 +337,7 @@ def _is_safe(site: OpaqueSite, operands: Sequence[Any]) -> bool:
     if not any(map(_holds_array, operands)):
         return True
     if site.operation == "call":
-        return opaque.is_pure(operands[0], len(operands) - 1, site.keywords)
+        return is_pure(operands[0], len(operands) - 1, site.keywords)
     return site.operation != "set_item" and not site.operation.startswith("inplace")
 
 

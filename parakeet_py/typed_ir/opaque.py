@@ -13,14 +13,14 @@ import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from parakeet_py.errors import NoSourceError, UnsupportedError
-from parakeet_py.frontend import ssa, to_ssa_cached
-from parakeet_py.frontend.evaluate import BINARY, CHANGED, COMPARE, INPLACE, UNARY, Key, reads_its_frame
+from parakeet_py.frontend import ssa
+from parakeet_py.frontend.evaluate import CHANGED, Key
+from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.record import record
-from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec, spec_of
+from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.observed import ANY, find_observed, loosened
+from parakeet_py.typed_ir.purity import is_fresh, is_pure, may_store
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, Array, Scalar, Type
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -175,9 +175,6 @@ _NEED_FRAME = frozenset(map(id, (globals, locals, eval, exec, super, breakpoint)
 _TRUTHS = ("compare:is", "compare:isnot", "compare:in", "compare:notin", "unary:not")
 _BOOL = ScalarSpec("bool", True)
 _METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
-_PURE_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.fft", "math")
-_FRESH_MODULES = ("numpy.linalg", "numpy.fft", "scipy.special", "scipy.fft")
-_IMPURE = ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
 
 
 def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
@@ -192,37 +189,6 @@ def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
             return MethodV(values[0], let.op.name)  # looked up when it is called
     result = _BOOL if operation in _TRUTHS else None
     return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs))
-
-
-def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
-    """Is it known that a function changes none of its arguments, when called with so many and these keywords?"""
-    if isinstance(target, np.ufunc):
-        return "out" not in keywords and count <= target.nin
-    if getattr(target, "__module__", None) not in _PURE_MODULES or getattr(target, "__name__", "") in _IMPURE:
-        return False
-    return not any(keyword == "out" or keyword.startswith("overwrite") for keyword in keywords)
-
-
-_STORING_METHODS = frozenset("byteswap fill itemset partition put resize setfield setflags sort".split())
-
-
-def may_store(operation: str, values: Sequence[Value], keywords: Sequence[str]) -> bool:
-    """May an operation done by Python change the arrays it is given?"""
-    kind = operation.partition(":")[0]
-    if kind != "call":
-        return kind in ("set_item", "inplace")
-    match values[0]:
-        case MethodV(ArrayV(), name):
-            return name in _STORING_METHODS or "out" in keywords
-        case Static(target):
-            return not is_pure(target, len(values) - 1, keywords)
-    return True
-
-
-def is_fresh(target: Any, keywords: Sequence[str]) -> bool:
-    """Is it known that what a function gives shares no memory with anything?"""
-    name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None)
-    return module in _FRESH_MODULES and "out" not in keywords and name not in ("matrix_transpose", "diagonal")
 
 
 def opaque_box(s: Specializer, value: Value) -> ObjectV:
@@ -242,11 +208,6 @@ def opaque_truth(s: Specializer, value: Value) -> ir.Operand:
 def site_key(s: Specializer, pos: ssa.Pos, name: str) -> Key:
     """The key of an operation, which is that of the evaluator."""
     return (*s.path, s.frames[-1].function.filename, pos, name)
-
-
-def find_observed(observed: dict[Key, Any], key: Key) -> Any:
-    """What is known of an operation's result, along this path or else along any."""
-    return observed.get(key) or observed.get(key[-3:])
 
 
 def emit_opaque(
@@ -357,92 +318,6 @@ def roots_of(value: Value) -> frozenset[int]:
     if isinstance(value, ArrayV):
         return value.roots
     return frozenset(root for part in parts_of(value) for root in roots_of(part))
-
-
-def normalized(spec: Spec) -> Spec:
-    """A spec as results are typed by it: no knowledge of unit axes; only C order is relied on."""
-    match spec:
-        case ArraySpec(dtype, rank, layout, _, writeable):
-            return ArraySpec(dtype, rank, "C" if layout == "C" else "A", (False,) * rank, writeable)
-        case TupleSpec(items, kind):
-            return TupleSpec(tuple(normalized(item) for item in items), kind)
-    return spec
-
-
-def observed_spec(value: Any) -> Spec:
-    """The spec of an opaque operation's result."""
-    return normalized(spec_of(value))
-
-
-ANY = ObjectSpec(object)  # as the spec of a result: any object at all
-
-
-def join_specs(left: Spec, right: Spec) -> Spec:
-    """The spec of results that are sometimes this and sometimes that."""
-    if left == right:
-        return left
-    match left, right:
-        case ArraySpec(dtype, rank, _, unit, writeable), ArraySpec() if (dtype, rank, writeable) == (
-            right.dtype,
-            right.rank,
-            right.writeable,
-        ):
-            return ArraySpec(dtype, rank, "A", unit, writeable)
-        case TupleSpec(items, kind), TupleSpec(others, other) if kind == other and len(items) == len(others):
-            return TupleSpec(tuple(map(join_specs, items, others)), kind)
-    return ANY
-
-
-def loosened(spec: Spec) -> Spec:
-    """A spec that says nothing about the layout of arrays: if it changes, the call could not go on."""
-    match spec:
-        case ArraySpec(dtype, rank, _, unit, writeable) if rank:
-            return ArraySpec(dtype, rank, "A", unit, writeable)
-        case TupleSpec(items, kind):
-            return TupleSpec(tuple(map(loosened, items)), kind)
-    return spec
-
-
-def accepts(spec: Spec, found: Spec) -> bool:
-    """May compiled code that expects a result of `spec` take one of spec `found`?"""
-    return spec == found or join_specs(spec, found) == spec
-
-
-class Observations:
-    """Notes the result types of operations in a function's knowledge, as the evaluator does them."""
-
-    def __init__(self, observed: dict[Key, Any]) -> None:
-        self.observed = observed
-
-    def __call__(self, key: Key, result: Any) -> None:
-        spec: Any = CHANGED if result is CHANGED else observed_spec(result)
-        for known_as in {key, key[-3:]}:
-            former = self.observed.setdefault(known_as, spec)
-            if former != spec:
-                self.observed[known_as] = CHANGED if CHANGED in (former, spec) else join_specs(former, spec)
-
-
-def looked_into(target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
-    """The function that the specializer would inline in a call of `target` (as `calls.call_static` decides)."""
-    from parakeet_py.library import registry
-    from parakeet_py.typed_ir.builtin_calls import BUILTINS
-    from parakeet_py.typed_ir.calls import is_accelerated
-    from parakeet_py.typed_ir.intrinsics import HANDLERS
-
-    function = target.__func__ if isinstance(target, types.MethodType) else target
-    if is_accelerated(function):
-        function = getattr(function, "__wrapped__", None)
-    if not isinstance(function, types.FunctionType):
-        return None
-    if id(target) in HANDLERS or registry.is_static(target) or target in BUILTINS:
-        return None
-    if registry.function_for(target) is not None:
-        return None
-    try:
-        template = to_ssa_cached(function)
-    except (UnsupportedError, NoSourceError):
-        return None
-    return None if reads_its_frame(template) else (template, function)
 
 
 def result_types(spec: Spec) -> list[Type]:

@@ -215,7 +215,7 @@ def union_operand(s: Specializer, op: ssa.Op) -> ssa.Var | None:
 
 
 def _looks_into(s: Specializer, op: ssa.Call) -> bool:
-    from parakeet_py.typed_ir.opaque import looked_into
+    from parakeet_py.typed_ir.observed import looked_into
 
     function = s.value(op.function)
     return isinstance(function, ClosureV) or (isinstance(function, Static) and looked_into(function.object) is not None)

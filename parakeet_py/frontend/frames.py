@@ -1,0 +1,30 @@
+"""Frames of Python functions: stand-ins for those that did not exist, and functions that cannot do without theirs."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+from parakeet_py.frontend import ssa
+from parakeet_py.frontend.ssa import Function
+
+
+def reads_its_frame(function: Function) -> bool:
+    """Does a function use what only means something in its own Python frame?"""
+    for let in function.statements():
+        match let.op:
+            case ssa.Global("locals" | "globals" | "eval" | "exec" | "super" | "breakpoint"):
+                return True
+            case ssa.Attribute(_, "_getframe" | "currentframe"):
+                return True
+    return False
+
+
+def stand_in(filename: str, name: str) -> types.FrameType:
+    """A frame that says it belongs to a function of the user."""
+    code = compile("frame = own()", filename, "exec").replace(co_name=name)
+    scope: dict[str, Any] = {"own": lambda: sys._getframe(1)}
+    exec(code, scope)
+    frame: types.FrameType = scope["frame"]
+    return frame

@@ -1,0 +1,107 @@
+"""The result types of operations that Python does, as they have been seen.
+
+The evaluator runs a call and tells `Observations` every result; the specializer looks them up by the same keys, along
+the path of inlined calls, or, where the evaluator did not know the path, by the place in the source alone.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from parakeet_py.errors import NoSourceError, UnsupportedError
+from parakeet_py.frontend import ssa, to_ssa_cached
+from parakeet_py.frontend.evaluate import CHANGED, Key
+from parakeet_py.frontend.frames import reads_its_frame
+from parakeet_py.signature import ArraySpec, ObjectSpec, Spec, TupleSpec, spec_of
+
+
+def normalized(spec: Spec) -> Spec:
+    """A spec as results are typed by it: no knowledge of unit axes; only C order is relied on."""
+    match spec:
+        case ArraySpec(dtype, rank, layout, _, writeable):
+            return ArraySpec(dtype, rank, "C" if layout == "C" else "A", (False,) * rank, writeable)
+        case TupleSpec(items, kind):
+            return TupleSpec(tuple(normalized(item) for item in items), kind)
+    return spec
+
+
+def observed_spec(value: Any) -> Spec:
+    """The spec of an opaque operation's result."""
+    return normalized(spec_of(value))
+
+
+ANY = ObjectSpec(object)  # as the spec of a result: any object at all
+
+
+def join_specs(left: Spec, right: Spec) -> Spec:
+    """The spec of results that are sometimes this and sometimes that."""
+    if left == right:
+        return left
+    match left, right:
+        case ArraySpec(dtype, rank, _, unit, writeable), ArraySpec() if (dtype, rank, writeable) == (
+            right.dtype,
+            right.rank,
+            right.writeable,
+        ):
+            return ArraySpec(dtype, rank, "A", unit, writeable)
+        case TupleSpec(items, kind), TupleSpec(others, other) if kind == other and len(items) == len(others):
+            return TupleSpec(tuple(map(join_specs, items, others)), kind)
+    return ANY
+
+
+def loosened(spec: Spec) -> Spec:
+    """A spec that says nothing about the layout of arrays: if it changes, the call could not go on."""
+    match spec:
+        case ArraySpec(dtype, rank, _, unit, writeable) if rank:
+            return ArraySpec(dtype, rank, "A", unit, writeable)
+        case TupleSpec(items, kind):
+            return TupleSpec(tuple(map(loosened, items)), kind)
+    return spec
+
+
+def accepts(spec: Spec, found: Spec) -> bool:
+    """May compiled code that expects a result of `spec` take one of spec `found`?"""
+    return spec == found or join_specs(spec, found) == spec
+
+
+class Observations:
+    """Notes the result types of operations in a function's knowledge, as the evaluator does them."""
+
+    def __init__(self, observed: dict[Key, Any]) -> None:
+        self.observed = observed
+
+    def __call__(self, key: Key, result: Any) -> None:
+        spec: Any = CHANGED if result is CHANGED else observed_spec(result)
+        for known_as in {key, key[-3:]}:
+            former = self.observed.setdefault(known_as, spec)
+            if former != spec:
+                self.observed[known_as] = CHANGED if CHANGED in (former, spec) else join_specs(former, spec)
+
+
+def looked_into(target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
+    """The function that the specializer would inline in a call of `target` (as `calls.call_static` decides)."""
+    from parakeet_py.library import registry
+    from parakeet_py.typed_ir.builtin_calls import BUILTINS
+    from parakeet_py.typed_ir.calls import is_accelerated
+    from parakeet_py.typed_ir.intrinsics import HANDLERS
+
+    function = target.__func__ if isinstance(target, types.MethodType) else target
+    if is_accelerated(function):
+        function = getattr(function, "__wrapped__", None)
+    if not isinstance(function, types.FunctionType):
+        return None
+    if id(target) in HANDLERS or registry.is_static(target) or target in BUILTINS:
+        return None
+    if registry.function_for(target) is not None:
+        return None
+    try:
+        template = to_ssa_cached(function)
+    except (UnsupportedError, NoSourceError):
+        return None
+    return None if reads_its_frame(template) else (template, function)
+
+
+def find_observed(observed: dict[Key, Any], key: Key) -> Any:
+    """What is known of an operation's result, along this path or else along any."""
+    return observed.get(key) or observed.get(key[-3:])

@@ -1,0 +1,47 @@
+"""What is known of functions that are not compiled: which leave arguments alone, which give memory of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.typed_ir.values import ArrayV, MethodV, Static, Value
+
+_PURE_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.fft", "math")
+_FRESH_MODULES = ("numpy.linalg", "numpy.fft", "scipy.special", "scipy.fft")
+_IMPURE = ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
+
+
+def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
+    """Is it known that a function changes none of its arguments, when called with so many and these keywords?"""
+    if isinstance(target, np.ufunc):
+        return "out" not in keywords and count <= target.nin
+    if getattr(target, "__module__", None) not in _PURE_MODULES or getattr(target, "__name__", "") in _IMPURE:
+        return False
+    return not any(keyword == "out" or keyword.startswith("overwrite") for keyword in keywords)
+
+
+_STORING_METHODS = frozenset(
+    ["byteswap", "fill", "itemset", "partition", "put", "resize", "setfield", "setflags", "sort"]
+)
+
+
+def may_store(operation: str, values: Sequence[Value], keywords: Sequence[str]) -> bool:
+    """May an operation done by Python change the arrays it is given?"""
+    kind = operation.partition(":")[0]
+    if kind != "call":
+        return kind in ("set_item", "inplace")
+    match values[0]:
+        case MethodV(ArrayV(), name):
+            return name in _STORING_METHODS or "out" in keywords
+        case Static(target):
+            return not is_pure(target, len(values) - 1, keywords)
+    return True
+
+
+def is_fresh(target: Any, keywords: Sequence[str]) -> bool:
+    """Is it known that what a function gives shares no memory with anything?"""
+    name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None)
+    return module in _FRESH_MODULES and "out" not in keywords and name not in ("matrix_transpose", "diagonal")
