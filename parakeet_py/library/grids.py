@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_py.library.creation import arange, numbers_below, single_range, tri
+from parakeet_py.library.creation import arange
 from parakeet_py.library.intrinsics import (
     as_array,
     as_numeric,
@@ -22,6 +22,7 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.joining import concatenate
+from parakeet_py.library.patterns import numbers_below, single_range, tri
 from parakeet_py.library.reductions import flat_index
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shared import converted, fitting, kind_of, result_kind

@@ -8,9 +8,8 @@ from __future__ import annotations
 FUNCTIONS = {  # functions, by module and name
     "creation": (
         "numpy.arange numpy.array numpy.asanyarray numpy.asarray numpy.ascontiguousarray numpy.asfortranarray "
-        "numpy.astype numpy.copy numpy.empty numpy.empty_like numpy.eye numpy.fromfunction numpy.full numpy.full_like "
-        "numpy.identity numpy.indices numpy.linspace numpy.logspace numpy.meshgrid numpy.ones numpy.ones_like "
-        "numpy.tri numpy.tril numpy.triu numpy.zeros numpy.zeros_like"
+        "numpy.astype numpy.copy numpy.empty numpy.empty_like numpy.full numpy.full_like numpy.linspace "
+        "numpy.logspace numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like"
     ),
     "elementary": (
         "numpy.allclose numpy.angle numpy.around numpy.array_equal numpy.fix numpy.gradient numpy.imag numpy.isclose "
@@ -20,6 +19,9 @@ FUNCTIONS = {  # functions, by module and name
     "grids": (
         "numpy.ix_ numpy.lib._index_tricks_impl.None numpy.pad numpy.ravel_multi_index numpy.tril_indices "
         "numpy.triu_indices numpy.unravel_index"
+    ),
+    "introspection": (
+        "numpy.iscomplexobj numpy.isrealobj numpy.isscalar numpy.ndim numpy.result_type numpy.shape numpy.size"
     ),
     "joining": (
         "numpy.append numpy.array_split numpy.column_stack numpy.concatenate numpy.dsplit numpy.dstack numpy.hsplit "
@@ -31,6 +33,9 @@ FUNCTIONS = {  # functions, by module and name
         "parakeet_py.operators.allpairs parakeet_py.operators.generate parakeet_py.operators.map "
         "parakeet_py.operators.reduce parakeet_py.operators.scan parakeet_py.operators.scatter "
         "parakeet_py.operators.stencil"
+    ),
+    "patterns": (
+        "numpy.eye numpy.fromfunction numpy.identity numpy.indices numpy.meshgrid numpy.tri numpy.tril numpy.triu"
     ),
     "products": (
         "numpy.cross numpy.dot numpy.inner numpy.kron numpy.matmul numpy.outer numpy.tensordot numpy.vdot numpy.vecdot"
@@ -46,9 +51,8 @@ FUNCTIONS = {  # functions, by module and name
     ),
     "shape": (
         "numpy.atleast_1d numpy.atleast_2d numpy.atleast_3d numpy.broadcast_to numpy.expand_dims numpy.flip "
-        "numpy.fliplr numpy.flipud numpy.iscomplexobj numpy.isrealobj numpy.isscalar numpy.matrix_transpose "
-        "numpy.moveaxis numpy.ndim numpy.ravel numpy.reshape numpy.result_type numpy.rollaxis numpy.rot90 numpy.shape "
-        "numpy.size numpy.squeeze numpy.swapaxes numpy.transpose"
+        "numpy.fliplr numpy.flipud numpy.matrix_transpose numpy.moveaxis numpy.ravel numpy.reshape numpy.rollaxis "
+        "numpy.rot90 numpy.squeeze numpy.swapaxes numpy.transpose"
     ),
     "signals": "numpy.convolve numpy.correlate numpy.einsum numpy.polyval",
     "statistics": (

@@ -12,11 +12,9 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from parakeet_py.library.intrinsics import (
     as_array,
-    as_numeric,
     broadcast_view,
     check,
     copy,
-    dtype_of,
     extent_is_one,
     hand_back,
     is_known,
@@ -27,7 +25,7 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shared import ALL, insert_index, kind_of, reduction_axes, result_kind, single_axis
+from parakeet_py.library.shared import ALL, insert_index, reduction_axes
 
 REVERSED = slice(None, None, -1)
 
@@ -363,48 +361,3 @@ def rot90(m, k=1, axes=(0, 1)):
     if turns == 1:
         return permute(flip(m, second), swapped(first, second, m.ndim))
     return flip(permute(m, swapped(first, second, m.ndim)), second)
-
-
-# ---- what an array is ------------------------------------------------------------------------------------------------
-
-
-@implements(np.shape)
-def shape_function(a):
-    return as_array(a).shape
-
-
-@implements(np.ndim)
-def ndim(a):
-    return as_array(a).ndim
-
-
-@implements(np.size)
-def size(a, axis=None):
-    a = as_array(a)
-    return a.size if axis is None else a.shape[single_axis(axis, a.ndim)]
-
-
-@implements(np.result_type)
-def result_type(*arrays_and_dtypes):
-    return result_kind(*[own_kind(one) for one in arrays_and_dtypes])
-
-
-def own_kind(value):
-    if isinstance(value, (np.dtype, type, str)):
-        return np.dtype(value)
-    return kind_of(as_numeric(value))
-
-
-@implements(np.isscalar)
-def isscalar(element):
-    return not is_sequence(element) and not isinstance(element, np.ndarray)
-
-
-@implements(np.iscomplexobj)
-def iscomplexobj(x):
-    return dtype_of(as_array(x)).kind == "c"
-
-
-@implements(np.isrealobj)
-def isrealobj(x):
-    return dtype_of(as_array(x)).kind != "c"

@@ -79,7 +79,8 @@ def convolve(a, v, mode="full"):
 @implements(np.correlate)
 def correlate(a, v, mode="valid"):
     a, v = vector_of(a), vector_of(v)
-    check((a.shape[0] > 0) & (v.shape[0] > 0), "ValueError", "first argument cannot be empty")
+    check(a.shape[0] > 0, "ValueError", "first array argument cannot be empty")
+    check(v.shape[0] > 0, "ValueError", "second array argument cannot be empty")
     v = np.conjugate(v)[::-1] if dtype_of(v).kind == "c" else v[::-1]
     long, short = max(a.shape[0], v.shape[0]), min(a.shape[0], v.shape[0])
     count, first = span(mode, long, short)
