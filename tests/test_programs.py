@@ -18,7 +18,7 @@ import pytest
 from tests.backends import BACKENDS, INTERPRETERS, accelerated, has_fallen_back, run
 from tests.corpus import Case, Outcome, Program, all_programs, assert_same, outcome
 
-CASES = 2
+CASES = 5
 
 
 def chosen(program: Program) -> list[tuple[int, Case]]:
