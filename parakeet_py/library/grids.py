@@ -17,7 +17,6 @@ from parakeet_py.library.intrinsics import (
     hand_back,
     is_array,
     is_sequence,
-    load,
     nonzero,
     unsupported,
 )
@@ -25,7 +24,7 @@ from parakeet_py.library.joining import concatenate
 from parakeet_py.library.patterns import numbers_below, single_range, tri
 from parakeet_py.library.reductions import flat_index
 from parakeet_py.library.registry import implements, static
-from parakeet_py.library.shared import converted, fitting, kind_of, result_kind
+from parakeet_py.library.shared import ALL, converted, fitting, kind_of, result_kind
 
 # ---- grids -----------------------------------------------------------------------------------------------------------
 
@@ -214,9 +213,18 @@ def pad(array, pad_width, mode="constant", *, constant_values=0, reflect_type="e
         hand_back("np.pad in this mode")
     for axis, (before, after) in enumerate(widths):
         check((a.shape[axis] > 0) | (before + after == 0), "ValueError", empty_axis(axis))
-    extents = a.shape
+    made = np.empty(shape, dtype_of(a))
+    inner = tuple([slice(before, before + extent) for (before, _), extent in zip(widths, a.shape)])
+    assign(made[inner], a)
+    for axis, (before, after) in enumerate(widths):
+        fill_ends(made, axis, before, a.shape[axis], after, mode)
+    return made
 
-    def element(*place):
-        return load(a, *[source_of(i, w[0], n, mode) for i, w, n in zip(place, widths, extents)])
 
-    return generate(shape, element)
+def fill_ends(made, axis, before, extent, after, mode):
+    """Both ends of one axis of a padded array, from what is between them."""
+    front = generate((before,), lambda i: before + source_of(i, before, extent, mode))
+    back = generate((after,), lambda i: before + source_of(i + before + extent, before, extent, mode))
+    whole = (ALL,) * axis
+    assign(made[(*whole, slice(0, before))], made[(*whole, front)])
+    assign(made[(*whole, slice(before + extent, None))], made[(*whole, back)])

@@ -9,6 +9,7 @@ from parakeet_py.library.intrinsics import (
     allocate,
     as_array,
     assign,
+    broadcast_view,
     check,
     copy,
     dtype_of,
@@ -20,6 +21,7 @@ from parakeet_py.library.intrinsics import (
     load,
     order_of,
     permute,
+    reshape,
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
@@ -257,12 +259,11 @@ def tile(A, reps):
         a = a[tile_index(a.ndim, len(reps))]
     if a.ndim == 0:
         return copy(a)
-    shape = tuple([extent * count for extent, count in zip(a.shape, reps)])
-    return generate(shape, lambda *place: load(a, *[wrapped(i, n, count) for i, n, count in zip(place, a.shape, reps)]))
-
-
-def wrapped(index, extent, count):
-    return index if is_known(count) and count == 1 else index % extent
+    index, spread, shape = (), (), ()
+    for extent, count in zip(a.shape, reps):
+        check(count >= 0, "ValueError", "negative dimensions are not allowed")
+        index, spread, shape = (*index, None, ALL), (*spread, count, extent), (*shape, count * extent)
+    return reshape(copy(broadcast_view(a[index], spread), "C"), shape)
 
 
 # ---- roll ------------------------------------------------------------------------------------------------------------

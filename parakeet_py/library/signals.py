@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from parakeet_py.library.intrinsics import (
+    allocate,
     as_array,
     as_numeric,
+    assign,
     cast,
     check,
     constant,
@@ -28,17 +30,38 @@ from parakeet_py.library.shared import kind_of, result_kind
 
 
 def convolved(a, v, count, first):
-    """Elements first, first + 1, ... of the full convolution of two vectors."""
+    """Elements first, first + 1, ... of the full convolution of two vectors, the first not shorter than the other."""
     kind = result_kind(dtype_of(a), dtype_of(v))
+    length, width = a.shape[0], v.shape[0]
+    low = min(max(width - 1 - first, 0), count)
+    high = max(min(length - first, count), low)
+    made = allocate((count,), kind)
+    assign(made[:low], at_the_ends(a, v, low, first, kind))
+    assign(made[low:high], in_the_middle(a, v, high - low, first + low, kind))
+    assign(made[high:], at_the_ends(a, v, count - high, first + high, kind))
+    return made
+
+
+def in_the_middle(a, v, count, first, kind):
+    """Elements to which all of the shorter vector contributes."""
+    wide = accumulator_kind(np.add, kind)
+    products = generate(
+        (count, v.shape[0]), lambda i, j: np.multiply(cast(load(a, first + i - j), wide), cast(load(v, j), wide))
+    )
+    (total,) = reduce_axes(products, (1,), (constant(0, wide),), lambda x, j: (x,), lambda s, x: (np.add(s, x),))
+    return total
+
+
+def at_the_ends(a, v, count, first, kind):
     wide = accumulator_kind(np.add, kind)
     length, width = a.shape[0], v.shape[0]
 
     def element(i):
         at = i + first
         total = constant(0, wide)
-        for j in range(max(0, at - width + 1), min(length, at + 1)):
-            total = np.add(total, np.multiply(cast(load(a, j), wide), cast(load(v, at - j), wide)))
-        return cast(total, kind)
+        for j in range(max(0, at - length + 1), min(width, at + 1)):
+            total = np.add(total, np.multiply(cast(load(a, at - j), wide), cast(load(v, j), wide)))
+        return total
 
     return generate((count,), element)
 
@@ -73,7 +96,7 @@ def convolve(a, v, mode="full"):
     check(v.shape[0] > 0, "ValueError", "v cannot be empty")
     long, short = max(a.shape[0], v.shape[0]), min(a.shape[0], v.shape[0])
     count, first = span(mode, long, short)
-    return convolved(a, v, count, first)
+    return convolved(a, v, count, first) if a.shape[0] >= v.shape[0] else convolved(v, a, count, first)
 
 
 @implements(np.correlate)
@@ -86,7 +109,7 @@ def correlate(a, v, mode="valid"):
     count, first = span(mode, long, short)
     if mode == "same":
         first = short - 1 - first if a.shape[0] < v.shape[0] else first
-    return convolved(a, v, count, first)
+    return convolved(a, v, count, first) if a.shape[0] >= v.shape[0] else convolved(v, a, count, first)
 
 
 @implements(np.polyval)

@@ -77,14 +77,19 @@ def precedes(x, y):
 
 def insertion_point(at, count, x, left):
     """The first position whose element (`at(position)`, in order) does not come before x; after those equal to x if not
-    `left`."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        other = at(middle)
-        before = precedes(other, x) if left else ~precedes(x, other)
-        low, high = (middle + 1 if before else low), (high if before else middle)
+    `left`. The number of steps depends on the count only, and no step branches."""
+    low = 0
+    while count > 1:
+        half = count // 2
+        low = prim("select", comes_before(at(low + half - 1), x, left), low + half, low)
+        count = count - half
+    if count == 1 and comes_before(at(low), x, left):
+        low = low + 1
     return low
+
+
+def comes_before(other, x, left):
+    return precedes(other, x) if left else ~precedes(x, other)
 
 
 @static
