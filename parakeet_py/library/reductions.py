@@ -13,8 +13,10 @@ from parakeet_py.library.intrinsics import (
     elementwise,
     hand_back,
     is_array,
+    layout_of,
     prim,
     reduce_axes,
+    reshape,
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
@@ -284,7 +286,9 @@ def flat_index(indices, extents):
 
 def arg_extremum(a, axis, out, keepdims, ufunc, wins, name):
     a = as_array(a)
+    rank = a.ndim
     if axis is None:
+        a = reshape(a, (a.size,)) if rank > 1 and layout_of(a) == "C" else a
         axes = reduction_axes(None, a.ndim)
     else:
         axes = (single_axis(axis, 1 if a.ndim == 0 else a.ndim),) if a.ndim > 0 else ()
@@ -304,7 +308,7 @@ def arg_extremum(a, axis, out, keepdims, ufunc, wins, name):
 
     first = (constant(identity_of(ufunc, kind), kind), constant(0, "int64"))
     _, at = reduce_axes(a, axes, first, contribute, better)
-    return finish(in_order(at), axes, a.ndim, keepdims, out)
+    return finish(in_order(at), reduction_axes(axis, rank), rank, keepdims, out)
 
 
 @implements(np.argmax)
