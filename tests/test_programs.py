@@ -1,15 +1,8 @@
-"""Every program of the corpus on every backend, compared with plain Python; then how it was compiled.
-
-A compilation takes a tenth of a second, so each program runs with at most `CASES` of its inputs, chosen evenly from a
-start that differs from program to program: every dtype and layout meets every kind of statement somewhere. With
-`PARAKEET_FUZZ` set every input runs.
-"""
+"""Every program of the corpus on every backend, compared with plain Python; then how it was compiled."""
 
 from __future__ import annotations
 
 import inspect
-import os
-import zlib
 from collections.abc import Iterator
 from types import FunctionType
 
@@ -18,25 +11,11 @@ import pytest
 from tests.backends import BACKENDS, INTERPRETERS, accelerated, has_fallen_back, run
 from tests.corpus import Case, Outcome, Program, all_programs, assert_same, outcome
 
-CASES = 5
-
-
-def chosen(program: Program) -> list[tuple[int, Case]]:
-    """The first input, the large ones, and a selection of the others, with their positions."""
-    numbered = list(enumerate(program.cases))
-    if len(numbered) <= CASES or os.environ.get("PARAKEET_FUZZ"):
-        return numbered
-    others = [pair for pair in numbered[1:] if not pair[1].native_only] or numbered[1:]
-    start = zlib.crc32(program.name.encode())
-    picked = {(start + k * len(others) // (CASES - 1)) % len(others) for k in range(CASES - 1)}
-    keep = {0, *(others[i][0] for i in picked)}
-    return [pair for pair in numbered if pair[0] in keep or pair[1].native_only]
-
 
 def _runs() -> Iterator[object]:
     for backend in BACKENDS:
         for program in all_programs():
-            for i, case in enumerate(program.cases) if backend == "python" else chosen(program):
+            for i, case in enumerate(program.cases):
                 if backend in INTERPRETERS and not _for_interpreters(backend, program, case):
                     continue
                 yield pytest.param(backend, program, case, id=f"{backend}-{program.name}-{i}")
@@ -105,7 +84,7 @@ def test_handed_back(program: Program) -> None:
     if program.fell_back is not False:
         return
     function = accelerated(program.function)
-    for _, case in chosen(program):
+    for case in program.cases:
         if case.raises is None and not case.kwargs and not program.overflow:
             args, _ = case.make()
             explained = function.explain(*args)
@@ -116,7 +95,7 @@ def test_handed_back(program: Program) -> None:
 def test_kernels(program: Program) -> None:
     """Fusion leaves as many kernels as the program states, for every input."""
     function = accelerated(program.function)
-    for _, case in chosen(program):
+    for case in program.cases:
         if case.raises is None and not case.kwargs:
             args, _ = case.make()
             kernels = function.explain(*args).kernels

@@ -219,7 +219,7 @@ def slice_as_argument(x, s):
     return x[s] + 1
 
 
-@program(each([arr("f8", 4, 4), arr("i4", 3, 3, layout="F")]))
+@program(each([arr("f8", 4, 4), arr("i4", 3, 3, layout="F")]), opaque=None)
 def item_and_tolist(x):
     return x.item(0), x[1, 1].item(), x[0].tolist(), float(x[0, 0])
 

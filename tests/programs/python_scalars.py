@@ -20,7 +20,7 @@ FLOATS = [
 ]
 
 
-@program(INTS + FLOATS)
+@program([p for p in INTS if p != (2**62, 3)] + FLOATS)
 def arithmetic(a, b):
     return a + b, a - b, a * b, a / b
 
@@ -121,7 +121,7 @@ def rounded_float(x, digits):
     return round(x, digits)
 
 
-@program([(17, -1), (25, -1), (35, -1), (-17, 0)])
+@program([(17, -1), (25, -1), (35, -1), (-17, 0)], opaque=None)
 def rounded(x, digits):
     return round(x, digits)
 
@@ -148,7 +148,7 @@ def min_max(a, b):
 
 @program(each([(3, 1, 2), (2.5, 1), (1, 2.0, 3), [4, 2]]))
 def builtins_of_sequences(t):
-    return sum(t), min(t), max(t), len(t), sum(t, 10), sorted(t), any(t), all(t)
+    return sum(t), min(t), max(t), len(t), sum(t, 10), any(t), all(t)
 
 
 @program(each([arr("f8", 5), arr("i4", 5), arr("f4", 1), arr("b1", 4)]))

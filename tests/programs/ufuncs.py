@@ -131,9 +131,9 @@ def named_comparisons(x, y):
     return np.less(x, y), np.greater_equal(x, y), np.equal(x, y), np.not_equal(x, y)
 
 
-@program(PAIRS)
+@program([*PAIRS[:7], *PAIRS[8:], (arr("f8", 11, values="special"), 0.5)])
 def extrema(x, y):
-    """maximum spreads NaN, fmax does not."""
+    """maximum spreads NaN, fmax does not. (Of zeros of different sign NumPy takes either, by the machine.)"""
     return np.maximum(x, y), np.minimum(x, y), np.fmax(x, y), np.fmin(x, y)
 
 
@@ -257,7 +257,7 @@ def complex_functions(z):
     return np.exp(z), np.sqrt(z), np.abs(z), np.conjugate(z)
 
 
-@program(each([arr("c16", 5), arr("c8", 5), arr("f8", 5), 1 - 1j]), ulp=ELEMENTARY)
+@program(each([arr("c16", 5), arr("c8", 5), arr("f8", 5), 1 - 1j]), ulp=ELEMENTARY, opaque=None)
 def complex_angle(z):
     return np.angle(z), np.real(z), np.imag(z)
 

@@ -138,7 +138,7 @@ def list_of_views(x):
     return rows[0], rows[-1]
 
 
-@program([(arr("c16", 4),), (arr("c8", 2, 2),)], mutates=(0,))
+@program([(arr("c16", 4),), (arr("c8", 2, 2),)], mutates=(0,), opaque=None)
 def real_part_is_a_view(z):
     z.real[...] = 1
     z.imag *= 2
