@@ -69,6 +69,7 @@ METHODS = {  # methods of arrays; with a dot, of ufuncs
     "scans": "cumprod cumsum",
     "selection": "choose clip compress nonzero take",
     "shape": "flatten ravel reshape squeeze swapaxes transpose",
+    "statistics": "searchsorted",
     "ufunc_methods": "item tolist ufunc.accumulate ufunc.at ufunc.outer ufunc.reduce",
 }
 UFUNCS = {  # scalar loops of ufuncs

@@ -26,6 +26,7 @@ from parakeet_py.library.shared import (
     count_along,
     finish,
     in_order,
+    into,
     other_axes,
     reduction_axes,
     single_axis,
@@ -222,15 +223,23 @@ def moment_kind(kind, dtype, out):
 @implements(np.mean)
 @method("mean")
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
-    if where is not True:
-        hand_back("a mean with where")
     a = as_array(a)
     axes = reduction_axes(axis, a.ndim)
     kind = mean_kind(dtype_of(a), dtype)
+    if where is not True:
+        return masked_mean(a, axis, kind, out, keepdims, where)
     total = total_over(a, axes, kind)
     final = dtype_of(a) if dtype is None and dtype_of(a) == np.float16 else kind
     result = divided(total, cast(count_along(a, axes), "int64"), final)
     return finish(result, axes, a.ndim, keepdims, out)
+
+
+def masked_mean(a, axis, kind, out, keepdims, where):
+    """The mean of the elements that a mask selects."""
+    total = reduce_ufunc(np.add, a, axis, kind, None, keepdims, NO_VALUE, where)
+    count = reduce_ufunc(np.add, np.broadcast_to(where, a.shape), axis, np.int64, None, keepdims)
+    result = divided(total, count, dtype_of(a) if dtype_of(a) == np.float16 and out is None else kind)
+    return result if out is None else into(out, as_array(result), "unsafe")
 
 
 def squared_size(x):

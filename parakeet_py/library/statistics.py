@@ -24,7 +24,7 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.reductions import identity_of
-from parakeet_py.library.registry import implements, static
+from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
 from parakeet_py.library.shared import converted, kind_of, mapped, reduction_axes, result_kind
 
@@ -114,6 +114,11 @@ def searchsorted(a, v, side="left", sorter=None):
         return cast(insertion_point(lambda i: cast(load(a, i), kind), count, cast(x, kind), left), "int64")
 
     return mapped(place, v)
+
+
+@method("searchsorted")
+def searchsorted_method(a, v, side="left", sorter=None):
+    return searchsorted(a, v, side, sorter)
 
 
 def is_monotonic(a, holds):

@@ -992,10 +992,7 @@ class Specializer:
         if isinstance(left, ScalarV) and isinstance(right, ScalarV):
             kinds = (left.dtype, right.dtype)
             if left.python and right.python and kinds == ("bool", "bool"):
-                try:
-                    return bool(known(left) is known(right))
-                except Unknown:
-                    pass
+                return self.static(left, "an operand of `is`") is self.static(right, "an operand of `is`")
         raise self.unsupported("`is` between values that are not known to be distinct")
 
     def _contains(self, item: Value, container: Value, negate: bool) -> Value:

@@ -67,6 +67,15 @@ def where_positive(a):
     return np.sum(a, where=a > 0), np.max(a, initial=2, where=a > 0), np.any(a, where=a > 0)
 
 
+def means_where(a, mask):
+    return np.mean(a, where=mask), a.mean(axis=0, where=mask), np.mean(a, axis=1, keepdims=True, where=mask)
+
+
+for dtype in ("f8", "f4", "f2", "i4", "c16"):
+    CASES.add(means_where, numbers(dtype, 3, 4), numbers("f8", 3, 4, seed=2) > 0, ulps=8)
+CASES.add(means_where, numbers("f8", 3, 4), np.array([True, False, True, True]), ulps=8)
+CASES.add(means_where, numbers("f8", 3, 4), True)
+
 for own in (sums, products, means, extrema, spreads, places_of_extrema):
     CASES.each(own, arguments(), ulps=16)
 for own in (truths_and_counts, peak_to_peak, with_initial, where_positive):

@@ -113,6 +113,13 @@ def slopes(y):
 CASES.each(slopes, [REAL[0], np.arange(4), REAL[0, :1]])
 
 
+def slopes_of_matrices(y):
+    return np.gradient(y), np.gradient(y, 2.0, 0.5), np.gradient(y, axis=0), np.gradient(y, 0.5, axis=-1)
+
+
+CASES.each(slopes_of_matrices, [REAL, REAL.T, REAL[:1], np.arange(12).reshape(3, 4), REAL.astype("f4")])
+
+
 def added_at(a, i, b):
     np.add.at(a, i, b)
     np.maximum.at(a, i, b)
