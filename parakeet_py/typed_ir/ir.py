@@ -371,7 +371,8 @@ class Block:
 class Function:
     """One specialization. `params` are the leaves of the signature in order (positional, then hidden);
     `body.results` the leaves of the result tree. `disjoint` tells that no two array parameters overlap unless both
-    are only read; `static_extents` the (parameter, axis, extent) that the signature settles."""
+    are only read; `static_extents` the (parameter, axis, extent) that the signature settles. Extents of 1
+    are always settled: an axis of a parameter that is not named there has another extent."""
 
     name: str
     params: tuple[Var, ...]

@@ -33,6 +33,7 @@ from parakeet_py.typed_ir.ir import (
     ViewAxis,
     dtype_of,
 )
+from parakeet_py.typed_ir.passes.linear import Linear
 from parakeet_py.typed_ir.rewrite import NOWHERE
 from parakeet_py.typed_ir.types import PYINT, Array, Scalar, Type, real_dtype
 
@@ -171,3 +172,14 @@ def _several(results: Operand | Sequence[Operand] | None) -> tuple[Operand, ...]
     if results is None:
         return ()
     return (results,) if isinstance(results, Var | Const) else tuple(results)
+
+
+def linear_value(writer: Writer, form: Linear) -> Operand:
+    """Emit the value of a linear form that is known not to overflow."""
+    total: Operand | None = None
+    for var, k in form.terms:
+        term: Operand = var if k == 1 else writer.prim("mul", var, index_const(k), type_=PYINT)
+        total = term if total is None else writer.prim("add", total, term, type_=PYINT)
+    if total is None:
+        return index_const(form.constant)
+    return total if form.constant == 0 else writer.prim("add", total, index_const(form.constant), type_=PYINT)

@@ -24,7 +24,9 @@ from parakeet_py.typed_ir.types import INTEGERS
 
 LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
 LARGEST_EXTENT = 1 << 47
-_DEPTH = 5
+_DEPTH = 5  # substitutions one after the other in a proof
+_MOST_STEPS = 24  # and all together
+_FEW_STEPS = 8  # for equalities, which mostly cannot be decided
 _STEPS = 32  # substitutions made in one form
 _MOST_TERMS = 8
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
@@ -43,9 +45,11 @@ class Facts:
         self.upper: dict[Var, tuple[Linear, ...]] = {}
         self.lower: dict[Var, tuple[Linear, ...]] = {}
         self.cases: dict[Var, tuple[str, Linear, Linear]] = {}  # v is the minimum, maximum or "one" of two forms
+        self.not_one: set[Var] = set()  # extents that differ from 1
         self.gates: dict[Var, tuple[Operand, Operand, Operand]] = {}  # bools that are a if c else b: (c, a, b)
         self.same: dict[Var, Linear] = {}  # found equal to
         self.found: dict[Linear, Operand] = {}  # which variable has a form
+        self._steps = 0  # left to the proof that is being tried
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
 
     # ---- scopes ----
@@ -120,21 +124,32 @@ class Facts:
 
     # ---- proofs ----
 
-    def nonnegative(self, form: Linear, depth: int = _DEPTH) -> bool:
+    def nonnegative(self, form: Linear, steps: int = _MOST_STEPS) -> bool:
         """Is the form provably >= 0?"""
-        if self.range_of(form)[0] >= 0:
+        low, high = self.range_of(form)
+        if low >= 0:
             return True
-        if depth == 0 or not form.terms or self.range_of(form)[1] < 0:
+        if high < 0 or not form.terms:
+            return False
+        self._steps = steps
+        return self._prove(form, _DEPTH)
+
+    def _prove(self, form: Linear, depth: int) -> bool:
+        low, high = self.range_of(form)
+        if low >= 0:
+            return True
+        self._steps -= 1
+        if depth == 0 or self._steps < 0 or high < 0:
             return False
         for var, k in reversed(form.terms):
             better = self.same.get(var)
             if better is not None:
-                return self.nonnegative(form.substitute(var, better), depth - 1)
+                return self._prove(form.substitute(var, better), depth - 1)
             cases = self.cases.get(var)
-            if cases is not None and all(self.nonnegative(form.substitute(var, case), depth - 1) for case in cases[1:]):
+            if cases is not None and all(self._prove(form.substitute(var, case), depth - 1) for case in cases[1:]):
                 return True
             for bound in (self.lower if k > 0 else self.upper).get(var, ()):
-                if self.nonnegative(form.substitute(var, bound), depth - 1):
+                if self._prove(form.substitute(var, bound), depth - 1):
                     return True
         return False
 
@@ -149,7 +164,7 @@ class Facts:
         difference = self.form(left) - self.form(right)
         if not difference.terms:
             return difference.constant == 0
-        return self.nonnegative(difference) and self.nonnegative(difference.scale(-1))
+        return self.nonnegative(difference, _FEW_STEPS) and self.nonnegative(difference.scale(-1), _FEW_STEPS)
 
     def fits(self, form: Linear) -> bool:
         """Is the value an int64?"""
@@ -170,8 +185,15 @@ class Facts:
             return None
         if self.equal(left, right):
             return name == "eq"
-        if self.less(left, right) or self.less(right, left):
+        difference = self.form(left) - self.form(right)
+        above = Linear(difference.constant - 1, difference.terms)
+        below = Linear(-difference.constant - 1, difference.scale(-1).terms)
+        if self.nonnegative(above, _FEW_STEPS) or self.nonnegative(below, _FEW_STEPS):
             return name == "ne"
+        if len(difference.terms) == 1:
+            ((var, k),) = difference.terms
+            if var in self.not_one and difference.constant == -k:
+                return name == "ne"
         return None
 
     # ---- learning ----

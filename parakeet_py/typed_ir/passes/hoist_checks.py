@@ -44,8 +44,8 @@ from parakeet_py.typed_ir.passes.facts import LARGEST_EXTENT
 from parakeet_py.typed_ir.passes.linear import Linear
 from parakeet_py.typed_ir.passes.simplify import Simplifier
 from parakeet_py.typed_ir.rewrite import fresh_copy
-from parakeet_py.typed_ir.types import PYBOOL, PYINT
-from parakeet_py.typed_ir.writer import Writer, index_const
+from parakeet_py.typed_ir.types import PYBOOL
+from parakeet_py.typed_ir.writer import Writer, index_const, linear_value
 
 _MOST_REPLACEMENTS = 12
 _MOST_REQUIREMENTS = 24
@@ -75,8 +75,8 @@ def _kinds(block: Block) -> tuple[bool, bool, bool]:
         op = let.op
         if isinstance(op, Check):
             checks = True
-        elif isinstance(op, Load | Store | View):
-            accesses = True
+        elif isinstance(op, Load | Store | View) or (isinstance(op, Prim) and op.name == "or"):
+            accesses = True  # or extents that broadcast
         elif isinstance(op, PARALLEL):
             operators = True
             checks = checks or any(isinstance(inner.op, Check) for inner in walk(Block((let,))))
@@ -167,6 +167,8 @@ class _Hoister(Simplifier):
         if op.name == ("and" if truth else "or"):
             left, right = self.as_forms(op.args[0], truth), self.as_forms(op.args[1], truth)
             return None if left is None or right is None else left + right
+        if op.name == "or" and truth:  # equal extents, or one of them is 1: the usual case is the first
+            return self.equality(op.args[0]) or self.equality(op.args[1])
         if op.name not in _NEGATED or dtype_of(op.args[0]) != "int64":
             return None
         name = op.name if truth else _NEGATED[op.name]
@@ -184,6 +186,17 @@ class _Hoister(Simplifier):
             case "eq":
                 return [difference, difference.scale(-1)]
         return None
+
+    def equality(self, condition: Operand) -> list[Linear] | None:
+        """Forms for the equality of two variables that is among the alternatives of a condition."""
+        op = self.definitions.get(condition) if isinstance(condition, Var) else None
+        if not isinstance(op, Prim):
+            return None
+        if op.name == "or":
+            return self.equality(op.args[0]) or self.equality(op.args[1])
+        if op.name != "eq" or any(isinstance(arg, Const) for arg in op.args):
+            return None
+        return self.as_forms(condition, True)
 
     def least(self, form: Linear, level: int, budget: int, further: list[Linear]) -> Linear | None:
         """A form of variables bound outside the loop at `level` that is nowhere greater than `form` in the loop.
@@ -208,8 +221,8 @@ class _Hoister(Simplifier):
             extra = self.as_forms(op.args[0], False)
             if extra is not None:
                 required: list[Linear] = []
-                for one in extra:
-                    least = self.least(one, level, budget - 1, required)
+                for form_needed in extra:
+                    least = self.least(form_needed, level, budget - 1, required)
                     if least is None:
                         break
                     required.append(least)
@@ -219,6 +232,15 @@ class _Hoister(Simplifier):
                     if result is not None:
                         further += required
                         return result
+        cases = facts.cases.get(var)
+        if cases is not None and cases[0] == ("minimum" if k > 0 else "maximum"):
+            # k * min(a, b) is the less of two: require that both are enough.
+            one = self.least(form.substitute(var, cases[1]), level, budget - 1, further)
+            two = self.least(form.substitute(var, cases[2]), level, budget - 1, further)
+            if one is None or two is None:
+                return None
+            further.append(one)
+            return two
         for bound in reversed((facts.lower if k > 0 else facts.upper).get(var, ())):
             result = self.least(form.substitute(var, bound), level, budget - 1, further)
             if result is not None:
@@ -265,16 +287,5 @@ class _Hoister(Simplifier):
 
 def _at_least_zero(writer: Writer, form: Linear) -> Operand:
     """form >= 0, written as one comparison of what is added and what is taken away."""
-    positive = Linear(max(form.constant, 0), tuple([(var, k) for var, k in form.terms if k > 0]))
-    negative = Linear(max(-form.constant, 0), tuple([(var, -k) for var, k in form.terms if k < 0]))
-    return writer.prim("ge", _value(writer, positive), _value(writer, negative), type_=PYBOOL)
-
-
-def _value(writer: Writer, form: Linear) -> Operand:
-    total: Operand | None = None
-    for var, k in form.terms:
-        term: Operand = var if k == 1 else writer.prim("mul", var, index_const(k), type_=PYINT)
-        total = term if total is None else writer.prim("add", total, term, type_=PYINT)
-    if total is None:
-        return index_const(form.constant)
-    return total if form.constant == 0 else writer.prim("add", total, index_const(form.constant), type_=PYINT)
+    positive, negative = form.halves()
+    return writer.prim("ge", linear_value(writer, positive), linear_value(writer, negative), type_=PYBOOL)

@@ -101,12 +101,14 @@ def _scalar(var: Var) -> Scalar:
 def _select(facts: Facts, out: Var, args: tuple[Operand, ...]) -> Result:
     """A choice between integers: equal ones are one; else `out` has the range of either where it is chosen."""
     condition, left, right = args
+    test = facts.definitions.get(condition) if isinstance(condition, Var) else None
+    equality = isinstance(test, Prim) and test.name == "eq"
     found: list[tuple[Linear, Interval]] = []
     for truth, operand in ((True, left), (False, right)):
         mark = facts.push()
         facts.learn_condition(condition, truth)
         form = facts.late_form(operand)
-        if truth and facts.equal(left, right):  # x if c else y, where c makes x = y, is y
+        if truth and equality and facts.equal(left, right):  # x if c else y, where c makes x = y, is y
             facts.pop(mark)
             return right
         found.append((form, facts.range_of(facts.resolve(form))))

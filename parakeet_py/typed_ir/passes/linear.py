@@ -60,6 +60,12 @@ class Linear:
         rest = Linear(self.constant, tuple([term for term in self.terms if term[0] is not var]))
         return rest.combine(value, k)
 
+    def halves(self) -> tuple[Linear, Linear]:
+        """What is added and what is taken away: two forms without negative numbers whose difference this is."""
+        added = tuple([(var, k) for var, k in self.terms if k > 0])
+        taken = tuple([(var, -k) for var, k in self.terms if k < 0])
+        return Linear(max(self.constant, 0), added), Linear(max(-self.constant, 0), taken)
+
     def variables(self) -> Iterable[Var]:
         return [var for var, _ in self.terms]
 

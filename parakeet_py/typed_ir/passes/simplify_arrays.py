@@ -53,6 +53,8 @@ class ArraySimplifier(Rewriter):
         self.definitions: dict[Var, Op] = {}
         self.facts = Facts(self.definitions)
         self.original = _original_forms(function)
+        self.params = set(function.params)
+        self.settled = {(param, axis) for param, axis, _ in function.static_extents}
         self.makers: dict[Var, Let] = {}  # arrays made by operators with several outs
         self.values: dict[Any, Var] = {}  # scalars computed in scope
         self.dims: dict[tuple[Var, int], Operand] = {}  # extents in scope
@@ -82,6 +84,9 @@ class ArraySimplifier(Rewriter):
         """`value` stands for the out of `let` from here on."""
         (out,) = let.outs
         self.replacement[out] = value
+        form = self.facts.form_of.get(out)
+        if form is not None and self.facts.found.get(form) is out:
+            self.facts.set(self.facts.found, form, value)
         if value.type == out.type and isinstance(out.type, Scalar):
             return ()
         self.kept.add(out)
@@ -119,6 +124,8 @@ class ArraySimplifier(Rewriter):
         if known is not None:
             return self.replace(let, known)
         self.facts.set(self.dims, (array, op.axis), self.operand(let.outs[0]))
+        if array in self.params and (array, op.axis) not in self.settled:
+            self.facts.not_one.add(let.outs[0])
         self.facts.define_extent(let.outs[0])
         return None if array is op.array else (Let(let.outs, Dim(array, op.axis), let.pos),)
 
