@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Literal
 
 from parakeet_py.config import Config
 from parakeet_py.record import record
@@ -88,6 +89,7 @@ class PassReport:
     seconds: dict[str, float] = field(default_factory=dict)
     before: Counter[str] = field(default_factory=Counter)
     after: Counter[str] = field(default_factory=Counter)
+    guarded: bool = False
 
     @property
     def total_seconds(self) -> float:
@@ -99,13 +101,22 @@ def count_operators(function: Function) -> Counter[str]:
     return Counter(type(let.op).__name__ for let in function.statements() if isinstance(let.op, _COUNTED))
 
 
-def run_passes(function: Function, config: Config, report: PassReport | None = None) -> Function:
+def run_passes(
+    function: Function,
+    config: Config,
+    report: PassReport | None = None,
+    extents: Literal["both", "usual", "general"] = "both",
+) -> Function:
     """Optimise one specialization.
 
     Parameters
     ----------
     report
         Filled in, if given.
+    extents
+        Where broadcasting leaves open whether an extent is 1: `both` makes two versions of the body, `usual` only the
+        one for extents that are equal, behind a check on entry that fails with `equal_extents.GENERAL` (then
+        `report.guarded` is set), `general` only the one that is always right.
 
     Raises
     ------
@@ -126,11 +137,16 @@ def run_passes(function: Function, config: Config, report: PassReport | None = N
             if one.after and changed.isdisjoint(one.after):
                 continue
             started = perf_counter()
-            before, function = function, one.run(function)
+            before = function
+            if one.run is not version_equal_extents:
+                function = one.run(function)
+            elif extents != "general":
+                function = version_equal_extents(function, guarded=extents == "usual")
             if function is not before:
                 changed.add(one.name)
             if report is not None:
                 report.seconds[one.name] = perf_counter() - started
+                report.guarded |= one.run is version_equal_extents and function is not before and extents == "usual"
             _look(function, one.name, config)
             if config.stop_pass == one.name:
                 break

@@ -32,6 +32,7 @@ from parakeet_py.typed_ir.ir import (
     walk,
 )
 from parakeet_py.typed_ir.passes.algebra import simplify_prim
+from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.passes.facts import Facts
 from parakeet_py.typed_ir.passes.linear import Linear, atom
 from parakeet_py.typed_ir.pipeline import PASSES, PassReport, count_operators, run_passes
@@ -527,6 +528,27 @@ def test_equal_extents_have_a_copy_of_their_own(x: Var, y: Var) -> None:
     (choice,) = [let.op for let in after.body.statements if isinstance(let.op, If)]
     names = {let.op.name for let in walk(choice.then) if isinstance(let.op, Prim)}
     assert "select" not in names and not any(isinstance(let.op, Check) for let in walk(choice.then))
+
+
+def test_the_usual_and_the_general_version_on_their_own(x: Var, y: Var) -> None:
+    p = Program(x, y)
+    n, m = p.minus(p.dim(x), 1), p.minus(p.dim(y), 1)
+    one = p.prim("eq", m, ONE)
+    p.check(p.prim("or", p.prim("eq", n, m), one), "ValueError", "broadcast {0} {1}", n, m)
+
+    def add(w: Writer, i: Operand) -> Operand:
+        return w.prim("add", w.load(x, i), w.load(y, w.prim("select", one, ZERO, i, type_=PYINT)))
+
+    before = Function("f", (x, y), p.block(p.map1((n,), add)))
+    report = PassReport()
+    usual = run_passes(before, CHECKED_PASSES, report, "usual")
+    general = run_passes(before, CHECKED_PASSES, None, "general")
+    assert report.guarded and not any(isinstance(let.op, If) for let in usual.statements())
+    first = next(let.op for let in usual.body.statements if isinstance(let.op, Check))
+    assert first.failure == GENERAL
+    for function in (usual, general):
+        assert np.array_equal(run_function(function, [DATA, OTHER])[0], DATA[:-1] + OTHER[:-1])
+    assert np.array_equal(run_function(general, [DATA, OTHER[:2]])[0], DATA[:-1] + OTHER[0])
 
 
 # ---- simplification --------------------------------------------------------------------------------------------------
