@@ -102,7 +102,7 @@ def _nothing(self: Any) -> None:
     return None
 
 
-def _eq(self: Any, other: object) -> Any:
+def _eq(self: Any, other: Any) -> Any:
     if type(other) is not type(self):
         return NotImplemented
     key = self._key  # an attrgetter, not a method

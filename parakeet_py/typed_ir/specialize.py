@@ -605,9 +605,7 @@ class Specializer:
         return [self._with_hint(template, other) for template, other in zip(found, hint, strict=True)]
 
     def _with_hint(self, template: gates.Template, hint: gates.Template) -> gates.Template:
-        return (
-            gates.join(self, template, hint) if unions.kinds_of(template) and unions.kinds_of(hint) else template
-        )
+        return gates.join(self, template, hint) if unions.kinds_of(template) and unions.kinds_of(hint) else template
 
     def remember_templates(self, op: ssa.Op, templates: list[gates.Template]) -> None:
         self.hints[(*self.path, id(op))] = templates
