@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from parakeet_py.imp.ir import (
+    Atomic,
+    Ballot,
+    Barrier,
     Block,
     Break,
     Cell,
@@ -20,7 +23,10 @@ from parakeet_py.imp.ir import (
     Declare,
     For,
     Function,
+    Grid,
     If,
+    Lane,
+    Launch,
     Let,
     Matmul,
     NewArray,
@@ -30,6 +36,7 @@ from parakeet_py.imp.ir import (
     Release,
     Retain,
     Rhs,
+    Shuffle,
     Statement,
     Store,
     While,
@@ -54,6 +61,9 @@ from parakeet_py.typed_ir.ir import (
 from parakeet_py.typed_ir.types import Array, Scalar
 
 KINDS = ("serial", "vector", "independent")
+LANES = ("thread", "block", "threads", "blocks", "lane")
+ATOMICS = ("add", "minimum", "maximum", "and", "or", "xor", "exchange", "compare", "load", "store")
+MAX_BLOCK_THREADS = 1024
 
 
 class IllFormed(AssertionError):
@@ -79,6 +89,7 @@ class _Checker:
         self.where = ""
         self.loops = 0
         self.outer_cells: set[Cell] | None = None  # inside a region: the cells of the outside
+        self.in_grid = False  # in code that GPU threads run
 
     def fail(self, message: str) -> None:
         self.errors.append(f"  {message}\n    in: {self.where}")
@@ -182,9 +193,27 @@ class _Checker:
                 if self.outer_cells is not None:
                     self.fail("a region inside a region")
                     return
-                loops, self.loops, self.outer_cells = self.loops, 0, set(cells)
-                self.block(body, {*scope, lo, hi}, cells)
-                self.loops, self.outer_cells = loops, None
+                self.region(body, {*scope, lo, hi}, cells)
+            case Grid(blocks, threads, body):
+                self.index(blocks, scope, "size")
+                if not 1 <= threads <= MAX_BLOCK_THREADS:
+                    self.fail(f"a block of {threads} threads")
+                if self.outer_cells is not None:
+                    self.fail("a region inside a region")
+                    return
+                self.in_grid = True
+                self.region(body, scope, cells)
+                self.in_grid = False
+            case Barrier(place):
+                if place not in ("block", "warp", "fence"):
+                    self.fail(f"no such barrier: {place}")
+                self.gpu_only("a barrier")
+            case Launch(_, blocks, args):
+                self.index(blocks, scope, "size")
+                for arg in args:
+                    self.operand(arg, scope)
+                if self.outer_cells is not None:
+                    self.fail("a launch inside a region")
             case Check(condition, failure, args, order):
                 self.boolean(condition, scope)
                 if not 0 < failure < len(self.function.failures):
@@ -212,12 +241,21 @@ class _Checker:
                 for out in outs:
                     self.bind(out, scope)
 
+    def region(self, body: Block, scope: set[Var], cells: set[Cell]) -> None:
+        loops, self.loops, self.outer_cells = self.loops, 0, set(cells)
+        self.block(body, scope, cells)
+        self.loops, self.outer_cells = loops, None
+
+    def gpu_only(self, what: str) -> None:
+        if not self.in_grid:
+            self.fail(f"{what} outside of GPU code")
+
     def boolean(self, operand: Operand, scope: set[Var]) -> None:
         self.operand(operand, scope, "condition")
         if getattr(operand.type, "dtype", None) != "bool":
             self.fail(f"condition {operand!r} is {operand.type!r}")
 
-    def same_type(self, cell: Cell, value: Operand) -> None:
+    def same_type(self, cell: Cell | Var, value: Operand) -> None:
         left, right = cell.type, value.type
         if isinstance(left, Scalar) and isinstance(right, Scalar):
             agree = left.dtype == right.dtype
@@ -254,10 +292,34 @@ class _Checker:
                 if not isinstance(out.type, Array) or out.type.rank != len(extents):
                     self.fail(f"{len(extents)} extents for {out!r} of {out.type!r}")
                 constant = all(isinstance(extent, Const) for extent in extents)
-                if space not in ("heap", "stack") or (space == "stack" and not constant):
+                if space not in ("heap", "stack", "shared") or (space != "heap" and not constant):
                     self.fail(f"no such space: {space}, extents {extents}")
                 if space == "heap" and self.outer_cells is not None:
                     self.fail(f"{out!r} is made on the heap inside a region")
+            case Lane(name):
+                if name not in LANES:
+                    self.fail(f"threads do not know their {name}")
+                self.gpu_only("a thread's place")
+            case Shuffle(mode, value, amount):
+                if mode not in ("down", "up", "xor", "index"):
+                    self.fail(f"no such shuffle: {mode}")
+                self.gpu_only("a shuffle")
+                self.operand(value, scope)
+                self.index(amount, scope)
+                self.same_type(out, value)
+            case Ballot(mode, condition):
+                if mode not in ("any", "all"):
+                    self.fail(f"no such ballot: {mode}")
+                self.gpu_only("a ballot")
+                self.boolean(condition, scope)
+            case Atomic(name, array, indices, value, expected):
+                if name not in ATOMICS or (expected is None) != (name != "compare"):
+                    self.fail(f"no such atomic: {name}")
+                self.gpu_only("an atomic")
+                dtype = self.access(array, indices, scope)
+                for operand in (out, value, *(() if expected is None else (expected,))):
+                    if getattr(operand.type, "dtype", None) != dtype:
+                        self.fail(f"{operand!r} is {operand.type!r}, in an atomic on {dtype}")
             case View(base, starts, axes):
                 if len(starts) != self.array(base, scope).rank:
                     self.fail(f"{len(starts)} starts for {base!r}")

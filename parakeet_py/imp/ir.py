@@ -20,6 +20,11 @@ its own cells; it may read outer values, store into outer arrays, and `Check`, b
 A `Check` that fails records its failure with `order` (the iteration number, so that of several failing iterations of a
 Parallel the first in iteration order wins) and leaves the body or function at once.
 
+**GPU.** A lowering for GPUs writes `Grid` regions instead of `Parallel` ones: the body is what one thread does, and it
+asks which one it is (`Lane`). Threads of a block share `space="shared"` arrays and meet at a `Barrier`; threads of a
+warp exchange values by `Shuffle`; memory that several threads change is changed by `Atomic`. Outlining
+(ptx/outline.py) makes a kernel of every region and leaves a `Launch` in its place.
+
 `Function.roots` gives for each array variable or cell the set of memory roots it may point into; accesses with disjoint
 root sets never alias.
 """
@@ -32,7 +37,7 @@ from dataclasses import field
 
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import Cast, Dim, Failure, Load, Operand, Prim, Reshape, Var, View
+from parakeet_py.typed_ir.ir import Cast, Dim, Failure, Load, Operand, Prim, Reshape, Var, View, operands_of
 from parakeet_py.typed_ir.types import Type
 
 _uids = itertools.count(1)
@@ -62,14 +67,53 @@ class Read:
 
 @record
 class NewArray:
-    """Contiguous memory with unspecified contents in the out's layout (C or F); `space` is heap or stack (constant
-    extents only)."""
+    """Contiguous memory with unspecified contents in the out's layout (C or F); `space` is heap, stack or shared (the
+    latter two with constant extents only)."""
 
     extents: tuple[Operand, ...]
     space: str = "heap"
 
 
-Rhs = Prim | Cast | Read | Load | Dim | NewArray | View | Reshape
+@record
+class Lane:
+    """Where a GPU thread is (int64): `thread` in its block, `block` in the grid, `threads` of a block, `blocks` of the
+    grid, `lane` in its warp."""
+
+    name: str
+
+
+@record
+class Shuffle:
+    """The value that another thread of the warp has here: `down` or `up` by amount, `xor` the lane number with it, or
+    of the lane `index`. All threads of the warp take part; one whose source does not exist gets its own value."""
+
+    mode: str
+    value: Operand
+    amount: Operand
+
+
+@record
+class Ballot:
+    """Whether a condition holds in `any` or in `all` threads of the block, which all arrive here."""
+
+    mode: str
+    condition: Operand
+
+
+@record
+class Atomic:
+    """Change an element at once and give its old value: `add`, `minimum`, `maximum`, `and`, `or`, `xor` (dtypes as the
+    primitives of these names), `exchange`, and `compare`: store if the old value has the bits of `expected`. `load` and
+    `store` (which gives its own value) are single accesses that others see in the order they were made."""
+
+    name: str
+    array: Var
+    indices: tuple[Operand, ...]
+    value: Operand
+    expected: Operand | None = None
+
+
+Rhs = Prim | Cast | Read | Load | Dim | NewArray | View | Reshape | Lane | Shuffle | Ballot | Atomic
 
 # ---- statements ------------------------------------------------------------------------------------------------------
 
@@ -196,8 +240,51 @@ class Opaque:
     pos: Pos
 
 
+@record
+class Grid:
+    """A GPU region: `body` is run by `blocks` x `threads` threads."""
+
+    blocks: Operand
+    threads: int
+    body: Block
+    name: str = "kernel"
+
+
+@record
+class Barrier:
+    """All threads of a block (`scope` "block") wait for each other and see what the others have stored; "warp": those
+    of a warp; "fence": a thread's stores before are seen by all others before its later ones, without waiting."""
+
+    scope: str = "block"
+
+
+@record
+class Launch:
+    """Run kernel number `kernel` by `blocks` blocks; the args are what its body took from around it."""
+
+    kernel: int
+    blocks: Operand
+    args: tuple[Operand, ...]
+
+
 Statement = (
-    Let | Declare | Write | Store | If | For | While | Break | Parallel | Check | Retain | Release | Matmul | Opaque
+    Let
+    | Declare
+    | Write
+    | Store
+    | If
+    | For
+    | While
+    | Break
+    | Parallel
+    | Check
+    | Retain
+    | Release
+    | Matmul
+    | Opaque
+    | Grid
+    | Barrier
+    | Launch
 )
 
 
@@ -234,7 +321,7 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
             return (then, orelse)
         case While(head, _, body):
             return (head, body)
-        case For(body=body) | Parallel(body=body):
+        case For(body=body) | Parallel(body=body) | Grid(body=body):
             return (body,)
         case _:
             return ()
@@ -246,3 +333,52 @@ def walk(block: Block) -> Iterator[Statement]:
         yield statement
         for inner in blocks_of(statement):
             yield from walk(inner)
+
+
+def operands_in(statement: Statement) -> tuple[Operand, ...]:
+    """The operands that a statement itself reads (not those in its blocks)."""
+    match statement:
+        case Let(rhs=rhs):
+            return _operands_of_rhs(rhs)
+        case Declare(init=init):
+            return () if init is None else (init,)
+        case Write(value=value):
+            return (value,)
+        case Store(array, indices, value):
+            return (array, *indices, value)
+        case If(condition=condition) | While(condition=condition):
+            return (condition,)
+        case For(start=start, stop=stop, step=step):
+            return (start, stop, step)
+        case Parallel(extent=extent, grain=grain, work=work):
+            return (extent, grain, work)
+        case Grid(blocks=blocks):
+            return (blocks,)
+        case Check(condition, _, args, order):
+            return (condition, *args) if order is None else (condition, *args, order)
+        case Retain(array) | Release(array):
+            return (array,) if isinstance(array, Var) else ()
+        case Matmul(out, left, right):
+            return (out, left, right)
+        case Opaque(args=args):
+            return args
+        case Launch(_, blocks, args):
+            return (blocks, *args)
+        case _:
+            return ()
+
+
+def _operands_of_rhs(rhs: Rhs) -> tuple[Operand, ...]:
+    match rhs:
+        case NewArray(extents=extents):
+            return extents
+        case Shuffle(_, value, amount):
+            return (value, amount)
+        case Ballot(_, condition):
+            return (condition,)
+        case Atomic(_, array, indices, value, expected):
+            return (array, *indices, value) if expected is None else (array, *indices, value, expected)
+        case Read() | Lane():
+            return ()
+        case _:
+            return operands_of(rhs)

@@ -42,16 +42,33 @@ def lower(function: typed.Function, config: object = None) -> imp.Function:
     config
         The settings in force (none of them changes what lowering does today).
     """
-    lo = Lowering(_used(function))
-    lo.lower_block = lambda block: lower_block(lo, block)
-    for param in function.params:
-        lo.bound[param] = False
-    _settle_extents(lo, function)
-    results = lower_block(lo, function.body)
+    lo, results = _lowered(function, {})
     body, results = reuse(imp.Block(tuple(lo.sink)), results)
     body = storage.manage(body, results)
     roots = find_roots(body, function.params, function.disjoint)
     return imp.Function(function.name, function.params, body, results, tuple(lo.failures), roots)
+
+
+def lower_unmanaged(
+    function: typed.Function, special: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]]
+) -> imp.Function:
+    """Lower a function with other ways to lower some operators, and without reference counting."""
+    lo, results = _lowered(function, special)
+    body = imp.Block(tuple(lo.sink))
+    roots = find_roots(body, function.params, function.disjoint)
+    return imp.Function(function.name, function.params, body, results, tuple(lo.failures), roots)
+
+
+def _lowered(
+    function: typed.Function, special: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]]
+) -> tuple[Lowering, tuple[Operand, ...]]:
+    lo = Lowering(_used(function))
+    lo.special = special
+    lo.lower_block = lambda block: lower_block(lo, block)
+    for param in function.params:
+        lo.bound[param] = False
+    _settle_extents(lo, function)
+    return lo, lower_block(lo, function.body)
 
 
 def _settle_extents(lo: Lowering, function: typed.Function) -> None:
@@ -92,7 +109,7 @@ def lower_block(lo: Lowering, block: typed.Block) -> tuple[Operand, ...]:
     for let in block.statements:
         op = let.op
         lo.pos = let.pos
-        _LOWERINGS[type(op)](lo, let.outs, op)
+        (lo.special.get(type(op)) or _LOWERINGS[type(op)])(lo, let.outs, op)
     return lo.operands(block.results)
 
 

@@ -17,13 +17,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from parakeet_py.imp.ir import (
+    Atomic,
+    Ballot,
+    Barrier,
     Block,
     Break,
     Check,
     Declare,
     For,
     Function,
+    Grid,
     If,
+    Lane,
+    Launch,
     Let,
     Matmul,
     NewArray,
@@ -33,6 +39,7 @@ from parakeet_py.imp.ir import (
     Release,
     Retain,
     Rhs,
+    Shuffle,
     Statement,
     Store,
     While,
@@ -119,6 +126,13 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield f"release {array!r}"
         case Matmul(out, left, right):
             yield f"{out!r} := matmul {left!r}, {right!r}"
+        case Grid(blocks, threads, body, name):
+            yield f"grid {name}, {format_operand(blocks)} blocks of {threads} threads:"
+            yield from _indented(body)
+        case Barrier(scope):
+            yield f"barrier {scope}"
+        case Launch(kernel, blocks, args):
+            yield f"launch kernel {kernel}, {format_operand(blocks)} blocks ({_list(args)})"
         case Opaque(outs, site, args):
             bound = ", ".join(f"{out!r}: {out.type!r}" for out in outs)
             yield (f"{bound} = " if outs else "") + f"opaque {site}({_list(args)})"
@@ -140,6 +154,15 @@ def _rhs(rhs: Rhs) -> str:
             return f"new {space} ({_list(extents)})"
         case Reshape(base, extents):
             return f"reshape {base!r} to ({_list(extents)})"
+        case Lane(name):
+            return f"this {name}"
+        case Shuffle(mode, value, amount):
+            return f"shuffle {mode} {format_operand(value)} by {format_operand(amount)}"
+        case Ballot(mode, condition):
+            return f"{mode} thread {format_operand(condition)}"
+        case Atomic(name, array, indices, value, expected):
+            where = "" if expected is None else f" where {format_operand(expected)}"
+            return f"atomic {name} {array!r}[{_list(indices)}], {format_operand(value)}{where}"
         case View(base, starts, axes):
             shown = ", ".join(
                 f"{format_operand(axis.extent)} of "

@@ -21,12 +21,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from parakeet_py.imp.ir import (
+    Atomic,
+    Ballot,
     Block,
     Cell,
     Declare,
     For,
     Function,
     If,
+    Lane,
+    Launch,
     Let,
     Matmul,
     NewArray,
@@ -34,6 +38,7 @@ from parakeet_py.imp.ir import (
     Read,
     Release,
     Retain,
+    Shuffle,
     Statement,
     Store,
     While,
@@ -64,8 +69,10 @@ def mentioned(statement: Statement) -> Iterator[Var | Cell]:
                     operands = (cell,)
                 case Load(array, _):
                     operands = (array,)
-                case Prim() | NewArray():
+                case Prim() | NewArray() | Lane() | Shuffle() | Ballot():
                     return
+                case Atomic(_, array):
+                    operands = (array,)
                 case _:
                     operands = operands_of(rhs)
         case Declare(cell, init):
@@ -78,7 +85,7 @@ def mentioned(statement: Statement) -> Iterator[Var | Cell]:
             operands = (array,)
         case Matmul(out, left, right):
             operands = (out, left, right)
-        case Opaque(_, _, args):
+        case Opaque(_, _, args) | Launch(_, _, args):
             operands = args
         case _:
             return

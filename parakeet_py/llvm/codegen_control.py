@@ -65,6 +65,8 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             codegen_matmul.matmul(scope, statement, emit_block)
         case ir.Opaque():
             _opaque(scope, statement)
+        case ir.Grid() | ir.Barrier() | ir.Launch():
+            scope.unit.statement(scope, statement)
 
 
 # ---- right-hand sides ------------------------------------------------------------------------------------------------
@@ -106,6 +108,8 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
             sizes = [scope.scalar(extent) for extent in extents]
             if space == "stack":
                 return codegen_arrays.stack_array(f, out.type, sizes)
+            if space == "shared":
+                return scope.unit.value(scope, let)
             return codegen_arrays.heap_array(
                 f, out.type, sizes, lambda bit: scope.leave_if(bit, scope.failure(OUT_OF_MEMORY, "0", []))
             )
@@ -122,6 +126,8 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
             assert isinstance(out.type, Array)
             sizes = [scope.scalar(extent) for extent in extents]
             return codegen_arrays.reshape(f, out.type, scope.array(base), sizes)
+        case ir.Lane() | ir.Shuffle() | ir.Ballot() | ir.Atomic():
+            return scope.unit.value(scope, let)
 
 
 # ---- control ---------------------------------------------------------------------------------------------------------
@@ -168,7 +174,7 @@ def _for(scope: Scope, statement: ir.For) -> None:
         f.bounds[index] = least
     scope.exits.append(end)
     outer_order = scope.order
-    if scope.parent is not None and len(scope.exits) == 1:
+    if (scope.parent is not None or scope.unit.is_region) and len(scope.exits) == 1:
         scope.order = index
     properties = [f.module.shared_node('!{!"llvm.loop.mustprogress"}')]
     if any(isinstance(inner, ir.For | ir.While) for inner in ir.walk(statement.body)) or (

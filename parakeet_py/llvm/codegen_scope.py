@@ -27,12 +27,38 @@ class Unit:
     module: ModuleText
     regions: int = 0
     hands_back: bool = False  # it calls back into Python
+    is_region: bool = False  # its outermost function is a region itself
 
     def attributes(self, f: FunctionText) -> str:
         """The attributes of a finished LLVM function."""
         # vectors kept across calls lie on the stack: unless it is aligned to them, each costs two cache lines
         aligned = f"alignstack={self.module.host.vector_bits // 8} " if f.calls_vector_functions else ""
         return f'nounwind {aligned}"prefer-vector-width"="{self.module.host.vector_bits}"'
+
+    def value(self, scope: Scope, let: ir.Let) -> AnyValue:
+        """The value of a right-hand side that only some machines have."""
+        raise NotImplementedError(f"{let.rhs!r} on a CPU")
+
+    def statement(self, scope: Scope, statement: ir.Statement) -> None:
+        """Write a statement that only some machines have."""
+        raise NotImplementedError(f"{statement!r} on a CPU")
+
+    def failure(self, scope: Scope, code: int, order: str, arguments: list[str]) -> list[str]:
+        """The lines that record a failure and leave."""
+        f = scope.f
+        function = f.module.declare("void", "pk_fail", "ptr, i64, i64, i64, i64, i64", "cold nounwind")
+        padded = ", ".join(f"i64 {item}" for item in [*arguments, "0", "0", "0"][:3])
+        lines = [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}, {padded})"]
+        if scope.parent is None:  # outside regions nobody else writes them: the words that the call does not take
+            for number, item in enumerate(arguments[3:6], 3):
+                place = f.fresh()
+                offset = Context.ARGUMENTS + 8 * number
+                lines += [f"{place} = getelementptr i8, ptr %ctx, i64 {offset}", f"store i64 {item}, ptr {place}"]
+        return [*lines, scope.leave(str(code))]
+
+    def leave(self, scope: Scope, status: str) -> str:
+        """The instruction that leaves the LLVM function with a status."""
+        return "ret void" if scope.parent is not None else f"ret i32 {status}"
 
     def overflow_code(self, pos: object) -> int:
         """The failure code of an integer overflow at a place."""
@@ -194,7 +220,7 @@ class Scope:
 
     def leave(self, status: str) -> str:
         """The instruction that leaves the function with a status."""
-        return "ret void" if self.parent is not None else f"ret i32 {status}"
+        return self.unit.leave(self, status)
 
     def leave_if(self, condition: str, lines: list[str]) -> None:
         """Run `lines` (the last of which leaves) if the condition holds; go on otherwise."""
@@ -205,15 +231,7 @@ class Scope:
 
     def failure(self, code: int, order: str, arguments: list[str]) -> list[str]:
         """The lines that record a failure and leave."""
-        function = self.f.module.declare("void", "pk_fail", "ptr, i64, i64, i64, i64, i64", "cold nounwind")
-        padded = ", ".join(f"i64 {item}" for item in [*arguments, "0", "0", "0"][:3])
-        lines = [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}, {padded})"]
-        if self.parent is None:  # outside regions nobody else writes them: the words that the call does not take
-            for number, item in enumerate(arguments[3:6], 3):
-                place = self.f.fresh()
-                offset = Context.ARGUMENTS + 8 * number
-                lines += [f"{place} = getelementptr i8, ptr %ctx, i64 {offset}", f"store i64 {item}, ptr {place}"]
-        return [*lines, self.leave(str(code))]
+        return self.unit.failure(self, code, order, arguments)
 
 
 def _dtype(kind: Type) -> str:
