@@ -49,7 +49,7 @@ class HostInfo(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _llvm() -> Any:
+def binding() -> Any:
     """llvmlite's binding, with the native target ready."""
     import llvmlite.binding as llvm
 
@@ -63,7 +63,7 @@ def _llvm() -> Any:
 
 @lru_cache(maxsize=4)
 def _target_machine(level: int) -> Any:
-    llvm = _llvm()
+    llvm = binding()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
@@ -76,7 +76,7 @@ def _target_machine(level: int) -> Any:
 @lru_cache(maxsize=1)
 def host() -> HostInfo:
     """This machine, as the code generator sees it (imports llvmlite)."""
-    llvm = _llvm()
+    llvm = binding()
     features = llvm.get_host_cpu_features()
     if all(features.get(name) for name in ("avx512f", "avx512vl", "avx512dq", "avx512bw")):
         bits = 512
@@ -93,7 +93,7 @@ def host() -> HostInfo:
 
 def _optimized(text: str, level: int, vectorize: bool) -> tuple[Any, Any]:
     """The verified, optimised module of `text`, and the target machine to emit it with."""
-    llvm = _llvm()
+    llvm = binding()
     machine = _target_machine(level)
     try:
         module = llvm.parse_assembly(text)
@@ -178,7 +178,7 @@ def _load_with_llvm(
     object_bytes: bytes, symbols: Mapping[str, int], lookup: Callable[[str], int | None], exports: tuple[str, ...]
 ) -> LoadedCode:
     """Load through LLVM's ORC, for machines and object formats that `object_loader` does not know."""
-    llvm = _llvm()
+    llvm = binding()
     builder = llvm.JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
     is_elf = object_bytes.startswith(b"\x7fELF")
     for name in object_loader.undefined_symbols(object_bytes) if is_elf else symbols:
@@ -198,4 +198,4 @@ def _load_with_llvm(
 
 @lru_cache(maxsize=1)
 def _orc() -> Any:
-    return _llvm().create_lljit_compiler(_target_machine(3), use_jit_link=False, suppress_errors=True)
+    return binding().create_lljit_compiler(_target_machine(3), use_jit_link=False, suppress_errors=True)

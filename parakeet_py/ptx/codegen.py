@@ -1,0 +1,330 @@
+"""A kernel as LLVM IR for the NVPTX back end.
+
+The statements are printed by the CPU's code generator; here is what only a GPU has: who a thread is, shared memory,
+shuffles, barriers, atomics, and how a failing check is reported.
+
+**Parameters.** An array is its address, its extents, and the strides that its layout does not imply; a complex number
+is two parameters, a bool a byte. An array that the kernel never stores to, and that shares no memory with one that it
+stores to, is `noalias readonly`: its loads go through the read-only cache.
+
+**Failures.** A kernel that may fail has two more parameters: the address of a record of eight words (order, code, six
+arguments) and a number. A failing thread lowers the order of the record to that of its iteration, and leaves. When the
+host finds an order there, it runs the kernel again with that order as the number, and the thread that fails in this
+iteration fills in the code and arguments. A kernel that stores to memory others can see makes its checks beforehand,
+so running it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from parakeet_py.imp import ir
+from parakeet_py.llvm import codegen_arrays
+from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor, complete, fixed_stride
+from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText
+from parakeet_py.llvm.codegen_control import emit_block
+from parakeet_py.llvm.codegen_scope import Scope, Unit
+from parakeet_py.llvm.engine import HostInfo
+from parakeet_py.ptx.outline import Kernel
+from parakeet_py.typed_ir.ir import Operand, Var, dtype_of
+from parakeet_py.typed_ir.types import Array, Scalar, is_complex, is_float, is_unsigned, itemsize, real_dtype
+
+NO_FAILURE = (1 << 63) - 1  # the order in a record that no thread has lowered
+FAILURE_WORDS = 8
+
+_SPECIAL = {"thread": "tid.x", "block": "ctaid.x", "threads": "ntid.x", "blocks": "nctaid.x", "lane": "laneid"}
+_BITS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
+
+
+def kernel_ir(kernel: Kernel, host: HostInfo, *, contract: bool = False, fastmath: bool = False) -> str:
+    """The LLVM IR of one kernel; `host` describes the GPU (see `target.gpu`)."""
+    flags = "fast " if fastmath else "contract " if contract else ""
+    module = ModuleText(host, flags)
+    unit = KernelUnit(kernel.function, module, threads=kernel.threads, is_region=True)
+    f = FunctionText(module)
+    scope = Scope(unit, f)
+    stored = _stored(kernel.function)
+    parameters: list[str] = []
+    for number, param in enumerate(kernel.params):
+        scope.values[param] = _enter(f, param, number, stored, kernel.function.roots, parameters)
+    if kernel.checked:
+        parameters += ["ptr %failure", "i64 %report"]
+        block = f.value(f"call i32 {_register(module, 'ctaid.x')}()")
+        thread = f.value(f"call i32 {_register(module, 'tid.x')}()")
+        start = f.binary("mul", "i64", f.value(f"zext i32 {block} to i64"), str(kernel.threads))
+        scope.order = f.binary("add", "i64", start, f.value(f"zext i32 {thread} to i64"))
+    emit_block(scope, kernel.function.body)
+    if not f.dead:
+        f.effect("ret void")
+    scope.aliases.finish()
+    module.define(
+        f,
+        f"define ptx_kernel void @({', '.join(parameters)})",
+        f'nounwind "nvvm.maxntid"="{kernel.threads}"',
+        lambda: f"@{kernel.name}",
+    )
+    return module.text()
+
+
+def _enter(
+    f: FunctionText, param: Var, number: int, stored: frozenset[int], roots: Any, parameters: list[str]
+) -> AnyValue:
+    """Declare the parameters of a value; gives the value."""
+    name = f"%p{number}"
+    kind = param.type
+    if isinstance(kind, Scalar):
+        if is_complex(kind.dtype):
+            part = LLVM_TYPE[real_dtype(kind.dtype)]
+            parameters += [f"{part} {name}.re", f"{part} {name}.im"]
+            return f"{name}.re", f"{name}.im"
+        parameters.append(f"{MEMORY_TYPE[kind.dtype]} {name}")
+        return f.entry_value(f"icmp ne i8 {name}, 0") if kind.dtype == "bool" else name
+    assert isinstance(kind, Array)
+    untouched = roots.get(param) and not roots[param] & stored
+    size = itemsize(real_dtype(kind.dtype) if is_complex(kind.dtype) else kind.dtype)
+    parameters.append(f"ptr {'noalias readonly ' if untouched else ''}align {size} {name}")
+    fields = {"object": "null", "base": "null", "block": "null", "data": name}
+    for axis in range(kind.rank):
+        parameters.append(f"i64 {name}.n{axis}")
+        fields[f"extent{axis}"] = f"{name}.n{axis}"
+        f.bounds[f"{name}.n{axis}"] = 0
+    for axis in strides_passed(kind):
+        parameters.append(f"i64 {name}.s{axis}")
+        fields[f"stride{axis}"] = f"{name}.s{axis}"
+    unit = codegen_arrays.unit_axis(kind)
+    if kind.layout in "SA" and unit is not None:
+        fields[f"stride{unit}"] = fixed_stride(kind, f"stride{unit}") or ""
+    return complete(f, kind, fields)
+
+
+def strides_passed(kind: Array) -> tuple[int, ...]:
+    """The axes of an array parameter whose strides are parameters."""
+    if kind.layout not in "SA":
+        return ()
+    return tuple(axis for axis in range(kind.rank) if fixed_stride(kind, f"stride{axis}") is None)
+
+
+def _stored(function: ir.Function) -> frozenset[int]:
+    """The memory roots that a kernel stores to."""
+    found: frozenset[int] = frozenset()
+    for statement in ir.walk(function.body):
+        match statement:
+            case ir.Store(array=array) | ir.Let(rhs=ir.Atomic(array=array)) | ir.Matmul(out=array):
+                found |= function.roots.get(array, frozenset())
+    return found
+
+
+def _register(module: ModuleText, name: str) -> str:
+    return module.declare("i32", f"llvm.nvvm.read.ptx.sreg.{name}", "", "")
+
+
+@dataclass(slots=True)
+class KernelUnit(Unit):
+    """A kernel being printed."""
+
+    threads: int = 1
+    shared: int = 0
+
+    def attributes(self, f: FunctionText) -> str:
+        return "nounwind"
+
+    def leave(self, scope: Scope, status: str) -> str:
+        return "ret void"
+
+    def failure(self, scope: Scope, code: int, order: str, arguments: list[str]) -> list[str]:
+        f = scope.f
+        tell, leave = f.label("tell"), f.label("leave")
+        words = [(8, str(code)), *((16 + 8 * place, item) for place, item in enumerate(arguments[:6]))]
+        told: list[str] = []
+        for offset, item in words:
+            place = f.fresh()
+            told += [f"{place} = getelementptr i8, ptr %failure, i64 {offset}", f"store i64 {item}, ptr {place}"]
+        f.cold(tell, [*told, f"br label %{leave}"])
+        f.cold(leave, ["ret void"])
+        wanted = f.fresh()
+        return [
+            f"{f.fresh()} = atomicrmw umin ptr %failure, i64 {order} {_SCOPE} monotonic",
+            f"{wanted} = icmp eq i64 {order}, %report",
+            f"br i1 {wanted}, label %{tell}, label %{leave}",
+        ]
+
+    def value(self, scope: Scope, let: ir.Let) -> AnyValue:
+        f, rhs = scope.f, let.rhs
+        match rhs:
+            case ir.NewArray(extents):
+                return self.shared_array(scope, let.out, [scope.scalar(extent) for extent in extents])
+            case ir.Lane("threads"):
+                return str(self.threads)
+            case ir.Lane(name):
+                result = f.value(f"call i32 {_register(f.module, _SPECIAL[name])}()")
+                wide = f.value(f"zext i32 {result} to i64")
+                f.bounds[wide] = 0
+                return wide
+            case ir.Shuffle(mode, value, amount):
+                given = scope.operand(value)
+                assert not isinstance(given, Descriptor)
+                narrow = f.value(f"trunc i64 {scope.scalar(amount)} to i32")
+                moved: AnyValue = _shuffle(f, mode, given, dtype_of(value), narrow)
+                return moved
+            case ir.Ballot(mode, condition):
+                bit = f.value(f"zext i1 {scope.scalar(condition)} to i32")
+                name = f"llvm.nvvm.barrier0.{'or' if mode == 'any' else 'and'}"
+                function = f.module.declare("i32", name, "i32", "convergent nounwind")
+                # not `f.value`: two ballots with the same condition are two meetings of all threads
+                return f.binary("icmp ne", "i32", _call(f, f"call i32 {function}(i32 {bit})"), "0")
+            case ir.Atomic():
+                return _atomic(scope, let.out, rhs)
+        raise AssertionError(rhs)
+
+    def statement(self, scope: Scope, statement: ir.Statement) -> None:
+        f = scope.f
+        match statement:
+            case ir.Barrier("block"):
+                f.effect(f"call void {f.module.declare('void', 'llvm.nvvm.barrier0', '', 'convergent nounwind')}()")
+            case ir.Barrier("warp"):
+                name = f.module.declare("void", "llvm.nvvm.bar.warp.sync", "i32", "convergent nounwind")
+                f.effect(f"call void {name}(i32 -1)")
+            case ir.Barrier():
+                f.effect('fence syncscope("device") acq_rel')
+            case _:
+                raise AssertionError(f"{statement!r} inside a kernel")
+
+    def shared_array(self, scope: Scope, out: Var, extents: list[str]) -> Descriptor:
+        """Memory that the threads of a block share: an array of the module."""
+        f = scope.f
+        assert isinstance(out.type, Array)
+        count = 1
+        for extent in extents:
+            count *= int(extent)
+        name = f"@{self.function.name}_shared{self.shared}"
+        self.shared += 1
+        size = max(count * itemsize(out.type.dtype), 1)
+        f.module.functions.append(f"{name} = internal addrspace(3) global [{size} x i8] undef, align 16")
+        data = f"addrspacecast (ptr addrspace(3) {name} to ptr)"
+        place = f.entry_value(f"getelementptr i8, ptr {data}, i64 0")
+        fields = {"object": "null", "base": "null", "block": "null", "data": place}
+        fields |= {f"extent{axis}": extent for axis, extent in enumerate(extents)}
+        strides = codegen_arrays.implied_strides(Array(out.type.dtype, out.type.rank, "C"), extents, f.multiply)
+        return Descriptor(out.type, fields | strides)
+
+
+def _call(f: FunctionText, text: str) -> str:
+    """An instruction that is written each time, however often it has been written before."""
+    with f.inner():
+        name = f.fresh()
+        f.effect(f"{name} = {text}")
+    return name
+
+
+# ---- shuffles --------------------------------------------------------------------------------------------------------
+
+_SHUFFLE = {"down": ("down", 31), "up": ("up", 0), "xor": ("bfly", 31), "index": ("idx", 31)}
+
+
+def _shuffle(f: FunctionText, mode: str, value: Any, dtype: str, amount: str) -> Any:
+    if is_complex(dtype):
+        part = real_dtype(dtype)
+        return tuple(_shuffle(f, mode, item, part, amount) for item in value)
+    kind, size = LLVM_TYPE[dtype], itemsize(dtype)
+    bits = value
+    if is_float(dtype):
+        bits = f.value(f"bitcast {kind} {value} to {_BITS[size]}")
+    if size == 8:
+        low = f.value(f"trunc i64 {bits} to i32")
+        high = f.value(f"trunc i64 {f.binary('lshr', 'i64', bits, '32')} to i32")
+        low, high = (_shuffle_word(f, mode, word, amount) for word in (low, high))
+        upper = f.binary("shl", "i64", f.value(f"zext i32 {high} to i64"), "32")
+        bits = f.binary("or", "i64", upper, f.value(f"zext i32 {low} to i64"))
+    else:
+        narrow = "i1" if dtype == "bool" else _BITS[size]
+        wide = bits if narrow == "i32" else f.value(f"zext {narrow} {bits} to i32")
+        moved = _shuffle_word(f, mode, wide, amount)
+        bits = moved if narrow == "i32" else f.value(f"trunc i32 {moved} to {narrow}")
+    return f.value(f"bitcast {_BITS[size]} {bits} to {kind}") if is_float(dtype) else bits
+
+
+def _shuffle_word(f: FunctionText, mode: str, word: str, amount: str) -> str:
+    name, clamp = _SHUFFLE[mode]
+    function = f.module.declare("i32", f"llvm.nvvm.shfl.sync.{name}.i32", "i32, i32, i32, i32", "convergent nounwind")
+    return _call(f, f"call i32 {function}(i32 -1, i32 {word}, i32 {amount}, i32 {clamp})")
+
+
+# ---- atomics ---------------------------------------------------------------------------------------------------------
+
+_SCOPE = 'syncscope("device")'
+
+
+def _atomic(scope: Scope, out: Var, op: ir.Atomic) -> AnyValue:
+    f = scope.f
+    dtype = dtype_of(out)
+    place = codegen_arrays.address(f, scope.array(op.array), [scope.scalar(index) for index in op.indices])
+    if is_complex(dtype):
+        assert op.name == "add", "only sums of complex numbers are atomic"
+        part, value = real_dtype(dtype), scope.operand(op.value)
+        assert isinstance(value, tuple)
+        second = f.value(f"getelementptr inbounds i8, ptr {place}, i64 {itemsize(part)}")
+        return tuple(  # type: ignore[return-value]
+            _update(f, "add", part, address, item) for address, item in zip((place, second), value, strict=True)
+        )
+    value = scope.scalar(op.value)
+    if op.name == "compare":
+        return _compare(f, dtype, place, _bits(f, dtype, scope, op.expected), _bits(f, dtype, scope, op.value))
+    bits = _BITS[itemsize(dtype)]
+    match op.name:
+        case "load":
+            return _from_bits(
+                f,
+                dtype,
+                _call(f, f"load atomic volatile {bits}, ptr {place} {_SCOPE} acquire, align {itemsize(dtype)}"),
+            )
+        case "store":
+            stored = _bits(f, dtype, scope, op.value)
+            f.effect(f"store atomic volatile {bits} {stored}, ptr {place} {_SCOPE} release, align {itemsize(dtype)}")
+            return value
+        case "exchange":
+            stored = _bits(f, dtype, scope, op.value)
+            return _from_bits(f, dtype, _call(f, f"atomicrmw xchg ptr {place}, {bits} {stored} {_SCOPE} acq_rel"))
+    return _update(f, op.name, dtype, place, value)
+
+
+_INTEGER_UPDATE = {"add": "add", "and": "and", "or": "or", "xor": "xor"}
+_FLOAT_UPDATE = {"add": "fadd", "minimum": "fminimum", "maximum": "fmaximum"}
+_BOOL_UPDATE = {"add": "or", "or": "or", "and": "and", "xor": "xor", "minimum": "and", "maximum": "or"}
+
+
+def _update(f: FunctionText, name: str, dtype: str, place: str, value: str) -> str:
+    if dtype == "bool":
+        wide = f.value(f"zext i1 {value} to i8")
+        old = _call(f, f"atomicrmw {_BOOL_UPDATE[name]} ptr {place}, i8 {wide} {_SCOPE} monotonic")
+        return f.value(f"icmp ne i8 {old}, 0")
+    kind = LLVM_TYPE[dtype]
+    if is_float(dtype):
+        operation = _FLOAT_UPDATE[name]
+    elif name in ("minimum", "maximum"):
+        operation = ("u" if is_unsigned(dtype) else "") + name[:3]
+    else:
+        operation = _INTEGER_UPDATE[name]
+    return _call(f, f"atomicrmw {operation} ptr {place}, {kind} {value} {_SCOPE} monotonic")
+
+
+def _compare(f: FunctionText, dtype: str, place: str, expected: str, value: str) -> str:
+    bits = _BITS[itemsize(dtype)]
+    pair = _call(f, f"cmpxchg ptr {place}, {bits} {expected}, {bits} {value} {_SCOPE} acq_rel monotonic")
+    return _from_bits(f, dtype, f.value(f"extractvalue {{{bits}, i1}} {pair}, 0"))
+
+
+def _bits(f: FunctionText, dtype: str, scope: Scope, operand: Operand | None) -> str:
+    assert operand is not None
+    value = scope.scalar(operand)
+    bits = _BITS[itemsize(dtype)]
+    if dtype == "bool":
+        return f.value(f"zext i1 {value} to i8")
+    return f.value(f"bitcast {LLVM_TYPE[dtype]} {value} to {bits}") if is_float(dtype) else value
+
+
+def _from_bits(f: FunctionText, dtype: str, bits: str) -> str:
+    if dtype == "bool":
+        return f.value(f"icmp ne i8 {bits}, 0")
+    kind = _BITS[itemsize(dtype)]
+    return f.value(f"bitcast {kind} {bits} to {LLVM_TYPE[dtype]}") if is_float(dtype) else bits

@@ -1,0 +1,87 @@
+"""From LLVM IR to PTX text, for one GPU architecture.
+
+PTX is made at the lowest ISA version that knows the architecture, so that the oldest possible driver accepts it. The
+text depends on the IR and the architecture alone; it is kept in memory and, by content, in the disk cache.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from functools import lru_cache
+from typing import Any
+
+from parakeet_py.llvm import engine
+from parakeet_py.llvm.engine import CodegenError, HostInfo
+
+TRIPLE = "nvptx64-nvidia-cuda"
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120")
+DEFAULT = "sm_80"
+_DEBUG = re.compile(r"^//.*\n|^\s*\n", re.MULTILINE)
+
+_lock = threading.Lock()
+_texts: dict[tuple[str, str], str] = {}
+
+
+@lru_cache(maxsize=1)
+def _target() -> Any:
+    llvm = engine.binding()
+    with _lock:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(TRIPLE)
+
+
+def _machine(architecture: str) -> Any:
+    return _target().create_target_machine(cpu=architecture, features="", opt=3)
+
+
+@lru_cache(maxsize=32)
+def gpu(architecture: str = DEFAULT) -> HostInfo:
+    """An architecture, as the code generator sees it.
+
+    Raises
+    ------
+    ValueError
+        An architecture that LLVM would not know.
+    """
+    known = ARCHITECTURES
+    if architecture not in known:
+        raise ValueError(f"{architecture!r} is not a GPU architecture that can be compiled for: {', '.join(known)}")
+    return HostInfo(architecture, "", 128, TRIPLE, str(_machine(architecture).target_data))
+
+
+def compile_ptx(text: str, architecture: str = DEFAULT) -> str:
+    """The PTX of a module of LLVM IR text.
+
+    Raises
+    ------
+    CodegenError
+        LLVM does not accept the text: an error of the code generator.
+    """
+    key = text, architecture
+    with _lock:
+        known = _texts.get(key)
+    if known is not None:
+        return known
+    made = _compile(text, architecture)
+    with _lock:
+        _texts[key] = made
+    return made
+
+
+def _compile(text: str, architecture: str) -> str:
+    llvm = engine.binding()
+    machine = _machine(architecture)
+    try:
+        module = llvm.parse_assembly(text)
+        module.triple = TRIPLE
+        module.data_layout = gpu(architecture).data_layout
+        module.verify()
+    except RuntimeError as error:
+        raise CodegenError(f"LLVM refuses the generated code: {error}") from error
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return _DEBUG.sub("", machine.emit_assembly(module))
