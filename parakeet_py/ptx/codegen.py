@@ -44,7 +44,7 @@ def kernel_ir(kernel: Kernel, host: HostInfo, *, contract: bool = False, fastmat
     unit = KernelUnit(kernel.function, module, threads=kernel.threads, is_region=True)
     f = FunctionText(module)
     scope = Scope(unit, f)
-    stored = _stored(kernel.function)
+    stored = stored_roots(kernel.function)
     parameters: list[str] = []
     for number, param in enumerate(kernel.params):
         scope.values[param] = _enter(f, param, number, stored, kernel.function.roots, parameters)
@@ -105,8 +105,8 @@ def strides_passed(kind: Array) -> tuple[int, ...]:
     return tuple(axis for axis in range(kind.rank) if fixed_stride(kind, f"stride{axis}") is None)
 
 
-def _stored(function: ir.Function) -> frozenset[int]:
-    """The memory roots that a kernel stores to."""
+def stored_roots(function: ir.Function) -> frozenset[int]:
+    """The memory roots that a function stores to."""
     found: frozenset[int] = frozenset()
     for statement in ir.walk(function.body):
         match statement:

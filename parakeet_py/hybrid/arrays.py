@@ -1,0 +1,178 @@
+"""Arrays in a device's memory.
+
+A `Buffer` owns memory of a device and gives it back when nobody refers to it any more. A `DeviceArray` describes
+elements in it, as a NumPy array does in the memory of the host.
+
+Arguments are uploaded as they lie in memory, strides and all, if that is not wasteful; then a view of an argument on
+the device says which view of the host's array it stands for. Arguments that overlap are uploaded together.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from parakeet_py.hybrid.device import Device
+
+WASTE = 2  # an array is packed if the memory from its first to its last byte is more than so many times its own
+
+
+class Buffer:
+    """Memory of a device.
+
+    Attributes
+    ----------
+    origin : the address on the host of the memory that this is a copy of; None for what was made on the device
+    owner : an object that keeps that memory alive
+    """
+
+    __slots__ = ("address", "device", "origin", "owner", "size")
+
+    def __init__(self, device: Device, size: int, origin: int | None = None, owner: Any = None) -> None:
+        self.device = device
+        self.size = size
+        self.origin = origin
+        self.owner = owner
+        self.address = device.allocate(max(size, 1))
+
+    def __del__(self) -> None:
+        address = getattr(self, "address", None)
+        if address is not None:
+            self.device.free(address)
+
+
+class DeviceArray:
+    """An array on a device: `offset` and `strides` in bytes. `host` is the argument that it is, if it is one."""
+
+    __slots__ = ("buffer", "dtype", "host", "offset", "shape", "strides")
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        offset: int,
+        dtype: str,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        host: Any = None,
+    ) -> None:
+        self.buffer = buffer
+        self.offset = offset
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+        self.host = host
+
+    @property
+    def address(self) -> int:
+        return self.buffer.address + self.offset
+
+    def to_host(self) -> np.ndarray[Any, Any]:
+        """A copy of the elements, laid out as they are on the device where that wastes no memory."""
+        low, size = _span(self.shape, self.strides, np.dtype(self.dtype).itemsize)
+        data = np.empty(size, np.uint8)
+        if not size:
+            return np.empty(self.shape, self.dtype)
+        self.buffer.device.copy_out(data, self.address + low)
+        return np.ndarray(self.shape, self.dtype, data, -low, self.strides)
+
+
+def _span(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
+    """The first byte of an array, relative to its element 0, and the number of bytes to the last."""
+    if 0 in shape:
+        return 0, 0
+    low = sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if s < 0)
+    high = sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if s > 0)
+    return low, high - low + itemsize
+
+
+def strides_of(shape: Sequence[int], itemsize: int, layout: str = "C") -> tuple[int, ...]:
+    """The strides of a contiguous array."""
+    strides = []
+    step = itemsize
+    for extent in shape if layout == "F" else reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(strides if layout == "F" else reversed(strides))
+
+
+def upload(device: Device, arrays: Sequence[np.ndarray[Any, Any]], keep_strides: bool) -> list[DeviceArray]:
+    """Copy arguments to a device; those that overlap on the host overlap there.
+
+    With `keep_strides` no array is packed, so that every view can be traced back to the host.
+    """
+    order = sorted(range(len(arrays)), key=lambda number: byte_bounds(arrays[number])[0])
+    groups: list[tuple[int, int, list[int]]] = []
+    for number in order:
+        if not arrays[number].size:
+            groups.append((0, 0, [number]))
+            continue
+        low, high = byte_bounds(arrays[number])
+        if groups and groups[-1][0] <= low < groups[-1][1]:
+            start, end, members = groups.pop()
+            groups.append((start, max(end, high), [*members, number]))
+        else:
+            groups.append((low, high, [number]))
+    uploaded: dict[int, DeviceArray] = {}
+    for low, high, members in groups:
+        first = arrays[members[0]]
+        packed = len(members) == 1 and not keep_strides and high - low > WASTE * first.nbytes
+        if packed or not first.size:
+            uploaded[members[0]] = _packed(device, first)
+            continue
+        buffer = Buffer(device, high - low, low, [arrays[number] for number in members])
+        device.copy_in(buffer.address, _memory(low, high - low))
+        for number in members:
+            array = arrays[number]
+            offset = array.__array_interface__["data"][0] - low
+            uploaded[number] = DeviceArray(buffer, offset, array.dtype.name, array.shape, array.strides, array)
+    return [uploaded[number] for number in range(len(arrays))]
+
+
+def _packed(device: Device, array: np.ndarray[Any, Any]) -> DeviceArray:
+    data = np.ascontiguousarray(array).reshape(array.shape)
+    buffer = Buffer(device, data.nbytes)
+    if data.nbytes:
+        device.copy_in(buffer.address, data.reshape(-1).view(np.uint8))
+    return DeviceArray(buffer, 0, array.dtype.name, array.shape, data.strides, array)
+
+
+def _memory(address: int, size: int) -> np.ndarray[Any, Any]:
+    """Memory of the host as bytes."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+
+
+class _View:
+    """A view of memory of the host, kept alive by its owner."""
+
+    def __init__(self, owner: Any, address: int, array: DeviceArray, readonly: bool) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, readonly),
+            "typestr": np.dtype(array.dtype).str,
+            "shape": array.shape,
+            "strides": array.strides,
+        }
+
+
+def host_view(array: DeviceArray) -> np.ndarray[Any, Any] | None:
+    """The view of an argument that a device array stands for; None if it was made on the device."""
+    if array.host is not None:
+        found: np.ndarray[Any, Any] = array.host
+        return found
+    buffer = array.buffer
+    if buffer.origin is None:
+        return None
+    readonly = not all(owner.flags.writeable for owner in buffer.owner)
+    return np.asarray(_View(buffer.owner, buffer.origin + array.offset, array, readonly))
+
+
+def download(array: DeviceArray) -> None:
+    """Bring what a kernel has stored into an argument back to the host's array."""
+    assert array.host is not None
+    if array.host.size:
+        np.copyto(array.host, array.to_host())

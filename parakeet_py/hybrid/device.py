@@ -1,0 +1,62 @@
+"""What executes kernels: a memory of its own, and kernels from PTX.
+
+Two kinds of device exist: the emulator and GPUs. Everything above them uses this protocol only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+
+class DeviceError(RuntimeError):
+    """A device has failed: a fault in a kernel, a driver that does not work."""
+
+
+class DeviceMemoryError(MemoryError):
+    """There is no room for an array on a device."""
+
+    def __init__(self, device: str, wanted: int, free: int) -> None:
+        super().__init__(f"{device} has no memory for {wanted} bytes: {free} are free")
+
+
+class Parameter(NamedTuple):
+    """One machine parameter of a kernel: `code` is a `struct` character (Q for addresses)."""
+
+    code: str
+
+
+class Device(Protocol):
+    """One device.
+
+    Attributes
+    ----------
+    name : as it is asked for, such as "cuda:0"
+    architecture : what PTX is made for, such as "sm_90"
+    """
+
+    name: str
+    architecture: str
+
+    def allocate(self, size: int) -> int:
+        """The address of new memory; raises `DeviceMemoryError`."""
+
+    def free(self, address: int) -> None:
+        """Give memory back once everything launched before is done with it."""
+
+    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
+        """Copy contiguous host memory to the device."""
+
+    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
+        """Copy to contiguous host memory, after everything launched before."""
+
+    def load(self, ptx: str) -> Any:
+        """A module that `launch` takes kernels from."""
+
+    def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
+        """Start a kernel; `codes` are the `struct` characters of its parameters."""
+
+    def synchronize(self) -> None:
+        """Wait until everything launched is done; raises `DeviceError` for what went wrong in it."""

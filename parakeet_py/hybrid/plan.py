@@ -1,0 +1,155 @@
+"""A specialization for devices: its host part as Python, its kernels as PTX.
+
+A `Plan` is made once for each specialization, from the typed IR after fusion. PTX is made for an architecture when a
+device of that architecture first runs the plan.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.host_code import HostFunction, host_function
+from parakeet_py.imp import ir as imp
+from parakeet_py.ptx import target
+from parakeet_py.ptx.codegen import kernel_ir, stored_roots, strides_passed
+from parakeet_py.ptx.lowering import lower_for_gpu
+from parakeet_py.ptx.outline import Kernel
+from parakeet_py.typed_ir.ir import Var, dtype_of
+from parakeet_py.typed_ir.types import Array, Scalar, Type, is_complex, real_dtype
+
+if TYPE_CHECKING:
+    from parakeet_py.compile import Compiled
+
+_CODES = {
+    "bool": "B",
+    "int8": "b",
+    "int16": "h",
+    "int32": "i",
+    "int64": "q",
+    "uint8": "B",
+    "uint16": "H",
+    "uint32": "I",
+    "uint64": "Q",
+    "float16": "e",
+    "float32": "f",
+    "float64": "d",
+}
+
+
+class Plan:
+    """How a specialization runs on devices.
+
+    Attributes
+    ----------
+    host : the host part as a Python function, `host_text` its source
+    kernels : in the order of their numbers
+    codes : the `struct` characters of each kernel's parameters
+    stored_params : the array parameters that are stored to
+    failure_types : the dtypes of the arguments of each failure's message
+    opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
+    """
+
+    def __init__(self, compiled: Compiled) -> None:
+        config = compiled.config
+        self.flags = {"contract": config.contract, "fastmath": config.fastmath}
+        device_function = lower_for_gpu(compiled.typed)
+        if config.check:
+            from parakeet_py.imp.check_imp import check_function
+
+            for kernel in device_function.kernels:
+                check_function(imp.Function(kernel.name, kernel.params, _as_region(kernel), (), *_rest(kernel)))
+            check_function(device_function.host)
+        self.function: imp.Function = device_function.host
+        self.kernels: tuple[Kernel, ...] = device_function.kernels
+        self.host: HostFunction
+        self.host, self.host_text = host_function(self.function)
+        self.codes = tuple("".join(codes_of(kernel)) for kernel in self.kernels)
+        self.expanders = tuple(tuple(_expander(param) for param in kernel.params) for kernel in self.kernels)
+        self.stored_params = _stored_params(self.function, self.kernels)
+        self.failure_types: dict[int, tuple[str, ...]] = {}
+        self.opaque_args: dict[int, tuple[Type, ...]] = {}
+        self.opaque_outs: dict[int, tuple[Type, ...]] = {}
+        for body in (self.function.body, *(kernel.function.body for kernel in self.kernels)):
+            self._learn(body)
+        self._lock = threading.Lock()
+        self._ptx: dict[str, tuple[str, ...]] = {}
+        self._modules: dict[tuple[int, int], tuple[Device, Any]] = {}
+
+    def _learn(self, body: imp.Block) -> None:
+        for statement in imp.walk(body):
+            match statement:
+                case imp.Check(_, failure, args):
+                    self.failure_types[failure] = tuple(dtype_of(arg) for arg in args)
+                case imp.Opaque(outs, site, args):
+                    self.opaque_args[site] = tuple(arg.type for arg in args)
+                    self.opaque_outs[site] = tuple(out.type for out in outs)
+
+    def llvm(self, architecture: str) -> tuple[str, ...]:
+        """The LLVM IR of each kernel."""
+        return tuple(kernel_ir(kernel, target.gpu(architecture), **self.flags) for kernel in self.kernels)
+
+    def ptx(self, architecture: str) -> tuple[str, ...]:
+        """The PTX of each kernel."""
+        with self._lock:
+            if architecture not in self._ptx:
+                self._ptx[architecture] = tuple(
+                    target.compile_ptx(text, architecture) for text in self.llvm(architecture)
+                )
+            return self._ptx[architecture]
+
+    def module(self, device: Device, kernel: int) -> Any:
+        """The loaded module of a kernel on a device."""
+        key = id(device), kernel
+        found = self._modules.get(key)
+        if found is None:
+            text = self.ptx(device.architecture)[kernel]
+            found = self._modules[key] = device, device.load(text)
+        return found[1]
+
+
+def _stored_params(host: imp.Function, kernels: tuple[Kernel, ...]) -> frozenset[Var]:
+    stored = stored_roots(host)
+    for kernel in kernels:
+        stored |= stored_roots(kernel.function)
+    return frozenset(param for param in host.params if host.roots.get(param, frozenset()) & stored)
+
+
+def _as_region(kernel: Kernel) -> imp.Block:
+    from parakeet_py.imp.writer import ONE
+
+    return imp.Block((imp.Grid(ONE, kernel.threads, kernel.function.body, kernel.name),))
+
+
+def _rest(kernel: Kernel) -> tuple[Any, Any]:
+    return kernel.function.failures, kernel.function.roots
+
+
+def codes_of(kernel: Kernel) -> list[str]:
+    """The `struct` characters of a kernel's machine parameters."""
+    codes: list[str] = []
+    for param in kernel.params:
+        kind = param.type
+        if isinstance(kind, Array):
+            codes.append("Q" + "q" * (kind.rank + len(strides_passed(kind))))
+        else:
+            assert isinstance(kind, Scalar)
+            codes.append(2 * _CODES[real_dtype(kind.dtype)] if is_complex(kind.dtype) else _CODES[kind.dtype])
+    if kernel.checked:
+        codes.append("Qq")
+    return codes
+
+
+def _expander(param: Var) -> Any:
+    """A function from an argument to its machine parameters."""
+    kind = param.type
+    if isinstance(kind, Array):
+        axes = strides_passed(kind)
+        if not axes:
+            return lambda array: (array.address, *array.shape)
+        return lambda array: (array.address, *array.shape, *(array.strides[axis] for axis in axes))
+    assert isinstance(kind, Scalar)
+    if is_complex(kind.dtype):
+        return lambda value: (value.real, value.imag)
+    return lambda value: (value,)

@@ -1,0 +1,200 @@
+"""One call of an accelerated function on one device.
+
+Arguments are uploaded, the host part runs and launches kernels, arguments that were stored to are downloaded (also when
+the call raises: what a Python function has stored before it raises, it has stored), results become NumPy arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.hybrid.arrays import Buffer, DeviceArray, download, host_view, strides_of, upload
+from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.plan import Plan
+from parakeet_py.ptx.codegen import FAILURE_WORDS, NO_FAILURE
+from parakeet_py.typed_ir.interpret import format_failure
+from parakeet_py.typed_ir.semantics import scalar
+from parakeet_py.typed_ir.types import Array, Object, Scalar
+
+OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
+
+
+def run(
+    plan: Plan, device: Device, leaves: Sequence[Any], opaque: OpaqueCallback | None = None, keep_strides: bool = False
+) -> list[Any]:
+    """Run a plan on leaf arguments; gives the leaves of the result.
+
+    Parameters
+    ----------
+    opaque : does what is handed back to Python, see `interpreters`
+    keep_strides : a result may be a view of an argument
+    """
+    call = Call(plan, device, opaque)
+    return call.run(leaves, keep_strides)
+
+
+class Call:
+    """A call in progress: the `Runtime` of its host code."""
+
+    def __init__(self, plan: Plan, device: Device, opaque: OpaqueCallback | None) -> None:
+        self.plan = plan
+        self.device = device
+        self.callback = opaque
+        self.arguments: list[DeviceArray] = []
+        self.record: Buffer | None = None  # of failures
+        self.stored: list[DeviceArray] = []
+
+    def run(self, leaves: Sequence[Any], keep_strides: bool) -> list[Any]:
+        params = self.plan.function.params
+        places = [number for number, param in enumerate(params) if isinstance(param.type, Array)]
+        uploaded = upload(self.device, [np.asarray(leaves[number]) for number in places], keep_strides)
+        values = [_entering(leaf, param.type) for leaf, param in zip(leaves, params, strict=True)]
+        for number, array in zip(places, uploaded, strict=True):
+            values[number] = array
+        self.arguments = uploaded
+        written = self.plan.stored_params
+        self.stored = [array for number, array in zip(places, uploaded, strict=True) if params[number] in written]
+        try:
+            results = self.plan.host(self, *values)
+        finally:
+            for array in self.stored:
+                download(array)
+        return [
+            self.leaving(value, result.type) for value, result in zip(results, self.plan.function.results, strict=True)
+        ]
+
+    def leaving(self, value: Any, kind: object) -> Any:
+        if isinstance(value, DeviceArray):
+            view = host_view(value)
+            return value.to_host() if view is None else view
+        if isinstance(kind, Scalar):
+            made = scalar(value, kind.dtype)
+            return made.item() if kind.python else made
+        return value
+
+    # ---- what host code asks for -------------------------------------------------------------------------------------
+
+    def new(self, dtype: str, shape: tuple[int, ...], layout: str) -> DeviceArray:
+        itemsize = np.dtype(dtype).itemsize
+        size = itemsize
+        for extent in shape:
+            size *= extent
+        strides = strides_of(shape, itemsize, layout)
+        return DeviceArray(Buffer(self.device, size), 0, dtype, shape, strides)
+
+    def view(
+        self, base: DeviceArray, starts: Sequence[int], axes: Sequence[tuple[int | None, int, int]]
+    ) -> DeviceArray:
+        offset = base.offset + sum(start * stride for start, stride in zip(starts, base.strides, strict=True))
+        shape = tuple(extent for _, extent, _ in axes)
+        strides = tuple(0 if source is None else base.strides[source] * step for source, _, step in axes)
+        return DeviceArray(base.buffer, offset, base.dtype, shape, strides)
+
+    def reshape(self, base: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
+        strides = strides_of(shape, np.dtype(base.dtype).itemsize)
+        return DeviceArray(base.buffer, base.offset, base.dtype, shape, strides)
+
+    def load(self, array: DeviceArray, indices: tuple[int, ...]) -> Any:
+        element = np.empty(1, array.dtype)
+        self.device.copy_out(element.view(np.uint8), self._place(array, indices))
+        return element[0]
+
+    def store(self, array: DeviceArray, indices: tuple[int, ...], value: Any) -> None:
+        element = np.array([value], array.dtype)
+        self.device.copy_in(self._place(array, indices), element.view(np.uint8))
+
+    def _place(self, array: DeviceArray, indices: tuple[int, ...]) -> int:
+        return array.address + sum(index * stride for index, stride in zip(indices, array.strides, strict=True))
+
+    def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
+        if blocks <= 0:
+            return
+        plan, device = self.plan, self.device
+        kernel = plan.kernels[number]
+        values: list[Any] = []
+        for expand, arg in zip(plan.expanders[number], args, strict=True):
+            values += expand(arg)
+        module = plan.module(device, number)
+        if not kernel.checked:
+            device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], values)
+            return
+        record = self._fresh_record()
+        address = record.address
+        device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], [*values, address, -1])
+        words = np.empty(FAILURE_WORDS, np.int64)
+        device.copy_out(words.view(np.uint8), address)
+        order = int(words[0])
+        if order == NO_FAILURE:
+            return
+        device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], [*values, address, order])
+        device.copy_out(words.view(np.uint8), address)
+        raise self.failure(int(words[1]), words[2:])
+
+    def _fresh_record(self) -> Buffer:
+        if self.record is None:
+            self.record = Buffer(self.device, 8 * FAILURE_WORDS)
+        words = np.zeros(FAILURE_WORDS, np.int64)
+        words[0] = NO_FAILURE
+        self.device.copy_in(self.record.address, words.view(np.uint8))
+        return self.record
+
+    def failure(self, code: int, args: Any) -> Exception:
+        """The exception of a failed check; arguments are host values, or the words of a record."""
+        failure = self.plan.function.failures[code].failure
+        kinds = self.plan.failure_types.get(code, ())
+        values = []
+        for value, dtype in zip(args, kinds, strict=False):
+            if isinstance(args, np.ndarray) and dtype.startswith("float"):
+                value = np.array([value], np.int64).view(np.float64)[0]
+            values.append(np.float64(value) if dtype.startswith("float") else np.int64(value))
+        return format_failure(failure, values)
+
+    def opaque(self, site: int, args: tuple[Any, ...]) -> list[Any]:
+        """Hand an operation back to Python, which sees arguments as they are now and may change them."""
+        assert self.callback is not None
+        for array in self.stored:
+            download(array)
+        plan_outs = self.plan.opaque_outs[site]
+        given = [self.leaving(value, kind) for value, kind in zip(args, self.plan.opaque_args[site], strict=True)]
+        leaves = self.callback(site, given)
+        for array in self.arguments:
+            self._refresh(array)
+        for array, host in zip(args, given, strict=True):
+            if isinstance(array, DeviceArray) and array.buffer.origin is None and array.host is None:
+                self._overwrite(array, host)
+        return [self._taken(leaf, kind) for leaf, kind in zip(leaves, plan_outs, strict=True)]
+
+    def _taken(self, leaf: Any, kind: Any) -> Any:
+        if isinstance(kind, Array):
+            array = np.asarray(leaf)
+            return upload(self.device, [array], True)[0]
+        return _entering(leaf, kind)
+
+    def _refresh(self, array: DeviceArray) -> None:
+        """Upload an argument again: Python may have changed it."""
+        if array.host is not None and array.host.size:
+            self._overwrite(array, array.host)
+
+    def _overwrite(self, array: DeviceArray, host: Any) -> None:
+        if not host.size:
+            return
+        (fresh,) = upload(self.device, [host], True)
+        copy = fresh.to_host()
+        if array.strides == copy.strides and copy.flags.c_contiguous:
+            self.device.copy_in(array.address, copy.reshape(-1).view(np.uint8))
+            return
+        for index in np.ndindex(array.shape):
+            self.store(array, index, host[index])
+
+
+def _entering(value: Any, kind: object) -> Any:
+    match kind:
+        case Scalar(dtype):
+            made = scalar(value, dtype)
+            return made.item() if dtype in ("int64", "bool") else made
+        case Object():
+            return value
+    return value
