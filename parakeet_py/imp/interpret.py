@@ -248,7 +248,7 @@ class _Machine:
                 last[source] += (extent - 1) * step
         _in_range(op.base, base, starts)
         _in_range(op.base, base, tuple(last))
-        corner = base[tuple(slice(start, start + 1) for start in starts)]
+        corner = base[(*(slice(start, start + 1) for start in starts), ...)]
         return Descriptor(as_strided(corner, shape, strides), memory)
 
     def declare(self, statement: Declare) -> None:

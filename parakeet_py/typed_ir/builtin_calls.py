@@ -372,8 +372,14 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
             if better.value:
                 best, best_key = item, item_key
             continue
-        x, y = s.numeric(item), s.numeric(best)
-        if isinstance(x, ScalarV) and isinstance(y, ScalarV) and x.type == y.type:
+        x, y = item, best
+        if (
+            isinstance(x, ScalarV)
+            and isinstance(y, ScalarV)
+            and x.either is None
+            and y.either is None
+            and x.type == y.type
+        ):
             chosen = s.builder.select(better, x.operand, y.operand)
             if x.type == PYINT and isinstance(chosen, ir.Var):
                 chosen = (

@@ -165,8 +165,6 @@ def transpose(s: Specializer, array: ArrayV, axes: Sequence[int]) -> ArrayV:
     """A view with permuted axes; `axes[i]` is the source of axis i."""
     from parakeet_py.typed_ir.indexing import make_view
 
-    if list(axes) == list(range(array.rank)):
-        return array
     return make_view(s, array, (ZERO,) * array.rank, [(axis, array.extents[axis], ONE) for axis in axes])
 
 
@@ -249,6 +247,10 @@ def call_ufunc(
         raise s.hand_back(f"{ufunc.__name__} for {names[0]}")
     function = scalar_loop(s, ufunc, names)
     outputs = [Scalar(name) for name in names[ufunc.nin :]]
+    values = [  # a Python int that does not fit raises whether or not there are elements
+        ScalarV(weak_cast(s, value.operand, name)) if isinstance(value, ScalarV) and value.type == PYINT else value
+        for value, name in zip(values, names, strict=False)
+    ]
 
     def body(operands: list[ir.Operand]) -> Sequence[ir.Operand]:
         converted = [weak_cast(s, operand, name) for operand, name in zip(operands, names, strict=False)]

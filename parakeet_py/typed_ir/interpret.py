@@ -239,7 +239,7 @@ class _Machine:
                 last[source] += (extent - 1) * step
         _checked(op.base, base, starts)
         _checked(op.base, base, tuple(last))
-        return as_strided(base[tuple(slice(start, start + 1) for start in starts)], shape, strides)
+        return as_strided(base[(*(slice(start, start + 1) for start in starts), ...)], shape, strides)
 
     def loop(self, op: For | While) -> Sequence[Any]:
         current = self.all(op.inits)

@@ -12,20 +12,21 @@ from parakeet_py.typed_ir.values import ArrayV, MethodV, Static, Value
 _PURE_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.fft", "math")
 _FRESH_MODULES = ("numpy.linalg", "numpy.fft", "scipy.special", "scipy.fft")
 _IMPURE = ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
+_STORING_METHODS = frozenset(
+    ["byteswap", "fill", "itemset", "partition", "put", "resize", "setfield", "setflags", "sort"]
+)
 
 
 def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
     """Is it known that a function changes none of its arguments, when called with so many and these keywords?"""
     if isinstance(target, np.ufunc):
         return "out" not in keywords and count <= target.nin
+    if type(getattr(target, "__self__", None)) is np.ndarray:
+        name = target.__name__
+        return not name.startswith("__") and name not in _STORING_METHODS and "out" not in keywords
     if getattr(target, "__module__", None) not in _PURE_MODULES or getattr(target, "__name__", "") in _IMPURE:
         return False
     return not any(keyword == "out" or keyword.startswith("overwrite") for keyword in keywords)
-
-
-_STORING_METHODS = frozenset(
-    ["byteswap", "fill", "itemset", "partition", "put", "resize", "setfield", "setflags", "sort"]
-)
 
 
 def may_store(operation: str, values: Sequence[Value], keywords: Sequence[str]) -> bool:
