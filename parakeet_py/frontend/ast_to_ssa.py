@@ -157,7 +157,8 @@ class FunctionBuilder(Statements):
             result = self.expression(pair, "pair")
         else:
             result = self.expression(node.elt, "element")
-        if isinstance(result, Var):
+        inner = part != "condition" and level + 1 < len(node.generators)  # is used up before the next item comes
+        if isinstance(result, Var) and not inner:
             for name, _ in self.held.get(result, ()):
                 if name in self.local_names:
                     self.refuse(

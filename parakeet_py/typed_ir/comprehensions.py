@@ -15,6 +15,8 @@ from parakeet_py.typed_ir.elementwise import ONE, ZERO, generate, store_array
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, ListV, ScalarV, TupleV, Value
 
+TRUE = ir.Const(True, PYBOOL)
+
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
@@ -43,7 +45,7 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
                 made.append(result)
         return TupleV(tuple(made), kind)
     if value.flatten:
-        raise s.unsupported("nested loops over run-time lengths in one comprehension")
+        return _flattened(s, value)
     length, item_at = control.positions(s, value.iterable)
     if value.condition is not None:
         return _filtered(s, value, length, item_at)
@@ -108,6 +110,64 @@ def _filtered(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at
     if isinstance(keep, ir.Const):
         keep = ir.Const(keep.value, PYBOOL)
     op = ir.Compress((length,), (index,), ir.Block(tuple(statements), (keep, result.operand)))
+    count, out = b.emit(op, PYINT, Array(result.dtype, 1, "C"), name="list")
+    b.nonnegative.add(count)
+    b.small.add(count)
+    return _as_list(s, ArrayV(out, (count,), frozenset({s.new_root()})), result.type)
+
+
+def _flattened(s: Specializer, value: ComprehensionV) -> Value:
+    """Several loops in one comprehension: one index space, if no length depends on another loop's item."""
+    b = s.builder
+    extents: list[ir.Operand] = []
+    conditional = False
+
+    def descend(level: ComprehensionV, indices: tuple[ir.Var, ...]) -> tuple[ir.Operand, ScalarV | None]:
+        """Whether the point is wanted, and its element (None until all lengths are known)."""
+        nonlocal conditional
+        length, item_at = control.positions(s, level.iterable)
+        if not indices:
+            extents.append(length)
+            return TRUE, None
+        item = item_at(indices[0])
+        wanted: ir.Operand = TRUE
+        if level.condition is not None:
+            conditional = True
+            wanted = s.truth(s.call(level.condition, [item], {}))
+        inner = s.call(level.element, [item], {})
+        if not level.flatten:
+            return wanted, _scalar(s, inner)
+        assert isinstance(inner, ComprehensionV)
+        also, result = descend(inner, indices[1:])
+        return b.logical_and(wanted, also), result
+
+    while True:
+        mark = b.mark()
+        indices = tuple(s.index_var(f"i{axis}", extent) for axis, extent in enumerate(extents))
+        with b.block() as statements, s.element_function():
+            keep, result = descend(value, indices)
+        if result is not None:
+            break
+        b.rollback(mark)
+        length = b.hoisted(extents.pop())
+        if length is None:
+            raise s.unsupported("a comprehension in which the length of a loop depends on the item of another")
+        extents.append(length)
+    space = tuple(extents)
+    if not conditional:
+        out = b.emit1(
+            ir.Map(space, indices, ir.Block(tuple(statements), (result.operand,))),
+            Array(result.dtype, len(space), "C"),
+            name="items",
+        )
+        total: ir.Operand = ONE
+        for extent in space:
+            total = b.index_mul(total, extent)
+        flat = b.pure(ir.Reshape(out, (total,)), Array(result.dtype, 1, "C"), name="list")
+        return _as_list(s, ArrayV(flat, (total,), frozenset({s.new_root()})), result.type)
+    if isinstance(keep, ir.Const):
+        keep = ir.Const(keep.value, PYBOOL)
+    op = ir.Compress(space, indices, ir.Block(tuple(statements), (keep, result.operand)))
     count, out = b.emit(op, PYINT, Array(result.dtype, 1, "C"), name="list")
     b.nonnegative.add(count)
     b.small.add(count)
