@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 from types import FunctionType
 
+import numpy as np
 import pytest
 
 from tests.backends import BACKENDS, INTERPRETERS, accelerated, has_fallen_back, run
@@ -86,6 +87,7 @@ def test_handed_back(program: Program) -> None:
     function = accelerated(program.function)
     for case in program.cases:
         if case.raises is None and not case.kwargs and not program.overflow:
+            function(*case.make()[0])  # what is handed back has to be seen once
             args, _ = case.make()
             explained = function.explain(*args)
             assert len(explained.opaque_calls) == program.opaque, (case, explained.opaque_calls)
@@ -93,14 +95,15 @@ def test_handed_back(program: Program) -> None:
 
 @pytest.mark.parametrize("program", [p for p in all_programs() if p.kernels is not None], ids=repr)
 def test_kernels(program: Program) -> None:
-    """Fusion leaves as many kernels as the program states, for every input."""
+    """Fusion leaves as many kernels as the program states; fewer for arrays known to have one element."""
     function = accelerated(program.function)
     for case in program.cases:
         if case.raises is None and not case.kwargs:
             args, _ = case.make()
             kernels = function.explain(*args).kernels
             count = kernels if isinstance(kernels, int) else len(kernels)
-            assert count == program.kernels, (case, kernels)
+            single = any(isinstance(arg, np.ndarray) and arg.size == 1 for arg in args)
+            assert count == program.kernels or (single and count < program.kernels), (case, kernels)
 
 
 @pytest.mark.parametrize(

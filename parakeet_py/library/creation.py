@@ -119,6 +119,13 @@ def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
     return filled(shape, constant(1, dtype_of(a) if dtype is None else dtype), like_order(a, order, shape))
 
 
+@implements(np.ndarray)
+def ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
+    if buffer is not None or strides is not None:
+        hand_back("an ndarray over other memory")
+    return np.empty(shape, dtype, "C" if order is None else order)
+
+
 @implements(np.full_like)
 def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
     a = as_array(a)

@@ -9,7 +9,7 @@ FUNCTIONS = {  # functions, by module and name
     "creation": (
         "numpy.arange numpy.array numpy.asanyarray numpy.asarray numpy.ascontiguousarray numpy.asfortranarray "
         "numpy.astype numpy.copy numpy.empty numpy.empty_like numpy.full numpy.full_like numpy.linspace "
-        "numpy.logspace numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like"
+        "numpy.logspace numpy.ndarray numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like"
     ),
     "elementary": (
         "numpy.allclose numpy.angle numpy.around numpy.array_equal numpy.fix numpy.gradient numpy.imag numpy.isclose "
@@ -20,6 +20,7 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.ix_ numpy.lib._index_tricks_impl.None numpy.pad numpy.ravel_multi_index numpy.tril_indices "
         "numpy.triu_indices numpy.unravel_index"
     ),
+    "integers": "math.cbrt math.comb math.factorial math.gcd math.isqrt math.lcm math.modf math.perm math.ulp",
     "introspection": (
         "numpy.iscomplexobj numpy.isrealobj numpy.isscalar numpy.ndim numpy.result_type numpy.shape numpy.size"
     ),

@@ -1,0 +1,140 @@
+"""`math` on Python ints and floats: divisors, roots, factorials, the parts of a float.
+
+Python ints are 64 bits wide in compiled code: what does not fit raises OverflowError (see docs/semantics.md).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from parakeet_py.library.intrinsics import cast, check, constant, dtype_of, hand_back, prim, python_scalar
+from parakeet_py.library.registry import implements
+
+
+def whole(x):
+    """A Python int or bool (or NumPy integer) as an int64."""
+    if dtype_of(x).kind not in "iub":
+        hand_back("an integer function of something else")
+    return cast(x, np.int64)
+
+
+def greatest_divisor(a, b):
+    a = prim("abs_checked", a)
+    b = prim("abs_checked", b)
+    while b != constant(0, np.int64):
+        rest = prim("mod", a, b)
+        a = b
+        b = rest
+    return a
+
+
+@implements(math.gcd)
+def gcd(*integers):
+    found = constant(0, np.int64)
+    for value in integers:
+        found = greatest_divisor(found, whole(value))
+    return python_scalar(found)
+
+
+@implements(math.lcm)
+def lcm(*integers):
+    found = constant(1, np.int64)
+    for value in integers:
+        number = whole(value)
+        divisor = greatest_divisor(found, number)
+        # a quotient by 0 is 0 here, and lcm(0, 0) is 0
+        found = prim("abs_checked", prim("mul_checked", prim("floordiv", found, divisor), number))
+    return python_scalar(found)
+
+
+@implements(math.isqrt)
+def isqrt(n):
+    n = whole(n)
+    zero = constant(0, np.int64)
+    one = constant(1, np.int64)
+    check(n >= zero, "ValueError", "isqrt() argument must be nonnegative")
+    root = cast(prim("sqrt", cast(n, np.float64)), np.int64)
+    # the float is at most one off, and its square may not fit
+    root = prim("minimum", root, constant(3037000499, np.int64))
+    root = prim("select", root * root > n, root - one, root)
+    above = root + one
+    fits = above <= constant(3037000499, np.int64)
+    square = prim("select", fits, above * above, zero)
+    root = prim("select", prim("and", fits, square <= n), above, root)
+    return python_scalar(root)
+
+
+@implements(math.factorial)
+def factorial(n):
+    n = whole(n)
+    check(n >= constant(0, np.int64), "ValueError", "factorial() not defined for negative values")
+    found = constant(1, np.int64)
+    factor = constant(1, np.int64)
+    while factor < n:
+        factor = factor + constant(1, np.int64)
+        found = prim("mul_checked", found, factor)
+    return python_scalar(found)
+
+
+@implements(math.perm)
+def perm(n, k=None):
+    if k is None:
+        return factorial(n)
+    n = whole(n)
+    k = whole(k)
+    zero = constant(0, np.int64)
+    check(n >= zero, "ValueError", "n must be a non-negative integer")
+    check(k >= zero, "ValueError", "k must be a non-negative integer")
+    found = prim("select", k > n, zero, constant(1, np.int64))
+    step = prim("select", k > n, k, zero)
+    while step < k:
+        found = prim("mul_checked", found, n - step)
+        step = step + constant(1, np.int64)
+    return python_scalar(found)
+
+
+@implements(math.comb)
+def comb(n, k):
+    n = whole(n)
+    k = whole(k)
+    zero = constant(0, np.int64)
+    one = constant(1, np.int64)
+    check(n >= zero, "ValueError", "n must be a non-negative integer")
+    check(k >= zero, "ValueError", "k must be a non-negative integer")
+    fewest = prim("minimum", k, n - k)
+    found = prim("select", k > n, zero, one)
+    step = prim("select", k > n, fewest, zero)
+    while step < fewest:
+        # found * (n - step) is divisible by step + 1; common divisors go first, so that only the result has to fit
+        factor = n - step
+        step = step + one
+        common = greatest_divisor(factor, step)
+        factor = prim("floordiv", factor, common)
+        found = prim("mul_checked", prim("floordiv", found, prim("floordiv", step, common)), factor)
+    return python_scalar(found)
+
+
+@implements(math.modf)
+def modf(x):
+    x = cast(x, np.float64)
+    zero = constant(0.0, np.float64)
+    integral = prim("trunc", x)
+    fraction = prim("select", prim("isinf", x), zero, x - integral)
+    return python_scalar(prim("copysign", fraction, x)), python_scalar(prim("copysign", integral, x))
+
+
+@implements(math.cbrt)
+def cbrt(x):
+    return python_scalar(prim("cbrt", cast(x, np.float64)))
+
+
+@implements(math.ulp)
+def ulp(x):
+    x = prim("abs", cast(x, np.float64))
+    up = prim("nextafter", x, constant(math.inf, np.float64)) - x
+    down = x - prim("nextafter", x, constant(0.0, np.float64))
+    largest = prim("isinf", up)
+    finite = prim("select", largest, down, up)
+    return python_scalar(prim("select", prim("isfinite", x), finite, x))
