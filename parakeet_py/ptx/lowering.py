@@ -7,6 +7,7 @@ into a host part and kernels.
 | operator | skeleton |
 |---|---|
 | Map | a thread for every point (several neighbouring ones for narrow types); axes are numbered by merged index |
+| Reduce | see `reductions` |
 | Matmul | a thread for every element of the result |
 """
 
@@ -18,18 +19,18 @@ from typing import Any
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp import storage
 from parakeet_py.imp.builder import Lowering, NeedsScratch, Outs
-from parakeet_py.imp.loops import Axis, axes_of
+from parakeet_py.imp.loops import axes_of
 from parakeet_py.imp.lower import lower_unmanaged
 from parakeet_py.imp.lower_map import check_then_store
 from parakeet_py.imp.merge import merge, merged_outs
 from parakeet_py.imp.schedule import Study, study
-from parakeet_py.imp.writer import ONE, ZERO
+from parakeet_py.imp.writer import ZERO
 from parakeet_py.ptx.outline import DeviceFunction, outline
+from parakeet_py.ptx.reductions import lower_reduce
+from parakeet_py.ptx.regions import grid, unravel
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
-from parakeet_py.typed_ir.types import INT64, Array, Scalar, is_complex
-
-THREADS = 256
+from parakeet_py.typed_ir.types import Array, Scalar, is_complex
 
 
 def lower_for_gpu(function: typed.Function) -> DeviceFunction:
@@ -39,43 +40,6 @@ def lower_for_gpu(function: typed.Function) -> DeviceFunction:
     body = storage.manage(host.body, host.results)
     managed = imp.Function(host.name, host.params, body, host.results, host.failures, host.roots)
     return DeviceFunction(managed, device.kernels)
-
-
-# ---- regions ---------------------------------------------------------------------------------------------------------
-
-
-def grid(lo: Lowering, points: Operand, name: str, body: Callable[[Var], None], threads: int = THREADS) -> None:
-    """A region with a thread for each of `points` points; `body(point)` writes what it does."""
-    blocks = lo.ceil_div(points, Const(threads, INT64))
-    lo.in_region = True
-    lo.push()
-    point = this_thread(lo, threads)
-    lo.order = lambda: point
-    try:
-        lo.when(lo.compare("lt", point, points), lambda: body(point))
-    finally:
-        block = lo.pop()
-        lo.in_region, lo.order = False, None
-    lo.sink.append(imp.Grid(blocks, threads, block, name))
-
-
-def this_thread(lo: Lowering, threads: int) -> Var:
-    """The number of the present thread in its grid."""
-    block = lo.let("block", INT64, imp.Lane("block"))
-    thread = lo.let("thread", INT64, imp.Lane("thread"))
-    return lo.prim("add", lo.prim("mul", block, Const(threads, INT64)), thread)
-
-
-def unravel(lo: Lowering, axes: list[Axis], point: Operand) -> None:
-    """Bind the index variables of a space to those of its point number `point`, in C order."""
-    left = point
-    for position in range(len(axes) - 1, 0, -1):
-        axis = axes[position]
-        rest = lo.floor_div(left, axis.extent)
-        lo.alias(axis.index, lo.subtract(left, lo.multiply(rest, axis.extent)))
-        left = rest
-    if axes:
-        lo.alias(axes[0].index, left)
 
 
 # ---- Map -------------------------------------------------------------------------------------------------------------
@@ -197,6 +161,6 @@ def lower_matmul(lo: Lowering, outs: tuple[Var, ...], op: typed.Matmul) -> None:
 
 SKELETONS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Map: lower_map,
+    typed.Reduce: lower_reduce,
     typed.Matmul: lower_matmul,
 }
-__all__ = ["ONE", "SKELETONS", "grid", "lower_for_gpu", "this_thread", "unravel"]

@@ -1,0 +1,59 @@
+"""Writing GPU regions: who a thread is, and which point of an index space it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from parakeet_py.imp import ir as imp
+from parakeet_py.imp.builder import Lowering
+from parakeet_py.imp.loops import Axis
+from parakeet_py.typed_ir.ir import Const, Operand, Var
+from parakeet_py.typed_ir.types import INT64
+
+THREADS = 256  # of a block
+WARP = 32
+
+
+def grid_of_blocks(
+    lo: Lowering, blocks: Operand, name: str, body: Callable[[Var, Var], None], threads: int = THREADS
+) -> None:
+    """A region of so many blocks; `body(block, thread)` writes what a thread does."""
+    lo.in_region = True
+    lo.push()
+    try:
+        block, thread = (lo.let(which, INT64, imp.Lane(which)) for which in ("block", "thread"))
+        number = index_of(lo, block, thread, threads)
+        lo.order = lambda: number
+        body(block, thread)
+    finally:
+        region = lo.pop()
+        lo.in_region, lo.order = False, None
+    lo.sink.append(imp.Grid(blocks, threads, region, name))
+
+
+def grid(lo: Lowering, points: Operand, name: str, body: Callable[[Var], None]) -> None:
+    """A region with a thread for each of `points` points; `body(point)` writes what it does."""
+
+    def some(block: Var, thread: Var) -> None:
+        point = index_of(lo, block, thread)
+        lo.order = lambda: point
+        lo.when(lo.compare("lt", point, points), lambda: body(point))
+
+    grid_of_blocks(lo, lo.ceil_div(points, Const(THREADS, INT64)), name, some)
+
+
+def index_of(lo: Lowering, block: Var, thread: Var, threads: int = THREADS) -> Var:
+    """The number of a thread in its grid."""
+    return lo.prim("add", lo.prim("mul", block, Const(threads, INT64)), thread)
+
+
+def unravel(lo: Lowering, axes: Sequence[Axis], point: Operand) -> None:
+    """Bind the index variables of a space to those of its point number `point`, in C order."""
+    left = point
+    for position in range(len(axes) - 1, 0, -1):
+        axis = axes[position]
+        rest = lo.floor_div(left, axis.extent)
+        lo.alias(axis.index, lo.subtract(left, lo.multiply(rest, axis.extent)))
+        left = rest
+    if axes:
+        lo.alias(axes[0].index, left)
