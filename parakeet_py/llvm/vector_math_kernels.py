@@ -177,10 +177,12 @@ def _reduce(k: Lanes, x: str) -> tuple[str, str, str, str]:
     """x = n pi/2 + high + low: (high, low, bits of n, lanes that are too large)."""
     n, n_bits = k.round_to_integer(k.mul(x, k.constant(2 / math.pi)))
     minus_n = k.neg(n)
-    first = k.fma(minus_n, k.constant(_PI_2_HIGH), x)
-    high = k.fma(minus_n, k.constant(_PI_2_MIDDLE), first)
-    low = k.fma(minus_n, k.constant(_PI_2_MIDDLE), k.sub(first, high))
-    low = k.fma(minus_n, k.constant(_PI_2_LOW), low)
+    first = k.fma(minus_n, k.constant(_PI_2_HIGH), x)  # exact
+    # near a multiple of pi/2 almost all of `first` cancels, and what is left has to be exact too
+    product = k.mul(minus_n, k.constant(_PI_2_MIDDLE))
+    high, lost = k.two_sum(first, product)
+    product_low = k.fma(minus_n, k.constant(_PI_2_MIDDLE), k.neg(product))
+    low = k.add(k.fma(minus_n, k.constant(_PI_2_LOW), product_low), lost)
     odd = k.compare("uge", k.absolute(x), k.constant(_TRIGONOMETRIC_LIMIT))
     return high, low, n_bits, odd
 

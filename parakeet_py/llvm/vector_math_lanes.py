@@ -150,6 +150,13 @@ class Lanes:
         shifted = self.integer("add", whole, self.bits(self.magic_bits))
         return self.sub(self.from_bits(shifted), self.constant(self.magic))
 
+    def two_sum(self, left: str, right: str) -> tuple[str, str]:
+        """left + right exactly: the rounded sum and what rounding took (D. E. Knuth, TAOCP 4.2.2)."""
+        total = self.add(left, right)
+        moved = self.sub(total, left)
+        lost = self.add(self.sub(left, self.sub(total, moved)), self.sub(right, moved))
+        return total, lost
+
     def power_of_two(self, exponent: str) -> str:
         """2**exponent for an integer that keeps it normal."""
         biased = self.integer("add", exponent, self.bits(self.bias))

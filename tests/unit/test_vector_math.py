@@ -96,6 +96,18 @@ def test_accuracy_of_our_own_functions(name: str, dtype: str) -> None:
     assert worst < (1.4 if name == "tanh" else 1.1)
 
 
+@pytest.mark.skipif(not vector_math_forms.supported(engine.host()), reason="needs fused multiply-add")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_arguments_next_to_multiples_of_a_quarter_turn(name: str, dtype: str) -> None:
+    """Where the argument's reduction cancels most."""
+    scalar = own(name, dtype)
+    with mp.workprec(200):
+        for n in (*range(1, 200), *range(600_000, 600_200)):
+            x = float(np.array(float(n * mp.pi / 2), dtype))
+            assert error(scalar(x), EXACT[name][0](mp.mpf(x)), dtype) < 1.1, x
+
+
 def own(name: str, dtype: str) -> Callable[..., float]:
     kind = ctypes.c_double if dtype == "float64" else ctypes.c_float
     address = vector_math_library.resolve(vector_math_library.symbol(name, dtype))
