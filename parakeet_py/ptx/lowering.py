@@ -8,6 +8,8 @@ into a host part and kernels.
 |---|---|
 | Map | a thread for every point (several neighbouring ones for narrow types); axes are numbered by merged index |
 | Reduce | see `reductions` |
+| Scan, Compress | see `scans` |
+| Scatter | see `scatter` |
 | Matmul | a thread for every element of the result |
 """
 
@@ -28,6 +30,8 @@ from parakeet_py.imp.writer import ZERO
 from parakeet_py.ptx.outline import DeviceFunction, outline
 from parakeet_py.ptx.reductions import lower_reduce
 from parakeet_py.ptx.regions import grid, unravel
+from parakeet_py.ptx.scans import lower_compress, lower_scan
+from parakeet_py.ptx.scatter import lower_scatter
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
 from parakeet_py.typed_ir.types import Array, Scalar, is_complex
@@ -162,5 +166,8 @@ def lower_matmul(lo: Lowering, outs: tuple[Var, ...], op: typed.Matmul) -> None:
 SKELETONS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Map: lower_map,
     typed.Reduce: lower_reduce,
+    typed.Scan: lower_scan,
+    typed.Compress: lower_compress,
+    typed.Scatter: lower_scatter,
     typed.Matmul: lower_matmul,
 }

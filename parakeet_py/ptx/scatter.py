@@ -1,0 +1,124 @@
+"""Scatter on a GPU: a thread for each point, elements changed by atomics.
+
+* A combine that is an addition, extremum or bit operation is one atomic. A small target is first filled in shared
+  memory, a copy for each block, which is added to the target once.
+* A combine that just takes the new value: of several points of one element the last one wins, as in NumPy. A first pass
+  finds out which point that is, a second one stores.
+* Any other combine is done in order, by one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parakeet_py.imp import ir as imp
+from parakeet_py.imp import scatter as on_cpu
+from parakeet_py.imp.builder import Lowering
+from parakeet_py.imp.combine import primitives
+from parakeet_py.imp.loops import axes_of
+from parakeet_py.imp.schedule import study
+from parakeet_py.imp.writer import array_type
+from parakeet_py.ptx.regions import THREADS, grid, grid_of_blocks, index_of, unravel
+from parakeet_py.typed_ir.ir import Const, Operand, Scatter, Var
+from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, itemsize
+
+SHARED_BYTES = 16 << 10  # of a target that is filled in shared memory
+BLOCKS = 264  # blocks that fill copies of a small target
+ATOMICS = frozenset({"add", "minimum", "maximum", "and", "or", "xor"})
+
+
+def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
+    """A scatter as GPU regions; inside of others, and where it may fail, as on the CPU."""
+    found = study(op.body)
+    axes = axes_of(op.indices, lo.operands(op.extents))
+    names = primitives(op.combine)
+    kind = array_type(op.target)
+    atomic = names is not None and names[0] in ATOMICS and (not is_complex(kind.dtype) or names == ("add",))
+    takes_new = not op.combine.body.statements and op.combine.body.results[0] is op.combine.params[1]
+    plain = not (found.has_check or found.has_opaque or found.visible_stores()) and found.simple
+    if lo.in_region or not axes or not plain or not (atomic or takes_new) or lo.hidden is not None:
+        on_cpu.lower_scatter(lo, outs, op)
+        return
+    target = lo.array(op.target)
+    points = lo.product(axis.extent for axis in axes)
+
+    def body(number: Operand) -> tuple[Operand, list[Operand], Operand]:
+        unravel(lo, axes, number)
+        keep, *place, value = lo.lower_block(op.body)
+        return keep, place, value
+
+    def update(name: str, array: Var, place: Sequence[Operand], value: Operand) -> None:
+        lo.let("old", value.type, imp.Atomic(name, array, tuple(place), value))
+
+    def to_target() -> None:
+        def point(number: Var) -> None:
+            keep, place, value = body(number)
+            assert names is not None
+            lo.when(keep, lambda: update(names[0], target, place, value))
+
+        grid(lo, points, "scatter", point)
+
+    def through_shared(name: str) -> None:
+        count = SHARED_BYTES // itemsize(kind.dtype)
+        extent = lo.extent(target, 0)
+        blocks = lo.minimum(lo.ceil_div(points, Const(THREADS, INT64)), Const(BLOCKS, INT64))
+        zero = Const(
+            False if kind.dtype == "bool" else 0.0 if kind.dtype.startswith("float") else 0, Scalar(kind.dtype)
+        )
+
+        def some(block: Var, thread: Var) -> None:
+            own = lo.let("own", Array(kind.dtype, 1, "C"), imp.NewArray((Const(count, INT64),), "shared"))
+            step = Const(THREADS, INT64)
+            clear, number, element = (lo.index("k") for _ in range(3))
+            lo.loop(clear, thread, extent, lambda: lo.store(own, (clear,), zero), "serial", step)
+            lo.emit(imp.Barrier("block"))
+
+            def point() -> None:
+                keep, place, value = body(number)
+                lo.when(keep, lambda: update(name, own, place, value))
+
+            stride = lo.multiply(blocks, step)
+            lo.loop(number, index_of(lo, block, thread), points, point, "serial", stride)
+            lo.emit(imp.Barrier("block"))
+            add = lambda: update(name, target, (element,), lo.load(own, element))  # noqa: E731
+            lo.loop(element, thread, extent, add, "serial", step)
+
+        grid_of_blocks(lo, blocks, "scatter shared", some)
+
+    def last_wins() -> None:
+        extents = [lo.extent(target, axis) for axis in range(kind.rank)]
+        winners = lo.new_array("winners", Array("int64", kind.rank, "C"), extents)
+        flat = [axis for axis in axes_of([Var("j", INT64) for _ in extents], extents)]
+
+        def clear(number: Var) -> None:
+            unravel(lo, flat, number)
+            lo.store(winners, [lo.operand(axis.index) for axis in flat], Const(-1, INT64))
+
+        grid(lo, lo.product(extents), "clear", clear)
+
+        def claim(number: Var) -> None:
+            keep, place, _ = body(number)
+            lo.when(keep, lambda: update("maximum", winners, place, number))
+
+        grid(lo, points, "scatter claims", claim)
+
+        def put(number: Var) -> None:
+            keep, place, value = body(number)
+
+            def store() -> None:
+                won = lo.compare("eq", lo.load(winners, *place), number)
+                lo.when(won, lambda: lo.store(target, place, value))
+
+            lo.when(keep, store)
+
+        grid(lo, points, "scatter", put)
+
+    if takes_new:
+        last_wins()
+    elif names in (("add",), ("or",), ("xor",)) and kind.rank == 1 and not is_complex(kind.dtype):
+        small = lo.compare("le", lo.extent(target, 0), Const(SHARED_BYTES // itemsize(kind.dtype), INT64))
+        many = lo.compare("ge", points, lo.multiply(lo.extent(target, 0), Const(4, INT64)))
+        both = lo.prim("and", small, many, type_=BOOL)
+        lo.when(both, lambda: through_shared(names[0]), to_target)
+    else:
+        to_target()
