@@ -299,7 +299,8 @@ class _Frame:
         return self.evaluation.call(self, let, target, args, keywords)
 
     def read_global(self, name: str) -> Any:
-        for scope in (self.python.__globals__, self.python.__builtins__):
+        python: Any = self.python
+        for scope in (python.__globals__, python.__builtins__):
             if name in scope:
                 return scope[name]
         raise NameError(f"name {name!r} is not defined", name=name)

@@ -132,7 +132,8 @@ def gate_symbols(
         name("state", state)
     if isinstance(function, types.FunctionType):
         name("globals", function.__globals__)
-        name("builtins", function.__builtins__)
+        python: Any = function
+        name("builtins", python.__builtins__)
     signature = handle.signature
     for index, hidden in enumerate(signature.hidden):
         match hidden.source:
