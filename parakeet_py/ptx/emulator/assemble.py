@@ -1,0 +1,431 @@
+"""Blocks of steps to Python functions, one per basic block.
+
+A block is a function of the machine, of the lanes that execute it, and of the registers alive at its entry; it returns
+which block comes next with which lanes and registers. So a register that is dead costs nothing, threads that part or
+meet only carry what is still needed, and within a block registers are plain local variables.
+
+Each register has one kind in which it passes between blocks: the one most instructions of the function use. In a block
+it may be held in several kinds at once; a reinterpretation is made when first wanted. Blocks are compiled to byte code
+when first executed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from parakeet_py.ptx.emulator.emit_control import (
+    barrier_results,
+    barrier_values,
+    call_results,
+    call_values,
+    gate_mask,
+    passing_kind,
+    return_values,
+    site_of,
+)
+from parakeet_py.ptx.emulator.emitter import MARK, Emitter, Step, marks_in
+from parakeet_py.ptx.emulator.flow import (
+    Barrier,
+    BasicBlock,
+    Branch,
+    CallTo,
+    End,
+    Exit,
+    Graph,
+    Jump,
+    Return,
+    Switch,
+    successors,
+)
+from parakeet_py.ptx.emulator.ir import Function, Guard, Instruction, Register, Sink, Symbol
+from parakeet_py.ptx.emulator.kinds import KIND_OF_TYPE, size_of
+
+_NEVER = 0
+_STRONG_SPIN = 2
+_PLAIN_SPIN = 1 << 16
+
+
+@dataclass(slots=True)
+class BlockText:
+    """The source of one block."""
+
+    name: str
+    text: str
+    line: int
+
+
+class FunctionAssembler:
+    """Writes the blocks of one function; `base` is the number of its first block, the prologue."""
+
+    def __init__(self, emitter: Emitter, graph: Graph, base: int, prologues: dict[str, int]) -> None:
+        self.emitter = emitter
+        self.function = emitter.function
+        self.graph = graph
+        self.base = base
+        self.prologues = prologues
+        self.steps: list[list[Step]] = []
+        self.gates: list[Step | None] = []
+        self.ends: list[Step] = []
+        self._emit_all()
+        self.kinds = self._vote()
+        self.live_in = self._liveness()
+
+    # -- emission and liveness ------------------------------------------------------------------------------------
+
+    def _emit_all(self) -> None:
+        emitter = self.emitter
+        for block in self.graph.blocks:
+            gate = None
+            if block.gate:
+                gate = self._step_of(gate_mask(emitter, block.body[0]), block.body[0].line)
+            emitter.steps = []
+            for instruction in block.body:
+                emitter.emit(instruction)
+            self.steps.append(emitter.steps)
+            self.gates.append(gate)
+            self.ends.append(self._end_step(block.end))
+
+    def _step_of(self, text: str, line: int) -> Step:
+        return Step(text, marks_in(text), [], line, True)
+
+    def _end_step(self, end: End) -> Step:
+        """What the end of a block reads, as expressions separated by a mark that no expression contains."""
+        emitter = self.emitter
+        emitter.steps = []
+        match end:
+            case Branch(guard):
+                return self._step_of(_guard_text(emitter, guard), 0)
+            case Switch(instruction, index):
+                emitter.instruction = instruction
+                return self._step_of(emitter.read(index, "u4"), instruction.line)
+            case Return() if not self.function.entry:
+                return self._step_of(_join(return_values(emitter)), 0)
+            case CallTo(instruction):
+                emitter.instruction = instruction
+                return self._step_of(_join(call_values(emitter, instruction)), instruction.line)
+            case Barrier(instruction):
+                emitter.instruction = instruction
+                return self._step_of(_join(barrier_values(emitter, instruction)), instruction.line)
+            case _:
+                return self._step_of("", 0)
+
+    def _all_steps(self, number: int) -> list[Step]:
+        gate = self.gates[number]
+        return [*([gate] if gate else []), *self.steps[number], self.ends[number]]
+
+    def _vote(self) -> dict[int, str]:
+        """For each register the kind it is mostly used in."""
+        votes: dict[int, Counter[str]] = {}
+        for number in range(len(self.steps)):
+            for step in self._all_steps(number):
+                for number_read, kind in step.reads:
+                    votes.setdefault(number_read, Counter())[kind] += 1
+                for target, kind in step.targets:
+                    votes.setdefault(target.number, Counter())[kind] += 1
+        kinds: dict[int, str] = {}
+        for register in self.function.registers:
+            default = self._default_kind(register)
+            kinds[register.number] = default
+            if default not in ("bytes", "p"):
+                fitting = [
+                    (count, kind)
+                    for kind, count in votes.get(register.number, Counter()).items()
+                    if size_of(kind) == size_of(default)
+                ]
+                if fitting:
+                    kinds[register.number] = max(fitting)[1]
+        return kinds
+
+    @staticmethod
+    def _default_kind(register: Register) -> str:
+        if register.type.startswith("bytes:"):
+            return "bytes"
+        kind = KIND_OF_TYPE[register.type]
+        return kind if kind == "p" else f"u{size_of(kind)}"
+
+    def _received(self, number: int) -> list[tuple[Register, str]]:
+        """Registers that a block gets as results of the call or barrier before it."""
+        for block in self.graph.blocks:
+            match block.end:
+                case CallTo(instruction, target=target) if target == number:
+                    return call_results(self.emitter, instruction)
+                case Barrier(instruction, target) if target == number:
+                    return barrier_results(instruction)
+        return []
+
+    def _liveness(self) -> list[list[int]]:
+        blocks = self.graph.blocks
+        count = len(blocks)
+        self.received = [self._received(k) if self._may_receive(k) else [] for k in range(count)]
+        live = [0] * count
+        changed = True
+        while changed:
+            changed = False
+            for number in reversed(range(count)):
+                now = 0
+                for successor in successors(blocks[number].end):
+                    now |= live[successor]
+                for step in reversed(self._all_steps(number)):
+                    for target, _ in step.targets:
+                        if target.number >= 0:
+                            now &= ~(1 << target.number)
+                    for number_read, _ in step.reads:
+                        now |= 1 << number_read
+                for register, _ in self.received[number]:
+                    now &= ~(1 << register.number)
+                if now != live[number]:
+                    live[number] = now
+                    changed = True
+        self._live_bits = live
+        return [[r.number for r in self.function.registers if bits >> r.number & 1] for bits in live]
+
+    def _may_receive(self, number: int) -> bool:
+        return any(isinstance(b.end, CallTo | Barrier) and b.end.target == number for b in self.graph.blocks)
+
+    # -- text -----------------------------------------------------------------------------------------------------
+
+    def blocks(self) -> list[BlockText]:
+        """The prologue, then the blocks in scheduling order."""
+        texts = [BlockText(f"b{self.base}", self._prologue(), self.function.line)]
+        for number, block in enumerate(self.graph.blocks):
+            line = block.body[0].line if block.body else self.ends[number].line or self.function.line
+            texts.append(BlockText(f"b{self.base + 1 + number}", self._block(number, block), line))
+        return texts
+
+    def _prologue(self) -> str:
+        emitter = self.emitter
+        known: dict[int, dict[str, str]] = {}
+        parameters = ["M", "L"]
+        lines = []
+        if self.function.entry:
+            base = emitter.constants.number(16, "u8")
+            top = emitter.constants.number(16 + emitter.frame_size, "u8")
+            lines.append(f"    frame = {base}")
+            lines.append(f"    top = {top}")
+        else:
+            parameters.append("frame")
+            size = emitter.constants.number(emitter.frame_size, "u8")
+            lines.append(f"    top = frame + {size}")
+            for variable in self.function.parameters:
+                assert variable.register is not None
+                kind = passing_kind(variable)
+                name = f"r{variable.register.number}_{kind}"
+                parameters.append(name)
+                known[variable.register.number] = {kind: name}
+        if emitter.frame_size:
+            lines.append("    M.reserve_local(top)")
+        known[emitter.frame.number] = {"u8": "frame"}
+        known[emitter.top.number] = {"u8": "top"}
+        writer = _Writer(self, known, lines)
+        arguments = writer.arguments(0)
+        lines.append(f"    return {self.base + 1}, L, {arguments}")
+        return f"def b{self.base}({', '.join(parameters)}):\n" + "\n".join(lines) + "\n"
+
+    def parameters_of(self, number: int) -> list[tuple[int, str]]:
+        """Registers a block takes, with the kinds it takes them in: first what it receives, then what is live."""
+        received = [(register.number, kind) for register, kind in self.received[number]]
+        return received + [(register, self.kinds[register]) for register in self.live_in[number]]
+
+    def _block(self, number: int, block: BasicBlock) -> str:
+        label = self.base + 1 + number
+        parameters = self.parameters_of(number)
+        names = [f"r{register}_{kind}" for register, kind in parameters]
+        lines: list[str] = []
+        known = {register: {kind: name} for (register, kind), name in zip(parameters, names, strict=True)}
+        own = f"({''.join(name + ', ' for name in names)})"
+        spin = self._spin(number)
+        if spin:
+            lines.append(f"    if M.spins({label}, L, {spin}): return M.push({label}, L, {own})")
+        gate = self.gates[number]
+        writer = _Writer(self, known, lines)
+        if gate is not None:
+            site = site_of(self.emitter, block.body[0])
+            lines.append("    if L.n != M.live:")
+            inner = _Writer(self, {k: dict(v) for k, v in known.items()}, lines, indent="        ")
+            mask = inner.resolve(gate)
+            lines.append(f"        g = M.gate({label}, L, {mask}, {own}, {site})")
+            lines.append("        if g is None: return None")
+            lines.append(f"        L, {own if names else '_'} = g")
+        if block.body:
+            lines.append(f"    M.instructions += {len(block.body) + 1} * L.n")
+        alive = self._alive_after(number)
+        for step, after in zip(self.steps[number], alive, strict=True):
+            writer.step(step, after)
+        self._end(number, block.end, writer)
+        return f"def b{label}(M, L{''.join(', ' + n for n in names)}):\n" + "\n".join(lines) + "\n"
+
+    def _alive_after(self, number: int) -> list[int]:
+        """For each step of a block the registers alive after it."""
+        now = 0
+        for successor in successors(self.graph.blocks[number].end):
+            now |= self._live_bits[successor]
+        for register, _ in self.ends[number].reads:
+            now |= 1 << register
+        result: list[int] = []
+        for step in reversed(self.steps[number]):
+            result.append(now)
+            if not step.effect and step.targets and not any(now >> max(t.number, 0) & 1 for t, _ in step.targets):
+                continue
+            for target, _ in step.targets:
+                if target.number >= 0:
+                    now &= ~(1 << target.number)
+            for register, _ in step.reads:
+                now |= 1 << register
+        result.reverse()
+        return result
+
+    def _spin(self, number: int) -> int:
+        members = self.graph.loops.get(number)
+        if members is None:
+            return _NEVER
+        answer = _NEVER
+        for member in members:
+            for instruction in self.graph.blocks[member].body:
+                if _reads_what_others_write(instruction):
+                    return _STRONG_SPIN
+                if instruction.opcode in ("ld", "ldu") and not {"param", "const", "nc"} & set(instruction.modifiers):
+                    answer = _PLAIN_SPIN
+        return answer
+
+    def _end(self, number: int, end: End, writer: _Writer) -> None:
+        lines = writer.lines
+        first = self.base + 1
+        values = writer.resolve(self.ends[number])
+        parts = values.split("\x03") if values else []
+        match end:
+            case Jump(target):
+                lines.append(f"    return {first + target}, L, {writer.arguments(target)}")
+            case Branch(_, taken, other):
+                taken_arguments, other_arguments = writer.arguments(taken), writer.arguments(other)
+                lines.append(
+                    f"    return M.branch(L, {parts[0]}, {first + taken}, {taken_arguments}, "
+                    f"{first + other}, {other_arguments})"
+                )
+            case Switch(instruction, _, targets):
+                cases = ", ".join(f"({first + t}, {writer.arguments(t)})" for t in targets)
+                site = site_of(self.emitter, instruction)
+                lines.append(f"    return M.switch(L, {parts[0]}, ({cases},), {site})")
+            case Return() if not self.function.entry:
+                lines.append(f"    return M.ret(L, ({''.join(p + ', ' for p in parts)}))")
+            case Return() | Exit():
+                lines.append("    return M.exit(L)")
+            case Barrier(instruction, target):
+                site = site_of(self.emitter, instruction)
+                saved = writer.arguments(target, skip_received=True)
+                lines.append(f"    return M.arrive(L, {site}, {first + target}, {saved}, {', '.join(parts)})")
+            case CallTo(instruction, call, target):
+                site = site_of(self.emitter, instruction)
+                saved = writer.arguments(target, skip_received=True)
+                passed = f"({''.join(p + ', ' for p in parts[1:])})"
+                if isinstance(call.target, Symbol):
+                    callee = self.prologues[call.target.name]
+                    lines.append(f"    return M.call(L, {callee}, {passed}, {first + target}, {saved})")
+                else:
+                    lines.append(
+                        f"    return M.call_indirect(L, {parts[0]}, {passed}, {first + target}, {saved}, {site})"
+                    )
+
+
+class _Writer:
+    """Writes steps of one block, keeping track of the kinds in which each register is at hand."""
+
+    def __init__(
+        self, owner: FunctionAssembler, known: dict[int, dict[str, str]], lines: list[str], indent: str = "    "
+    ) -> None:
+        self.owner = owner
+        self.known = known
+        self.lines = lines
+        self.indent = indent
+
+    def resolve(self, step: Step) -> str:
+        """A step's text with names for its marks."""
+        if not step.reads:
+            return step.text
+        return MARK.sub(lambda m: self._name(int(m[1]), m[2]), step.text)
+
+    def _name(self, register: int, kind: str) -> str:
+        forms = self.known.get(register)
+        if forms is None:
+            forms = self.known[register] = {}
+            zero = self._undefined(register)
+            forms[zero[1]] = zero[0]
+        name = forms.get(kind)
+        if name is not None:
+            return name
+        held, source = next(iter(forms.items()))
+        name = f"r{register}_{kind}"
+        if kind[0] == "b" or held[0] == "b" or "p" in (kind, held):
+            raise TypeError(f"register {register} is held as {held} and wanted as {kind}")
+        size, wanted = int(held[1]), int(kind[1])
+        if size == wanted:
+            expression = f"{source}.view({kind.upper()})"
+        else:
+            unsigned = self._name(register, f"u{size}") if held != f"u{size}" else source
+            expression = f"{unsigned}.astype(U{wanted})"
+            if kind[0] != "u":
+                expression += f".view({kind.upper()})"
+        self.lines.append(f"{self.indent}{name} = {expression}")
+        forms[kind] = name
+        return name
+
+    def _undefined(self, register: int) -> tuple[str, str]:
+        """The value of a register that nothing has written."""
+        owner = self.owner
+        kind = owner.kinds[register]
+        if kind == "bytes":
+            return f"zero_bytes({owner.function.registers[register].type[6:]})", kind
+        return owner.emitter.constants.number(0, kind), kind
+
+    def step(self, step: Step, alive: int) -> None:
+        """Write a step unless nobody wants its result."""
+        wanted = [t for t, _ in step.targets if t.number >= 0 and alive >> t.number & 1]
+        if step.targets and not step.effect and not wanted:
+            return
+        text = self.resolve(step).replace("\x04", repr(bool(wanted)))
+        if not step.targets:
+            self.lines.append(f"{self.indent}{text}")
+            return
+        names = []
+        for target, kind in step.targets:
+            if target.number < 0 or not alive >> target.number & 1:
+                names.append("_")
+                if target.number >= 0:
+                    self.known.pop(target.number, None)
+            else:
+                name = f"r{target.number}_{kind}"
+                self.known[target.number] = {kind: name}
+                names.append(name)
+        left = names[0] if len(names) == 1 else ", ".join(names)
+        self.lines.append(f"{self.indent}{left} = {text}")
+
+    def arguments(self, target: int, *, skip_received: bool = False) -> str:
+        """The registers a block wants, as a tuple display."""
+        parameters = self.owner.parameters_of(target)
+        if skip_received:
+            parameters = parameters[len(self.owner.received[target]) :]
+        return f"({''.join(self._name(register, kind) + ', ' for register, kind in parameters)})"
+
+
+def _guard_text(emitter: Emitter, guard: Guard) -> str:
+    mark = emitter.mark(guard.register, "p")
+    return f"~{mark}" if guard.negated else mark
+
+
+def _join(expressions: Iterable[str]) -> str:
+    return "\x03".join(expressions)
+
+
+def _reads_what_others_write(instruction: Instruction) -> bool:
+    modifiers = set(instruction.modifiers)
+    if instruction.opcode == "ld":
+        return bool(modifiers & {"volatile", "relaxed", "acquire", "mmio"})
+    if instruction.opcode == "atom":
+        return not isinstance(instruction.operands[0], Sink)
+    return instruction.opcode == "mbarrier"
+
+
+def function_blocks(function: Function, graph: Graph) -> int:
+    """How many block numbers a function takes."""
+    return len(graph.blocks) + 1
