@@ -76,6 +76,11 @@ class Device:
         self.counters = Counters(profile)
         self.launches = 0
 
+    @property
+    def free_bytes(self) -> int:
+        """How much can still be allocated."""
+        return self.memory.limit - self.memory.used
+
     def alloc(self, size: int, label: str = "allocation") -> int:
         """Reserve memory and give its address.
 

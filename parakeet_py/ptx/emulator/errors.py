@@ -54,7 +54,7 @@ class LaunchError(EmulatorError):
     """Grid, block, shared memory or arguments that no device would accept for this kernel."""
 
 
-class DeviceOutOfMemory(EmulatorError):
+class DeviceOutOfMemory(EmulatorError, MemoryError):
     """An allocation is larger than what the device has left."""
 
 
