@@ -77,6 +77,9 @@ class Dispatcher:
 
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
+        config = self.config()
+        if not config.on_cpu:
+            return self.call_on_devices(normal, config)
         log = self.left_off() if self.hands_back else None
         error: Exception | None = None
         with self.lock:
@@ -113,6 +116,22 @@ class Dispatcher:
             return self.run_python(normal)
         target = self.instance if self.inner is None else self.inner
         return target(*normal)
+
+    def call_on_devices(self, normal: tuple[Any, ...], config: settings.Config) -> Any:
+        """A call that is to run on other devices than the CPU."""
+        from parakeet_py.hybrid import calls
+        from parakeet_py.hybrid.devices import open_devices
+
+        assert config.devices is not None
+        devices = open_devices(config.devices)
+        with self.lock:
+            signature = self.signature(normal)
+        if signature in self.refused:
+            return self.run_python(normal)
+        try:
+            return calls.call(self, normal, devices[0])
+        except (UnsupportedError, NoSourceError) as found:
+            return self.refuse(normal, signature, found)
 
     def left_off(self) -> Sequence[tuple[Any, Any]] | None:
         """What the present call has done already, if compiled code has given it up half-way."""
@@ -315,6 +334,10 @@ class Dispatcher:
         normal = self.normalize(args, kwargs)
         if normal is None:
             raise TypeError(f"{self.function.__name__} does not take these arguments")
+        return self.compiled_for_normal(normal)
+
+    def compiled_for_normal(self, normal: tuple[Any, ...]) -> Compiled:
+        """`compiled_for` a call in positional form."""
         with self.lock:
             found = self.compilations.get(self.signature(normal))
             if found is None:
@@ -410,7 +433,7 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
     -------
     AcceleratedFunction
         A callable with `specializations`, `opaque_calls`, `fell_back`, `explain(*args)`, `untyped_ir()`,
-        `typed_ir(*args)`, `imp(*args)` and `llvm(*args)`.
+        `typed_ir(*args)`, `imp(*args)`, `llvm(*args)` and `ptx(*args, target="sm_90")`.
     """
     unknown = set(options) - {"strict", "threads", "devices", "deterministic", "contract", "fastmath"}
     if unknown:
@@ -477,6 +500,14 @@ def _llvm(self: Any, /, *args: Any, **kwargs: Any) -> str:
     return generate_llvm(_dispatcher(self).compiled_for(args, kwargs))[0]
 
 
+def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
+    """The PTX of a call's kernels for a GPU architecture such as "sm_90"; no GPU is needed."""
+    from parakeet_py.hybrid.calls import plan_of
+
+    plan = plan_of(_dispatcher(self).compiled_for(args, kwargs))
+    return "\n".join(plan.ptx(target, number) for number in range(len(plan.kernels)))
+
+
 def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """What happens in a call with these arguments: stages, kernels, storage, what is handed back."""
     from parakeet_py.explain import explain
@@ -491,6 +522,7 @@ AcceleratedFunction.untyped_ir = _untyped_ir
 AcceleratedFunction.typed_ir = _typed_ir
 AcceleratedFunction.imp = _imp
 AcceleratedFunction.llvm = _llvm
+AcceleratedFunction.ptx = _ptx
 AcceleratedFunction.explain = _explain
 
 __all__ = ["AcceleratedFunction", "accelerate"]

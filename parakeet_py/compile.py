@@ -43,6 +43,7 @@ class Compiled:
     config: settings.Config
     passes: PassReport
     times: dict[str, float] = field(default_factory=dict)
+    plan: Any = None  # how it runs on other devices, once it has
 
     @property
     def signature(self) -> Signature:

@@ -76,6 +76,11 @@ class Config:
         """The number of threads a parallel region may use, at least 1."""
         return available_cpus() if self.threads is None else self.threads
 
+    @property
+    def on_cpu(self) -> bool:
+        """Whether calls run on the CPU alone."""
+        return self.devices in (None, "", "cpu")
+
 
 def _parse_bool(text: str) -> bool:
     match text.strip().lower():
@@ -157,7 +162,11 @@ def reload() -> Config:
             Config(**{name: values[name]})
         except ValueError as error:
             raise ValueError(f"{variable}={text!r}: {error}") from None
+    if _from_environment is not None and not _from_environment.on_cpu:
+        _count_blocks(-1)
     _from_environment = Config(**values)
+    if not _from_environment.on_cpu:
+        _count_blocks(1)  # gates have to ask
     _default_threads[0] = _from_environment.thread_count
     return _from_environment
 
@@ -215,6 +224,11 @@ def _typed(name: str, value: Any) -> Any:
             names = _parse_names(value) if isinstance(value, str) else tuple(value)
             if all(isinstance(item, str) for item in names):
                 return names
+        case "devices" if isinstance(value, str) and value != "cpu":
+            from parakeet_py.hybrid.devices import parse
+
+            parse(value)
+            return value
         case "devices" | "stop_pass" if value is None or isinstance(value, str):
             return value
         case "check" | "strict" | "cache" | "deterministic" | "contract" | "fastmath" if isinstance(value, bool):

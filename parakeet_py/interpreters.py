@@ -42,7 +42,7 @@ def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -
         return dispatcher.evaluate(normal, dispatcher.signature(normal))
     log: list[tuple[Any, Any]] = []
     try:
-        results = run(compiled, _leaves(accelerated, compiled, args), _opaque(compiled, log))
+        results = run(compiled, values_of(compiled, dispatcher.normalize(tuple(args), {})), opaque_of(compiled, log))
     except OpaqueResultChanged:
         if compiled.specialization.stored_params:
             raise
@@ -55,15 +55,17 @@ def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -
     return box(compiled.specialization.result, results)
 
 
-def _leaves(accelerated: Any, compiled: Compiled, args: Sequence[Any]) -> list[Any]:
+def values_of(compiled: Compiled, normal: Sequence[Any]) -> list[Any]:
+    """The leaf arguments of a call in positional form, hidden ones included."""
     from parakeet_py.native import read_source
 
-    normal = accelerated._dispatcher.normalize(tuple(args), {})
     hidden = [read_source(compiled.function, spec.source) for spec in compiled.signature.hidden]
     return leaf_values(compiled.signature, [*normal, *hidden])
 
 
-def _opaque(compiled: Compiled, log: list[tuple[Any, Any]]) -> Any:
+def opaque_of(compiled: Compiled, log: list[tuple[Any, Any]]) -> Any:
+    """What does the operations handed back to Python; `log` gets what they have given."""
+
     def call(number: int, args: list[Any]) -> list[Any]:
         site = compiled.specialization.opaque_sites[number]
         result = perform(site.operation, [rebuild(operand, args) for operand in site.operands], site.keywords)

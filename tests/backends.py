@@ -64,6 +64,13 @@ def run_native(threads: int) -> Callable[..., Any]:
     return run
 
 
+def run_emulated(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from parakeet_py import options
+
+    with options(devices="emulated", check=True):
+        return accelerated(function)(*args, **kwargs)
+
+
 BACKENDS: dict[str, Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]] = {
     "python": run_python,
     "untyped_ir": run_untyped_ir,

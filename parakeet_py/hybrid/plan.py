@@ -47,6 +47,7 @@ class Plan:
     kernels : in the order of their numbers
     codes : the `struct` characters of each kernel's parameters
     stored_params : the array parameters that are stored to
+    gives_views : a result may be a view of an argument
     failure_types : the dtypes of the arguments of each failure's message
     opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
     """
@@ -68,14 +69,15 @@ class Plan:
         self.codes = tuple("".join(codes_of(kernel)) for kernel in self.kernels)
         self.expanders = tuple(tuple(_expander(param) for param in kernel.params) for kernel in self.kernels)
         self.stored_params = _stored_params(self.function, self.kernels)
+        self.gives_views = _gives_views(self.function)
         self.failure_types: dict[int, tuple[str, ...]] = {}
         self.opaque_args: dict[int, tuple[Type, ...]] = {}
         self.opaque_outs: dict[int, tuple[Type, ...]] = {}
         for body in (self.function.body, *(kernel.function.body for kernel in self.kernels)):
             self._learn(body)
         self._lock = threading.Lock()
-        self._ptx: dict[str, tuple[str, ...]] = {}
-        self._modules: dict[tuple[int, int], tuple[Device, Any]] = {}
+        self._ptx: dict[tuple[str, int, bool], str] = {}
+        self._modules: dict[tuple[int, int, bool], tuple[Device, Any]] = {}
 
     def _learn(self, body: imp.Block) -> None:
         for statement in imp.walk(body):
@@ -86,26 +88,24 @@ class Plan:
                     self.opaque_args[site] = tuple(arg.type for arg in args)
                     self.opaque_outs[site] = tuple(out.type for out in outs)
 
-    def llvm(self, architecture: str) -> tuple[str, ...]:
-        """The LLVM IR of each kernel."""
-        return tuple(kernel_ir(kernel, target.gpu(architecture), **self.flags) for kernel in self.kernels)
+    def llvm(self, architecture: str, kernel: int, aligned: bool = True) -> str:
+        """The LLVM IR of a kernel, for array arguments that start at multiples of 16 bytes or anywhere."""
+        return kernel_ir(self.kernels[kernel], target.gpu(architecture), aligned=aligned, **self.flags)
 
-    def ptx(self, architecture: str) -> tuple[str, ...]:
-        """The PTX of each kernel."""
+    def ptx(self, architecture: str, kernel: int, aligned: bool = True) -> str:
+        """The PTX of a kernel."""
+        key = architecture, kernel, aligned
         with self._lock:
-            if architecture not in self._ptx:
-                self._ptx[architecture] = tuple(
-                    target.compile_ptx(text, architecture) for text in self.llvm(architecture)
-                )
-            return self._ptx[architecture]
+            if key not in self._ptx:
+                self._ptx[key] = target.compile_ptx(self.llvm(*key), architecture)
+            return self._ptx[key]
 
-    def module(self, device: Device, kernel: int) -> Any:
+    def module(self, device: Device, kernel: int, aligned: bool) -> Any:
         """The loaded module of a kernel on a device."""
-        key = id(device), kernel
+        key = id(device), kernel, aligned
         found = self._modules.get(key)
         if found is None:
-            text = self.ptx(device.architecture)[kernel]
-            found = self._modules[key] = device, device.load(text)
+            found = self._modules[key] = device, device.load(self.ptx(device.architecture, kernel, aligned))
         return found[1]
 
 
@@ -114,6 +114,13 @@ def _stored_params(host: imp.Function, kernels: tuple[Kernel, ...]) -> frozenset
     for kernel in kernels:
         stored |= stored_roots(kernel.function)
     return frozenset(param for param in host.params if host.roots.get(param, frozenset()) & stored)
+
+
+def _gives_views(host: imp.Function) -> bool:
+    given: frozenset[int] = frozenset()
+    for param in host.params:
+        given |= host.roots.get(param, frozenset())
+    return any(isinstance(result, Var) and host.roots.get(result, frozenset()) & given for result in host.results)
 
 
 def _as_region(kernel: Kernel) -> imp.Block:

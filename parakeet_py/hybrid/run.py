@@ -117,7 +117,8 @@ class Call:
         values: list[Any] = []
         for expand, arg in zip(plan.expanders[number], args, strict=True):
             values += expand(arg)
-        module = plan.module(device, number)
+        aligned = not any(arg.address % 16 for arg in args if isinstance(arg, DeviceArray))
+        module = plan.module(device, number, aligned)
         if not kernel.checked:
             device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], values)
             return

@@ -49,7 +49,8 @@ class ArgumentWriter(GateWriter):
     def threads(self) -> None:
         """`%threads`: the function's own number, or the environment's, or, inside `options` blocks, what Python says.
 
-        Python code may run here, so this comes before other checks.
+        Python says 0 for calls that are to run on other devices: the gate does not take them. Python code may run here,
+        so this comes before other checks.
         """
         fixed = self.let(f"load i32, ptr {self.own('threads')}")
         default = self.let(f"load i32, ptr {self.external('default_threads')}")
@@ -60,12 +61,15 @@ class ArgumentWriter(GateWriter):
         here, ask, join = (f"{label}{self.counter}" for label in ("threads", "ask", "known"))
         self.put(f"br label %{here}")
         self.lines.append(f"{here}:")
-        self.put(f"br i1 {self.let(f'and i1 {free}, {inside}')}, label %{ask}, label %{join}")
+        self.put(f"br i1 {inside}, label %{ask}, label %{join}")
         self.lines.append(f"{ask}:")
-        asked = self.let(f"call i32 @gate.ask_threads(ptr {self.external('thread_count')})")
+        told = self.let(f"call i32 @gate.ask_threads(ptr {self.external('thread_count')})")
+        elsewhere = self.let(f"icmp eq i32 {told}, 0")
+        asked = self.let(f"select i1 {self.let(f'or i1 {free}, {elsewhere}')}, i32 {told}, i32 {fixed}")
         self.put(f"br label %{join}")
         self.lines.append(f"{join}:")
         self.put(f"%threads = phi i32 [{known}, %{here}], [{asked}, %{ask}]")
+        self.need(self.let("icmp ne i32 %threads, 0"))
 
     def take(self, value: str, spec: Spec, path: str, pinned: bool) -> None:
         """Check `value` against `spec` and store its leaves; `pinned`: nobody else holds it during the call."""

@@ -37,8 +37,17 @@ _SPECIAL = {"thread": "tid.x", "block": "ctaid.x", "threads": "ntid.x", "blocks"
 _BITS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
-def kernel_ir(kernel: Kernel, host: HostInfo, *, contract: bool = False, fastmath: bool = False) -> str:
-    """The LLVM IR of one kernel; `host` describes the GPU (see `target.gpu`)."""
+def kernel_ir(
+    kernel: Kernel, host: HostInfo, *, aligned: bool = False, contract: bool = False, fastmath: bool = False
+) -> str:
+    """The LLVM IR of one kernel.
+
+    Parameters
+    ----------
+    host : the GPU, see `target.gpu`
+    aligned : all array arguments start at multiples of 16 bytes
+    contract, fastmath : as for the CPU
+    """
     flags = "fast " if fastmath else "contract " if contract else ""
     module = ModuleText(host, flags)
     unit = KernelUnit(kernel.function, module, threads=kernel.threads, is_region=True)
@@ -47,7 +56,7 @@ def kernel_ir(kernel: Kernel, host: HostInfo, *, contract: bool = False, fastmat
     stored = stored_roots(kernel.function)
     parameters: list[str] = []
     for number, param in enumerate(kernel.params):
-        scope.values[param] = _enter(f, param, number, stored, kernel.function.roots, parameters)
+        scope.values[param] = _enter(f, param, number, stored, kernel.function.roots, parameters, aligned)
     if kernel.checked:
         parameters += ["ptr %failure", "i64 %report"]
         block = f.value(f"call i32 {_register(module, 'ctaid.x')}()")
@@ -68,7 +77,13 @@ def kernel_ir(kernel: Kernel, host: HostInfo, *, contract: bool = False, fastmat
 
 
 def _enter(
-    f: FunctionText, param: Var, number: int, stored: frozenset[int], roots: Any, parameters: list[str]
+    f: FunctionText,
+    param: Var,
+    number: int,
+    stored: frozenset[int],
+    roots: Any,
+    parameters: list[str],
+    aligned: bool,
 ) -> AnyValue:
     """Declare the parameters of a value; gives the value."""
     name = f"%p{number}"
@@ -82,7 +97,7 @@ def _enter(
         return f.entry_value(f"icmp ne i8 {name}, 0") if kind.dtype == "bool" else name
     assert isinstance(kind, Array)
     untouched = roots.get(param) and not roots[param] & stored
-    size = itemsize(real_dtype(kind.dtype) if is_complex(kind.dtype) else kind.dtype)
+    size = 16 if aligned else itemsize(real_dtype(kind.dtype) if is_complex(kind.dtype) else kind.dtype)
     parameters.append(f"ptr {'noalias readonly ' if untouched else ''}align {size} {name}")
     fields = {"object": "null", "base": "null", "block": "null", "data": name}
     for axis in range(kind.rank):

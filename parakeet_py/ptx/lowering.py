@@ -6,11 +6,11 @@ into a host part and kernels.
 
 | operator | skeleton |
 |---|---|
-| Map | a thread for every point (several neighbouring ones for narrow types); axes are numbered by merged index |
+| Map | a thread for every point, or for the neighbouring points that 16 bytes hold |
 | Reduce | see `reductions` |
 | Scan, Compress | see `scans` |
 | Scatter | see `scatter` |
-| Matmul | a thread for every element of the result |
+| Matmul | see `products` |
 """
 
 from __future__ import annotations
@@ -25,16 +25,21 @@ from parakeet_py.imp.loops import axes_of
 from parakeet_py.imp.lower import lower_unmanaged
 from parakeet_py.imp.lower_map import check_then_store
 from parakeet_py.imp.merge import merge, merged_outs
-from parakeet_py.imp.schedule import Study, study
+from parakeet_py.imp.schedule import Study, static_cost, study
 from parakeet_py.imp.writer import ZERO
 from parakeet_py.ptx.outline import DeviceFunction, outline
+from parakeet_py.ptx.products import lower_matmul
 from parakeet_py.ptx.reductions import lower_reduce
 from parakeet_py.ptx.regions import grid, unravel
 from parakeet_py.ptx.scans import lower_compress, lower_scan
 from parakeet_py.ptx.scatter import lower_scatter
 from parakeet_py.typed_ir import ir as typed
-from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
-from parakeet_py.typed_ir.types import Array, Scalar, is_complex
+from parakeet_py.typed_ir.ir import Const, Operand, Var
+from parakeet_py.typed_ir.types import INT64, itemsize
+
+VECTOR_BYTES = 16
+MAX_WIDTH = 8  # points of a thread
+MAX_UNROLLED = 256  # operations of all points of a thread together
 
 
 def lower_for_gpu(function: typed.Function) -> DeviceFunction:
@@ -87,15 +92,45 @@ def _space(lo: Lowering, op: typed.Map, extents: tuple[Operand, ...], arrays: Ou
     (axes,) = merge(lo, found, space)
     outs = merged_outs(lo, arrays, space, axes)
 
-    def point(number: Var) -> None:
+    points = lo.product(axis.extent for axis in axes)
+    width = _width(op, found, arrays) if len(axes) == 1 else 1
+
+    def point(number: Operand) -> None:
         unravel(lo, axes, number)
         values = lo.lower_block(op.body)
         lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
 
+    def some(thread: Var) -> None:
+        start = lo.multiply(thread, Const(width, INT64))
+        stop = lo.add(start, Const(width, INT64))
+
+        def all_of_them() -> None:
+            for position in range(width):
+                point(lo.add(start, Const(position, INT64)))
+
+        def rest() -> None:
+            number = lo.index("k")
+            lo.loop(number, start, points, lambda: point(number))
+
+        lo.when(lo.compare("le", stop, points), all_of_them, rest)
+
     try:
-        grid(lo, lo.product(axis.extent for axis in axes), "map", point)
+        if width == 1:
+            grid(lo, points, "map", point)
+        else:
+            grid(lo, lo.ceil_div(points, Const(width, INT64)), "map", some)
     finally:
         lo.merged = merged
+
+
+def _width(op: typed.Map, found: Study, arrays: Outs) -> int:
+    """Neighbouring points of a thread: as many elements as 16 bytes hold, which one instruction then loads."""
+    if not found.simple or found.has_check:
+        return 1
+    touched = [access.array for access in found.accesses] + [array for array in arrays if array is not None]
+    size = max((itemsize(typed.dtype_of(array)) for array in touched), default=16)
+    width = min(VECTOR_BYTES // size, MAX_WIDTH)
+    return width if width * static_cost(op.body) <= MAX_UNROLLED else 1
 
 
 def _host_loops(lo: Lowering, op: typed.Map, extents: tuple[Operand, ...], arrays: Outs) -> None:
@@ -109,58 +144,6 @@ def _host_loops(lo: Lowering, op: typed.Map, extents: tuple[Operand, ...], array
         lo.loop(lo.bind(op.indices[position]), ZERO, extents[position], lambda: nest(position + 1))
 
     nest(0)
-
-
-# ---- Matmul ----------------------------------------------------------------------------------------------------------
-
-
-def lower_matmul(lo: Lowering, outs: tuple[Var, ...], op: typed.Matmul) -> None:
-    if lo.hidden is not None and not lo.hidden(op.out):
-        return
-    out, left, right = lo.array(op.out), lo.array(op.left), lo.array(op.right)
-    assert isinstance(left.type, Array) and isinstance(right.type, Array) and isinstance(out.type, Array)
-    rank, dtype = out.type.rank, out.type.dtype
-    inner = lo.extent(left, left.type.rank - 1)
-    extents = [lo.extent(out, axis) for axis in range(rank)]
-    rows = left.type.rank == 2
-    columns = right.type.rank == 2
-
-    def element(*at: Operand) -> None:
-        row = at[0] if rows else None
-        column = at[-1] if columns else None
-        zero = Const(0j if is_complex(dtype) else 0.0, Scalar(dtype))
-        total = lo.declare("acc", zero.type, zero)
-        k = lo.index("k")
-
-        def step() -> None:
-            first = lo.load(left, *((row, k) if row is not None else (k,)))
-            second = lo.load(right, *((k, column) if column is not None else (k,)))
-            product = lo.let("t", zero.type, Prim("mul", (first, second)))
-            lo.write(total, lo.let("acc", zero.type, Prim("add", (lo.read(total), product))))
-
-        lo.loop(k, ZERO, inner, step)
-        lo.store(out, at, lo.read(total))
-
-    if lo.in_region:
-        indices = [lo.index("i") for _ in extents]
-
-        def nest(position: int) -> None:
-            if position == rank:
-                element(*indices)
-            else:
-                lo.loop(indices[position], ZERO, extents[position], lambda: nest(position + 1))
-
-        nest(0)
-        return
-
-    def point(number: Var) -> None:
-        if rank == 1:
-            element(number)
-            return
-        row = lo.floor_div(number, extents[1])
-        element(row, lo.subtract(number, lo.multiply(row, extents[1])))
-
-    grid(lo, lo.product(extents), "matmul", point)
 
 
 SKELETONS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {

@@ -1,0 +1,50 @@
+"""Calls of accelerated functions on devices: compile for the signature, run the plan, box the result.
+
+What has never been observed, and what cannot be compiled, is done by Python as on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.errors import DeoptimizedError, NotObservedError, OpaqueResultChanged
+from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.plan import Plan
+from parakeet_py.hybrid.run import run
+from parakeet_py.imp.effects import stores_only_into_its_own
+from parakeet_py.interpreters import box, opaque_of, values_of
+
+if TYPE_CHECKING:
+    from parakeet_py.accelerate import Dispatcher
+    from parakeet_py.compile import Compiled
+
+
+def plan_of(compiled: Compiled) -> Plan:
+    """The plan of a specialization, made once."""
+    if compiled.plan is None:
+        compiled.plan = Plan(compiled)
+    plan: Plan = compiled.plan
+    return plan
+
+
+def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device) -> Any:
+    """A call in positional form, on a device."""
+    args = tuple(normal)
+    try:
+        compiled = dispatcher.compiled_for_normal(args)
+    except NotObservedError:
+        return dispatcher.evaluate(args, dispatcher.signature(args))
+    log: list[tuple[Any, Any]] = []
+    plan = plan_of(compiled)
+    try:
+        results = run(plan, device, values_of(compiled, args), opaque_of(compiled, log), plan.gives_views)
+    except OpaqueResultChanged:
+        if compiled.specialization.stored_params:
+            raise
+        return dispatcher.evaluate(args, dispatcher.signature(args), log)
+    except DeoptimizedError:
+        if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
+            raise
+        return dispatcher.run_python(args)
+    return box(compiled.specialization.result, results)

@@ -1,0 +1,79 @@
+"""Which devices there are, by the names that settings use.
+
+`cpu` is this process's threads, `cuda` every CUDA device, `cuda:1` the second one, `emulated` an emulated GPU,
+`emulated*3` three of them. Names are joined by commas. Devices are opened when they are first asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from functools import lru_cache
+
+from parakeet_py.hybrid.device import Device
+
+_NAME = re.compile(r"(cpu)|(cuda)(?::(\d+))?|(emulated)(?:\*(\d+))?")
+_lock = threading.RLock()
+
+
+class UnknownDeviceError(ValueError):
+    """A name of a device that does not exist here."""
+
+
+def parse(names: str) -> tuple[str, ...]:
+    """The single devices that a setting names, such as ("cpu", "emulated:0", "emulated:1"); "cuda" stays as it is.
+
+    Raises
+    ------
+    UnknownDeviceError
+        A name that means no device, or no name at all.
+    """
+    found: list[str] = []
+    for part in names.split(","):
+        match = _NAME.fullmatch(part.strip())
+        if match is None:
+            raise UnknownDeviceError(
+                f"{part.strip()!r} names no device; there are cpu, cuda, cuda:0, cuda:1..., emulated, emulated*2..."
+            )
+        if match[1]:
+            found.append("cpu")
+        elif match[2]:
+            found.append("cuda" if match[3] is None else f"cuda:{int(match[3])}")
+        else:
+            count = int(match[5] or 1)
+            if not 1 <= count <= 64:
+                raise UnknownDeviceError(f"{part.strip()!r}: between 1 and 64 emulated devices")
+            first = sum(name.startswith("emulated") for name in found)
+            found += [f"emulated:{first + number}" for number in range(count)]
+    return tuple(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=64)
+def open_devices(names: str) -> tuple[Device, ...]:
+    """The devices other than the CPU that a setting names.
+
+    Raises
+    ------
+    UnknownDeviceError
+        A device that is not there.
+    """
+    devices: list[Device] = []
+    for name in parse(names):
+        if name == "cpu":
+            continue
+        kind, _, number = name.partition(":")
+        if kind == "emulated":
+            devices.append(_emulated(int(number)))
+        else:
+            from parakeet_py.hybrid.cuda import devices as cuda_devices
+
+            devices += cuda_devices(None if not number else int(number))
+    return tuple(devices)
+
+
+@lru_cache(maxsize=64)
+def _emulated(number: int) -> Device:
+    from parakeet_py.hybrid.emulated import EmulatedDevice
+
+    with _lock:
+        return EmulatedDevice(f"emulated:{number}")

@@ -1,0 +1,63 @@
+"""Emulated GPUs: devices whose kernels the PTX emulator executes.
+
+Each has a memory of its own, in a range of addresses where nothing of the host lies, so that a pointer that was never
+copied there faults.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.hybrid.device import DeviceMemoryError
+from parakeet_py.ptx import emulator
+from parakeet_py.ptx.target import DEFAULT
+
+MEMORY = 1 << 32  # bytes of an emulated device, unless told otherwise
+
+
+class EmulatedDevice:
+    """One emulated GPU, see `device.Device`."""
+
+    def __init__(self, name: str, memory: int = MEMORY, architecture: str = DEFAULT) -> None:
+        self.name = name
+        self.architecture = architecture
+        self._device = emulator.Device(memory_bytes=memory)
+        self._modules: dict[str, emulator.Module] = {}
+        self._lock = threading.RLock()  # one kernel at a time, as in one stream
+
+    def allocate(self, size: int) -> int:
+        with self._lock:
+            try:
+                return self._device.alloc(size)
+            except MemoryError as error:
+                raise DeviceMemoryError(self.name, size, self._device.free_bytes) from error
+
+    def free(self, address: int) -> None:
+        with self._lock:
+            self._device.free(address)
+
+    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
+        with self._lock:
+            self._device.copy_in(address, data)
+
+    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
+        with self._lock:
+            self._device.copy_out(address, data)
+
+    def load(self, ptx: str) -> Any:
+        with self._lock:
+            module = self._modules.get(ptx)
+            if module is None:
+                module = self._modules[ptx] = self._device.load(ptx)
+            return module
+
+    def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
+        with self._lock:
+            module.launch(kernel, blocks, threads, values)
+
+    def synchronize(self) -> None:
+        """Kernels have run when `launch` returns."""
