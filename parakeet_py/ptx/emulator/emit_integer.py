@@ -244,8 +244,8 @@ def _lop3(c: Emitter) -> None:
 
 @emits("prmt")
 def _permute(c: Emitter) -> None:
-    c.type()
     mode = c.take_any(("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"))
+    c.type()
     a, b, selector = c.sources(1, 3, "u4")
     c.write(c.operands[0], f"integers.permute_bytes({a}, {b}, {selector}, {mode!r})", "u4")
 
