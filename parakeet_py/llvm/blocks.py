@@ -22,7 +22,16 @@ from parakeet_py.llvm.context import BLOCK_HEADER, Context
 
 
 def blocks_ir() -> str:
-    """The text of this part of the runtime; needs `memory_ir`."""
+    """The text of the functions of blocks; needs `memory.payloads_ir`."""
+    return _filled_in(_BLOCKS)
+
+
+def fail_ir() -> str:
+    """The text of `pk_fail`; needs the lock of `memory.large_ir`."""
+    return _filled_in(_FAIL)
+
+
+def _filled_in(text: str) -> str:
     constants = {
         "HEADER": BLOCK_HEADER,
         "BLOCKS": Context.BLOCKS,
@@ -30,7 +39,6 @@ def blocks_ir() -> str:
         "ORDER": Context.ORDER,
         "ARGUMENTS": Context.ARGUMENTS,
     }
-    text = _BLOCKS + _FAIL
     for key, value in constants.items():
         text = text.replace(f"${key}$", str(value))
     return text

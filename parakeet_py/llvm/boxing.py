@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from parakeet_py import config as settings
-from parakeet_py.llvm import callable_type, disk_cache, engine
+from parakeet_py.llvm import callable_type
 from parakeet_py.llvm.boxing_ir import support_ir
 from parakeet_py.llvm.object_layout import check_layout
-from parakeet_py.llvm.object_loader import LoadedCode, LoadError
-from parakeet_py.llvm.runtime import runtime
+from parakeet_py.llvm.runtime import runtime, support_code
 from parakeet_py.typed_ir.types import DTYPES
 
 _PYTHON_FUNCTIONS = (
@@ -117,21 +116,8 @@ def _load() -> Mapping[str, int]:
     rt = runtime()
     known = symbols() | {f"gate.{name}": rt.symbols[name] for name in ("pk_detach", "pk_release", "pk_free_all")}
     known["gate.mem_handler"] = id(rt.mem_handler)
-    text = support_ir()
-    key = disk_cache.digest("gate support", text)
-    cached = disk_cache.get(key)
-    code: LoadedCode | None = None
-    if cached is not None:
-        try:
-            code = engine.load(cached, known, EXPORTS)
-        except LoadError:
-            code = None
-    if code is None:
-        compiled = engine.compile_ir(text, level=0, vectorize=False)  # calls of C functions: nothing to optimise
-        code = engine.load(compiled, known, EXPORTS)
-        disk_cache.put(key, compiled)
-    code.keep_for_ever()
-    _kept.extend((code, rt.mem_handler))
+    code = support_code("gate support", support_ir(), known, EXPORTS)
+    _kept.append(rt.mem_handler)
     callable_type.set_forward(code["gate.forward"])
     return ChainMap(dict(code.addresses), known)
 

@@ -91,10 +91,10 @@ def host() -> HostInfo:
     )
 
 
-def _optimized(text: str, level: int, vectorize: bool) -> tuple[Any, Any]:
+def _optimized(text: str, level: int, vectorize: bool, codegen_level: int | None = None) -> tuple[Any, Any]:
     """The verified, optimised module of `text`, and the target machine to emit it with."""
     llvm = binding()
-    machine = _target_machine(level)
+    machine = _target_machine(level if codegen_level is None else codegen_level)
     try:
         module = llvm.parse_assembly(text)
         module.triple = llvm.get_process_triple()
@@ -110,7 +110,7 @@ def _optimized(text: str, level: int, vectorize: bool) -> tuple[Any, Any]:
     return module, machine
 
 
-def compile_ir(text: str, *, level: int = 3, vectorize: bool = True) -> bytes:
+def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_level: int | None = None) -> bytes:
     """Compile a module of LLVM IR text to a relocatable object for this machine.
 
     Parameters
@@ -118,13 +118,14 @@ def compile_ir(text: str, *, level: int = 3, vectorize: bool = True) -> bytes:
     text : the module; triple and data layout are set here
     level : optimisation, 0 to 3
     vectorize : allow the loop and the straight-line vectoriser
+    codegen_level : effort of instruction selection and register allocation, if another than `level`
 
     Raises
     ------
     CodegenError
         The text does not parse or does not verify.
     """
-    module, machine = _optimized(text, level, vectorize)
+    module, machine = _optimized(text, level, vectorize, codegen_level)
     try:
         return bytes(machine.emit_object(module))
     except RuntimeError as error:

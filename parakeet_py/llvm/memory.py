@@ -37,8 +37,17 @@ POOL_LENGTH = 64
 NUMPY_HANDLER_NAME = b"parakeet_py"
 
 
-def memory_ir() -> str:
-    """The text of this part of the runtime; needs `threads.pause_ir`."""
+def payloads_ir() -> str:
+    """The text of what every array passes through, small payloads and NumPy's handler; `large_ir` is next to it."""
+    return _filled_in(_HEADER + _SMALL + _NUMPY)
+
+
+def large_ir() -> str:
+    """The text of locks, large payloads and their pool; needs `threads.pause_ir`."""
+    return _filled_in(_LOCK + _HEADER + _MAPPINGS + _POOL)
+
+
+def _filled_in(text: str) -> str:
     name = NUMPY_HANDLER_NAME.decode() + "\\00" * (127 - len(NUMPY_HANDLER_NAME))
     constants: dict[str, int | str] = {
         "HEADER": BLOCK_HEADER,
@@ -49,7 +58,6 @@ def memory_ir() -> str:
         "ANONYMOUS": 0x1002 if sys.platform == "darwin" else 0x22,
         "NAME": name,
     }
-    text = _LOCK + _RAW + _POOL + _NUMPY
     for key, value in constants.items():
         text = text.replace(f"${key}$", str(value))
     return text
@@ -83,16 +91,8 @@ define internal void @relinquish(ptr %lock) alwaysinline {
 }
 """
 
-# What the system gives: malloc for small payloads, mappings for large ones.  `header` fills a header in.
-_RAW = """
-declare ptr @malloc(i64)
-declare void @free(ptr)
-declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
-declare i32 @munmap(ptr, i64)
-declare i32 @madvise(ptr, i64, i32)
-
-@colour = internal global i64 0, align 8
-
+# Fill a header in.
+_HEADER = """
 define internal void @header(ptr %block, i64 %bytes, i64 %capacity, ptr %base, i64 %mapped) alwaysinline {
   store i64 1, ptr %block
   %p1 = getelementptr i8, ptr %block, i64 8
@@ -107,6 +107,75 @@ define internal void @header(ptr %block, i64 %bytes, i64 %capacity, ptr %base, i
   store i64 %mapped, ptr %p7
   ret void
 }
+"""
+
+# Small payloads come from malloc.
+_SMALL = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare ptr @pk_alloc_large(i64)
+declare void @pk_free_large(ptr, i64)
+
+define internal ptr @malloc_block(i64 %bytes) alwaysinline {
+  %size = add i64 %bytes, 112
+  %base = call ptr @malloc(i64 %size)
+  %null = icmp eq ptr %base, null
+  br i1 %null, label %none, label %some
+none:
+  ret ptr null
+some:
+  ; malloc aligns to 16: move up to the next multiple of 64
+  %int = ptrtoint ptr %base to i64
+  %negative = sub i64 0, %int
+  %shift = and i64 %negative, 63
+  %block = getelementptr i8, ptr %base, i64 %shift
+  call void @header(ptr %block, i64 %bytes, i64 %bytes, ptr %base, i64 0)
+  %payload = getelementptr i8, ptr %block, i64 $HEADER$
+  ret ptr %payload
+}
+
+define ptr @pk_alloc(i64 %bytes) {
+entry:
+  %small = icmp ult i64 %bytes, $LARGE$
+  br i1 %small, label %little, label %much
+little:
+  %p = tail call ptr @malloc_block(i64 %bytes)
+  ret ptr %p
+much:
+  %q = tail call ptr @pk_alloc_large(i64 %bytes)
+  ret ptr %q
+}
+
+define void @pk_free(ptr %payload) {
+entry:
+  %null = icmp eq ptr %payload, null
+  br i1 %null, label %out, label %some
+some:
+  %block = getelementptr i8, ptr %payload, i64 -$HEADER$
+  %base_p = getelementptr i8, ptr %block, i64 48
+  %base = load ptr, ptr %base_p
+  %mapped_p = getelementptr i8, ptr %block, i64 56
+  %mapped = load i64, ptr %mapped_p
+  %small = icmp eq i64 %mapped, 0
+  br i1 %small, label %little, label %much
+little:
+  tail call void @free(ptr %base)
+  ret void
+much:
+  tail call void @pk_free_large(ptr %block, i64 %mapped)
+  ret void
+out:
+  ret void
+}
+"""
+
+# Large payloads are mappings of their own.
+_MAPPINGS = """
+declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
+declare i32 @munmap(ptr, i64)
+declare i32 @madvise(ptr, i64, i32)
+
+@colour = internal global i64 0, align 8
 
 define internal ptr @map_block(i64 %bytes) noinline {
 entry:
@@ -154,24 +223,6 @@ ready:
   %room = sub i64 %need, %shift
   %capacity = sub i64 %room, $HEADER$
   call void @header(ptr %block, i64 %bytes, i64 %capacity, ptr %base, i64 %need)
-  %payload = getelementptr i8, ptr %block, i64 $HEADER$
-  ret ptr %payload
-}
-
-define internal ptr @malloc_block(i64 %bytes) {
-  %size = add i64 %bytes, 112
-  %base = call ptr @malloc(i64 %size)
-  %null = icmp eq ptr %base, null
-  br i1 %null, label %none, label %some
-none:
-  ret ptr null
-some:
-  ; malloc aligns to 16: move up to the next multiple of 64
-  %int = ptrtoint ptr %base to i64
-  %negative = sub i64 0, %int
-  %shift = and i64 %negative, 63
-  %block = getelementptr i8, ptr %base, i64 %shift
-  call void @header(ptr %block, i64 %bytes, i64 %bytes, ptr %base, i64 0)
   %payload = getelementptr i8, ptr %block, i64 $HEADER$
   ret ptr %payload
 }
@@ -291,7 +342,7 @@ define void @pk_trim() {
   ret void
 }
 
-define internal void @pool_block(ptr %block, i64 %mapped) noinline {
+define void @pk_free_large(ptr %block, i64 %mapped) {
 entry:
   call void @acquire(ptr @pool_lock)
   %first = load ptr, ptr @pool_first
@@ -323,14 +374,8 @@ out:
   ret void
 }
 
-define ptr @pk_alloc(i64 %bytes) {
+define ptr @pk_alloc_large(i64 %bytes) {
 entry:
-  %small = icmp ult i64 %bytes, $LARGE$
-  br i1 %small, label %little, label %much
-little:
-  %p = tail call ptr @malloc_block(i64 %bytes)
-  ret ptr %p
-much:
   %absurd = icmp ugt i64 %bytes, 1152921504606846976
   br i1 %absurd, label %none, label %pool
 none:
@@ -352,28 +397,6 @@ desperate:
   call void @pk_trim()
   %s = tail call ptr @map_block(i64 %bytes)
   ret ptr %s
-}
-
-define void @pk_free(ptr %payload) {
-entry:
-  %null = icmp eq ptr %payload, null
-  br i1 %null, label %out, label %some
-some:
-  %block = getelementptr i8, ptr %payload, i64 -$HEADER$
-  %base_p = getelementptr i8, ptr %block, i64 48
-  %base = load ptr, ptr %base_p
-  %mapped_p = getelementptr i8, ptr %block, i64 56
-  %mapped = load i64, ptr %mapped_p
-  %small = icmp eq i64 %mapped, 0
-  br i1 %small, label %little, label %much
-little:
-  tail call void @free(ptr %base)
-  ret void
-much:
-  tail call void @pool_block(ptr %block, i64 %mapped)
-  ret void
-out:
-  ret void
 }
 """
 

@@ -1,8 +1,11 @@
 """The native runtime: what compiled functions call, loaded once per process.
 
-The thread pool (`threads`), memory (`memory`) and a few lines of set-up are one module of LLVM IR, compiled once per
-machine, kept in the disk cache like any other object, and never unloaded.  `runtime()` gives its symbols; every
-other object is loaded against them with `Runtime.load`.
+Two modules of LLVM IR, compiled once per machine, kept in the disk cache like any other object, and never unloaded:
+what waits for the system anyway (the thread pool, large payloads, forking), and what runs for every small array
+(payloads, blocks).  `runtime()` gives their symbols; every other object is loaded against them with `Runtime.load`.
+
+The first call on a machine waits for that compilation, so it is a light one.  LLVM's passes are left out, as the text
+is written the way they would leave it; only the second module is worth careful instruction selection.
 
     rt = runtime()
     code = rt.load(engine.compile_ir(text), exports=["entry"])
@@ -22,13 +25,20 @@ from parakeet_py.llvm import blocks, disk_cache, engine, memory, symbols, thread
 from parakeet_py.llvm.context import ALIGNMENT, BLOCK_HEADER, Context
 from parakeet_py.llvm.object_loader import LoadedCode, LoadError
 
-__all__ = ["ALIGNMENT", "BLOCK_HEADER", "EXPORTS", "Context", "Runtime", "runtime", "runtime_ir"]
+__all__ = ["ALIGNMENT", "BLOCK_HEADER", "EXPORTS", "Context", "Runtime", "runtime", "support_code"]
 
-EXPORTS = (
+_SYSTEM = (
     "pk_initialize",
     "pk_parallel",
     "pk_workers",
     "pk_fail",
+    "pk_alloc_large",
+    "pk_free_large",
+    "pk_trim",
+    "pk_pool_bytes",
+    "pk_set_pool_limit",
+)
+_SMALL = (
     "pk_block_new",
     "pk_retain",
     "pk_release",
@@ -36,11 +46,9 @@ EXPORTS = (
     "pk_free_all",
     "pk_alloc",
     "pk_free",
-    "pk_trim",
-    "pk_pool_bytes",
-    "pk_set_pool_limit",
     "pk_mem_handler",
 )
+EXPORTS = (*_SYSTEM, *_SMALL)
 
 DECLARATIONS = """\
 declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)
@@ -100,19 +108,24 @@ define void @pk_initialize(i64 %pool_limit) {
 """
 
 
-def runtime_ir() -> str:
-    """The whole runtime as LLVM IR text."""
+def system_ir() -> str:
+    """The first module: what waits for the system."""
     at_fork = _AT_FORK_GLIBC if symbols.resolve("__register_atfork") else _AT_FORK_POSIX
     parts = (
         threads.pause_ir(),
         threads.pool_ir(),
-        memory.memory_ir(),
-        blocks.blocks_ir(),
+        memory.large_ir(),
+        blocks.fail_ir(),
         _SET_UP,
         at_fork,
         _INTRINSICS,
     )
     return "".join(parts)
+
+
+def small_ir() -> str:
+    """The second module: what runs for every small array."""
+    return memory.payloads_ir() + blocks.blocks_ir() + _INTRINSICS
 
 
 class Runtime(NamedTuple):
@@ -122,12 +135,10 @@ class Runtime(NamedTuple):
     ----------
     symbols : address of every `pk_` function and of `pk_mem_handler`
     mem_handler : capsule "mem_handler" for the `mem_handler` field of NumPy arrays that own a payload (NEP 49)
-    code : the memory it is in
     """
 
     symbols: Mapping[str, int]
     mem_handler: Any
-    code: LoadedCode
 
     def resolve(self, name: str) -> int | None:
         """The address of a runtime function, or of a function of libmvec, libm or libc; None if there is none."""
@@ -168,22 +179,30 @@ def runtime() -> Runtime:
 
 
 def _load() -> Runtime:
-    text = runtime_ir()
-    key = disk_cache.digest("runtime", text)
+    system = support_code("runtime", system_ir(), {}, _SYSTEM)
+    small = support_code("runtime", small_ir(), system.addresses, _SMALL, codegen_level=2)
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(system["pk_initialize"])(_pool_limit())
+    return Runtime({**system.addresses, **small.addresses}, _capsule(small["pk_mem_handler"]))
+
+
+def support_code(
+    name: str, text: str, known: Mapping[str, int], exports: Iterable[str], codegen_level: int = 0
+) -> LoadedCode:
+    """Load a module of hand-written IR for the life of the process; it comes from the disk cache or goes there."""
+    key = disk_cache.digest(name, text)
     cached = disk_cache.get(key)
     code = None
     if cached is not None:
         try:
-            code = engine.load(cached, {}, EXPORTS)
+            code = engine.load(cached, known, exports)
         except LoadError:
             code = None
     if code is None:
-        compiled = engine.compile_ir(text)
-        code = engine.load(compiled, {}, EXPORTS)
+        compiled = engine.compile_ir(text, level=0, vectorize=False, codegen_level=codegen_level)
+        code = engine.load(compiled, known, exports)
         disk_cache.put(key, compiled)
     code.keep_for_ever()
-    ctypes.CFUNCTYPE(None, ctypes.c_int64)(code["pk_initialize"])(_pool_limit())
-    return Runtime(dict(code.addresses), _capsule(code["pk_mem_handler"]), code)
+    return code
 
 
 def _pool_limit() -> int:

@@ -172,7 +172,7 @@ def test_a_warm_start_does_not_import_llvmlite(folder: Path) -> None:
 
     assert start() == "True"
     assert start() == "False"
-    path = entry_file(folder)
-    path.write_bytes(path.read_bytes()[:-1])
-    assert start() == "True"  # damaged: compiled and written again
-    assert start() == "False"
+    for path in folder.glob("*.parakeet"):
+        path.write_bytes(path.read_bytes()[:-1])
+        assert start() == "True"  # damaged: compiled and written again
+        assert start() == "False"
