@@ -31,7 +31,7 @@ def _extremum(values: tuple[Array, ...], smaller: bool, nan: bool, xorsign: bool
     result = values[0]
     if xorsign:
         a, b = values
-        sign = (np.signbit(a) ^ np.signbit(b)).astype(a.dtype)
+        negative = np.signbit(a) ^ np.signbit(b)
         values = (np.abs(a), np.abs(b))
         result = values[0]
     for value in values[1:]:
@@ -48,7 +48,7 @@ def _extremum(values: tuple[Array, ...], smaller: bool, nan: bool, xorsign: bool
             picked = np.where(np.isnan(result) & np.isnan(value), canonical_nan(value.dtype), picked)
         result = picked
     if xorsign:
-        result = np.copysign(result, -sign)
+        result = np.where(negative, -np.abs(result), np.abs(result))
     return result
 
 

@@ -44,7 +44,8 @@ def narrow(wide: Array, kind: str, mode: str) -> Array:
         back = single.astype(np.float64)
         bits = single.view(np.int32)
         off = (back != wide) & ((bits & 1) == 0) & np.isfinite(wide)
-        single = np.where(off, bits + np.where(np.abs(back) < np.abs(wide), 1, -1), bits).view(np.float32)
+        outward = np.where(np.abs(back) < np.abs(wide), np.int32(1), np.int32(-1))
+        single = np.where(off, bits + outward, bits).view(np.float32)
         return single
     nearest = wide.astype(f"f{kind[1]}")
     if mode == "rn":
