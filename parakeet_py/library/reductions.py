@@ -27,7 +27,6 @@ from parakeet_py.library.shared import (
     finish,
     in_order,
     into,
-    other_axes,
     reduction_axes,
     single_axis,
 )
@@ -119,8 +118,7 @@ def masked(ufunc, a, kind, identity, initial, where):
 
 
 def check_not_empty(ufunc, a, axes):
-    some = (count_along(a, axes) != 0) | (count_along(a, other_axes(axes, a.ndim)) == 0)
-    check(some, "ValueError", empty_message(ufunc))
+    check(count_along(a, axes) != 0, "ValueError", empty_message(ufunc))
 
 
 @static

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.axis_order import Order, canonical, fortran, inverse, merged_order
 from parakeet_py.typed_ir.builder import combine_forms
 from parakeet_py.typed_ir.scalar_functions import UFUNC_PRIMS, scalar_loop
 from parakeet_py.typed_ir.types import BOOL, DTYPES, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Array, Scalar, is_integer
@@ -136,17 +137,17 @@ def generate(
     extents: Sequence[ir.Operand],
     body: Callable[[tuple[ir.Var, ...]], Sequence[ir.Operand]],
     *,
-    fortran: bool = False,
+    order: Order = (),
     nonunit: tuple[bool, ...] = (),
 ) -> list[ArrayV]:
-    """New arrays from a function of the index. With `fortran` the results are in Fortran order."""
+    """New arrays from a function of the index, with their axes in this order in memory."""
     b = s.builder
     extents = tuple(extents)
     rank = len(extents)
     indices = tuple(s.index_var(f"i{axis}", extent) for axis, extent in enumerate(extents))
     with b.block() as statements:
         results = tuple(body(indices))
-    order = tuple(reversed(range(rank))) if fortran else tuple(range(rank))
+    order = order or tuple(range(rank))
     op = ir.Map(
         tuple(extents[axis] for axis in order),
         tuple(indices[axis] for axis in order),
@@ -157,7 +158,7 @@ def generate(
     for out in outs:
         root = s.new_root()
         array = ArrayV(out, op.extents, frozenset({root}), nonunit=tuple(nonunit[a] for a in order) if nonunit else ())
-        made.append(transpose(s, array, order) if fortran and rank > 1 else array)
+        made.append(transpose(s, array, inverse(order)) if canonical(order) else array)
     return made
 
 
@@ -174,9 +175,7 @@ def elementwise(s: Specializer, body: Body, args: Sequence[Value], named: Sequen
     if all(array.rank == 0 for array in arrays):
         return [ScalarV(result) for result in body([scalar_operand(s, arg) for arg in args])]
     extents, nonunit = broadcast_extents(s, arrays, named)
-    # Axes of extent 1 have no place in the order of strides.
-    ordered = [array for array in arrays if sum(extent != ONE for extent in array.extents) > 1]
-    fortran = bool(ordered) and all(array.order == "F" for array in ordered)
+    order = merged_order(s.builder, arrays, len(extents))
 
     def point(indices: tuple[ir.Var, ...]) -> Sequence[ir.Operand]:
         operands = []
@@ -187,7 +186,7 @@ def elementwise(s: Specializer, body: Body, args: Sequence[Value], named: Sequen
                 operands.append(scalar_operand(s, arg))
         return body(operands)
 
-    return list(generate(s, extents, point, fortran=fortran, nonunit=nonunit))
+    return list(generate(s, extents, point, order=order, nonunit=nonunit))
 
 
 def scalar_operand(s: Specializer, value: Value) -> ir.Operand:
@@ -346,15 +345,16 @@ def inplace(s: Specializer, op: str, left: Value, right: Value) -> Value:
 
 
 def copy_array(s: Specializer, array: ArrayV, dtype: str | None = None, *, order: str = "K") -> ArrayV:
-    """A new array with the same elements; order K keeps Fortran order, C and F ask for it."""
+    """A new array with the same elements; order K keeps that of the array, A only Fortran order."""
     kind = Scalar(dtype or array.dtype)
-    fortran = array.rank > 1 and (order == "F" or (order in "KA" and array.order == "F"))
+    kept = array.order == fortran(array.rank) if order == "A" else order == "K"
+    own = fortran(array.rank) if order == "F" else array.order if kept else ()
 
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
         element = s.builder.emit1(ir.Load(array.var, indices), Scalar(array.dtype))
         return [s.builder.cast(element, kind)]
 
-    return generate(s, array.extents, point, fortran=fortran, nonunit=array.nonunit)[0]
+    return generate(s, array.extents, point, order=own, nonunit=array.nonunit)[0]
 
 
 def store_array(

@@ -50,6 +50,7 @@ class ArrayT:
     roots: frozenset[int]
     readonly: bool
     nonunit: tuple[bool, ...]
+    order: tuple[int, ...]
 
 
 @record
@@ -93,7 +94,7 @@ def template_of(value: Value, *, varying: bool) -> Template:
             return kind if either is None else EitherT(either.kinds, either.rare)
         case ArrayV():
             nonunit = value.nonunit or (False,) * value.rank
-            return ArrayT(value.type, tuple(value.extents), value.roots, value.readonly, nonunit)
+            return ArrayT(value.type, tuple(value.extents), value.roots, value.readonly, nonunit, value.order)
         case ObjectV():
             return Fixed(value) if not varying else Structure(value, ())
         case Static() | UnboundV() | MethodV() if not parts_of(value):
@@ -105,9 +106,9 @@ def template_of(value: Value, *, varying: bool) -> Template:
 def with_inner_roots(template: Template, before: int, inside: int) -> Template:
     """The template of what a loop's iteration gives, all memory it has made itself (roots after `before`) as one."""
     match template:
-        case ArrayT(kind, extents, roots, readonly, nonunit) if any(root > before for root in roots):
+        case ArrayT(kind, extents, roots, readonly, nonunit, order) if any(root > before for root in roots):
             kept = frozenset(root for root in roots if root <= before) | {inside}
-            return ArrayT(kind, extents, kept, readonly, nonunit)
+            return ArrayT(kind, extents, kept, readonly, nonunit, order)
         case Structure(like, parts):
             return Structure(like, tuple(with_inner_roots(part, before, inside) for part in parts))
     return template
@@ -280,6 +281,7 @@ def _join_arrays(s: Specializer, left: ArrayT, right: ArrayT) -> ArrayT:
         left.roots | right.roots,
         left.readonly,
         tuple(a and b for a, b in zip(left.nonunit, right.nonunit, strict=True)),
+        left.order if left.order == right.order else (),
     )
 
 
@@ -359,7 +361,7 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
                 extent if extent is not None and s.in_scope(extent) else s.dim(var, axis)
                 for axis, extent in enumerate(template.extents)
             )
-            return ArrayV(var, extents, template.roots, template.readonly, template.nonunit)
+            return ArrayV(var, extents, template.roots, template.readonly, template.nonunit, template.order)
         case Fixed(value):
             return value
         case Structure(ObjectV() as like, _):

@@ -14,6 +14,8 @@ import numpy as np
 
 from parakeet_py.record import record
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.axis_order import canonical, merged_order, view_order
+from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.elementwise import (
     ONE,
     ZERO,
@@ -82,17 +84,8 @@ def make_view(
         for source, extent, step in axes
     )
     extents = tuple(extent for _, extent, _ in axes)
-    return ArrayV(var, extents, base.roots, base.readonly, nonunit, _view_order(base, axes, layout))
-
-
-def _view_order(base: ArrayV, axes: Sequence[tuple[int | None, ir.Operand, ir.Operand]], layout: str) -> str:
-    """The order of a view's strides: that of the base if the axes keep their order, the other if they are reversed."""
-    if layout in "CF":
-        return layout
-    sources = [source for source, extent, _ in axes if source is not None and extent != ONE]
-    if len(sources) > 1 and sources == sorted(sources, reverse=True):
-        return "F" if base.order == "C" else "C"
-    return base.order
+    order = view_order(base, [source for source, _, _ in axes])
+    return ArrayV(var, extents, base.roots, base.readonly, nonunit, order)
 
 
 def _view_layout(base: ArrayV, axes: Sequence[tuple[int | None, ir.Operand, ir.Operand]]) -> str:
@@ -137,6 +130,8 @@ def _view_layout(base: ArrayV, axes: Sequence[tuple[int | None, ir.Operand, ir.O
         if len(kept) > 1 and reversed_contiguous(mirrored[::-1], full[::-1], kept[-1][2] == ONE):
             return "F"
     last_axis = axes[-1]
+    if base.layout == "S":
+        last = base.rank - 1  # the axis with stride == itemsize, also if its extent is 1
     if base.layout in ("C", "S") and last_axis[0] == last and last_axis[2] == ONE and last_axis[1] != ONE:
         return "C" if len(kept) == 1 and len(axes) == 1 else "S"
     return "A"
@@ -201,6 +196,9 @@ def parse_index(s: Specializer, array: ArrayV, index: Value) -> list[Entry]:
                 )
                 if not s.builder.same(extent, item.extents[own]):
                     agree = s.builder.prim("eq", extent, item.extents[own], type=PYBOOL)
+                    # NumPy lets an axis of a mask that has no elements pass for any other.
+                    some = s.builder.logical_or(s.builder.prim("ne", item.extents[own], ZERO, type=PYBOOL), agree)
+                    s.check(some, "Deoptimize", "a mask without elements for an array with some")
                     s.check(agree, "IndexError", message, [extent, item.extents[own]])
                     s.builder.learn_equal(extent, item.extents[own])
             entries.append(Mask(item))
@@ -444,7 +442,8 @@ def _read_advanced(s: Specializer, array: ArrayV, entries: list[Entry]) -> Value
         return [b.emit1(ir.Load(array.var, tuple(source)), Scalar(array.dtype))]
 
     extents = tuple(plan.extents[axis] for axis in made)
-    result = generate(s, extents, point, nonunit=tuple(plan.nonunit[axis] for axis in made))[0]
+    order = plan.order(b)
+    result = generate(s, extents, point, order=order, nonunit=tuple(plan.nonunit[axis] for axis in made))[0]
     return transpose(s, result, place_of)
 
 
@@ -458,6 +457,19 @@ class GatherPlan:
     place: int
     extents: tuple[ir.Operand, ...]
     nonunit: tuple[bool, ...]
+
+    def order(self, b: Builder) -> tuple[int, ...]:
+        """The order of the result's axes, index axes first: they are outermost, the others follow the array's order."""
+        depth = len(self.gather_extents)
+        kept = len(self.extents) - depth
+        if not kept:
+            return merged_order(b, [entry.array for entry in self.entries if isinstance(entry, Gather)], depth)
+        axes = iter(range(self.array.rank))
+        sources = [None if isinstance(entry, NewAxis) else next(axes) for entry in self.entries]
+        pairs = zip(self.entries, sources, strict=True)
+        shown = [source for entry, source in pairs if isinstance(entry, Range | NewAxis)]
+        inner = view_order(self.array, shown) or tuple(range(kept))
+        return canonical([*range(depth), *(depth + axis for axis in inner)])
 
     def source_index(self, s: Specializer, indices: Sequence[ir.Operand]) -> list[ir.Operand]:
         """The index into the array at a point of the result's index space."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import indexing, ir
+from parakeet_py.typed_ir.axis_order import canonical, fortran, inverse
 from parakeet_py.typed_ir.elementwise import (
     ONE,
     ZERO,
@@ -137,10 +138,7 @@ def _reduce_axes(s: Specializer, array: Value, axes: Value, inits: Value, contri
     b = s.builder
     assert isinstance(array, ArrayV) and isinstance(inits, TupleV)
     reduced = tuple(s.static(axes, "the axes of a reduction"))
-    kept = [axis for axis in range(array.rank) if axis not in reduced]
-    fortran = len(kept) > 1 and array.order == "F"
-    if fortran:
-        kept.reverse()  # the result has the order of the array
+    kept = [axis for axis in array.axes_by_stride if axis not in reduced]  # the result has the order of the array
     index = [s.index_var(f"i{axis}", extent) for axis, extent in enumerate(array.extents)]
     start = [scalar_operand(s, s.numeric(init)) for init in inits.items]
     kinds = [Scalar(ir.dtype_of(operand), _weak(operand)) for operand in start]
@@ -178,8 +176,8 @@ def _reduce_axes(s: Specializer, array: Value, axes: Value, inits: Value, contri
     outs = b.emit(op, *(Array(kind.dtype, len(kept), "C") for kind in kinds), name="reduce")
     nonunit = tuple(array.is_nonunit(axis) for axis in kept)
     made = [ArrayV(out, extents, frozenset({s.new_root()}), False, nonunit) for out in outs]
-    if fortran:
-        made = [transpose(s, one, tuple(reversed(range(one.rank)))) for one in made]
+    if canonical(kept):
+        made = [transpose(s, one, inverse(kept)) for one in made]
     return TupleV(tuple(made))
 
 
@@ -228,16 +226,13 @@ def _scan_axis(
         combined = b.cast(_operands(s, s.call(combine, [ScalarV(accumulator), ScalarV(arrival)], {}))[0], kind)
     fold = ir.Lambda((accumulator, arrival), ir.Block(tuple(statements), (combined,)))
     whole = inclusive is None or bool(s.static(inclusive, "inclusive"))
-    # The result has the order of the array.
-    order = list(range(array.rank))
-    if array.rank > 1 and array.order == "F":
-        order.reverse()
+    order = array.axes_by_stride  # the result has the order of the array
     extents = tuple(array.extents[axis] for axis in order)
     points = tuple(indices[axis] for axis in order)
     op = ir.Scan(extents, points, order.index(along), body, (b.cast(start, kind),), fold, whole)
     out = b.emit1(op, Array(kind.dtype, array.rank, "C"), name="scan")
     nonunit = tuple(array.is_nonunit(axis) for axis in order)
-    return transpose(s, ArrayV(out, extents, frozenset({s.new_root()}), False, nonunit), order)
+    return transpose(s, ArrayV(out, extents, frozenset({s.new_root()}), False, nonunit), inverse(order))
 
 
 @_handles(words.nonzero)
@@ -411,7 +406,8 @@ def _layout_of(s: Specializer, array: Value) -> Value:
 
 @_handles(words.order_of)
 def _order_of(s: Specializer, array: Value) -> Value:
-    return Static(array.order if isinstance(array, ArrayV) else "C")
+    is_fortran = isinstance(array, ArrayV) and array.rank > 1 and array.order == fortran(array.rank)
+    return Static("F" if is_fortran else "C")
 
 
 @_handles(words.permute)

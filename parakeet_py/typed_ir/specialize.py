@@ -48,8 +48,10 @@ from parakeet_py.signature import (
     spec_of,
 )
 from parakeet_py.typed_ir import control, gates, indexing, ir, unions
+from parakeet_py.typed_ir.axis_order import fortran
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.elementwise import ONE, ZERO, binary, copy_array, generate, inplace, store_cast
+from parakeet_py.typed_ir.messages import compact
 from parakeet_py.typed_ir.opaque import OpaqueSite, Template, opaque_operation, opaque_truth
 from parakeet_py.typed_ir.shadows import NeedView, Shadows
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYFLOAT, PYINT, Array, Scalar
@@ -418,7 +420,7 @@ class Specializer:
                 root = self.shared_root if self.shared_root >= 0 else self.new_root()
                 self.param_roots |= {root}
                 nonunit = tuple(not one for one in unit)
-                order = "F" if layout == "F" else "C"
+                order = fortran(rank) if layout == "F" else ()
                 return ArrayV(var, extents, frozenset({root}), not writeable, nonunit, order)
             case ScalarSpec(dtype, python):
                 return ScalarV(self._leaf(Scalar(dtype, python), index, f"a{index}"))
@@ -586,7 +588,8 @@ class Specializer:
             for scope in b.scopes:
                 if key in scope.shared:
                     return
-        b.emit(ir.Check(condition, ir.Failure(exception, message), tuple(args)))
+        text, shown = compact(message, args)
+        b.emit(ir.Check(condition, ir.Failure(exception, text), shown))
         if isinstance(condition, ir.Var):
             b.scopes[-1].shared[key] = condition
 

@@ -67,8 +67,8 @@ class ArrayV:
     """An array descriptor with its extents as operands.
 
     `roots` names the memory it may live in (see `Specializer.new_root`); `readonly` is as NumPy's flag; `nonunit[a]` is
-    true when axis a's extent is known to differ from 1. `order` is the order of its strides as far as it is known, C
-    (last axis fastest) or F: new arrays made from it elementwise get the same, as NumPy's do.
+    true when axis a's extent is known to differ from 1. `order` is the order of its strides as far as it is known, from
+    the slowest axis to the fastest, or empty for C order (see `axis_order`).
     """
 
     var: ir.Var
@@ -76,7 +76,12 @@ class ArrayV:
     roots: frozenset[int]
     readonly: bool = False
     nonunit: tuple[bool, ...] = ()
-    order: str = "C"
+    order: tuple[int, ...] = ()
+
+    @property
+    def axes_by_stride(self) -> tuple[int, ...]:
+        """All axes, from the slowest to the fastest."""
+        return self.order or tuple(range(self.rank))
 
     @property
     def type(self) -> Array:

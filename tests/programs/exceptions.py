@@ -310,3 +310,10 @@ def handled(n):
         return -1
     finally:
         n += 1
+
+
+@program(
+    [raising(ValueError, arr("f8", 2, 3, 4), arr("f8", 5, 6)), raising(ValueError, arr("f8", 0, 0, 3), arr("f8", 3))]
+)
+def long_message_of_shapes(x, v):
+    x[..., :2] += v

@@ -227,3 +227,20 @@ def item_and_tolist(x):
 @program([(arr("f8", 5), arr("f8", 3)), (arr("i4", 4), arr("f8", 1))], opaque=None)
 def interpolated(x, at):
     return np.interp(at, np.arange(x.size), x), np.searchsorted(np.arange(5.0), at)
+
+
+@program(
+    [
+        (arr("f8", 3), arr("b1", 0)),
+        (arr("f8", 0, 1), arr("b1", 0)),
+        (arr("f8", 2, 2), arr("b1", 0, 2)),
+        raising(IndexError, arr("f8", 2, 2), arr("b1", 0, 3)),
+        raising(IndexError, arr("f8", 4), arr("b1", 3)),
+    ],
+    mutates=(),
+)
+def mask_without_elements(x, m):
+    """A mask of extent 0 is a mask for any extent."""
+    y = x + 1
+    y[m] = 0
+    return x[m], y

@@ -266,3 +266,18 @@ def sum_with_out(x, out):
 @program([(arr("f8", 6), arr("b1", 6)), (arr("i4", 6), arr("b1", 6))], sums=8)
 def sum_where(x, mask):
     return np.sum(x, where=mask, initial=10), np.max(x, initial=0)
+
+
+@program(
+    [
+        (arr("f8", 3, 0), 0),
+        (arr("f8", 0, 3, 0), (1,)),
+        raising(ValueError, arr("f8", 0, 0), 0),
+        raising(ValueError, arr("i4", 0, 3, 0), (0,)),
+        raising(ValueError, arr("b1", 0, 3, 0), (1, 2)),
+    ],
+    message=True,
+)
+def extrema_of_nothing(x, axis):
+    """No elements along the reduced axes are an error, whether or not there are results."""
+    return np.min(x, axis=axis), x.max(axis)

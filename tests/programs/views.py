@@ -175,3 +175,56 @@ def saved_before_write(x):
 @program(each([arr("f8", 5), arr("i4", 5)]))
 def as_array_is_the_argument(x):
     return np.asarray(x), np.atleast_1d(x), np.ravel(x)[1:]
+
+
+@program(each([arr("f8", 4, 1, layout="inner"), arr("f8", 3, 4, 1, layout="inner"), arr("c16", 1, 1, layout="inner")]))
+def column_of_one(x):
+    """The last axis has the unit stride also where its extent is 1."""
+    return x[..., 0], x[1:, 0] + 1, x[..., 0].sum()
+
+
+@program(
+    each(
+        [
+            arr("f8", 3, 3, 3),
+            arr("f8", 3, 3, 3, layout="F"),
+            arr("i4", 1, 3, 3, layout="F"),
+        ]
+    )
+)
+def orders_of_axes(x):
+    """New arrays have their axes in the order of their operands."""
+    v = x.transpose(1, 0, 2)
+    w = v * 2
+    return w, v.copy(), np.sum(v, axis=2), np.cumsum(w, axis=0), w[::-1, None, 1:] + 1, w.astype(np.float64), w - x[:1]
+
+
+@program(
+    [
+        (arr("i8"), arr("i8", 2, 2, 1), arr("i8", 2, 2, 2, layout="F")),
+        (arr("f8", 2), arr("f8", 3, 1, 2), arr("f8", 3, 3, 2, layout="F")),
+        (arr("f8", 3, 2, layout="F"), arr("f8", 3, 1, 1), arr("f8", 3, 3, 2)),
+    ]
+)
+def orders_of_broadcast_axes(x, y, z):
+    return (x + y) * z, x - z, np.where(y > 0, x, z)
+
+
+@program(each([arr("f8", 3, 4, 4), arr("f8", 3, 4, 4, layout="F"), arr("f8", 1, 3, 3, layout="F")]))
+def orders_of_selected_axes(x):
+    """The axes of an index come first; the others keep the order of the array."""
+    i = np.array([0])
+    j = np.array([[0, -1, 0], [-1, 0, 0]])
+    return x[i], x[:, i], x[..., j], x[j], x.transpose(1, 0, 2)[i], x[i, :, 1], x[j.T, 0, j.T]
+
+
+@program(each([arr("f8", 3, 3, 2, layout="F")]))
+def orders_through_loops(x):
+    y = x
+    for _ in range(2):
+        y = y * 2
+    if x[0, 0, 0] > 0:
+        z = x + 1
+    else:
+        z = x - 1
+    return y + 1, z * y

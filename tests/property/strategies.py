@@ -69,8 +69,11 @@ def index_texts(draw: st.DrawFn, shape: tuple[int, ...], advanced: bool = False)
         if kind == "newaxis":
             parts.append("None")
         if kind == "array":
-            low = 0 if extent == 0 else -extent
-            items = draw(st.lists(st.integers(low, max(extent - 1, low)), max_size=4))
+            # An index into no elements is an error; that it is one even if nothing is selected is a documented
+            # difference.
+            low, high = (-extent, extent - 1) if extent else (0, 0)
+            most = 4 if extent or shape.count(0) == 1 else 0
+            items = draw(st.lists(st.integers(low, high), max_size=most))
             parts.append(f"np.array({items}, dtype=np.int64)")
         elif kind == "mask":
             items = draw(st.lists(st.booleans(), min_size=extent, max_size=extent))
