@@ -8,40 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.ptx import emulator
-from tests.unit.emulator_kernels import HEADER, assert_ptxas_accepts, evaluate, integers
+from tests.unit.emulator_kernels import evaluate, integers, run
 
 N = 256
-
-
-def run(
-    body: str, *args: Any, grid: Any = 1, block: Any = 64, shared: int = 0, globals: str = "", **options: Any
-) -> Any:
-    """Run a kernel whose parameters are pointers in `%p0`, `%p1`, ...; `%i` is the thread in a one-dimensional grid."""
-    parameters = ", ".join(f".param .u64 a{k}" for k in range(len(args)))
-    loads = "\n".join(f"\tld.param.u64 %p{k}, [a{k}];" for k in range(len(args)))
-    text = f"""{HEADER.format(version="8.0", target="sm_90")}
-{globals}
-.visible .entry k({parameters})
-{{
-	.reg .pred %q<20>;
-	.reg .b16 %h<20>;
-	.reg .b32 %r<40>, %i, %t, %lane;
-	.reg .b64 %p<9>, %d<40>;
-{loads}
-	mov.u32 %t, %tid.x;
-	mov.u32 %lane, %laneid;
-	mov.u32 %r0, %ctaid.x;
-	mov.u32 %r1, %ntid.x;
-	mad.lo.u32 %i, %r0, %r1, %t;
-	mul.wide.u32 %d0, %i, 4;
-	mul.wide.u32 %d8, %i, 8;
-{body}
-	ret;
-}}
-"""
-    assert_ptxas_accepts(text)
-    return emulator.run(text, "k", grid, block, list(args), shared, **options)
 
 
 def _warps(column: Any) -> Any:
