@@ -78,6 +78,7 @@ BACKENDS: dict[str, Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any
     "imp": run_imp,
     "native-1": run_native(1),
     "native-2": run_native(2),
+    "emulated": run_emulated,
 }
 
 INTERPRETERS = ("untyped_ir", "typed_ir", "imp")

@@ -13,6 +13,9 @@ from tests.backends import BACKENDS, INTERPRETERS, accelerated, has_fallen_back,
 from tests.corpus import Case, Outcome, Program, all_programs, assert_same, outcome
 
 
+REGROUPED = 4
+
+
 def _runs() -> Iterator[object]:
     for backend in BACKENDS:
         for program in all_programs():
@@ -46,7 +49,9 @@ def test_program(backend: str, program: Program, case: Case) -> None:
     if program.overflow and backend not in ("python", "untyped_ir"):
         assert type(actual.exception) is OverflowError, f"{actual.result!r}, not an OverflowError"
         return
-    assert_same(expected, actual, ulp=program.ulp, sums=program.sums, message=program.message, order=program.order)
+    # A GPU's threads sum in another grouping than NumPy, also what is short.
+    sums = max(program.sums, REGROUPED) if backend == "emulated" else program.sums
+    assert_same(expected, actual, ulp=program.ulp, sums=sums, message=program.message, order=program.order)
 
 
 def _check_claims(program: Program, case: Case, expected: Outcome) -> None:

@@ -18,6 +18,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.hybrid.device import Device
 
+GRANULE = 16  # memory comes in multiples of it: LLVM loads up to 16 bytes at once where some of them are wanted
 WASTE = 2  # an array is packed if the memory from its first to its last byte is more than so many times its own
 
 
@@ -37,7 +38,7 @@ class Buffer:
         self.size = size
         self.origin = origin
         self.owner = owner
-        self.address = device.allocate(max(size, 1))
+        self.address = device.allocate(-(-max(size, 1) // GRANULE) * GRANULE)
 
     def __del__(self) -> None:
         address = getattr(self, "address", None)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.hybrid.arrays import Buffer, DeviceArray, download, host_view, strides_of, upload
 from parakeet_py.hybrid.device import Device
@@ -50,6 +51,7 @@ class Call:
     def run(self, leaves: Sequence[Any], keep_strides: bool) -> list[Any]:
         params = self.plan.function.params
         places = [number for number, param in enumerate(params) if isinstance(param.type, Array)]
+        keep_strides = keep_strides or bool(self.plan.opaque_args)
         uploaded = upload(self.device, [np.asarray(leaves[number]) for number in places], keep_strides)
         values = [_entering(leaf, param.type) for leaf, param in zip(leaves, params, strict=True)]
         for number, array in zip(places, uploaded, strict=True):
@@ -130,8 +132,9 @@ class Call:
         order = int(words[0])
         if order == NO_FAILURE:
             return
-        device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], [*values, address, order])
-        device.copy_out(words.view(np.uint8), address)
+        if not kernel.single:
+            device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], [*values, address, order])
+            device.copy_out(words.view(np.uint8), address)
         raise self.failure(int(words[1]), words[2:])
 
     def _fresh_record(self) -> Buffer:
@@ -154,25 +157,41 @@ class Call:
         return format_failure(failure, values)
 
     def opaque(self, site: int, args: tuple[Any, ...]) -> list[Any]:
-        """Hand an operation back to Python, which sees arguments as they are now and may change them."""
+        """Hand an operation back to Python, which sees arguments as they are now and may change them.
+
+        What it gives may be a view of what it was given: then it is one on the device as well.
+        """
         assert self.callback is not None
         for array in self.stored:
             download(array)
-        plan_outs = self.plan.opaque_outs[site]
         given = [self.leaving(value, kind) for value, kind in zip(args, self.plan.opaque_args[site], strict=True)]
         leaves = self.callback(site, given)
         for array in self.arguments:
             self._refresh(array)
+        shown: list[tuple[int, int, Buffer, int]] = []  # memory of the host, and of which memory it is a copy
         for array, host in zip(args, given, strict=True):
-            if isinstance(array, DeviceArray) and array.buffer.origin is None and array.host is None:
-                self._overwrite(array, host)
-        return [self._taken(leaf, kind) for leaf, kind in zip(leaves, plan_outs, strict=True)]
+            if not isinstance(array, DeviceArray) or not host.size:
+                continue
+            low, high = byte_bounds(host)
+            if array.buffer.origin is None:
+                if array.host is None:
+                    self._overwrite(array, host)
+                shown.append((low, high, array.buffer, array.offset + low - host.__array_interface__["data"][0]))
+            else:
+                origin = array.buffer.origin
+                shown.append((origin, origin + array.buffer.size, array.buffer, 0))
+        kinds = self.plan.opaque_outs[site]
+        return [self._taken(leaf, kind, shown) for leaf, kind in zip(leaves, kinds, strict=True)]
 
-    def _taken(self, leaf: Any, kind: Any) -> Any:
-        if isinstance(kind, Array):
-            array = np.asarray(leaf)
-            return upload(self.device, [array], True)[0]
-        return _entering(leaf, kind)
+    def _taken(self, leaf: Any, kind: Any, shown: Sequence[tuple[int, int, Buffer, int]]) -> Any:
+        if not isinstance(kind, Array):
+            return _entering(leaf, kind)
+        array = np.asarray(leaf)
+        start = array.__array_interface__["data"][0]
+        for low, high, buffer, offset in shown:
+            if array.size and low <= start < high:
+                return DeviceArray(buffer, offset + start - low, array.dtype.name, array.shape, array.strides)
+        return upload(self.device, [array], True)[0]
 
     def _refresh(self, array: DeviceArray) -> None:
         """Upload an argument again: Python may have changed it."""

@@ -11,7 +11,7 @@ stores to, is `noalias readonly`: its loads go through the read-only cache.
 arguments) and a number. A failing thread lowers the order of the record to that of its iteration, and leaves. When the
 host finds an order there, it runs the kernel again with that order as the number, and the thread that fails in this
 iteration fills in the code and arguments. A kernel that stores to memory others can see makes its checks beforehand,
-so running it twice changes nothing.
+so running it twice changes nothing. A kernel of a single thread fills in everything at once, and is not run again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from parakeet_py.llvm.codegen_control import emit_block
 from parakeet_py.llvm.codegen_scope import Scope, Unit
 from parakeet_py.llvm.engine import HostInfo
 from parakeet_py.ptx.outline import Kernel
-from parakeet_py.typed_ir.ir import Operand, Var, dtype_of
+from parakeet_py.typed_ir.ir import Var, dtype_of
 from parakeet_py.typed_ir.types import Array, Scalar, is_complex, is_float, is_unsigned, itemsize, real_dtype
 
 NO_FAILURE = (1 << 63) - 1  # the order in a record that no thread has lowered
@@ -50,7 +50,7 @@ def kernel_ir(
     """
     flags = "fast " if fastmath else "contract " if contract else ""
     module = ModuleText(host, flags)
-    unit = KernelUnit(kernel.function, module, threads=kernel.threads, is_region=True)
+    unit = KernelUnit(kernel.function, module, threads=kernel.threads, is_region=True, single=kernel.single)
     f = FunctionText(module)
     scope = Scope(unit, f)
     stored = stored_roots(kernel.function)
@@ -140,6 +140,7 @@ class KernelUnit(Unit):
 
     threads: int = 1
     shared: int = 0
+    single: bool = False
 
     def attributes(self, f: FunctionText) -> str:
         return "nounwind"
@@ -155,6 +156,9 @@ class KernelUnit(Unit):
         for offset, item in words:
             place = f.fresh()
             told += [f"{place} = getelementptr i8, ptr %failure, i64 {offset}", f"store i64 {item}, ptr {place}"]
+        if self.single:
+            lines = [f"store i64 {order}, ptr %failure", *told]
+            return [*lines, "ret void"]
         f.cold(tell, [*told, f"br label %{leave}"])
         f.cold(leave, ["ret void"])
         wanted = f.fresh()
@@ -275,32 +279,35 @@ def _atomic(scope: Scope, out: Var, op: ir.Atomic) -> AnyValue:
     dtype = dtype_of(out)
     place = codegen_arrays.address(f, scope.array(op.array), [scope.scalar(index) for index in op.indices])
     if is_complex(dtype):
-        assert op.name == "add", "only sums of complex numbers are atomic"
         part, value = real_dtype(dtype), scope.operand(op.value)
         assert isinstance(value, tuple)
         second = f.value(f"getelementptr inbounds i8, ptr {place}, i64 {itemsize(part)}")
-        return tuple(  # type: ignore[return-value]
-            _update(f, "add", part, address, item) for address, item in zip((place, second), value, strict=True)
-        )
+        pairs = zip((place, second), value, strict=True)
+        return tuple(_change(f, op.name, part, address, item) for address, item in pairs)  # type: ignore[return-value]
     value = scope.scalar(op.value)
     if op.name == "compare":
-        return _compare(f, dtype, place, _bits(f, dtype, scope, op.expected), _bits(f, dtype, scope, op.value))
-    bits = _BITS[itemsize(dtype)]
-    match op.name:
+        assert op.expected is not None
+        expected = _to_bits(f, dtype, scope.scalar(op.expected))
+        return _compare(f, dtype, place, expected, _to_bits(f, dtype, value))
+    return _change(f, op.name, dtype, place, value)
+
+
+def _change(f: FunctionText, name: str, dtype: str, place: str, value: str) -> str:
+    """An atomic on a real element; those on the parts of a complex number are two, one after the other."""
+    bits, align = _BITS[itemsize(dtype)], itemsize(dtype)
+    match name:
         case "load":
-            return _from_bits(
-                f,
-                dtype,
-                _call(f, f"load atomic volatile {bits}, ptr {place} {_SCOPE} acquire, align {itemsize(dtype)}"),
-            )
+            old = _call(f, f"load atomic volatile {bits}, ptr {place} {_SCOPE} acquire, align {align}")
+            return _from_bits(f, dtype, old)
         case "store":
-            stored = _bits(f, dtype, scope, op.value)
-            f.effect(f"store atomic volatile {bits} {stored}, ptr {place} {_SCOPE} release, align {itemsize(dtype)}")
+            f.effect(
+                f"store atomic volatile {bits} {_to_bits(f, dtype, value)}, ptr {place} {_SCOPE} release, align {align}"
+            )
             return value
         case "exchange":
-            stored = _bits(f, dtype, scope, op.value)
-            return _from_bits(f, dtype, _call(f, f"atomicrmw xchg ptr {place}, {bits} {stored} {_SCOPE} acq_rel"))
-    return _update(f, op.name, dtype, place, value)
+            old = _call(f, f"atomicrmw xchg ptr {place}, {bits} {_to_bits(f, dtype, value)} {_SCOPE} acq_rel")
+            return _from_bits(f, dtype, old)
+    return _update(f, name, dtype, place, value)
 
 
 _INTEGER_UPDATE = {"add": "add", "and": "and", "or": "or", "xor": "xor"}
@@ -329,12 +336,10 @@ def _compare(f: FunctionText, dtype: str, place: str, expected: str, value: str)
     return _from_bits(f, dtype, f.value(f"extractvalue {{{bits}, i1}} {pair}, 0"))
 
 
-def _bits(f: FunctionText, dtype: str, scope: Scope, operand: Operand | None) -> str:
-    assert operand is not None
-    value = scope.scalar(operand)
-    bits = _BITS[itemsize(dtype)]
+def _to_bits(f: FunctionText, dtype: str, value: str) -> str:
     if dtype == "bool":
         return f.value(f"zext i1 {value} to i8")
+    bits = _BITS[itemsize(dtype)]
     return f.value(f"bitcast {LLVM_TYPE[dtype]} {value} to {bits}") if is_float(dtype) else value
 
 

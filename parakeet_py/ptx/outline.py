@@ -15,7 +15,7 @@ A `Parallel` region (an operator lowered as for the CPU) becomes a kernel in whi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from parakeet_py.imp import ir
 from parakeet_py.imp.writer import ONE, ZERO
@@ -34,12 +34,14 @@ class Kernel:
     ----------
     params : arrays and scalars, in the order of a `Launch`'s args
     checked : it may fail; then it has two more parameters, see `codegen`
+    single : it is run by one thread only
     function : the Imp function it is compiled as
     """
 
     name: str
     threads: int
     checked: bool
+    single: bool
     function: ir.Function
 
     @property
@@ -74,7 +76,8 @@ class _Uses:
 
     def block(self, block: ir.Block) -> None:
         for statement in block.statements:
-            for operand in ir.operands_in(statement):
+            # what a While looks at may be bound in its head: see below
+            for operand in () if isinstance(statement, ir.While) else ir.operands_in(statement):
                 if isinstance(operand, Var) and operand not in self.bound:
                     self.variables[operand] = None
             match statement:
@@ -118,7 +121,7 @@ class _Cutter:
                 case ir.For() | ir.While() | ir.If() if _is_task(statement):
                     self.task(sink, statement)
                 case ir.For(body=body):
-                    sink.append(_with(statement, body=self.block(body)))
+                    sink.append(replace(statement, body=self.block(body)))
                 case ir.While(head, condition, body):
                     sink.append(ir.While(self.block(head), condition, self.block(body)))
                 case ir.If(condition, then, orelse):
@@ -153,7 +156,7 @@ class _Cutter:
         number = len(self.kernels)
         full = f"{self.function.name}_{name.replace(' ', '_')}_{number}"
         function = ir.Function(full, params, body, (), self.function.failures, self.roots)
-        self.kernels.append(Kernel(full, threads, _may_fail(body), function))
+        self.kernels.append(Kernel(full, threads, _may_fail(body), threads == 1, function))
         return number
 
     def grains(self, sink: list[ir.Statement], region: ir.Parallel) -> None:
@@ -203,10 +206,29 @@ class _Cutter:
                 last, final = Var(cell.name, cell.type), Var(cell.name, cell.type)
                 bottom += [ir.Let(last, ir.Read(cell), pos), ir.Store(memory, (ZERO,), last, pos)]
                 after += [ir.Let(final, Load(memory, (ZERO,)), pos), ir.Write(cell, final)]
-        body = ir.Block((*top, statement, *bottom))
+        body = ir.Block((*top, *_numbered(ir.Block((statement,))).statements, *bottom))
         number = self.kernel("task", 1, tuple(args), body)
         sink.append(ir.Launch(number, ONE, tuple(args)))
         sink += after
+
+
+def _numbered(block: ir.Block) -> ir.Block:
+    """The block with a number for every check that has none: one thread meets them in order."""
+    return ir.Block(tuple(_with_number(statement) for statement in block.statements))
+
+
+def _with_number(statement: ir.Statement) -> ir.Statement:
+    match statement:
+        case ir.Check(order=None):
+            return replace(statement, order=ZERO)
+        case ir.If(_, then, orelse):
+            return replace(statement, then=_numbered(then), orelse=_numbered(orelse))
+        case ir.For(body=body):
+            return replace(statement, body=_numbered(body))
+        case ir.While(head, _, body):
+            return replace(statement, head=_numbered(head), body=_numbered(body))
+        case _:
+            return statement
 
 
 def this_thread(sink: list[ir.Statement], threads: int, pos: object) -> Var:
@@ -220,10 +242,6 @@ def this_thread(sink: list[ir.Statement], threads: int, pos: object) -> Var:
     ):
         sink.append(ir.Let(out, rhs, pos))  # type: ignore[arg-type]
     return number
-
-
-def _with(statement: ir.For, body: ir.Block) -> ir.For:
-    return ir.For(statement.index, statement.start, statement.stop, statement.step, body, statement.kind)
 
 
 def _is_task(statement: ir.Statement) -> bool:
