@@ -349,11 +349,20 @@ def _bases(value: Any) -> Iterator[np.ndarray]:
 
 def _scale(expected: Outcome) -> float:
     arrays = [*_leaves(expected.args), *_leaves(expected.result)]
-    numbers = [a for a in (*expected.args, expected.result) if isinstance(a, float | complex | np.inexact)]
+    numbers = [a for a in (*expected.args, *_items(expected.result)) if isinstance(a, float | complex | np.inexact)]
     with np.errstate(all="ignore"):
         sizes = [float(np.sum(np.abs(a[np.isfinite(a)]), dtype="f8")) for a in arrays if a.dtype.kind in "fciu"]
         sizes += [float(abs(n)) for n in numbers if np.isfinite(n)]
     return sum(sizes) + 1.0
+
+
+def _items(value: object) -> Iterator[object]:
+    """A value, or those in a tuple or list, however deep."""
+    if isinstance(value, tuple | list):
+        for item in value:
+            yield from _items(item)
+    else:
+        yield value
 
 
 def _same_sharing(expected: Outcome, actual: Outcome) -> None:

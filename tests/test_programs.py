@@ -12,7 +12,6 @@ import pytest
 from tests.backends import BACKENDS, INTERPRETERS, accelerated, has_fallen_back, run
 from tests.corpus import Case, Outcome, Program, all_programs, assert_same, outcome
 
-
 REGROUPED = 4
 
 

@@ -67,8 +67,10 @@ hold = ctypes.c_void_p(None)
 
 
 def _thread_count() -> int:
-    """How many threads a parallel region of a call made here and now may use, asked by gates if blocks are open; 0: such
-    calls run on other devices."""
+    """Threads a parallel region of a call made here and now may use, asked by gates if blocks are open.
+
+    0: such calls run on other devices.
+    """
     config = settings.current()
     return config.thread_count if config.on_cpu else 0
 
