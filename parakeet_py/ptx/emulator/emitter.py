@@ -277,7 +277,10 @@ class Emitter:
                 targets.append((operand, kind))
             else:
                 raise self.invalid("the destination is not a register")
-        if self.instruction.guard is not None:
+        if any(kind == "bytes" for _, kind in targets):
+            if self.instruction.guard is not None:
+                raise self.unsupported("a guarded store to an aggregate parameter")
+        elif self.instruction.guard is not None:
             if len(targets) == 1:
                 register, kind = targets[0]
                 expression = self._widened(expression, register, kind)
@@ -290,7 +293,7 @@ class Emitter:
                 expression = f"merge({self.mask()}, {expression}, ({', '.join(olds)},))"
         elif len(targets) == 1:
             register, kind = targets[0]
-            if register.number >= 0 and size_of(kind) != _register_size(register) and register.type[:5] != "bytes":
+            if register.number >= 0 and size_of(kind) != _register_size(register):
                 expression = self._widened(expression, register, kind)
                 targets = [(register, _container(register))]
         self._step(expression, targets, effect)
