@@ -105,20 +105,19 @@ def log_tail(z: Any) -> Any:
     return (mp.log((1 + s) / (1 - s)) / s - 2) / z
 
 
-def atan_tail(z: Any) -> Any:
-    """atan(x) = x + x z tail(z), z = x*x."""
-    if abs(z) < mp.mpf("1e-14"):
-        return -mp.mpf(1) / 3
-    x = mp.sqrt(z)
-    return (mp.atan(x) / x - 1) / z
+def log_far(z: Any) -> Any:
+    """tail(z) = 2/3 + z far(z)."""
+    return mp.mpf(2) / 5 if abs(z) < mp.mpf("1e-14") else (log_tail(z) - mp.mpf(2) / 3) / z
 
 
-def tanh_tail(z: Any) -> Any:
-    """tanh(x) = x + x z tail(z), z = x*x."""
-    if abs(z) < mp.mpf("1e-14"):
-        return -mp.mpf(1) / 3
-    x = mp.sqrt(z)
-    return (mp.tanh(x) / x - 1) / z
+def odd_tail(f: Function, at_zero: Any) -> Function:
+    """tail of an odd function: f(x) = x + x z tail(z), z = x*x."""
+
+    def tail(z: Any) -> Any:
+        x = mp.sqrt(z)
+        return (f(x) / x - 1) / z
+
+    return near_zero(tail, at_zero)
 
 
 def log2_erfc(t: Any) -> Any:
@@ -129,6 +128,31 @@ def erfc(t: Any) -> Any:
     return mp.erfc(t + ERF_CENTRE)
 
 
+def scaled_erfc(t: Any) -> Any:
+    """erfc(x) = exp(-x*x) g(t) / (x + 3), t = (x - 3)/(x + 3)."""
+    x = 3 * (1 + t) / (1 - t)
+    return (x + 3) * mp.exp(x * x) * mp.erfc(x)
+
+
+def erfc_variable(x: str) -> Any:
+    return (mp.mpf(x) - 3) / (mp.mpf(x) + 3)
+
+
+def stirling_tail(z: Any) -> Any:
+    """lgamma(x) = (x - 1/2) log(x) - x + log(2 pi)/2 + tail(z)/x, z = 1/(x*x)."""
+    if abs(z) < mp.mpf("1e-9"):
+        return mp.mpf(1) / 12 - z / 360
+    x = 1 / mp.sqrt(z)
+    return (mp.loggamma(x) - (x - mp.mpf("0.5")) * mp.log(x) + x - mp.log(2 * mp.pi) / 2) * x
+
+
+TWELFTH, THIRD, SIXTH = mp.mpf(1) / 12, mp.mpf(1) / 3, mp.mpf(1) / 6
+AFTER_ONE = 1 - mp.euler  # the derivative of gamma and of its logarithm at 2
+gamma_tail = near_zero(lambda t: (mp.gamma(2 + t) - 1) / t, AFTER_ONE)
+lgamma_tail = near_zero(lambda t: mp.loggamma(2 + t) / t, AFTER_ONE)
+UNIT, QUARTER, AROUND_TWO = mp.mpf("1.0005"), mp.mpf("0.2501"), mp.mpf("0.5001")
+ERFC_LOW, ERFC_END, ERFC32_END = erfc_variable("0.5"), erfc_variable("27.3"), erfc_variable("10.1")
+
 S_LIMIT = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mp.mpf("1.0005")
 # name: (what it is, function, weight, low, high, degree for float64, degree for float32)
 FITS: dict[str, tuple[str, Function, Function, Any, Any, int, int]] = {
@@ -137,18 +161,33 @@ FITS: dict[str, tuple[str, Function, Function, Any, Any, int, int]] = {
     "SIN": ("sin(r) = r + r*z*p(z), z = r*r", sin_tail, flat, mp.mpf(0), QUARTER_PI**2, 5, 2),
     "COS": ("cos(r) = 1 - z/2 + z*z*p(z), z = r*r", cos_tail, flat, mp.mpf(0), QUARTER_PI**2, 5, 2),
     "LOG": ("log((1+s)/(1-s)) = 2*s + s*z*p(z), z = s*s", log_tail, flat, mp.mpf(0), S_LIMIT**2, 6, 3),
-    "ATAN": ("atan(x) = x + x*z*p(z), z = x*x", atan_tail, flat, mp.mpf(0), mp.mpf("1.0005"), 19, 9),
-    "TANH": ("tanh(x) = x + x*z*p(z), z = x*x", tanh_tail, flat, mp.mpf(0), mp.mpf("0.3026"), 10, 4),
+    "ATAN": ("atan(x) = x + x*z*p(z), z = x*x", odd_tail(mp.atan, -THIRD), flat, mp.mpf(0), UNIT, 19, 9),
+    "TANH": ("tanh(x) = x + x*z*p(z), z = x*x", odd_tail(mp.tanh, -THIRD), flat, mp.mpf(0), mp.mpf("0.3026"), 10, 4),
     "ERF_SMALL": ("erf(x) = x + x*p(z), z = x*x", erf_tail, flat, mp.mpf(0), ERF_SPLIT**2, 11, 6),
     "ERF_LARGE": ("erf(t + 2) = 1 - 2**p(t)", log2_erfc, erfc, ERF_SPLIT - ERF_CENTRE, ERF_END - ERF_CENTRE, 17, 7),
+    "LOG_FAR": ("p(z) of LOG = 2/3 + z*q(z)", log_far, flat, mp.mpf(0), S_LIMIT**2, 7, 3),
+    "SINH": ("sinh(x) = x + x*z*p(z), z = x*x", odd_tail(mp.sinh, SIXTH), flat, mp.mpf(0), UNIT, 6, 3),
+    "ASIN": ("asin(x) = x + x*z*p(z), z = x*x", odd_tail(mp.asin, SIXTH), flat, mp.mpf(0), QUARTER, 12, 5),
+    "ASINH": ("asinh(x) = x + x*z*p(z), z = x*x", odd_tail(mp.asinh, -SIXTH), flat, mp.mpf(0), QUARTER, 12, 4),
+    "ATANH": ("atanh(x) = x + x*z*p(z), z = x*x", odd_tail(mp.atanh, THIRD), flat, mp.mpf(0), QUARTER, 13, 5),
+    "ERFC": ("erfc(x) = exp(-x*x)*p((x - 3)/(x + 3))/(x + 3)", scaled_erfc, flat, ERFC_LOW, ERFC_END, 22, 9),
+    "GAMMA": ("gamma(2 + t) = 1 + t*p(t)", gamma_tail, flat, -AROUND_TWO, AROUND_TWO, 19, 9),
+    "LGAMMA": ("lgamma(2 + t) = t*p(t)", lgamma_tail, flat, -AROUND_TWO, AROUND_TWO, 18, 9),
+    "STIRLING": (
+        *("lgamma(x) = (x - 1/2)*log(x) - x + log(2*pi)/2 + p(1/(x*x))/x", stirling_tail, flat),
+        *(mp.mpf(0), TWELFTH**2, 5, 1),
+    ),
 }
+# where the interval of float32 is another
+ENDS32 = {"ERF_LARGE": ERF32_END - ERF_CENTRE, "ERFC": ERFC32_END}
+PAIRED = {"ERFC": 3, "LGAMMA": 2}  # how many first coefficients are needed in twice the precision
 
 
-def fit(name: str, degree: int, high: Any) -> tuple[list[float], Any]:
+def fit(name: str, degree: int, high: Any) -> tuple[list[Any], list[float], Any]:
     _, f, weight, low, _, _, _ = FITS[name]
     found = interpolate(f, low, high, degree) if weight is flat else lawson(f, weight, low, high, degree)
     rounded = [float(c) for c in found]
-    return rounded, largest(f, weight, rounded, low, high)
+    return found, rounded, largest(f, weight, rounded, low, high)
 
 
 def main() -> None:
@@ -162,12 +201,16 @@ def main() -> None:
     ]
     for name, (formula, _, _, _, high, wide, narrow) in FITS.items():
         for suffix, degree in (("64", wide), ("32", narrow)):
-            end = ERF32_END - ERF_CENTRE if (name, suffix) == ("ERF_LARGE", "32") else high
-            coefficients, error = fit(name, degree, end)
+            end = ENDS32.get(name, high) if suffix == "32" else high
+            found, coefficients, error = fit(name, degree, end)
             print(name, suffix, degree, mp.nstr(error * 2**53, 3), flush=True)
             lines += [f"# {formula}", f"{name}{suffix} = ("]
             lines += [f"    {c!r}," for c in coefficients]
             lines += [f")  # {mp.nstr(error * 2**53, 3)}", ""]
+            if name in PAIRED:
+                low = [float(exact - mp.mpf(c)) for exact, c in zip(found, coefficients, strict=True)]
+                lines += [f"# what rounding took from the first of {name}{suffix}"]
+                lines += [f"{name}_LOW{suffix} = ({', '.join(map(repr, low[: PAIRED[name]]))})", ""]
     TARGET.write_text("\n".join(lines[:-1]) + "\n")
 
 

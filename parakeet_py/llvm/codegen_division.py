@@ -45,10 +45,10 @@ def integer(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, ri
 
 
 def _quotient(f: FunctionText, kind: str, unsigned: bool, left: str, right: str) -> str:
-    """The truncated quotient, which is in range. Vectors have no integer division, but a float quotient of integers of
-    half its precision cannot round up to the next integer, and loops of it are widened."""
+    """The truncated quotient, which is in range. A CPU's vectors have no integer division, but a float quotient of
+    integers of half its precision cannot round up to the next integer, and loops of it are widened."""
     bits = int(kind[1:])
-    if bits == 64 or is_literal(right):
+    if bits == 64 or is_literal(right) or f.module.host.gpu:
         return f.binary("udiv" if unsigned else "sdiv", kind, left, right)
     letter = "u" if unsigned else "s"
     wide = "double" if bits == 32 else "float"

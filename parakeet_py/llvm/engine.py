@@ -31,7 +31,7 @@ _lock = threading.Lock()
 
 
 class HostInfo(NamedTuple):
-    """What LLVM says about this machine.
+    """What LLVM says about a machine.
 
     Attributes
     ----------
@@ -46,6 +46,11 @@ class HostInfo(NamedTuple):
     vector_bits: int
     triple: str
     data_layout: str
+
+    @property
+    def gpu(self) -> bool:
+        """Whether this is a GPU: without a C library, vectors, or traps on division."""
+        return self.triple.startswith("nvptx")
 
 
 @lru_cache(maxsize=1)

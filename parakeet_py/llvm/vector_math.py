@@ -9,7 +9,8 @@ places to take a function from:
   that is never inlined, because the vectorizer has to see the call;
 - the C library, one element at a time.
 
-libmvec comes first, except for functions where its error is more than 2 units in the last place (`_BETTER_OWN`).
+libmvec comes first, except for functions where its error is more than 2 units in the last place (`_BETTER_OWN`). A GPU
+has none of the three: `vector_math_inline` defines what is called in the module itself.
 """
 
 from __future__ import annotations
@@ -33,9 +34,12 @@ _ISA = {128: "b", 256: "d", 512: "e"}  # letters of the x86-64 vector ABI
 
 def call(f: FunctionText, name: str, dtype: str, arguments: list[str]) -> str:
     """Call function `name` on float32 or float64 values."""
-    if dtype == "float16":
-        assert name == "nextafter"
-        return _next_half(f, *arguments)
+    if name == "nextafter":
+        return _next(f, dtype, *arguments)
+    if f.module.host.gpu:
+        from parakeet_py.llvm import vector_math_inline
+
+        return vector_math_inline.call(f, name, dtype, arguments)
     kind = LLVM_TYPE[dtype]
     module, arity = f.module, len(arguments)
     passed = ", ".join(f"{kind} {argument}" for argument in arguments)
@@ -180,17 +184,22 @@ def _define_variants(module: ModuleText, symbol: str, variant: str, kind: str, l
     return mapping
 
 
-def _next_half(f: FunctionText, value: str, toward: str) -> str:
-    """nextafter of half precision, on the bits: sign and magnitude, so that a step away from zero adds 1."""
-    x, y = (f.value(f"bitcast half {argument} to i16") for argument in (value, toward))
-    size, other = (f.binary("and", "i16", bits, "32767") for bits in (x, y))
-    sign = f.binary("and", "i16", y, "-32768")
-    same_sign = f.binary("icmp sge", "i16", f.binary("xor", "i16", x, y), "0")
-    grows = f.binary("and", "i1", same_sign, f.binary("icmp ult", "i16", size, other))
-    stepped = f.binary("add", "i16", x, f.select(grows, "i16", "1", "-1"))
-    from_zero = f.binary("or", "i16", sign, "1")
-    result = f.select(f.binary("icmp eq", "i16", size, "0"), "i16", from_zero, stepped)
-    equal = f.binary("fcmp oeq", "half", value, toward)
-    result = f.select(equal, "i16", x, result)
-    unordered = f.binary("fcmp uno", "half", value, toward)
-    return f.value(f"bitcast i16 {f.select(unordered, 'i16', '32256', result)} to half")
+def _next(f: FunctionText, dtype: str, value: str, toward: str) -> str:
+    """nextafter, on the bits: sign and magnitude, so that a step away from zero adds 1."""
+    kind = LLVM_TYPE[dtype]
+    width = 8 * itemsize(dtype)
+    word, top = f"i{width}", 1 << width - 1
+    x, y = (f.value(f"bitcast {kind} {argument} to {word}") for argument in (value, toward))
+    size, other = (f.binary("and", word, bits, str(top - 1)) for bits in (x, y))
+    sign = f.binary("and", word, y, str(-top))
+    same_sign = f.binary("icmp sge", word, f.binary("xor", word, x, y), "0")
+    grows = f.binary("and", "i1", same_sign, f.binary("icmp ult", word, size, other))
+    stepped = f.binary("add", word, x, f.select(grows, word, "1", "-1"))
+    from_zero = f.binary("or", word, sign, "1")
+    result = f.select(f.binary("icmp eq", word, size, "0"), word, from_zero, stepped)
+    equal = f.binary("fcmp oeq", kind, value, toward)
+    # of two zeros the second, as C does; NumPy's own function for half precision gives the first
+    result = f.select(equal, word, x if kind == "half" else y, result)
+    unordered = f.binary("fcmp uno", kind, value, toward)
+    result = f.value(f"bitcast {word} {result} to {kind}")
+    return f.select(unordered, kind, float_literal(float("nan"), kind), result)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from parakeet_py.llvm.codegen_builder import PURE, FunctionText, ModuleText
 from parakeet_py.llvm.engine import HostInfo
-from parakeet_py.llvm.vector_math_kernels import KERNELS, SINGLE, Result
+from parakeet_py.llvm.vector_math_kernels import KERNELS, SINGLE, Kernel, Result
 from parakeet_py.llvm.vector_math_lanes import Lanes
 from parakeet_py.llvm.vector_math_library import BITS, symbol
 
-__all__ = ["KERNELS", "lane_counts", "library_ir", "supported"]
+__all__ = ["KERNELS", "define", "lane_counts", "library_ir", "supported"]
 
 _UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
 
@@ -31,28 +31,50 @@ def lane_counts(host: HostInfo, dtype: str) -> tuple[int, ...]:
 def library_ir(name: str, dtype: str, host: HostInfo) -> str:
     """The module with all forms of one function."""
     module = ModuleText(host)
+    kernel, arity = KERNELS[name]
+    part = "float" if dtype == "float32" and name in SINGLE else "double"
+    width = f'nounwind "prefer-vector-width"="{host.vector_bits}"'
     for lanes in (1, *lane_counts(host, dtype)):
-        _define(module, name, dtype, lanes)
+        function = symbol(name, dtype, lanes)
+        define(module, function, kernel, arity, dtype, part=part, lanes=lanes, library=name, attributes=width)
     return module.text()
 
 
-def _define(module: ModuleText, name: str, dtype: str, lanes: int) -> None:
-    kernel, arity = KERNELS[name]
+def define(
+    module: ModuleText,
+    function: str,
+    kernel: Kernel,
+    arity: int,
+    dtype: str,
+    *,
+    part: str,
+    lanes: int = 1,
+    library: str = "",
+    linkage: str = "",
+    attributes: str,
+) -> None:
+    """Add a form of a kernel to a module.
+
+    Parameters
+    ----------
+    dtype : of the function's arguments and result
+    part : the type it computes in, double or float
+    library : the C function that puts odd lanes right, if the kernel cannot
+    """
     f = FunctionText(module)
     short = dtype == "float32"
-    part = "float" if short and name in SINGLE else "double"
     k = Lanes(f, lanes, part, short, "+avx512f" in module.host.features.split(","))
     outside = k.of("float" if short else "double")
     arguments = ["%x", "%y"][:arity]
     parameters = ", ".join(f"{outside} {argument}" for argument in arguments)
     if outside != k.kind:
         arguments = [f.value(f"fpext {outside} {argument} to {k.kind}") for argument in arguments]
-    value = _repaired(k, name, arguments, kernel(k, *arguments))
+    value = _repaired(k, library, arguments, kernel(k, *arguments))
     if outside != k.kind:
         value = f.value(f"fptrunc {k.kind} {value} to {outside}")
     f.effect(f"ret {outside} {value}")
-    group = module.attributes(f'nounwind "prefer-vector-width"="{module.host.vector_bits}"')
-    module.functions.append(f.text(f"define {outside} @{symbol(name, dtype, lanes)}({parameters}) {group}"))
+    group = module.attributes(attributes)
+    module.functions.append(f.text(f"define {linkage}{outside} @{function}({parameters}) {group}"))
 
 
 def _repaired(k: Lanes, name: str, arguments: list[str], result: Result) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from parakeet_py.llvm import vector_math_coefficients as tables
 from parakeet_py.llvm.vector_math_lanes import Lanes
@@ -32,22 +33,24 @@ class Result:
 
 Kernel = Callable[..., Result]
 
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-_LN2_HIGH_SINGLE, _LN2_LOW_SINGLE = 0.693145751953125, 1.428606765330187e-06
-_PI_2_HIGH = 1.5707963267341256  # 33 bits: its product with an integer below 2**20 is exact
-_PI_2_MIDDLE, _PI_2_LOW = 6.077100506506192e-11, 3.5215598651832e-27
-_TRIGONOMETRIC_LIMIT = 1.0e6  # beyond it arguments are reduced by the C library
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+LN2_HIGH_SINGLE, LN2_LOW_SINGLE = 0.693145751953125, 1.428606765330187e-06
+# pi/2 in three parts; x - n * (the first) is exact in both
+_PI_2 = (1.5707963267341256, 6.077100506506192e-11, 3.5215598651832e-27)
+_PI_2_SINGLE = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+_TRIGONOMETRIC_LIMIT, _TRIGONOMETRIC_LIMIT_SINGLE = 1.0e6, 4.0e4  # beyond, there are not enough parts
 
 
-def _table(k: Lanes, name: str) -> tuple[float, ...]:
+def table(k: Lanes, name: str) -> tuple[float, ...]:
+    """The coefficients of a polynomial, as many as the result's precision needs."""
     found: tuple[float, ...] = getattr(tables, name + ("32" if k.short else "64"))
     return found
 
 
-def _ln2(k: Lanes) -> tuple[float, float]:
+def ln2(k: Lanes) -> tuple[float, float]:
     """ln(2) in two parts, the first short enough that its product with an exponent is exact."""
-    return (_LN2_HIGH, _LN2_LOW) if k.double else (_LN2_HIGH_SINGLE, _LN2_LOW_SINGLE)
+    return (LN2_HIGH, LN2_LOW) if k.double else (LN2_HIGH_SINGLE, LN2_LOW_SINGLE)
 
 
 # ---- exponentials ----------------------------------------------------------------------------------------------------
@@ -56,12 +59,12 @@ def _ln2(k: Lanes) -> tuple[float, float]:
 def exp(k: Lanes, x: str) -> Result:
     """exp(x) = 2**n exp(r), |r| <= ln(2)/2."""
     x = k.at_least(k.at_most(x, 130.0 if k.short else 720.0), -130.0 if k.short else -760.0)
-    n, n_bits = k.round_to_integer(k.mul(x, k.constant(_LOG2_E)))
+    n, n_bits = k.round_to_integer(k.mul(x, k.constant(LOG2_E)))
     minus_n = k.neg(n)
-    high, low = _ln2(k)
+    high, low = ln2(k)
     r = k.fma(minus_n, k.constant(high), x)
     r = k.fma(minus_n, k.constant(low), r)
-    tail = k.polynomial(_table(k, "EXP"), r)
+    tail = k.polynomial(table(k, "EXP"), r)
     p = k.add(k.fma(tail, k.mul(r, r), r), k.constant(1.0))
     return Result(k.times_power_of_two(p, n, n_bits))
 
@@ -75,14 +78,14 @@ def exp2(k: Lanes, x: str) -> Result:
 
 
 def _power_of_fraction(k: Lanes, r: str) -> str:
-    return k.fma(k.polynomial(_table(k, "EXP2"), r), r, k.constant(1.0))
+    return k.fma(k.polynomial(table(k, "EXP2"), r), r, k.constant(1.0))
 
 
 def tanh(k: Lanes, x: str) -> Result:
     """x + x z p(z) up to 0.55, 1 - 2/(exp(2|x|) + 1) beyond."""
     size = k.absolute(x)
     z = k.mul(size, size)
-    small = k.fma(k.mul(size, z), k.polynomial(_table(k, "TANH"), z), size)
+    small = k.fma(k.mul(size, z), k.polynomial(table(k, "TANH"), z), size)
     one = k.constant(1.0)
     power = exp(k, k.at_most(k.add(size, size), 60.0)).value
     large = k.sub(one, k.div(k.constant(2.0), k.add(power, one)))  # NaN goes this way, through exp
@@ -103,7 +106,7 @@ def _log_parts(k: Lanes, x: str) -> tuple[str, str, str, str, str]:
     f = k.sub(k.from_bits(mantissa), k.constant(1.0))
     s = k.div(f, k.add(f, k.constant(2.0)))
     z = k.mul(s, s)
-    tail = k.mul(z, k.polynomial(_table(k, "LOG"), z))
+    tail = k.mul(z, k.polynomial(table(k, "LOG"), z))
     half = k.mul(k.mul(k.constant(0.5), f), f)
     return n, f, s, half, tail
 
@@ -133,7 +136,7 @@ def log(k: Lanes, x: str) -> Result:
     def formula(x: str, shift: str | None) -> str:
         n, f, s, half, tail = _log_parts(k, x)
         n = n if shift is None else k.add(n, shift)
-        high, low = _ln2(k)
+        high, low = ln2(k)
         inner = k.fma(s, k.add(half, tail), k.mul(n, k.constant(low)))
         return k.fma(n, k.constant(high), k.sub(f, k.sub(half, inner)))
 
@@ -143,15 +146,20 @@ def log(k: Lanes, x: str) -> Result:
 def _scaled_log(k: Lanes, x: str, per_e: float, per_e_low: float, per_2: float, per_2_low: float) -> Result:
     """log(x) in another base: `per_e` is the logarithm of e in it, `per_2` that of 2, each in two parts."""
 
+    factor, factor_low = k.pair(per_e, per_e_low)
+    if not k.double:  # a shorter high part: its product with n is exact
+        short = math.floor(per_2 * 2.0**16) / 2.0**16
+        per_2, per_2_low = short, per_2 - short + per_2_low
+
     def formula(x: str, shift: str | None) -> str:
         n, f, s, half, tail = _log_parts(k, x)
         n = n if shift is None else k.add(n, shift)
         high = k.sub(f, half)
         low = k.fma(s, k.add(half, tail), k.sub(k.sub(f, high), half))
-        head = k.mul(high, k.constant(per_e))
-        rest = k.fma(high, k.constant(per_e), k.neg(head))
-        rest = k.fma(high, k.constant(per_e_low), rest)
-        rest = k.fma(low, k.constant(per_e), rest)
+        head = k.mul(high, factor)
+        rest = k.fma(high, factor, k.neg(head))
+        rest = k.fma(high, factor_low, rest)
+        rest = k.fma(low, factor, rest)
         whole = k.mul(n, k.constant(per_2))
         if per_2_low:
             rest = k.fma(n, k.constant(per_2_low), rest)
@@ -173,60 +181,74 @@ def log10(k: Lanes, x: str) -> Result:
 # ---- trigonometry ----------------------------------------------------------------------------------------------------
 
 
-def _reduce(k: Lanes, x: str) -> tuple[str, str, str, str]:
-    """x = n pi/2 + high + low: (high, low, bits of n, lanes that are too large)."""
+class Reduced(NamedTuple):
+    """x = n pi/2 + high + low. `turns`: an integer whose low bits are those of n; `odd`: where x is too large."""
+
+    high: str
+    low: str
+    turns: str
+    odd: str | None
+
+
+Reduction = Callable[[Lanes, str], Reduced]
+
+
+def reduce(k: Lanes, x: str) -> Reduced:
+    """Reduce arguments of moderate size."""
     n, n_bits = k.round_to_integer(k.mul(x, k.constant(2 / math.pi)))
     minus_n = k.neg(n)
-    first = k.fma(minus_n, k.constant(_PI_2_HIGH), x)  # exact
+    one, two, three = (k.constant(part) for part in (_PI_2 if k.double else _PI_2_SINGLE))
+    first = k.fma(minus_n, one, x)  # exact
     # near a multiple of pi/2 almost all of `first` cancels, and what is left has to be exact too
-    product = k.mul(minus_n, k.constant(_PI_2_MIDDLE))
+    product = k.mul(minus_n, two)
     high, lost = k.two_sum(first, product)
-    product_low = k.fma(minus_n, k.constant(_PI_2_MIDDLE), k.neg(product))
-    low = k.add(k.fma(minus_n, k.constant(_PI_2_LOW), product_low), lost)
-    odd = k.compare("uge", k.absolute(x), k.constant(_TRIGONOMETRIC_LIMIT))
-    return high, low, n_bits, odd
+    product_low = k.fma(minus_n, two, k.neg(product))
+    low = k.add(k.fma(minus_n, three, product_low), lost)
+    limit = _TRIGONOMETRIC_LIMIT if k.double else _TRIGONOMETRIC_LIMIT_SINGLE
+    odd = k.compare("uge", k.absolute(x), k.constant(limit))
+    return Reduced(high, low, n_bits, odd)
 
 
-def _sine_and_cosine(k: Lanes, high: str, low: str) -> tuple[str, str, str, str]:
+def sine_and_cosine(k: Lanes, high: str, low: str) -> tuple[str, str, str, str]:
     """sin = high + sine part, cos = base + cosine part, of an argument high + low in [-pi/4, pi/4]."""
     z = k.mul(high, high)
-    odd_tail = k.mul(k.mul(high, z), k.polynomial(_table(k, "SIN"), z))
+    odd_tail = k.mul(k.mul(high, z), k.polynomial(table(k, "SIN"), z))
     # sin(high + low) = sin(high) + low cos(high), cos(high) = 1 - z/2
     half = k.mul(z, k.constant(0.5))
     sine = k.add(odd_tail, k.fma(k.neg(low), half, low))
     base = k.sub(k.constant(1.0), half)
     lost = k.sub(k.sub(k.constant(1.0), base), half)
-    even_tail = k.fma(k.mul(z, z), k.polynomial(_table(k, "COS"), z), lost)
+    even_tail = k.fma(k.mul(z, z), k.polynomial(table(k, "COS"), z), lost)
     cosine = k.fma(k.neg(high), low, even_tail)
     return high, sine, base, cosine
 
 
-def _trigonometric(k: Lanes, x: str, quarter_turns: int) -> tuple[str, str]:
-    high, low, n_bits, odd = _reduce(k, x)
-    head, sine, base, cosine = _sine_and_cosine(k, high, low)
+def _trigonometric(k: Lanes, x: str, quarter_turns: int, reduction: Reduction) -> tuple[str, str | None]:
+    high, low, n_bits, odd = reduction(k, x)
+    head, sine, base, cosine = sine_and_cosine(k, high, low)
     turns = k.integer("add", n_bits, k.bits(quarter_turns)) if quarter_turns else n_bits
     even = k.is_zero(k.integer("and", turns, k.bits(1)))
     result = k.add(k.select(even, head, base), k.select(even, sine, cosine))
-    sign = k.integer("shl", k.integer("and", turns, k.bits(2)), k.bits(62))
+    sign = k.integer("shl", k.integer("and", turns, k.bits(2)), k.bits(62 if k.double else 30))
     result = k.from_bits(k.integer("xor", k.to_bits(result), sign))
     return result, odd
 
 
-def sin(k: Lanes, x: str) -> Result:
-    result, odd = _trigonometric(k, x, 0)
+def sin(k: Lanes, x: str, reduction: Reduction = reduce) -> Result:
+    result, odd = _trigonometric(k, x, 0, reduction)
     # n is 0 for a zero, but high is x - 0 and its sine part +0: -0 must be kept
     return Result(k.select(k.compare("oeq", x, k.constant(0.0)), x, result), odd)
 
 
-def cos(k: Lanes, x: str) -> Result:
-    result, odd = _trigonometric(k, x, 1)
+def cos(k: Lanes, x: str, reduction: Reduction = reduce) -> Result:
+    result, odd = _trigonometric(k, x, 1, reduction)
     return Result(result, odd)
 
 
-def tan(k: Lanes, x: str) -> Result:
+def tan(k: Lanes, x: str, reduction: Reduction = reduce) -> Result:
     """The quotient of sine and cosine, each in two parts, corrected once."""
-    high, low, n_bits, odd = _reduce(k, x)
-    head, sine, base, cosine = _sine_and_cosine(k, high, low)
+    high, low, n_bits, odd = reduction(k, x)
+    head, sine, base, cosine = sine_and_cosine(k, high, low)
     even = k.is_zero(k.integer("and", n_bits, k.bits(1)))
 
     def parts(first: str, second: str) -> tuple[str, str]:
@@ -251,13 +273,13 @@ def atan(k: Lanes, x: str) -> Result:
     inverse = k.div(k.constant(1.0), size)
     t = k.select(large, inverse, size)
     z = k.mul(t, t)
-    tail = k.mul(k.mul(t, z), k.polynomial(_table(k, "ATAN"), z))
+    tail = k.mul(k.mul(t, z), k.polynomial(table(k, "ATAN"), z))
     # what rounding took from 1/x, so that the subtraction from pi/2 is of the exact reciprocal
     lost = k.mul(k.fma(k.neg(inverse), size, k.constant(1.0)), inverse)
     lost = k.select(k.compare("one", size, k.constant(math.inf)), lost, k.constant(0.0))
     small = k.add(t, tail)
-    rest = k.sub(k.constant(6.123233995736766e-17), k.add(tail, lost))
-    turned = k.add(k.sub(k.constant(math.pi / 2), t), rest)
+    quarter, quarter_low = k.pair(math.pi / 2, 6.123233995736766e-17)
+    turned = k.add(k.sub(quarter, t), k.sub(quarter_low, k.add(tail, lost)))
     return Result(k.copysign(k.select(large, turned, small), x))
 
 
@@ -278,7 +300,7 @@ def fmod(k: Lanes, x: str, y: str) -> Result:
     # r on the other side of zero than x: one divisor back
     crossed = k.select(beyond, k.neg(r), r)
     r = k.select(k.compare("olt", crossed, zero), k.add(r, k.copysign(k.absolute(y), x)), r)
-    large = k.compare("uge", k.absolute(q), k.constant(2.0**52))
+    large = k.compare("uge", k.absolute(q), k.constant(2.0**k.mantissa))
     endless = k.compare("oeq", k.absolute(y), k.constant(math.inf))
     return Result(k.copysign(r, x), k.either(large, endless))
 
@@ -290,11 +312,11 @@ def erf(k: Lanes, x: str) -> Result:
     """x + x p(x**2) up to 1, 1 - 2**p(|x| - 2) beyond."""
     size = k.at_most(k.absolute(x), 4.0 if k.short else 6.0)
     z = k.mul(size, size)
-    small = k.fma(size, k.polynomial(_table(k, "ERF_SMALL"), z), size)
-    power = k.polynomial(_table(k, "ERF_LARGE"), k.sub(size, k.constant(2.0)))
+    small = k.fma(size, k.polynomial(table(k, "ERF_SMALL"), z), size)
+    power = k.polynomial(table(k, "ERF_LARGE"), k.sub(size, k.constant(2.0)))
     n, n_bits = k.round_to_integer(power)
     fraction = _power_of_fraction(k, k.sub(power, n))
-    scaled = k.integer("add", k.to_bits(fraction), k.integer("shl", n_bits, k.bits(52)))
+    scaled = k.integer("add", k.to_bits(fraction), k.integer("shl", n_bits, k.bits(k.mantissa)))
     large = k.sub(k.constant(1.0), k.from_bits(scaled))
     result = k.select(k.compare("olt", size, k.constant(1.0)), small, large)
     return Result(k.copysign(k.select(k.compare("uno", x, x), x, result), x))

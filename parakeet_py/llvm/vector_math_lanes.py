@@ -8,9 +8,11 @@ integer operations on the bits, so that every lane of every form has the same bi
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from parakeet_py.llvm.codegen_builder import FunctionText, float_literal
+
+Pair = tuple[str, str]  # the unevaluated sum of two values, the second much smaller than the first
 
 
 class Lanes:
@@ -112,6 +114,67 @@ class Lanes:
 
     def either(self, left: str, right: str) -> str:
         return self._binary("or", left, right, "i1")
+
+    def both(self, left: str, right: str) -> str:
+        return self._binary("and", left, right, "i1")
+
+    def pair(self, high: float, low: float) -> Pair:
+        """A constant of twice the precision, given as the sum of two doubles."""
+        if self.double:
+            return self.constant(high), self.constant(low)
+        (first,) = struct.unpack("f", struct.pack("f", high))
+        return self.constant(first), self.constant(high - first + low)
+
+    # ---- control, of one lane ------------------------------------------------------------------------------------
+
+    def choose(self, condition: str, then: Callable[[], Pair], orelse: Callable[[], Pair]) -> Pair:
+        """One of two computations, whichever the condition says; only this one runs if there is one lane."""
+        if self.count > 1:
+            left, right = then(), orelse()
+            return self.select(condition, left[0], right[0]), self.select(condition, left[1], right[1])
+        f = self.f
+        labels = f.label("then"), f.label("else")
+        done = f.label("done")
+        f.branch_if(condition, *labels)
+        ends = []
+        for label, compute in zip(labels, (then, orelse), strict=True):
+            f.begin(label)
+            with f.inner():
+                values = compute()
+            ends.append((values, f.block))
+            f.branch(done)
+        f.begin(done)
+        first, second = (
+            f.value(f"phi {self.part} " + ", ".join(f"[ {values[place]}, %{block} ]" for values, block in ends))
+            for place in (0, 1)
+        )
+        return first, second
+
+    def either_way(self, condition: str, then: Callable[[], str], orelse: Callable[[], str]) -> str:
+        """`choose`, of single numbers."""
+        zero = self.constant(0.0)
+        return self.choose(condition, lambda: (then(), zero), lambda: (orelse(), zero))[0]
+
+    def loop(
+        self, kinds: Sequence[str], start: Sequence[str], test: Callable[..., str], step: Callable[..., Sequence[str]]
+    ) -> list[str]:
+        """Values of types `kinds`, from `start` on replaced by `step(values)` while `test(values)`."""
+        assert self.count == 1
+        f = self.f
+        before, (head, body, end) = f.block, (f.label(stem) for stem in ("loop", "step", "end"))
+        f.branch(head)
+        f.begin(head)
+        values = [f.fresh() for _ in kinds]
+        lines = [f.reserve() for _ in kinds]
+        f.branch_if(test(*values), body, end)
+        f.begin(body)
+        with f.inner():
+            following = step(*values)
+        for line, value, kind, first, next_ in zip(lines, values, kinds, start, following, strict=True):
+            f.fill(line, f"{value} = phi {kind} [ {first}, %{before} ], [ {next_}, %{f.block} ]")
+        f.branch(head)
+        f.begin(end)
+        return values
 
     # ---- integers of the same size -------------------------------------------------------------------------------
 
