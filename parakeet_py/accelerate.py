@@ -23,7 +23,7 @@ from parakeet_py.native import Knowledge, Loaded, call_signature, present
 from parakeet_py.signature import Signature, Source
 
 if TYPE_CHECKING:
-    from parakeet_py.compile import Compiled
+    from parakeet_py.compile import Compiled, Extents
 
 log_ = logging.getLogger("parakeet_py")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,7 +40,9 @@ class Dispatcher:
         self.threads: int = options.get("threads") or 0
         self.knowledge = Knowledge()
         self.specializations: dict[Signature, Loaded] = {}
+        self.general: dict[Signature, Loaded] = {}  # what runs where a guarded specialization lets a call pass
         self.compilations: dict[Signature, Compiled] = {}
+        self.guarded: dict[Signature, Compiled] = {}  # those for the usual extents only
         self.knowledge_read = False
         self.refused: dict[Signature, str] = {}
         self.fell_back: str | None = None
@@ -80,6 +82,8 @@ class Dispatcher:
         config = self.config()
         if not config.on_cpu:
             return self.call_on_devices(normal, config)
+        target = self.instance if self.inner is None else self.inner
+        tried = gates_of(target)
         log = self.left_off() if self.hands_back else None
         error: Exception | None = None
         with self.lock:
@@ -89,11 +93,15 @@ class Dispatcher:
             elif signature in self.guessed and signature in self.specializations:
                 action = "evaluate"  # it has reached what no call had reached before
                 self.forget(self.specializations[signature])
-            elif signature in self.specializations or signature in self.refused or signature in self.observing:
-                action = "python"  # its gate has refused the call (or given up), or there is none
+            elif signature in self.refused or signature in self.observing:
+                action = "python"
+            elif (known := self.last_gate(signature)) is not None and not known.native.guarded:
+                # its gate has let the call pass; or another thread has compiled it just now
+                action = "python" if known.gate in tried else "native"
             else:
                 try:
-                    action = "native" if self.specialize(normal, signature) is not None else "evaluate"
+                    extents: Extents = "usual" if known is None else "general"
+                    action = "native" if self.specialize(normal, signature, extents) is not None else "evaluate"
                 except (UnsupportedError, NoSourceError) as found:
                     action, error = "refuse", found
                 except Exception as found:
@@ -114,8 +122,16 @@ class Dispatcher:
             return self.refuse(normal, signature, error)
         if action == "python":
             return self.run_python(normal)
-        target = self.instance if self.inner is None else self.inner
         return target(*normal)
+
+    def last_gate(self, signature: Signature) -> Loaded | None:
+        """What a call with this signature meets last, before Python."""
+        relaxed = Signature(signature.params, signature.hidden)
+        for known in (signature, relaxed):
+            found = self.general.get(known) or self.specializations.get(known)
+            if found is not None:
+                return found
+        return None
 
     def call_on_devices(self, normal: tuple[Any, ...], config: settings.Config) -> Any:
         """A call that is to run on other devices than the CPU."""
@@ -159,7 +175,7 @@ class Dispatcher:
     def give_up(self, loaded: Loaded, reason: str) -> None:
         """Let Python run the calls of a specialization from now on."""
         with self.lock:
-            for signature in [known for known, other in self.specializations.items() if other is loaded]:
+            for signature in self.signatures_of(loaded):
                 self.refused[signature] = reason
             self.fell_back = self.fell_back or reason
             self.forget(loaded)
@@ -167,12 +183,20 @@ class Dispatcher:
     def forget(self, loaded: Loaded) -> None:
         """Let no further call run a specialization that has turned out to be wrong for some."""
         with self.lock:
-            for signature in [known for known, other in self.specializations.items() if other is loaded]:
-                del self.specializations[signature]
+            gone = []
+            for signature in self.signatures_of(loaded):
+                gone += [found.pop(signature) for found in (self.specializations, self.general) if signature in found]
                 self.compilations.pop(signature, None)
+                self.guarded.pop(signature, None)
                 self.guessed.discard(signature)
             target = self.instance if self.inner is None else self.inner
-            install(target, [gate for gate in gates_of(target) if gate is not loaded.gate])
+            dead = [one.gate for one in gone]
+            install(target, [gate for gate in gates_of(target) if gate not in dead])
+
+    def signatures_of(self, loaded: Loaded) -> list[Signature]:
+        """The signatures whose calls a specialization takes."""
+        known = (*self.specializations.items(), *self.general.items())
+        return list(dict.fromkeys(signature for signature, other in known if other is loaded))
 
     def signature(self, normal: tuple[Any, ...]) -> Signature:
         """The signature of a call; a global that is gone counts as unknown (Python will raise NameError)."""
@@ -186,10 +210,13 @@ class Dispatcher:
         except (KeyError, AttributeError, ValueError):
             return call_signature(self.function, normal, Knowledge())
 
-    def specialize(self, normal: tuple[Any, ...], signature: Signature) -> Loaded | None:
-        """Code for a call with a new signature, from the disk or compiled; None if calls must be observed first."""
+    def specialize(self, normal: tuple[Any, ...], signature: Signature, extents: Extents) -> Loaded | None:
+        """Code for a call with a new signature, from the disk or compiled; None if calls must be observed first.
+
+        First it is made for the `usual` extents; when a call turns up that has others, its `general` form.
+        """
         config = self.config()
-        flags = (config.contract, config.fastmath)
+        flags = (config.contract, config.fastmath, extents)
         native = cached.load(self.function, signature, flags) if config.cache else None
         if native is not None:
             from parakeet_py.llvm.object_loader import LoadError
@@ -199,27 +226,27 @@ class Dispatcher:
             except LoadError:  # made by a version that had other symbols
                 pass
             else:
-                self.install(loaded, signature)
+                self.install(loaded, signature, extents)
                 return loaded
         from parakeet_py.typed_ir.specialize import NeedObservation
 
         runs = self.observed_runs.get(signature, 0)
         try:
-            return self.compile(normal, config, guess=runs > 0)
+            return self.compile(normal, config, extents, guess=runs > 0)
         except NeedObservation as need:
             self.observed_runs[signature] = runs + 1
             if runs == MAX_OBSERVED_RUNS or needs_its_frame(self.function):
                 raise need.error from None
         return None
 
-    def compile(self, normal: tuple[Any, ...], config: settings.Config, guess: bool) -> Loaded | None:
+    def compile(self, normal: tuple[Any, ...], config: settings.Config, extents: Extents, guess: bool) -> Loaded | None:
         """Compile a call's signature and install it; None if something has to be observed first.
 
         With `guess`, operations that no call has reached yet are taken to be out of reach, if that can do no harm.
         """
         from parakeet_py.compile import compile_call, make_native
 
-        compiled = compile_call(self.function, normal, self.knowledge, config, guess)
+        compiled = compile_call(self.function, normal, self.knowledge, config, guess, extents)
         unwatched = [source for source in compiled.read_after_opaque if source not in self.watched]
         if unwatched:
             self.watched += unwatched
@@ -234,23 +261,25 @@ class Dispatcher:
         loaded = Loaded(self.function, native, self.python_entry, compiled.times, threads=self.threads, state=state)
         if state is not None:
             state.forget = lambda: self.forget(loaded)
-        self.compilations[compiled.call_signature] = compiled
-        self.install(loaded, compiled.call_signature)
+        self.compiled(compiled.passes.guarded)[compiled.call_signature] = compiled
+        self.install(loaded, compiled.call_signature, extents)
         guessed = bool(compiled.specialization.guessed)
         if guessed:
             self.guessed |= {compiled.call_signature, native.signature}
         if config.cache and state is None and not guessed:
-            flags = (config.contract, config.fastmath)
+            flags = (config.contract, config.fastmath, extents)
             cached.store(self.function, compiled.call_signature, flags, native, self.knowledge.to_json())
         return loaded
 
-    def install(self, loaded: Loaded, signature: Signature) -> None:
-        """Let calls try the new gate first."""
+    def install(self, loaded: Loaded, signature: Signature, extents: Extents) -> None:
+        """Let calls try the new gate first; if it is the general one, after the one that is guarded."""
         loaded.give_up = lambda reason: self.give_up(loaded, reason)
-        self.specializations[signature] = loaded
-        self.specializations[loaded.native.signature] = loaded
+        found = self.general if extents == "general" else self.specializations
+        found[signature] = loaded
+        found[loaded.native.signature] = loaded
         target = self.instance if self.inner is None else self.inner
-        install(target, [loaded.gate, *gates_of(target)])
+        gates = gates_of(target)
+        install(target, [*gates, loaded.gate] if extents == "general" else [loaded.gate, *gates])
 
     def refuse(self, normal: tuple[Any, ...], signature: Signature, error: Exception) -> Any:
         """Run a call that cannot be compiled in Python, and say so once.
@@ -324,7 +353,7 @@ class Dispatcher:
     # ---- asked by explain and the text functions ---------------------------------------------------------------------
 
     def compiled_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
-        """The specialization of a call, compiled (but not run) if it is new.
+        """The specialization that a call tries first, compiled (but not run) if it is new.
 
         Raises
         ------
@@ -334,21 +363,27 @@ class Dispatcher:
         normal = self.normalize(args, kwargs)
         if normal is None:
             raise TypeError(f"{self.function.__name__} does not take these arguments")
-        return self.compiled_for_normal(normal)
+        return self.compiled_for_normal(normal, "usual")
 
-    def compiled_for_normal(self, normal: tuple[Any, ...]) -> Compiled:
-        """`compiled_for` a call in positional form."""
+    def compiled(self, guarded: bool) -> dict[Signature, Compiled]:
+        """Where compilations are kept: those for the usual extents only, or those for all."""
+        return self.guarded if guarded else self.compilations
+
+    def compiled_for_normal(self, normal: tuple[Any, ...], extents: Extents = "both") -> Compiled:
+        """`compiled_for` a call in positional form; if not told otherwise, for all extents."""
         with self.lock:
-            found = self.compilations.get(self.signature(normal))
+            signature = self.signature(normal)
+            found = self.guarded.get(signature) if extents == "usual" else None
+            found = found or self.compilations.get(signature)
             if found is None:
                 from parakeet_py.compile import compile_call
                 from parakeet_py.typed_ir.specialize import NeedObservation
 
                 try:
-                    found = compile_call(self.function, normal, self.knowledge, self.config())
+                    found = compile_call(self.function, normal, self.knowledge, self.config(), extents=extents)
                 except NeedObservation as need:
                     raise NotObservedError.of(need.error, "call the function with such arguments first") from None
-                self.compilations[found.call_signature] = found
+                self.compiled(found.passes.guarded)[found.call_signature] = found
             return found
 
     def python_entry(self, *args: Any, **kwargs: Any) -> Any:
@@ -455,7 +490,8 @@ def _dispatcher(instance: Any) -> Dispatcher:
 
 def _specializations(self: Any) -> list[Loaded]:
     """The specializations loaded so far."""
-    return list({id(loaded): loaded for loaded in _dispatcher(self).specializations.values()}.values())
+    dispatcher = _dispatcher(self)
+    return list(dict.fromkeys((*dispatcher.specializations.values(), *dispatcher.general.values())))
 
 
 def _opaque_calls(self: Any) -> list[str]:
@@ -504,7 +540,11 @@ def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
     """The PTX of a call's kernels for a GPU architecture such as "sm_90"; no GPU is needed."""
     from parakeet_py.hybrid.calls import plan_of
 
-    plan = plan_of(_dispatcher(self).compiled_for(args, kwargs))
+    dispatcher = _dispatcher(self)
+    normal = dispatcher.normalize(args, kwargs)
+    if normal is None:
+        raise TypeError(f"{dispatcher.function.__name__} does not take these arguments")
+    plan = plan_of(dispatcher.compiled_for_normal(normal))
     return "\n".join(plan.ptx(target, number) for number in range(len(plan.kernels)))
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from parakeet_py.signature import Result, Signature, Spec, StaticSpec, TupleSpec
 from parakeet_py.signature_json import NotPortable, from_json, to_json
 
-FORMAT = 2
+FORMAT = 3
 
 
 class FailureText(NamedTuple):
@@ -33,13 +33,17 @@ class FailureText(NamedTuple):
 
 
 class Native(NamedTuple):
-    """All that is needed to run a specialization: object code and what stands around it."""
+    """All that is needed to run a specialization: object code and what stands around it.
+
+    If it is `guarded`, the code is for the usual extents only, and its gate lets other calls pass.
+    """
 
     object_bytes: bytes
     signature: Signature
     result: Result
     failures: tuple[FailureText, ...]
     symbols: tuple[str, ...]
+    guarded: bool = False
 
 
 def code_parts(code: CodeType) -> tuple[object, ...]:
@@ -135,7 +139,8 @@ def load(function: FunctionType, signature: Signature, flags: Sequence[object]) 
             signature.params, signature.hidden, bool(data["disjoint"]), tuple((i, j) for i, j in data["pairs"])
         )
         failures = tuple(FailureText(*failure) for failure in data["failures"])
-        return Native(entry.payload, relaxed, from_json(data["result"]), failures, tuple(data["symbols"]))
+        symbols = tuple(data["symbols"])
+        return Native(entry.payload, relaxed, from_json(data["result"]), failures, symbols, bool(data["guarded"]))
     except (NotPortable, KeyError, TypeError, ValueError):
         return None
 
@@ -153,6 +158,7 @@ def store(
             "result": to_json(native.result),
             "failures": [list(failure) for failure in native.failures],
             "symbols": list(native.symbols),
+            "guarded": native.guarded,
         }
         key = _object_key(function, signature, flags)
         if load_knowledge(function) != knowledge:

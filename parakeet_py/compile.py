@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any
+from typing import Any, Literal
 
 from parakeet_py import config as settings
 from parakeet_py.cached import FailureText, Native
@@ -24,10 +24,12 @@ from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
 from parakeet_py.signature import Signature, Source, StaticSpec
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
 
 MAX_ATTEMPTS = 64
+Extents = Literal["both", "usual", "general"]
 
 
 @dataclass(slots=True)
@@ -109,12 +111,18 @@ def _learn_static(
 
 
 def compile_call(
-    function: FunctionType, args: Sequence[Any], knowledge: Knowledge, config: settings.Config, guess: bool = False
+    function: FunctionType,
+    args: Sequence[Any],
+    knowledge: Knowledge,
+    config: settings.Config,
+    guess: bool = False,
+    extents: Extents = "both",
 ) -> Compiled:
     """Everything up to Imp for the signature of a call.
 
     With `guess`, code that reaches an operation of unknown result type is compiled to give up; only a function that has
-    done nothing until then that shows outside can be compiled like that.
+    done nothing until then that shows outside can be compiled like that. `extents` is that of `run_passes`; a function
+    that hands operations back to Python, and may be entered again after one, is always compiled for all.
 
     Raises
     ------
@@ -136,7 +144,8 @@ def compile_call(
         check_typed(specialization.function)
     clock.done("specialize")
     passes = PassReport()
-    typed = run_passes(specialization.function, config, passes)
+    whole = bool(specialization.opaque_sites or specialization.guessed)
+    typed = run_passes(specialization.function, config, passes, "both" if whole else extents)
     clock.done("passes")
     lowered = lower(typed, config)
     if config.check:
@@ -200,7 +209,7 @@ def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
 def _rerun(compiled: Compiled) -> tuple[int, ...]:
     """The statuses after which Python runs the call instead: nothing has happened yet that anybody could see."""
     failures = enumerate(compiled.imp.failures)
-    codes = [code for code, site in failures if site.failure.exception == "Deoptimize"]
+    codes = [code for code, site in failures if site.failure.exception in ("Deoptimize", GENERAL.exception)]
     if codes:
         early = checks_before_effects(compiled.imp)
         codes = [code for code in codes if code in early]
@@ -217,7 +226,7 @@ def make_native(compiled: Compiled) -> Native:
     object_bytes = engine.compile_ir(text)
     clock.done("llvm")
     result = compiled.specialization.result
-    return Native(object_bytes, compiled.signature, result, _failures(compiled), symbols)
+    return Native(object_bytes, compiled.signature, result, _failures(compiled), symbols, compiled.passes.guarded)
 
 
 def _failures(compiled: Compiled) -> tuple[FailureText, ...]:

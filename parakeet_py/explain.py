@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from parakeet_py.imp.storage import StorageReport
 
 
+_GUARDED = "this is for extents that fit without broadcasting or clipping; other calls get a form of their own"
+
+
 @record
 class Operator:
     """One parallel operator left after fusion: its kind, the line of the user's source and its index space."""
@@ -134,7 +137,7 @@ def explain_compiled(compiled: Compiled) -> Explanation:
         report(compiled.imp),
         dict(compiled.times),
         None,
-        compiled.specialization.widened,
+        compiled.specialization.widened + ((_GUARDED,) if compiled.passes.guarded else ()),
         compiled.config.thread_count,
     )
 

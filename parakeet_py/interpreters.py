@@ -35,18 +35,19 @@ def run_imp(accelerated: Any, args: Sequence[Any]) -> Any:
 
 def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -> Any:
     dispatcher = accelerated._dispatcher
+    normal = dispatcher.normalize(tuple(args), {})
+    if normal is None:
+        raise TypeError(f"{dispatcher.function.__name__} does not take these arguments")
     try:
-        compiled: Compiled = dispatcher.compiled_for(tuple(args), {})
+        compiled: Compiled = dispatcher.compiled_for_normal(normal)
     except NotObservedError:  # what is handed back to Python has never been done
-        normal = dispatcher.normalize(tuple(args), {})
         return dispatcher.evaluate(normal, dispatcher.signature(normal))
     log: list[tuple[Any, Any]] = []
     try:
-        results = run(compiled, values_of(compiled, dispatcher.normalize(tuple(args), {})), opaque_of(compiled, log))
+        results = run(compiled, values_of(compiled, normal), opaque_of(compiled, log))
     except OpaqueResultChanged:
         if compiled.specialization.stored_params:
             raise
-        normal = dispatcher.normalize(tuple(args), {})
         return dispatcher.evaluate(normal, dispatcher.signature(normal), log)
     except DeoptimizedError:
         if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
