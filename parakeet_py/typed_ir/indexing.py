@@ -28,7 +28,19 @@ from parakeet_py.typed_ir.elementwise import (
     transpose,
 )
 from parakeet_py.typed_ir.types import INT64, PYBOOL, PYINT, Array, Scalar, is_integer
-from parakeet_py.typed_ir.values import ArrayV, ListV, ScalarV, SliceV, Static, TupleV, Value, is_none, py
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ComprehensionV,
+    ListV,
+    RangeV,
+    ScalarV,
+    SliceV,
+    Static,
+    TupleV,
+    Value,
+    is_none,
+    py,
+)
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -153,8 +165,12 @@ def parse_index(s: Specializer, array: ArrayV, index: Value) -> list[Entry]:
             ellipsis = position
             prepared.append(item)
             continue
-        if isinstance(item, TupleV | ListV):
-            item = s.as_array(item)
+        if isinstance(item, ComprehensionV) and item.kind == "list":
+            item = s.as_list(item)
+        if isinstance(item, ListV):
+            item = item.array  # an empty list as well: it is an index of integers
+        if isinstance(item, TupleV | RangeV):
+            item = s.as_array(item, "int64" if isinstance(item, RangeV) else None)
             if isinstance(item, ArrayV) and item.extents == (ZERO,) and item.dtype == "float64":
                 item = s.cast_array(item, "int64")
         prepared.append(item)

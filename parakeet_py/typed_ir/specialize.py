@@ -760,12 +760,14 @@ class Specializer:
             case ArrayV():
                 return self.cast_array(value, dtype) if dtype else value
             case ListV(array):
+                self._check_some(array.extents[0], array.rank, dtype is not None or array.dtype == "float64")
                 return self.cast_array(array, dtype) if dtype else array
             case ComprehensionV():
                 return self.as_array(self.as_list(value), dtype)
             case RangeV(start, _, step):
                 b = self.builder
                 length = control.range_length(self, value)
+                self._check_some(length, 1, dtype is not None)
 
                 def element(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
                     number = b.index_add(start.operand, b.index_mul(step.operand, indices[0]))
@@ -775,6 +777,12 @@ class Specializer:
             case TupleV(items):
                 return self._stack(items, dtype)
         raise self.hand_back(f"an array of {self.describe(value)}")
+
+    def _check_some(self, length: ir.Operand, rank: int, typed: bool) -> None:
+        """An empty list becomes an array of one axis, and of float64 unless a dtype is asked for."""
+        if rank > 1 or not typed:
+            some = self.builder.prim("ne", length, ZERO, type=PYBOOL)
+            self.check(some, "Deoptimize", "an array of an empty list")
 
     def _stack(self, items: Sequence[Value], dtype: str | None) -> ArrayV:
         """np.array of a list of known length: equal parts along a new first axis."""

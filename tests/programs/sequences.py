@@ -183,3 +183,15 @@ def tuple_index_by_argument(t, i):
 @program([((1, 2), (1, 2)), ((1, 2), (1, 3)), ((1,), (1, 2)), ((2, 0), (1, 5))])
 def tuple_comparisons(s, t):
     return s == t, s != t, s < t, s + t, s * 2
+
+
+@program([(3,), (0,), (1,)])
+def array_of_maybe_empty_list(n):
+    """np.array([]) is of float64, and of one axis, whatever the list might have held."""
+    rows = np.array([[i, 1] for i in range(n)])
+    return np.array([i for i in range(n)]), rows, np.array(range(n)), np.array([i for i in range(n)], dtype=np.int64)
+
+
+@program([(arr("f8", 5), 3), (arr("i4", 2, 3), 0), raising(IndexError, arr("f8", 4), 5)])
+def indexed_by_lists(x, n):
+    return x[[i // 2 for i in range(n)]], x[range(n)], x[[i for i in range(n) if i % 2 == 0]]
