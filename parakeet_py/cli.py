@@ -45,6 +45,10 @@ def bench(
         str | None,
         typer.Option(help="Comma-separated: numpy, numba, numba-parallel, jax, c. Default: what is installed."),
     ] = None,
+    devices: Annotated[
+        str,
+        typer.Option(help="Where parakeet_py runs: cpu, cuda:0, emulated... (other than cpu: compared with NumPy)."),
+    ] = "cpu",
     budget: Annotated[float, typer.Option(help="Seconds for the whole run, roughly.")] = 140.0,
     cold: Annotated[
         bool, typer.Option("--cold", help="Measure fresh processes instead: imports, first and small calls.")
@@ -58,7 +62,9 @@ def bench(
     from rich.console import Console
 
     console = Console()
-    settings, programs = _bench_settings(names, size, threads, peers, budget)
+    if devices != "cpu" and peers is None:
+        peers = "numpy"
+    settings, programs = _bench_settings(names, size, threads, peers, budget, devices)
     if list_programs:
         for program in programs:
             console.print(f"[bold]{program.name:28}[/bold]{program.summary}", soft_wrap=True)
@@ -67,14 +73,17 @@ def bench(
         _bench_cold(console, [program.name for program in programs], settings.peers)
         return
 
+    from parakeet_py import options
     from parakeet_py.bench import report
     from parakeet_py.bench.peers import PEERS
     from parakeet_py.bench.plot import write_plot
     from parakeet_py.bench.runner import run
 
-    rows = _with_progress(
-        len(programs), lambda tell: run(programs, settings, lambda program, peer: tell(program, PEERS.get(peer, peer)))
-    )
+    with options(devices=devices):
+        rows = _with_progress(
+            len(programs),
+            lambda tell: run(programs, settings, lambda program, peer: tell(program, PEERS.get(peer, peer))),
+        )
     if not console.is_terminal:
         console = Console(width=150)
     console.print(report.table(rows, settings))
@@ -91,7 +100,7 @@ def bench(
 
 
 def _bench_settings(
-    names: list[str] | None, size: str, threads: int | None, peers: str | None, budget: float
+    names: list[str] | None, size: str, threads: int | None, peers: str | None, budget: float, devices: str
 ) -> tuple[Any, list[Any]]:
     """The settings and programs that the options of `bench` ask for."""
     from parakeet_py.bench.peers import DEFAULT_PEERS, OURS, PEERS
@@ -112,8 +121,16 @@ def _bench_settings(
     except KeyError as error:
         raise _fail(str(error.args[0])) from None
     wanted = (OURS, *(name for name in PEERS if name in chosen and name != OURS))
+    if devices != "cpu":
+        from parakeet_py.hybrid.device import DeviceError
+        from parakeet_py.hybrid.devices import open_devices
+
+        try:
+            open_devices(devices)
+        except (ValueError, DeviceError) as error:
+            raise _fail(str(error)) from None
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    return Settings(wanted, sizes[size.upper()], threads or available_cpus(), budget, load), programs
+    return Settings(wanted, sizes[size.upper()], threads or available_cpus(), budget, load, devices), programs
 
 
 def _with_progress(total: int, work: Callable[[Callable[[str, str], None]], Any]) -> Any:

@@ -80,7 +80,8 @@ def others(settings: Settings, rows: Sequence[Row]) -> list[str]:
 def table(rows: Sequence[Row], settings: Settings) -> Table:
     """The results as a rich table."""
     peers = others(settings, rows)
-    result = Table(title=f"size {settings.size}, {settings.threads} threads; (n×): times as long as parakeet_py")
+    where = f"{settings.threads} threads" if settings.devices == "cpu" else settings.devices
+    result = Table(title=f"size {settings.size}, {where}; (n×): times as long as parakeet_py")
     result.add_column("program", no_wrap=True)
     result.add_column("first call", justify="right")
     result.add_column("parakeet_py", justify="right", style="bold")
@@ -177,6 +178,7 @@ def as_data(rows: Sequence[Row], settings: Settings) -> dict[str, Any]:
         "machine": machine(),
         "size": settings.size,
         "threads": settings.threads,
+        "devices": settings.devices,
         "load_before": settings.load,
         "geometric_means": {
             peer: {"ratio": mean, "programs": count} for peer, (mean, count) in geometric_means(rows, peers).items()

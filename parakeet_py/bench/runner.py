@@ -53,7 +53,8 @@ MIN_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure: the columns, the input size, the threads of every peer, the seconds for all of it.
+    """What to measure: the columns, the input size, the threads of every peer, the seconds for all of it, the devices
+    that parakeet_py runs on.
 
     `load` is how many other processes were busy when the run began (None: the system does not tell). Thread pools that
     spin at barriers, OpenMP's above all, collapse beside them: a reader must know.
@@ -64,6 +65,7 @@ class Settings:
     threads: int = 1
     budget: float = 150.0
     load: float | None = None
+    devices: str = "cpu"
 
 
 @dataclass(slots=True)
