@@ -13,19 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.ptx.emulator.arguments import MAX_BLOCK, MAX_GRID, Dimensions, dimensions, pack_argument
 from parakeet_py.ptx.emulator.checks import Checks
 from parakeet_py.ptx.emulator.counters import Counters
 from parakeet_py.ptx.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError
 from parakeet_py.ptx.emulator.ir import Initialiser, Variable
 from parakeet_py.ptx.emulator.kinds import Array
 from parakeet_py.ptx.emulator.machine import Machine
-from parakeet_py.ptx.emulator.memory import CODE, SHARED, Allocation, Memory
+from parakeet_py.ptx.emulator.memory import CODE, Allocation, Memory
 from parakeet_py.ptx.emulator.program import Program, load_program
 
-Dimensions = int | Sequence[int]
 _MAX_THREADS = 1024
-_MAX_BLOCK = (1024, 1024, 64)
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 _MAX_STATIC_SHARED = 48 * 1024
 
 
@@ -252,7 +250,7 @@ class Module:
         """
         device = self.device
         chosen = checks if checks is not None else device.checks
-        grid3, block3 = _dimensions(grid, "grid", _MAX_GRID), _dimensions(block, "block", _MAX_BLOCK)
+        grid3, block3 = dimensions(grid, "grid", MAX_GRID), dimensions(block, "block", MAX_BLOCK)
         self._check_launch(kernel, block3, shared)
         parameters = self._pack(kernel, args)
         symbols = self._launch_symbols(kernel)
@@ -309,44 +307,8 @@ class Module:
         packed = bytearray()
         for number, ((offset, parameter), value) in enumerate(zip(layout, args, strict=True)):
             packed.extend(bytes(offset - len(packed)))
-            packed.extend(_pack_one(number, parameter, value))
+            packed.extend(pack_argument(number, parameter, value))
         return bytes(packed)
-
-
-def _pack_one(number: int, parameter: Variable, value: Any) -> bytes:
-    """An argument as the bytes of its parameter."""
-    size = parameter.size or 0
-    if isinstance(value, bytes | bytearray | np.ndarray):
-        data = bytes(value) if not isinstance(value, np.ndarray) else value.tobytes()
-    elif isinstance(value, np.generic):
-        data = value.tobytes()
-        if len(data) != size and parameter.type not in ("f16", "f32", "f64") and value.dtype.kind in "iub":
-            data = (int(value) & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
-        elif len(data) != size and not parameter.array:
-            data = np.array(value).astype(f"f{size}").tobytes()
-    elif isinstance(value, float):
-        data = np.array(value, dtype=f"f{size}").tobytes() if size in (2, 4, 8) else b""
-    elif isinstance(value, int):
-        if parameter.type in ("f32", "f64"):
-            data = np.array(float(value), dtype=f"f{size}").tobytes()
-        else:
-            data = (value & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
-    else:
-        raise LaunchError(f"argument {number} is a {type(value).__name__}, which a kernel cannot take")
-    if len(data) != size:
-        raise LaunchError(f"argument {number} has {len(data)} bytes; parameter {parameter.name} has {size}")
-    return data
-
-
-def _dimensions(given: Dimensions, what: str, limits: tuple[int, int, int]) -> tuple[int, int, int]:
-    sizes = (int(given),) if isinstance(given, int | np.integer) else tuple(int(v) for v in given)
-    if not 1 <= len(sizes) <= 3:
-        raise LaunchError(f"a {what} has one to three dimensions, not {len(sizes)}")
-    x, y, z = (*sizes, 1, 1)[:3]
-    for size, limit in zip((x, y, z), limits, strict=True):
-        if not 1 <= size <= limit:
-            raise LaunchError(f"a {what} of {sizes}; the most is {limits}, and none may be zero")
-    return x, y, z
 
 
 def run(
@@ -415,6 +377,3 @@ def run(
     for address, value in arrays:
         device.copy_out(address, value)
     return result
-
-
-__all__ = ["SHARED", "Device", "LaunchResult", "Module", "run"]

@@ -25,7 +25,7 @@ from parakeet_py.ptx.emulator.emit_control import (
     return_values,
     site_of,
 )
-from parakeet_py.ptx.emulator.emitter import MARK, Emitter, Step, marks_in
+from parakeet_py.ptx.emulator.emitter import Emitter, Step, marks_in
 from parakeet_py.ptx.emulator.flow import (
     Barrier,
     BasicBlock,
@@ -41,6 +41,7 @@ from parakeet_py.ptx.emulator.flow import (
 )
 from parakeet_py.ptx.emulator.ir import Function, Guard, Instruction, Register, Sink, Symbol
 from parakeet_py.ptx.emulator.kinds import KIND_OF_TYPE, size_of
+from parakeet_py.ptx.emulator.writer import Writer
 
 _NEVER = 0
 _STRONG_SPIN = 2
@@ -184,6 +185,15 @@ class FunctionAssembler:
     def _may_receive(self, number: int) -> bool:
         return any(isinstance(b.end, CallTo | Barrier) and b.end.target == number for b in self.graph.blocks)
 
+    def ends_of_threads(self) -> list[int]:
+        """The blocks that do nothing but end the thread."""
+        return [
+            self.base + 1 + number
+            for number, block in enumerate(self.graph.blocks)
+            if not block.body
+            and (isinstance(block.end, Exit) or (isinstance(block.end, Return) and self.function.entry))
+        ]
+
     # -- text -----------------------------------------------------------------------------------------------------
 
     def blocks(self) -> list[BlockText]:
@@ -218,7 +228,7 @@ class FunctionAssembler:
             lines.append("    M.reserve_local(top)")
         known[emitter.frame.number] = {"u8": "frame"}
         known[emitter.top.number] = {"u8": "top"}
-        writer = _Writer(self, known, lines)
+        writer = Writer(self, known, lines)
         arguments = writer.arguments(0)
         lines.append(f"    return {self.base + 1}, L, {arguments}")
         return f"def b{self.base}({', '.join(parameters)}):\n" + "\n".join(lines) + "\n"
@@ -239,11 +249,13 @@ class FunctionAssembler:
         if spin:
             lines.append(f"    if M.spins({label}, L, {spin}): return M.push({label}, L, {own})")
         gate = self.gates[number]
-        writer = _Writer(self, known, lines)
+        writer = Writer(self, known, lines)
         if gate is not None:
             site = site_of(self.emitter, block.body[0])
-            lines.append("    if L.n != M.live:")
-            inner = _Writer(self, {k: dict(v) for k, v in known.items()}, lines, indent="        ")
+            # A mask of all lanes needs no look while all threads in flight are together.
+            whole = gate.text == self.emitter.constants.number(0xFFFFFFFF, "u4")
+            lines.append(f"    if {'L.n != M.live' if whole else 'True'}:")
+            inner = Writer(self, {k: dict(v) for k, v in known.items()}, lines, indent="        ")
             mask = inner.resolve(gate)
             lines.append(f"        g = M.gate({label}, L, {mask}, {own}, {site})")
             lines.append("        if g is None: return None")
@@ -289,7 +301,7 @@ class FunctionAssembler:
                     answer = _PLAIN_SPIN
         return answer
 
-    def _end(self, number: int, end: End, writer: _Writer) -> None:
+    def _end(self, number: int, end: End, writer: Writer) -> None:
         lines = writer.lines
         first = self.base + 1
         values = writer.resolve(self.ends[number])
@@ -326,86 +338,6 @@ class FunctionAssembler:
                     lines.append(
                         f"    return M.call_indirect(L, {parts[0]}, {passed}, {first + target}, {saved}, {site})"
                     )
-
-
-class _Writer:
-    """Writes steps of one block, keeping track of the kinds in which each register is at hand."""
-
-    def __init__(
-        self, owner: FunctionAssembler, known: dict[int, dict[str, str]], lines: list[str], indent: str = "    "
-    ) -> None:
-        self.owner = owner
-        self.known = known
-        self.lines = lines
-        self.indent = indent
-
-    def resolve(self, step: Step) -> str:
-        """A step's text with names for its marks."""
-        if not step.reads:
-            return step.text
-        return MARK.sub(lambda m: self._name(int(m[1]), m[2]), step.text)
-
-    def _name(self, register: int, kind: str) -> str:
-        forms = self.known.get(register)
-        if forms is None:
-            forms = self.known[register] = {}
-            zero = self._undefined(register)
-            forms[zero[1]] = zero[0]
-        name = forms.get(kind)
-        if name is not None:
-            return name
-        held, source = next(iter(forms.items()))
-        name = f"r{register}_{kind}"
-        if kind[0] == "b" or held[0] == "b" or "p" in (kind, held):
-            raise TypeError(f"register {register} is held as {held} and wanted as {kind}")
-        size, wanted = int(held[1]), int(kind[1])
-        if size == wanted:
-            expression = f"{source}.view({kind.upper()})"
-        else:
-            unsigned = self._name(register, f"u{size}") if held != f"u{size}" else source
-            expression = f"{unsigned}.astype(U{wanted})"
-            if kind[0] != "u":
-                expression += f".view({kind.upper()})"
-        self.lines.append(f"{self.indent}{name} = {expression}")
-        forms[kind] = name
-        return name
-
-    def _undefined(self, register: int) -> tuple[str, str]:
-        """The value of a register that nothing has written."""
-        owner = self.owner
-        kind = owner.kinds[register]
-        if kind == "bytes":
-            return f"zero_bytes({owner.function.registers[register].type[6:]})", kind
-        return owner.emitter.constants.number(0, kind), kind
-
-    def step(self, step: Step, alive: int) -> None:
-        """Write a step unless nobody wants its result."""
-        wanted = [t for t, _ in step.targets if t.number >= 0 and alive >> t.number & 1]
-        if step.targets and not step.effect and not wanted:
-            return
-        text = self.resolve(step).replace("\x04", repr(bool(wanted)))
-        if not step.targets:
-            self.lines.append(f"{self.indent}{text}")
-            return
-        names = []
-        for target, kind in step.targets:
-            if target.number < 0 or not alive >> target.number & 1:
-                names.append("_")
-                if target.number >= 0:
-                    self.known.pop(target.number, None)
-            else:
-                name = f"r{target.number}_{kind}"
-                self.known[target.number] = {kind: name}
-                names.append(name)
-        left = names[0] if len(names) == 1 else ", ".join(names)
-        self.lines.append(f"{self.indent}{left} = {text}")
-
-    def arguments(self, target: int, *, skip_received: bool = False) -> str:
-        """The registers a block wants, as a tuple display."""
-        parameters = self.owner.parameters_of(target)
-        if skip_received:
-            parameters = parameters[len(self.owner.received[target]) :]
-        return f"({''.join(self._name(register, kind) + ', ' for register, kind in parameters)})"
 
 
 def _guard_text(emitter: Emitter, guard: Guard) -> str:

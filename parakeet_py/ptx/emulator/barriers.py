@@ -18,7 +18,8 @@ from parakeet_py.ptx.emulator.kinds import Array
 from parakeet_py.ptx.emulator.lanes import Lanes, Values, taken
 
 if TYPE_CHECKING:
-    from parakeet_py.ptx.emulator.machine import Machine, Transfer
+    from parakeet_py.ptx.emulator.machine import Machine
+    from parakeet_py.ptx.emulator.scheduler import Transfer
 
 _BARRIERS = 16
 

@@ -1,20 +1,13 @@
-"""The machine that runs a kernel: which lanes execute which block next.
+"""One launch: the blocks of threads in flight, their memory, and what generated code calls.
 
-Blocks of threads are brought in flight some at a time. All their lanes that wait at the same place are run together;
-the place with the lowest number comes first (after deeper calls), which by the order of `flow.py` is where lanes that
-parted meet again. Lanes that come round a loop whose end may hang on other threads give way: they fall back a level,
-and a level is run only when nothing is left above it, so every thread gets its turn, and a spinning one cannot starve
-the thread it waits for. When all spin and no memory changes, more blocks are brought in; when there are none, it is a
-deadlock.
-
-Generated code calls the methods of a `Machine`; a block returns where it goes on, or None when its lanes have been put
-elsewhere.
+Blocks of threads are brought in flight some at a time (a wave); more join when those in flight wait for them. A machine
+is a scheduler with memory and the operations of `access.py`, `operations.py` and `barriers.py`, whose methods it passes
+on under its own name, because generated code knows nothing but the machine.
 """
 
 from __future__ import annotations
 
-import heapq
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,12 +16,12 @@ from parakeet_py.ptx.emulator.barriers import Barriers
 from parakeet_py.ptx.emulator.checks import Checks
 from parakeet_py.ptx.emulator.counters import Counters
 from parakeet_py.ptx.emulator.emitter import Site
-from parakeet_py.ptx.emulator.errors import DeadlockError, EmulatorError, KernelFault, LaunchError, WarpError
+from parakeet_py.ptx.emulator.errors import KernelFault
 from parakeet_py.ptx.emulator.kinds import DTYPES, Array
-from parakeet_py.ptx.emulator.lanes import Frame, Lanes, Values, merged, taken
-from parakeet_py.ptx.emulator.memory import CODE
+from parakeet_py.ptx.emulator.lanes import Lanes, Values
 from parakeet_py.ptx.emulator.operations import Operations
 from parakeet_py.ptx.emulator.races import Order
+from parakeet_py.ptx.emulator.scheduler import Scheduler
 from parakeet_py.ptx.emulator.specials import TABLES
 from parakeet_py.ptx.emulator.watch import SharedCheck, Watch
 
@@ -36,13 +29,8 @@ if TYPE_CHECKING:
     from parakeet_py.ptx.emulator.api import Device
     from parakeet_py.ptx.emulator.program import Program
 
-Transfer = tuple[int, Lanes, Values]
-_Key = tuple[int, int, int, tuple[int, ...]]
 _LANES_IN_FLIGHT = 1 << 15
-_IDLE_BEFORE_MORE_BLOCKS = 8
-_IDLE_BEFORE_DEADLOCK = 20_000
 _LOCAL_LIMIT = 512 * 1024
-_CALL_DEPTH = 4096
 
 
 class _Tables(dict[str, Array]):
@@ -56,13 +44,11 @@ class _Tables(dict[str, Array]):
         return found
 
 
-class Machine:
+class Machine(Scheduler):
     """One launch of a kernel on a device."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    slot_lanes: int
-    slot_count: int
     warp_count: int
     block_numbers: Array
     tables: dict[str, Array]
@@ -71,10 +57,6 @@ class Machine:
     shared_size: int
     shared_stride: int
     dynamic_shared: int
-    live: int
-    total: int
-    first_lane: int
-    next_block: int
 
     def __init__(
         self,
@@ -89,6 +71,7 @@ class Machine:
         checks: Checks,
         profile: bool,
     ) -> None:
+        super().__init__()
         self.program = program
         self.kernel = kernel
         self.device = device
@@ -109,8 +92,6 @@ class Machine:
         self.launch_number = device.launches
         self.clock_ticks = 0
         self.instructions = 0
-        self.progress = 0
-        self.steps = 0
         self.watch = Watch() if checks.races else None
         if self.watch is not None:
             self.watch.machine = self
@@ -146,7 +127,7 @@ class Machine:
         self.first_lane = 0
         while self.next_block < self.total_blocks:
             self._begin_wave(min(per_wave, self.total_blocks - self.next_block))
-            self._run()
+            self.run()
             self.first_lane += self.slot_count * self.slot_lanes
         if self.watch is not None:
             self.watch.replay()
@@ -157,15 +138,7 @@ class Machine:
     def _begin_wave(self, count: int) -> None:
         self.slot_count = 0
         self.block_numbers = np.zeros(0, dtype=np.int64)
-        self.live = 0
-        self.total = 0
-        self._pending: dict[_Key, list[tuple[Lanes, Values]]] = {}
-        self._heap: list[_Key] = []
-        self.waiting: dict[tuple[int, tuple[int, ...]], tuple[Lanes, Values, Site]] = {}
-        self._exited: list[Lanes] = []
-        self._visits: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-        self._idle = 0
-        self._progress_seen = -1
+        self.reset()
         self.barriers.reset()
         self.shared_memory: Array = np.zeros(0, dtype=np.uint8)
         self.local_size = 0
@@ -174,9 +147,9 @@ class Machine:
         nothing: Array = np.zeros(0, dtype=np.int64)
         self.order = Order(self.slot_lanes, self.first_lane, nothing, nothing, nothing, self.releases)
         self._shared_check: SharedCheck | None = None
-        self._admit(count)
+        self.admit(count)
 
-    def _admit(self, count: int) -> None:
+    def admit(self, count: int) -> None:
         """Bring more blocks in flight."""
         first_slot = self.slot_count
         numbers = np.arange(self.next_block, self.next_block + count)
@@ -185,12 +158,7 @@ class Machine:
         self.block_numbers = np.concatenate([self.block_numbers, numbers])
         self.warp_count = self.slot_count * self.slot_lanes // 32
         self.tables = _Tables(self)
-        for parts in self._pending.values():
-            for lanes, _ in parts:
-                lanes._cache.clear()
-        for lanes, _, _ in self.waiting.values():
-            lanes._cache.clear()
-        self.barriers.forget_tables()
+        self.forget_tables()
         self.shared_memory = np.concatenate([self.shared_memory, np.zeros(count * self.shared_stride, dtype=np.uint8)])
         if self.local_size:
             self._resize_local(self.local_size)
@@ -230,7 +198,7 @@ class Machine:
         need = int(top.max())
         if need > self.local_size:
             if need > _LOCAL_LIMIT:
-                self._stuck(f"a thread needs {need} bytes of local memory; {_LOCAL_LIMIT} are the limit")
+                self.stuck(f"a thread needs {need} bytes of local memory; {_LOCAL_LIMIT} are the limit")
             self._resize_local(max(need, 2 * self.local_size if self.local_size else need))
 
     def _resize_local(self, size: int) -> None:
@@ -249,198 +217,6 @@ class Machine:
             written = self.local_written if self.local_written is not None else np.zeros(0, dtype=np.bool_)
             self.local_written = grown(written)
         self.local_size = size
-
-    # -- the schedule ---------------------------------------------------------------------------------------------
-
-    def push(self, block: int, lanes: Lanes, values: Values) -> None:
-        """Let lanes wait to execute a block."""
-        key = (lanes.level, -len(lanes.stack), block, lanes.stack_key)
-        parts = self._pending.get(key)
-        if parts is None:
-            self._pending[key] = [(lanes, values)]
-            heapq.heappush(self._heap, key)
-        else:
-            parts.append((lanes, values))
-
-    def _run(self) -> None:
-        code = self.program.code
-        heap = self._heap
-        limit = self.checks.max_steps
-        while True:
-            while heap:
-                key = heapq.heappop(heap)
-                parts = self._pending.pop(key)
-                block = key[2]
-                lanes, values = parts[0] if len(parts) == 1 else merged(self, parts)
-                while True:
-                    self.steps += 1
-                    if self.steps > limit:
-                        self._stuck(f"the kernel has executed more than {limit} blocks of code")
-                    result: Transfer | None = code[block](self, lanes, *values)
-                    if result is None:
-                        break
-                    block, lanes, values = result
-                    if heap and heap[0] <= (lanes.level, -len(lanes.stack), block, lanes.stack_key):
-                        self.push(block, lanes, values)
-                        break
-            if self.live == 0:
-                return
-            self._explain_waiting()
-
-    def branch(
-        self, lanes: Lanes, choice: Array, taken_to: int, some: Values, other: int, rest: Values
-    ) -> Transfer | None:
-        """Go to one block where `choice` holds and to another where not."""
-        if choice.shape[0] == 1:
-            return (taken_to, lanes, some) if choice[0] else (other, lanes, rest)
-        count = int(np.count_nonzero(choice))
-        if count == 0:
-            return other, lanes, rest
-        if count == lanes.n:
-            return taken_to, lanes, some
-        chosen, left = choice.nonzero()[0], (~choice).nonzero()[0]
-        self.push(taken_to, lanes.select(chosen), taken(some, chosen, lanes.n))
-        self.push(other, lanes.select(left), taken(rest, left, lanes.n))
-        return None
-
-    def switch(self, lanes: Lanes, index: Array, cases: tuple[tuple[int, Values], ...], site: Site) -> Transfer | None:
-        """Go to the block that an index names."""
-        if int(index.max()) >= len(cases):
-            lane = int(np.flatnonzero(np.broadcast_to(index, (lanes.n,)) >= len(cases))[0])
-            raise self.fault(
-                KernelFault, f"index {int(index.max())} of a table of {len(cases)} labels", site, lanes, lane
-            )
-        if index.shape[0] == 1:
-            block, values = cases[int(index[0])]
-            return block, lanes, values
-        for number in np.unique(index).tolist():
-            chosen = np.flatnonzero(index == number)
-            block, values = cases[number]
-            self.push(block, lanes.select(chosen), taken(values, chosen, lanes.n))
-        return None
-
-    def spins(self, label: int, lanes: Lanes, threshold: int) -> bool:
-        """At a loop's header: have these lanes come round often enough without any leaving that others should go on?"""
-        key = (label, lanes.stack_key)
-        visit = self._visits.get(key)
-        if visit is None or visit[0] != lanes.n:
-            self._visits[key] = [lanes.n, 0]
-            return False
-        visit[1] += 1
-        if visit[1] <= threshold:
-            return False
-        visit[1] = 0
-        lanes.level += 1
-        if self.progress != self._progress_seen:
-            self._progress_seen = self.progress
-            self._idle = 0
-            return True
-        self._idle += 1
-        if self._idle % _IDLE_BEFORE_MORE_BLOCKS == 0 and self.next_block < self.total_blocks:
-            more = min(self.slot_count, self.total_blocks - self.next_block)
-            lanes._cache.clear()
-            self._admit(more)
-        elif self._idle > _IDLE_BEFORE_DEADLOCK:
-            place = self.program.line_of(label)
-            raise DeadlockError(
-                f"{lanes.n} threads go round a loop for ever: nothing they look at changes",
-                place,
-                self.program.text.source(place),
-                self.thread_name(int(lanes.index[0]) + self.first_lane),
-            )
-        return True
-
-    def gate(self, label: int, lanes: Lanes, mask: Array, values: Values, site: Site) -> tuple[Lanes, Values] | None:
-        """At an operation of a whole warp: the lanes all of whose mask has come; the others wait."""
-        values = (*values, mask)
-        key = (label, lanes.stack_key)
-        before = self.waiting.pop(key, None)
-        if before is not None:
-            lanes, values = merged(self, [(before[0], before[1]), (lanes, values)])
-        mask = np.broadcast_to(values[-1], (lanes.n,))
-        if not (mask & lanes.bits()).all():
-            lane = int(np.flatnonzero((mask & lanes.bits()) == 0)[0])
-            raise self.fault(
-                WarpError, f"the mask {int(mask[lane]):#x} does not name the lane itself", site, lanes, lane
-            )
-        warps = lanes.warps()
-        needed = mask & self.alive().take(warps)
-        ready = (needed & ~lanes.present().take(warps)) == 0
-        count = int(np.count_nonzero(ready))
-        if count == lanes.n:
-            return lanes, values[:-1]
-        if count == 0:
-            self.waiting[key] = (lanes, values, site)
-            return None
-        late = np.flatnonzero(~ready)
-        self.waiting[key] = (lanes.select(late), taken(values, late, lanes.n), site)
-        chosen = np.flatnonzero(ready)
-        return lanes.select(chosen), taken(values[:-1], chosen, lanes.n)
-
-    def alive(self) -> Array:
-        """For every warp in flight the lanes that have not ended."""
-        number = np.arange(self.slot_lanes)
-        lanes = np.tile(number < self.threads, self.slot_count).reshape(-1, 32)
-        masks = (lanes * (np.uint32(1) << np.arange(32, dtype=np.uint32))).sum(axis=1).astype(np.uint32)
-        if self._exited:
-            gone = np.zeros(self.slot_count * self.slot_lanes, dtype=np.bool_)
-            for some in self._exited:
-                gone[some.index] = True
-            bits = (gone.reshape(-1, 32) * (np.uint32(1) << np.arange(32, dtype=np.uint32))).sum(axis=1)
-            masks &= ~bits.astype(np.uint32)
-        return masks
-
-    def exited_per_slot(self) -> Array:
-        """For every block in flight how many of its threads have ended."""
-        counts = np.zeros(self.slot_count, dtype=np.int64)
-        for some in self._exited:
-            counts += np.bincount(some.slots(), minlength=self.slot_count)
-        return counts
-
-    def exit(self, lanes: Lanes) -> None:
-        """The end of these threads."""
-        self.live -= lanes.n
-        self.progress += 1
-        if self.live == 0:
-            return
-        self._exited.append(lanes)
-        if self.waiting:
-            # Whom a warp waits for may be gone.
-            for (label, _), (group, values, _) in list(self.waiting.items()):
-                self.push(label, group, values[:-1])
-            self.waiting.clear()
-        self.barriers.after_exit()
-
-    # -- calls ----------------------------------------------------------------------------------------------------
-
-    def call(self, lanes: Lanes, block: int, passed: Values, target: int, saved: Values) -> Transfer:
-        """Enter a function; `saved` waits for the return."""
-        if len(lanes.stack) >= _CALL_DEPTH:
-            self._stuck(f"calls are nested more than {_CALL_DEPTH} deep")
-        return block, lanes.with_stack((*lanes.stack, Frame(target, saved))), passed
-
-    def call_indirect(
-        self, lanes: Lanes, address: Array, passed: Values, target: int, saved: Values, site: Site
-    ) -> Transfer | None:
-        """Enter the functions that addresses name."""
-        for number in np.unique(address).tolist():
-            chosen = np.flatnonzero(np.broadcast_to(address == number, (lanes.n,)))
-            block = self.program.function_at(number - CODE, len(passed) - 1)
-            if block is None:
-                message = f"call of {number:#x}, which is no function with {len(passed) - 1} parameters"
-                raise self.fault(KernelFault, message, site, lanes, int(chosen[0]))
-            if chosen.size == lanes.n:
-                return self.call(lanes, block, passed, target, saved)
-            n = lanes.n
-            self.push(
-                *self.call(lanes.select(chosen), block, taken(passed, chosen, n), target, taken(saved, chosen, n))
-            )
-        return None
-
-    def ret(self, lanes: Lanes, results: Values) -> Transfer:
-        """Back to the caller."""
-        frame = lanes.stack[-1]
-        return frame.block, lanes.with_stack(lanes.stack[:-1]), (*results, *frame.saved)
 
     # -- small services -------------------------------------------------------------------------------------------
 
@@ -478,18 +254,3 @@ class Machine:
         """An error of an instruction, for a lane of a set."""
         lane = int(lanes.index[min(place, lanes.n - 1)]) + self.first_lane
         return self.fault_at(kind, message, site, lane)
-
-    def _stuck(self, message: str) -> NoReturn:
-        raise DeadlockError(message, where=f"kernel {self.kernel}")
-
-    def _explain_waiting(self) -> NoReturn:
-        """Nothing can run and threads are left: they wait for each other."""
-        self.barriers.explain()
-        for lanes, values, site in self.waiting.values():
-            mask = np.broadcast_to(values[-1], (lanes.n,))
-            missing = int((mask & self.alive().take(lanes.warps()) & ~lanes.present().take(lanes.warps()))[0])
-            raise self.fault(WarpError, f"the lanes {missing:#x} of the mask never come here", site, lanes, 0)
-        raise EmulatorError("threads are lost", where=f"kernel {self.kernel}")
-
-
-__all__ = ["LaunchError", "Machine"]

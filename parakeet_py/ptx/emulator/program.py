@@ -74,6 +74,7 @@ class Program:
         self._prologues: dict[str, int] = {}
         self._number_functions: list[str] = []
         self._blocks: list[BlockText] = []
+        self.ends: set[int] = set()
         self._translate()
         self.code: list[Callable[..., Any]] = [self._stub(k) for k in range(len(self._blocks))]
         self._globals = self._make_globals()
@@ -98,6 +99,7 @@ class Program:
             base = self._prologues[function.name]
             assembler = FunctionAssembler(emitter, graphs[function.name], base, self._prologues)
             self._blocks.extend(assembler.blocks())
+            self.ends.update(assembler.ends_of_threads())
 
     def _make_globals(self) -> dict[str, Any]:
         names: dict[str, Any] = {kind.upper(): dtype for kind, dtype in DTYPES.items() if kind != "p"}
