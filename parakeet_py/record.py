@@ -4,7 +4,7 @@ The IRs have over a hundred small classes, and a function that has not been comp
 all defined. `dataclasses.dataclass(frozen=True, slots=True)` takes about a millisecond for each, most of it spent
 compiling methods one by one and making the class twice. `record` gives the same thing (`__init__`, `__eq__`,
 `__hash__`, `__repr__`, `__match_args__`, `dataclasses.fields` and `replace`) for a fraction of that: one compilation
-per class, all other methods shared.
+for all classes with so many fields, all other methods shared.
 
 Fields are the annotations of the class in order, after those of its bases; a default is a value, or
 `dataclasses.field(default=..., default_factory=..., repr=..., hash=..., compare=...)`.
@@ -13,6 +13,7 @@ Fields are the annotations of the class in order, after those of its bases; a de
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, dataclass_transform, overload
@@ -63,34 +64,51 @@ def _field(name: str, kind: Any, namespace: dict[str, Any]) -> dataclasses.Field
 
 
 def _add_methods(made: type, fields: dict[str, dataclasses.Field[Any]], eq: bool, namespace: dict[str, Any]) -> None:
-    """Compile `__init__`; equality and hash go through one getter of the compared fields."""
-    scope: dict[str, Any] = {}
-    parameters, body = ["self"], []
-    for name, field in fields.items():
-        scope[f"_set_{name}"] = getattr(made, name).__set__
-        value = name
-        if field.default is not dataclasses.MISSING:
-            scope[f"_default_{name}"] = field.default
-            parameters.append(f"{name}=_default_{name}")
-        elif field.default_factory is not dataclasses.MISSING:
-            scope[f"_factory_{name}"] = field.default_factory
-            scope["_missing"] = dataclasses.MISSING
-            parameters.append(f"{name}=_missing")
-            value = f"_factory_{name}() if {name} is _missing else {name}"
-        else:
-            parameters.append(name)
-        body.append(f"  _set_{name}(self, {value})")
-    if "__post_init__" in namespace or any("__post_init__" in base.__dict__ for base in made.__mro__):
-        body.append("  self.__post_init__()")
-    text = [f"def __init__({', '.join(parameters)}):", *(body or ["  pass"])]
-    exec("\n".join(text), scope)
-    made.__init__ = scope["__init__"]  # type: ignore[misc]
+    """Give the class an `__init__`; equality and hash go through one getter of the compared fields."""
+    setters = [getattr(made, name).__set__ for name in fields]
+    factories = [field.default_factory for field in fields.values()]
+    makes_default = tuple(factory is not dataclasses.MISSING for factory in factories)
+    ends = "__post_init__" in namespace or any("__post_init__" in base.__dict__ for base in made.__mro__)
+    init: Any = _template(makes_default, ends)(dataclasses.MISSING, *setters, *factories)
+    init.__code__ = init.__code__.replace(co_varnames=("self", *fields))
+    init.__defaults__ = _defaults(made, fields)
+    init.__qualname__ = f"{made.__qualname__}.__init__"
+    made.__init__ = init  # type: ignore[misc]
     if eq:
         compared = [name for name, field in fields.items() if field.compare]
         made._key = _getter(compared)  # type: ignore[attr-defined]
         for name, method in (("__eq__", _eq), ("__hash__", _hash)):
             if namespace.get(name) is None:
                 setattr(made, name, method)
+
+
+def _defaults(made: type, fields: dict[str, dataclasses.Field[Any]]) -> tuple[Any, ...]:
+    """Defaults of the last parameters; one from a factory is `MISSING` until the call."""
+    found: list[Any] = []
+    for name, field in fields.items():
+        if field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING:
+            found.append(field.default)
+        elif found:
+            raise TypeError(f"{made.__name__}.{name} follows fields with defaults and has none")
+    return tuple(found)
+
+
+@functools.cache
+def _template(makes_default: tuple[bool, ...], ends: bool) -> Callable[..., Any]:
+    """What makes the `__init__` of classes of so many fields, all but the names of its parameters."""
+    count = range(len(makes_default))
+    outer = ", ".join(["missing", *(f"set{k}" for k in count), *(f"make{k}" for k in count)])
+    body = [
+        f"  set{k}(self, make{k}() if a{k} is missing else a{k})" if makes_default[k] else f"  set{k}(self, a{k})"
+        for k in count
+    ]
+    if ends:
+        body.append("  self.__post_init__()")
+    inner = f" def __init__({', '.join(['self', *(f'a{k}' for k in count)])}):"
+    scope: dict[str, Any] = {}
+    exec("\n".join([f"def make({outer}):", inner, *(body or ["  pass"]), " return __init__"]), scope)
+    made: Callable[..., Any] = scope["make"]
+    return made
 
 
 def _getter(names: list[str]) -> Any:
