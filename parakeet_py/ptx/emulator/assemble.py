@@ -226,6 +226,10 @@ class FunctionAssembler:
                 known[variable.register.number] = {kind: name}
         if emitter.frame_size:
             lines.append("    M.reserve_local(top)")
+        for register in emitter.addressed:
+            (held,) = known[register.number].values()
+            offset = emitter.constants.number(emitter.local_offsets[register.name], "u8")
+            lines.append(f"    M.spill(L, frame + {offset}, {held})")
         known[emitter.frame.number] = {"u8": "frame"}
         known[emitter.top.number] = {"u8": "top"}
         writer = Writer(self, known, lines)

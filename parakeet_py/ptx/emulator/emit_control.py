@@ -165,6 +165,8 @@ def _barrier(c: Emitter) -> None:
 
 @emits("membar", "fence")
 def _fence(c: Emitter) -> None:
+    if c.take("proxy"):
+        c.modifiers.clear()
     c.take_any(("acq_rel", "sc", "acquire", "release"))
     c.take_any(("cta", "gl", "sys", "gpu", "cluster"))
     c.effect("M.fence(L)")

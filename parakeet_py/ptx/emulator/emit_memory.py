@@ -56,7 +56,8 @@ class _Access:
         return c.site(strong=self.strong, acquire=self.acquire, release=self.release)
 
 
-def _address(c: Emitter, operand: Operand) -> str:
+def address_of(c: Emitter, operand: Operand) -> str:
+    """An address operand as an expression."""
     if not isinstance(operand, Address):
         raise c.invalid("an address in brackets was expected")
     base, offset = operand.base, operand.offset
@@ -92,7 +93,7 @@ def _load(c: Emitter) -> None:
     if access.space == "param":
         _load_parameter(c, kind, items, address)
         return
-    name = f"M.load_{access.space}(L, {_address(c, address)}, {kind!r}, {len(items)}, {access.site(c)}, {c.mask()})"
+    name = f"M.load_{access.space}(L, {address_of(c, address)}, {kind!r}, {len(items)}, {access.site(c)}, {c.mask()})"
     if len(items) == 1:
         c.write_all([(destination, kind)], name, effect=True)
     else:
@@ -116,7 +117,7 @@ def _load_parameter(c: Emitter, kind: str, items: tuple[Operand, ...], address: 
                 raise c.unsupported("a part of a scalar parameter")
             c.write(items[0], f"{c.read(base, kind)} ", kind)
             return
-        text = f"M.load_param(L, {_address(c, address)}, {kind!r}, {len(items)}, {c.site()}, {c.mask()})"
+        text = f"M.load_param(L, {address_of(c, address)}, {kind!r}, {len(items)}, {c.site()}, {c.mask()})"
         if len(items) == 1:
             c.write_all([(items[0], kind)], text, effect=True)
             return
@@ -145,7 +146,9 @@ def _store(c: Emitter) -> None:
     if access.release:
         c.effect("M.note_release(L)")
     values = ", ".join(c.read(item, kind) for item in items)
-    c.effect(f"M.store_{access.space}(L, {_address(c, address)}, {kind!r}, ({values},), {access.site(c)}, {c.mask()})")
+    c.effect(
+        f"M.store_{access.space}(L, {address_of(c, address)}, {kind!r}, ({values},), {access.site(c)}, {c.mask()})"
+    )
 
 
 def _store_parameter(c: Emitter, kind: str, items: tuple[Operand, ...], address: Operand) -> None:
@@ -185,7 +188,7 @@ def _atomic(c: Emitter) -> None:
     if access.release:
         c.effect("M.note_release(L)")
     values = [c.read(operand, kind) for operand in operands[1 : 3 if operation == "cas" else 2]]
-    call = f"M.atomic(L, {access.space!r}, {_address(c, operands[0])}, {kind!r}, {name!r}, ({', '.join(values)},), "
+    call = f"M.atomic(L, {access.space!r}, {address_of(c, operands[0])}, {kind!r}, {name!r}, ({', '.join(values)},), "
     if returns:
         # \x04 is replaced by whether the result is wanted, which is known when liveness is.
         text = f"{call}{access.site(c)}, {c.mask()}, \x04)"
@@ -223,5 +226,5 @@ def _copy(c: Emitter) -> None:
             given = f"where({c.source(3, 'p')}, {zero}, {full})"
         else:
             given = c.source(3, "u4")
-    target, source = _address(c, c.operands[0]), _address(c, c.operands[1])
+    target, source = address_of(c, c.operands[0]), address_of(c, c.operands[1])
     c.effect(f"M.copy_async(L, {target}, {source}, {size.value}, {given}, {c.site()})")

@@ -26,8 +26,11 @@ def _move(c: Emitter) -> None:
         part = size_of(kind) // len(source.items)
         values = ", ".join(c.read(item, f"u{part}") for item in source.items)
         c.write(destination, f"words.join(({values},), U{size_of(kind)})", f"u{size_of(kind)}")
-    elif isinstance(source, Register) and source.type.startswith("bytes:"):
-        raise c.unsupported("the address of a function's parameter")
+    elif isinstance(source, Register) and source.number in c.function.value_registers:
+        if source.name not in c.local_offsets:
+            raise c.unsupported("the address of a parameter of a call")
+        offset = c.constants.number(c.local_offsets[source.name], "u8")
+        c.write(destination, f"{c.mark(c.frame, 'u8')} + {offset}", "u8")
     else:
         if isinstance(source, Register) and isinstance(destination, Register):
             # A plain copy keeps the bits, whatever the type says of them.

@@ -5,6 +5,7 @@ The block they begin waits until the lanes named in their mask are there; what i
 
 from __future__ import annotations
 
+from parakeet_py.ptx.emulator.emit_memory import address_of
 from parakeet_py.ptx.emulator.emitter import Emitter, emits
 from parakeet_py.ptx.emulator.ir import Vector
 from parakeet_py.ptx.emulator.kinds import KIND_OF_TYPE
@@ -64,6 +65,22 @@ def _elect(c: Emitter) -> None:
         raise c.unsupported(c.instruction.name)
     first, second = c.pair(c.operands[0])
     c.write_all([(first, "u4"), (second, "p")], f"M.elect(L, {c.source(1, 'u4')})")
+
+
+@emits("ldmatrix")
+def _load_matrix(c: Emitter) -> None:
+    """Rows of 8x8 matrices of 16-bit elements, whose addresses are spread over the lanes."""
+    aligned = c.take("sync") and c.take("aligned") and c.take("m8n8")
+    count = c.take_any(("x1", "x2", "x4"))
+    transposed = c.take("trans")
+    shared = c.take("shared") or c.take("shared::cta")
+    if not (aligned and count and shared and c.take("b16")):
+        raise c.unsupported(c.instruction.name)
+    items = c.vector(c.operands[0])
+    if len(items) != int(count[1]):
+        raise c.invalid("the vector does not fit the modifier")
+    text = f"M.load_matrix(L, {address_of(c, c.operands[1])}, {len(items)}, {transposed}, {c.site()})"
+    c.write_all([(item, "u4") for item in items], text if len(items) > 1 else f"{text}[0]", effect=True)
 
 
 _SHAPES = {

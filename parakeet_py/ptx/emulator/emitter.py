@@ -119,6 +119,7 @@ class Emitter:
         self.carry = Register(len(registers) + 2, "%carry", "pred")
         registers.extend((self.frame, self.top, self.carry))
         self.frame_size, self.local_offsets = _frame_layout(function)
+        self.addressed = _addressed_parameters(function)
 
     # -- an instruction -------------------------------------------------------------------------------------------
 
@@ -191,7 +192,7 @@ class Emitter:
         match operand:
             case Register():
                 if operand.type.startswith("bytes:"):
-                    raise self.unsupported("the address of a function's parameter")
+                    raise self.unsupported("an aggregate as an operand")
                 return self.mark(operand, kind)
             case Not(register):
                 return f"~{self.mark(register, 'p')}"
@@ -359,12 +360,25 @@ def _container(register: Register) -> str:
     return f"u{_register_size(register)}"
 
 
+def _addressed_parameters(function: Function) -> list[Register]:
+    """The parameters of a device function whose address it takes: they are copied to its frame on entry."""
+    formal = {v.register.number for v in function.parameters if v.register is not None}
+    found: dict[int, Register] = {}
+    for instruction in function.body:
+        if instruction.opcode == "mov":
+            for operand in instruction.operands[1:]:
+                if isinstance(operand, Register) and operand.number in formal:
+                    found[operand.number] = operand
+    return list(found.values())
+
+
 def _frame_layout(function: Function) -> tuple[int, dict[str, int]]:
-    """Size of a function's local frame and the offsets of its variables in it."""
+    """Size of a function's local frame and the offsets of its variables (and addressed parameters) in it."""
     offsets: dict[str, int] = {}
     size = 0
-    for variable in function.variables.values():
-        if variable.space == "local":
+    addressed = {r.name for r in _addressed_parameters(function)}
+    for variable in (*function.parameters, *function.variables.values()):
+        if variable.space == "local" or variable.name in addressed:
             size = -(-size // variable.align) * variable.align
             offsets[variable.name] = size
             size += variable.size or 0

@@ -108,6 +108,7 @@ class Machine(Scheduler):
         self.atomic, self.copy_async = operations.atomic, operations.copy_async
         self.shuffle, self.vote, self.match = operations.shuffle, operations.vote, operations.match
         self.redux, self.elect, self.activemask = operations.redux, operations.elect, operations.activemask
+        self.load_matrix = operations.load_matrix
         self.matrix, self.fence, self.trap = operations.matrix, operations.fence, operations.trap
         self.warp_barrier, self.read_clock = operations.warp_barrier, operations.read_clock
         self.is_constant = operations.is_constant
@@ -228,6 +229,17 @@ class Machine(Scheduler):
             found = self.parameter_bytes[offset : offset + dtype.itemsize].copy().view(dtype)
             self._parameters[offset, kind] = found
         return found
+
+    def spill(self, lanes: Lanes, address: Array, value: Array) -> None:
+        """Put a parameter into its thread's own memory, because the function takes its address."""
+        rows = (
+            value if value.dtype == np.uint8 and value.ndim == 2 else value.view(np.uint8).reshape(value.shape[0], -1)
+        )
+        start = lanes.index * self.local_size + address.view(np.int64)
+        for byte in range(rows.shape[1]):
+            self.local_memory[start + byte] = rows[:, byte]
+            if self.local_written is not None:
+                self.local_written[start + byte] = True
 
     def pause(self, lanes: Lanes) -> None:
         """nanosleep: time passes anyway."""

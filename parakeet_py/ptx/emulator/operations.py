@@ -98,6 +98,29 @@ class Operations:
             raise self.machine.fault(WarpError, "not all 32 lanes of the warp take part", site, lanes, 0)
         return matrix.multiply(lanes.n, shape, ab_type, cd_type, a, b, c)
 
+    def load_matrix(self, lanes: Lanes, address: Array, count: int, transposed: bool, site: Site) -> tuple[Array, ...]:
+        """Matrices of 8 rows of 16 bytes; row r of matrix m is at the address that lane 8 m + r has."""
+        if (warp.present(lanes) != np.uint32(0xFFFFFFFF)).any():
+            raise self.machine.fault(WarpError, "not all 32 lanes of the warp take part", site, lanes, 0)
+        rows = np.broadcast_to(address, (lanes.n,)).reshape(-1, 32)
+        lane = np.arange(32)
+        found: list[Array] = []
+        for number in range(count):
+            starts = rows[:, 8 * number : 8 * number + 8]
+            if (starts & np.uint64(15)).any():
+                raise self.machine.fault(MemoryFault, "a row that is not at a multiple of 16 bytes", site, lanes, 0)
+            halves: list[Array] = []
+            for half in range(2):
+                row, column = (lane // 4, lane % 4 * 2 + half)
+                if transposed:
+                    row, column = column, row
+                places = (starts[:, row] + (2 * column).astype(np.uint64)).reshape(-1)
+                value = self.machine.load_shared(lanes, places, "u2", 1, site, None)
+                assert not isinstance(value, tuple)
+                halves.append(value.astype(np.uint32))
+            found.append(halves[0] | (halves[1] << np.uint32(16)))
+        return tuple(found)
+
     # -- order ----------------------------------------------------------------------------------------------------
 
     def note_release(self, lanes: Lanes) -> None:

@@ -238,6 +238,8 @@ class Program:
                     kind = KIND_OF_TYPE.get(instruction.modifiers[-1])
                     if kind is not None:
                         smallest = min(smallest, size_of(kind))
+                elif instruction.opcode == "ldmatrix":
+                    smallest = min(smallest, 2)
                 elif instruction.opcode == "cp" and len(instruction.operands) > 3:
                     smallest = 1
         return smallest
