@@ -1,4 +1,4 @@
-"""`@record`: frozen, slotted data classes that are cheap to define.
+"""`@record`: slotted data classes that are cheap to define, frozen unless told otherwise.
 
 The IRs have over a hundred small classes, and a function that has not been compiled before cannot run until they are
 all defined. `dataclasses.dataclass(frozen=True, slots=True)` takes about a millisecond for each, most of it spent
@@ -7,7 +7,7 @@ compiling methods one by one and making the class twice. `record` gives the same
 for all classes with so many fields, all other methods shared.
 
 Fields are the annotations of the class in order, after those of its bases; a default is a value, or
-`dataclasses.field(default=..., default_factory=..., repr=..., hash=..., compare=...)`.
+`dataclasses.field(default=..., default_factory=..., init=..., repr=..., compare=...)`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ _FIELD = dataclasses._FIELD  # type: ignore[attr-defined]
 @overload
 def record(cls: type[T], /) -> type[T]: ...
 @overload
-def record(*, eq: bool = True) -> Callable[[type[T]], type[T]]: ...
+def record(*, eq: bool = True, frozen: bool = True) -> Callable[[type[T]], type[T]]: ...
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
-def record(cls: Any = None, /, *, eq: bool = True) -> Any:
-    """Make a class a frozen, slotted record. With ``eq=False`` identity is equality."""
-    return _make(cls, eq) if cls is not None else lambda target: _make(target, eq)
+def record(cls: Any = None, /, *, eq: bool = True, frozen: bool = True) -> Any:
+    """Make a class a slotted record. With ``eq=False`` identity is equality; with ``frozen=False`` fields may change
+    (and records that are compared by their fields have no hash)."""
+    return _make(cls, eq, frozen) if cls is not None else lambda target: _make(target, eq, frozen)
 
 
-def _make(cls: type, eq: bool) -> type:
+def _make(cls: type, eq: bool, frozen: bool) -> type:
     inherited: dict[str, dataclasses.Field[Any]] = {}
     for base in reversed(cls.__mro__[1:]):
         inherited.update(base.__dict__.get("__dataclass_fields__", {}))
@@ -46,13 +47,17 @@ def _make(cls: type, eq: bool) -> type:
     namespace["__slots__"] = tuple(own)
     namespace["__dataclass_fields__"] = fields
     namespace["__match_args__"] = tuple(name for name, field in fields.items() if field.init)
-    for name, method in (("__setattr__", _frozen), ("__delattr__", _frozen), ("__repr__", _repr)):
-        namespace.setdefault(name, method)
+    if frozen:
+        for name in ("__setattr__", "__delattr__"):
+            namespace.setdefault(name, _frozen)
+    namespace.setdefault("__repr__", _repr)
     namespace.setdefault("__getstate__", _getstate)
     namespace.setdefault("__setstate__", _setstate)
     made = type(cls)(cls.__name__, cls.__bases__, namespace)
     made.__qualname__ = cls.__qualname__
-    _add_methods(made, fields, eq, namespace)
+    _add_init(made, {name: field for name, field in fields.items() if field.init}, namespace)
+    if eq:
+        _add_comparison(made, fields, frozen, namespace)
     return made
 
 
@@ -63,8 +68,7 @@ def _field(name: str, kind: Any, namespace: dict[str, Any]) -> dataclasses.Field
     return field  # type: ignore[no-any-return]
 
 
-def _add_methods(made: type, fields: dict[str, dataclasses.Field[Any]], eq: bool, namespace: dict[str, Any]) -> None:
-    """Give the class an `__init__`; equality and hash go through one getter of the compared fields."""
+def _add_init(made: type, fields: dict[str, dataclasses.Field[Any]], namespace: dict[str, Any]) -> None:
     setters = [getattr(made, name).__set__ for name in fields]
     factories = [field.default_factory for field in fields.values()]
     makes_default = tuple(factory is not dataclasses.MISSING for factory in factories)
@@ -74,12 +78,17 @@ def _add_methods(made: type, fields: dict[str, dataclasses.Field[Any]], eq: bool
     init.__defaults__ = _defaults(made, fields)
     init.__qualname__ = f"{made.__qualname__}.__init__"
     made.__init__ = init  # type: ignore[misc]
-    if eq:
-        compared = [name for name, field in fields.items() if field.compare]
-        made._key = _getter(compared)  # type: ignore[attr-defined]
-        for name, method in (("__eq__", _eq), ("__hash__", _hash)):
-            if namespace.get(name) is None:
-                setattr(made, name, method)
+
+
+def _add_comparison(
+    made: type, fields: dict[str, dataclasses.Field[Any]], frozen: bool, namespace: dict[str, Any]
+) -> None:
+    """Equality and hash go through one getter of the compared fields."""
+    compared = [name for name, field in fields.items() if field.compare]
+    made._key = _getter(compared)  # type: ignore[attr-defined]
+    for name, method in (("__eq__", _eq), ("__hash__", _hash if frozen else None)):
+        if namespace.get(name) is None:
+            setattr(made, name, method)
 
 
 def _defaults(made: type, fields: dict[str, dataclasses.Field[Any]]) -> tuple[Any, ...]:

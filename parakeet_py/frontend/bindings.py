@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend.operands import same
@@ -78,7 +78,7 @@ class Binding:
         return self.operand
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Loop:
     """An open loop: what it may bind, which of its parameters were read or called, and the names bound at every
     break."""
@@ -89,7 +89,7 @@ class Loop:
     bound_at_breaks: set[str] | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Arm:
     """A block being written, or just written, with the state at its end."""
 

@@ -11,7 +11,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from parakeet_py.record import record
 
 FALLS, BREAK, CONTINUE, RETURN = 1, 2, 4, 8
 LEAVES = BREAK | CONTINUE | RETURN
@@ -20,7 +22,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 FunctionLike = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Scope:
     """Names of one function, in order of appearance (the dicts are ordered sets)."""
 

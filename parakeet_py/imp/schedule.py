@@ -12,7 +12,7 @@ the accesses, seen as linear forms in the index variables, it answers the questi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.record import record
@@ -63,7 +63,7 @@ class Access:
     store: bool
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Study:
     """What a body does. `inside` are the variables it binds, `stored` the targets of operators in it."""
 

@@ -14,14 +14,14 @@ leaves is (object, base, block, data, extents, strides). A scalar is one slot (c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from parakeet_py.llvm.codegen_builder import MEMORY_TYPE, FunctionText, Value
 from parakeet_py.llvm.context import BLOCK_HEADER
+from parakeet_py.record import record
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, is_complex, itemsize, real_dtype
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Descriptor:
     """An array value; `source` finds fields that are not known yet."""
 

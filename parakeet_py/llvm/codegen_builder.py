@@ -14,9 +14,10 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from parakeet_py.llvm.engine import HostInfo
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const
 
 Value = str | tuple[str, str]
@@ -70,7 +71,7 @@ def constant(operand: Const) -> Value:
     return literal(operand.value, dtype)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class ModuleText:
     """What a module has once.
 
@@ -165,7 +166,7 @@ _LOCAL_NODE = re.compile(r"!<(\d+)>")
 _IMPURE = ("load ", "call ", "alloca ", "phi ")
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class FunctionText:
     """The lines of one function.
 

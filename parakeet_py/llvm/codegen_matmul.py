@@ -12,7 +12,6 @@ written as Imp loops, row by row, which the loop vectorizer takes well.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from parakeet_py.imp import ir
 from parakeet_py.llvm import blas, codegen_arrays
@@ -21,6 +20,7 @@ from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, float_lite
 from parakeet_py.llvm.codegen_matmul_loops import copy, loops, mirror
 from parakeet_py.llvm.codegen_scope import Scope
 from parakeet_py.llvm.context import BLOCK_HEADER, OUT_OF_MEMORY
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Var
 from parakeet_py.typed_ir.types import Array, is_complex, itemsize, real_dtype
 
@@ -29,7 +29,7 @@ EmitBlock = Callable[[Scope, ir.Block], None]
 _PLAIN, _TRANSPOSED = "111", "112"
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Matrix:
     """A matrix as BLAS takes it: `order` is the literal or value 111 (rows contiguous) or 112 (columns)."""
 

@@ -7,19 +7,20 @@ region starts. So a frame holds exactly what its region uses, field by field, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen_arrays import AliasScopes, AnyValue, Descriptor, complete, field_names, field_type
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText, constant, is_literal
 from parakeet_py.llvm.context import Context
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, is_complex, real_dtype
 
 _UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Unit:
     """One compiled function: the module it goes to and what its LLVM functions share."""
 
@@ -69,7 +70,7 @@ class Unit:
         return (here or codes)[0]
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class LoopGroup:
     """An access group: memory accesses that are independent between iterations of a loop, except those to arrays made
     inside the loop, which every iteration makes anew in the same place."""
@@ -79,7 +80,7 @@ class LoopGroup:
     own_roots: frozenset[int]
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Scope:
     """The LLVM function being written.
 

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from parakeet_py.llvm import vector_math_coefficients as tables
 from parakeet_py.llvm.vector_math_lanes import Lanes
+from parakeet_py.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Result:
     """What a kernel wrote: a value; `repair` writes the right value of the lanes in the mask `odd`."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import Literal
 
@@ -82,7 +82,7 @@ PASSES: tuple[Pass, ...] = (
 _COUNTED = (*PARALLEL, Matmul, Opaque, For, While, Alloc, Check)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class PassReport:
     """What the passes did: seconds of each, and how many operators of each kind there were before and after."""
 

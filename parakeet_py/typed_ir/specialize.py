@@ -21,13 +21,14 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
+from parakeet_py.record import record
 from parakeet_py.signature import (
     ArraySpec,
     HiddenSpec,
@@ -129,7 +130,7 @@ class HandBack(Exception):
     """One operation is not compiled: Python does it, the rest stays compiled."""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Specialization:
     """What specialization gives: the typed function, how to box its results, and what happened on the way."""
 
@@ -149,7 +150,7 @@ class Specialization:
         return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Frame:
     """One inlined call."""
 

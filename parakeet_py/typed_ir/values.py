@@ -7,7 +7,7 @@ captured values, a module or dtype or string is `Static`. A scalar whose operand
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from parakeet_py.frontend import ssa
@@ -238,7 +238,7 @@ Value = (
 )
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, frozen=False)
 class Namespace:
     """Where a function's globals come from. `owner` is the function object whose `__globals__` are read; `trusted`
     namespaces (the library's own) are not guarded. `cells` are the free variables of the decorated function."""

@@ -98,3 +98,24 @@ def test_fields_without_default_come_first() -> None:
         class Wrong:
             a: int = 0
             b: int  # type: ignore[misc]
+
+
+@record(frozen=False)
+class Counter:
+    count: int = 0
+    names: list[str] = dataclasses.field(default_factory=list)
+    later: str = dataclasses.field(init=False, compare=False)
+
+
+def test_records_that_change() -> None:
+    counter = Counter(1)
+    counter.count += 1
+    counter.names.append("a")
+    assert counter == Counter(2, ["a"]) != Counter(2)
+    counter.later = "x"
+    assert counter.count == 2 and counter.later == "x"
+    assert list(inspect.signature(Counter).parameters) == ["count", "names"]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(counter)
+    with pytest.raises(AttributeError):
+        counter.other = 1  # type: ignore[attr-defined]

@@ -12,8 +12,8 @@ came from it (the *world*), and what it returns may be a view of any of that.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     CHECKED,
     Alloc,
@@ -47,7 +47,7 @@ Atoms = frozenset[Var]
 _NONE: Atoms = frozenset()
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Effects:
     """What running an operator may do. `fails`: a `Check` or Python may raise; `overflows`: checked arithmetic may."""
 

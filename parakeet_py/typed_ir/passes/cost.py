@@ -5,8 +5,7 @@ A cheap flop is 1, index arithmetic 0, a division or square root 8, an elementar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     FLOAT_BINARY,
     FLOAT_UNARY,
@@ -28,7 +27,7 @@ _CHEAP_FLOAT = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
 _ELEMENTARY = (FLOAT_UNARY | FLOAT_BINARY) - _CHEAP_FLOAT - _DIVISIONS
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Cost:
     """`work` in units of a cheap flop (loads not counted) and the number of `loads`."""
 

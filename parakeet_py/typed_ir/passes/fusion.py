@@ -22,7 +22,6 @@ have been merged (`(t + 1) * (t - 1)`) is found in the next round.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
@@ -84,7 +83,7 @@ class Producer:
     fails: bool  # a check in it may raise
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Scope:
     """An operator being descended into."""
 

@@ -18,8 +18,9 @@ then the checked copy runs, which is always right.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     Block,
@@ -86,7 +87,7 @@ def _kinds(block: Block) -> tuple[bool, bool, bool]:
     return checks, accesses, operators
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Loop:
     """A loop being walked, and the forms that must be >= 0 before it."""
 

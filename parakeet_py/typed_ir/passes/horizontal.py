@@ -13,8 +13,9 @@ order that respects the graph and otherwise stays as it was.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     Block,
     Cast,
@@ -49,7 +50,7 @@ def fuse_horizontally(function: Function) -> Function:
     return _Merger(function).function(function)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Group:
     """Operators merged so far; a group of one to begin with."""
 
@@ -60,7 +61,7 @@ class _Group:
     outs: set[Var]
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Node:
     let: Let
     effects: Effects
@@ -75,7 +76,7 @@ class _Node:
         return self.ancestors if self.group is None else self.group.ancestors
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Order:
     """Effects so far, to find which earlier statements a statement must follow."""
 

@@ -15,8 +15,8 @@ each other, so the order of rounds and points can be exchanged; each tile runs i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
@@ -53,7 +53,7 @@ def interchange_loops(function: Function) -> Function:
     return _Interchanger(function).function(function)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Nest:
     """A loop that can be exchanged with the `Map` inside it."""
 

@@ -8,8 +8,7 @@ its uses; the order of effects stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import PARALLEL, Alloc, Block, Function, Let, Var
 from parakeet_py.typed_ir.passes.alias import Aliases
 from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op
@@ -20,7 +19,7 @@ def sink_operators(function: Function) -> Function:
     return _Sinker(function).function(function)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Delayed:
     let: Let
     reads: set[Var]
