@@ -16,7 +16,6 @@ so running it twice changes nothing. A kernel of a single thread fills in everyt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from parakeet_py.imp import ir
@@ -27,6 +26,7 @@ from parakeet_py.llvm.codegen_control import emit_block
 from parakeet_py.llvm.codegen_scope import Scope, Unit
 from parakeet_py.llvm.engine import HostInfo
 from parakeet_py.ptx.outline import Kernel
+from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Var, dtype_of
 from parakeet_py.typed_ir.types import Array, Scalar, is_complex, is_float, is_unsigned, itemsize, real_dtype
 
@@ -134,7 +134,7 @@ def _register(module: ModuleText, name: str) -> str:
     return module.declare("i32", f"llvm.nvvm.read.ptx.sreg.{name}", "", "")
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class KernelUnit(Unit):
     """A kernel being printed."""
 
