@@ -94,6 +94,7 @@ class Barriers:
         together = lanes.n == machine.live == machine.total and not self.waiting and count is None
         if together and number.shape[0] == 1:
             self._synchronise(None)
+            machine.shared_barrier()
             if predicate is not None:
                 totals = self._reduced(reduction, predicate, lanes.slots(), machine.slot_count)
                 saved = (totals.take(lanes.slots()), *saved)

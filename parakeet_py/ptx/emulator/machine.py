@@ -194,6 +194,11 @@ class Machine(Scheduler):
         if self._shared_check is not None:
             self._shared_check.check(write, lanes, index, count, size, site, values)
 
+    def shared_barrier(self) -> None:
+        """All threads in flight have passed a barrier."""
+        if self._shared_check is not None:
+            self._shared_check.all_passed()
+
     def reserve_local(self, top: Array) -> None:
         """Make the threads' own memory reach up to `top`."""
         need = int(top.max())

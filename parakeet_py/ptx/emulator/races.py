@@ -112,9 +112,23 @@ class Shadow:
             setattr(self, name, np.concatenate([old, np.zeros(pieces - self.pieces, dtype=old.dtype)]))
         self.pieces = pieces
 
+    def clear(self) -> None:
+        """Everything so far comes before everything from here on."""
+        self.writer[:] = 0
+        self.reader[:] = 0
+
     def read(self, index: Array, lanes: Array, time: int, order: Order, strong: bool) -> Conflict | None:
-        """Record a read of a piece by each lane."""
-        found = self._after_write(index, lanes, order, strong)
+        """Check and record a read of a piece by each lane."""
+        found = self.check_read(index, lanes, order, strong)
+        self.record_read(index, lanes, time, order, strong)
+        return found
+
+    def check_read(self, index: Array, lanes: Array, order: Order, strong: bool) -> Conflict | None:
+        """Does a read come unordered after a write?"""
+        return self._after_write(index, lanes, order, strong)
+
+    def record_read(self, index: Array, lanes: Array, time: int, order: Order, strong: bool) -> None:
+        """Remember a read of a piece by each lane."""
         own = lanes + 1
         previous = self.reader.take(index)
         if not previous.any():
@@ -133,7 +147,6 @@ class Shadow:
             self._mark_several(index, new, lanes, order)
         self.read_time[index] = time
         self.read_strong[index] = strong
-        return found
 
     def _mark_several(self, index: Array, new: Array, lanes: Array, order: Order) -> None:
         """Lanes that read the same piece in one instruction: the last one's mark has won so far."""

@@ -159,9 +159,33 @@ class SharedCheck:
         self.shadow = Shadow(pieces) if machine.checks.races else None
         self.written = np.zeros(pieces, dtype=np.bool_) if machine.checks.uninitialised_shared else None
         self._sites: dict[int, Site] = {}
+        # Reads matter to later writes only: they are recorded when a write comes before the next barrier of all.
+        self._reads: list[tuple[Array, Array, int, Order, bool]] = []
+        self._length = 0
+        self._written_to = False
+        self._all_written = False
+
+    def all_passed(self) -> None:
+        """A barrier of all threads in flight."""
+        if self.shadow is not None and self._written_to:
+            self.shadow.clear()
+        self._written_to = False
+        self._reads.clear()
+        self._length = 0
+        if self.written is not None and not self._all_written:
+            self._all_written = bool(self.written.all())
+
+    def _record_reads(self) -> None:
+        if self.shadow is not None:
+            self._written_to = self._written_to or bool(self._reads)
+            for pieces, owners, time, order, strong in self._reads:
+                self.shadow.record_read(pieces, owners, time, order, strong)
+        self._reads.clear()
+        self._length = 0
 
     def extended(self) -> None:
         """More blocks are in flight."""
+        self._all_written = False
         pieces = self.machine.shared_memory.shape[0] // self.piece
         if self.written is not None:
             more = np.zeros(pieces - self.written.shape[0], dtype=np.bool_)
@@ -186,7 +210,7 @@ class SharedCheck:
         if self.written is not None:
             if write:
                 self.written[pieces] = True
-            else:
+            elif not self._all_written:
                 written = self.written.take(pieces)
                 if not written.all():
                     place = int(np.flatnonzero(~written)[0])
@@ -199,11 +223,19 @@ class SharedCheck:
         time = machine.clock_ticks
         self._sites[time] = site
         strong = site.strong
+        conflict = None
         if write:
+            self._record_reads()
+            self._written_to = True
             bits = None if strong else _bits(values, self.piece, lanes.n)
             conflict = self.shadow.write(pieces, owners, time, machine.order, strong, bits)
         else:
-            conflict = self.shadow.read(pieces, owners, time, machine.order, strong)
+            if self._written_to:
+                conflict = self.shadow.check_read(pieces, owners, machine.order, strong)
+            self._reads.append((pieces, owners, time, machine.order, strong))
+            self._length += pieces.shape[0]
+            if self._length > _LOG_LIMIT:
+                self._record_reads()
         if conflict is not None:
             byte = conflict.piece * self.piece % max(machine.shared_stride, 1)
             assert machine.watch is not None
