@@ -87,6 +87,16 @@ def test_accuracy(name: str, dtype: str) -> None:
 
 @pytest.mark.skipif(not vector_math_forms.supported(engine.host()), reason="needs fused multiply-add")
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_accuracy_of_gamma(dtype: str) -> None:
+    x = np.random.default_rng(9).uniform(-20, 30, 500).astype(dtype)
+    out = np.empty_like(x)
+    Native(elementwise("gamma", [dtype], dtype, layout="C"))(x, out)
+    with mp.workprec(150):
+        assert max(error(r, mp.gamma(mp.mpf(float(v))), dtype) for r, v in zip(out, x, strict=True)) < 1.5
+
+
+@pytest.mark.skipif(not vector_math_forms.supported(engine.host()), reason="needs fused multiply-add")
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", sorted(set(vector_math_forms.KERNELS) - {"fmod"}))
 def test_accuracy_of_our_own_functions(name: str, dtype: str) -> None:
     x = points(name, dtype, 300)
