@@ -164,6 +164,11 @@ def _shift(f: FunctionText, name: str, kind: str, unsigned: bool, value: str, am
             f.bounds[result] = 0
         return result
     small = f.binary("icmp ult", kind, amount, kind[1:])
+    if f.module.host.gpu and kind == "i64" and (name == "shl" or unsigned):
+        # in two steps: NVPTX (LLVM 22) makes a shift and a select one shift by the lower half of the amount
+        operation = "shl" if name == "shl" else "lshr"
+        first = f.binary(operation, kind, value, f.intrinsic("umin", kind, amount, "63"))
+        return f.binary(operation, kind, first, f.value(f"zext i1 {f.binary('xor', 'i1', small, 'true')} to {kind}"))
     if name == "shl":
         return f.select(small, kind, f.binary("shl", kind, value, amount), "0")
     if unsigned:

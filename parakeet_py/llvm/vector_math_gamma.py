@@ -133,7 +133,7 @@ def gamma(k: Lanes, x: str) -> Result:
         return k.times_power_of_two(k.add(value, low), n, n_bits)
 
     def far_below() -> str:
-        y = k.at_most(size, 60.5 if k.short else 190.5)  # there the result is 0
+        y = k.at_most(size, 50.5 if k.short else 190.5)  # there the result is 0
         log, rest = _stirling(k, y, 0.5)
         power, n, n_bits = pairs.exponential(k, (k.neg(log), k.neg(rest)))
         quotient = pairs.quotient_of_pairs(k, k.pair(*pairs.PI), _sine_of_half_turns(k, y))

@@ -22,7 +22,7 @@ def pow(k: Lanes, x: str, y: str) -> Result:
     normal = k.select(tiny, k.mul(size, k.constant(2.0**factor)), size)
     shift = k.select(tiny, k.constant(float(-factor)), zero)
     high, low = pairs.logarithm(k, (normal, zero), shift)
-    limit = k.constant(800.0 if k.double else 200.0)
+    limit = k.constant(800.0 if k.double else 150.0)
     head, rest = pairs.product(k, high, y)
     rest = k.fma(low, y, rest)
     beyond = k.compare("ogt", k.absolute(head), limit)

@@ -74,9 +74,9 @@ def _compile(text: str, architecture: str) -> str:
     llvm = engine.binding()
     machine = _machine(architecture)
     try:
-        module = llvm.parse_assembly(text)
-        module.triple = TRIPLE
-        module.data_layout = gpu(architecture).data_layout
+        # the layout comes first: a load or store that says no alignment has that of its type
+        layout = f'target datalayout = "{gpu(architecture).data_layout}"\ntarget triple = "{TRIPLE}"\n'
+        module = llvm.parse_assembly(layout + text)
         module.verify()
     except RuntimeError as error:
         raise CodegenError(f"LLVM refuses the generated code: {error}") from error

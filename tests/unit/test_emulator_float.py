@@ -89,8 +89,10 @@ def _fma(a: float, b: float, c: float, form: str, mode: str) -> float:
 
 
 def _compare(found: Values, function: Callable[..., float], *columns: Values) -> None:
-    rows = zip(*(c.astype(np.float64).tolist() for c in columns), strict=True)
-    for got, row in zip(found.astype(np.float64).tolist(), rows, strict=True):
+    with np.errstate(invalid="ignore"):  # signalling NaN among the random patterns
+        rows = zip(*[c.astype(np.float64).tolist() for c in columns], strict=True)
+        results = found.astype(np.float64).tolist()
+    for got, row in zip(results, rows, strict=True):
         want = function(*row)
         assert _is_same(got, want), (row, got, want)
 
@@ -360,3 +362,28 @@ def test_division_of_other_kinds() -> None:
     a, b = np.linspace(1, 9, 40).astype("f4"), np.linspace(-3, -1, 40).astype("f4")
     for name in ("div.approx.f32", "div.full.f32", "div.approx.ftz.f32"):
         np.testing.assert_allclose(evaluate(f"{name} %r, %a, %b;", "f32", ("f32", a), ("f32", b)), a / b, rtol=1e-6)
+
+
+def test_patterns_of_nan() -> None:
+    """Arithmetic of float32 and float16 gives one NaN; what is only moved keeps its bits."""
+    odd = np.array([0x7FC12345, 0xFFC54321, 0x7F800000, 0x3F800000], "u4").view("f4")
+    minus = np.full(4, -np.inf, "f4")
+    found = evaluate("add.f32 %r, %a, %b;", "b32", ("f32", odd), ("f32", minus))
+    assert found.tolist() == [0x7FFFFFFF] * 3 + [0xFF800000]
+    found = evaluate("mov.f32 %r, %a;", "b32", ("f32", odd))
+    assert (found == odd.view("u4")).all()
+    found = evaluate("setp.lt.f32 %t0, %b, 0f00000000;\nselp.f32 %r, %a, %b, %t0;", "b32", ("f32", odd), ("f32", minus))
+    assert (found == odd.view("u4")).all()
+    body = "mov.b32 %r, %a;\nand.b32 %x3, %i, 1;\nsetp.eq.u32 %t0, %x3, 0;\n@%t0 bra SKIP;\nadd.f32 %r, %a, %b;\nSKIP:"
+    found = evaluate(body, "b32", ("f32", odd), ("f32", minus))
+    assert found.tolist() == [0x7FC12345, 0x7FFFFFFF, 0x7F800000, 0xFF800000]
+    body = "@%c mul.f32 %a, %a, %b;\nmov.b32 %r, %a;"
+    found = evaluate(body, "b32", ("f32", odd), ("f32", minus), ("pred", [True, False, True, False]))
+    assert found.tolist() == [0x7FFFFFFF, 0xFFC54321, 0xFF800000, 0x3F800000]
+    zero = np.zeros(4, "f4")
+    assert (evaluate("div.rn.f32 %r, %a, %a;", "b32", ("f32", zero)) == 0x7FFFFFFF).all()
+    half = np.full(4, np.inf, "f2")
+    assert (evaluate("sub.f16 %r, %a, %a;", "b16", ("f16", half)) == 0x7FFF).all()
+    assert (evaluate("cvt.rn.f16.f32 %r, %a;", "b16", ("f32", odd[:2])) == 0x7FFF).all()
+    pair = np.full(2, 0x7C007C00, "u4")
+    assert (evaluate("sub.f16x2 %r, %a, %a;", "b32", ("b32", pair)) == 0x7FFF7FFF).all()

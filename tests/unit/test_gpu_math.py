@@ -18,9 +18,11 @@ import pytest
 
 from parakeet_py.llvm import codegen_cast, codegen_scalar, engine, vector_math_inline
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText, Value
-from parakeet_py.ptx import target
+from parakeet_py.ptx import emulator, target
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.types import COMPLEX, DTYPES, FLOATS, is_complex, is_float, itemsize, real_dtype
+from tests.unit.native import Native, elementwise
+from tests.unit.test_codegen_scalar import pairs, values
 from tests.unit.test_vector_math import EXACT, error, specials
 
 PARTS = ("float64", "float32")
@@ -43,7 +45,7 @@ RANGES: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
 @cache
 def compiled(name: str, dtype: str) -> Callable[..., Any]:
     """The function over arrays, compiled for this machine."""
-    module = ModuleText(engine.host())
+    module = ModuleText(engine.host()._replace(features=""))  # no instruction that a GPU has not
     f, kind = FunctionText(module), LLVM_TYPE[dtype]
     f.branch("head")
     f.begin("head")
@@ -229,6 +231,22 @@ def test_remainders_of_any_size(dtype: str) -> None:
     np.testing.assert_array_equal(np.signbit(found[real]), np.signbit(wanted[real]))
 
 
+@pytest.mark.parametrize("dtype", PARTS)
+def test_any_bits(dtype: str) -> None:
+    """Numbers of every size: overflow, underflow and no result where NumPy has them."""
+    rng = np.random.default_rng(4)
+    word = {"float64": np.uint64, "float32": np.uint32}[dtype]
+    x, y = rng.integers(0, np.iinfo(word).max, (2, 20_000), word).view(dtype)
+    unary = ("exp", "exp2", "expm1", "log", "sinh", "tanh", "arccosh", "arcsinh", "arctanh", "cbrt")
+    with np.errstate(all="ignore"):
+        for name in unary:
+            check(compiled(name.replace("arc", "a"), dtype)(x), getattr(np, name)(x), ulps=5)
+        for left, right in ((x, y), (np.abs(x), y), (x, np.trunc(y % 100))):
+            check(compiled("pow", dtype)(left, right), np.power(left, right))
+            check(compiled("hypot", dtype)(left, right), np.hypot(left, right))
+            check(compiled("atan2", dtype)(left, right), np.arctan2(left, right), ulps=5)
+
+
 # ---- PTX -------------------------------------------------------------------------------------------------------------
 
 TWO = ir.FLOAT_BINARY | ir.COMPARE | ir.EXTREMA | ir.DIVISION | {"add", "sub", "mul", "and", "or", "xor", "shl", "shr"}
@@ -335,6 +353,96 @@ def test_everything_becomes_ptx(architecture: str, flags: str, tmp_path: Path) -
         [ptxas, f"-arch={architecture}", source, "-o", tmp_path / "out"], capture_output=True, text=True
     )
     assert made.returncode == 0, made.stderr[:2000]
+
+
+@pytest.mark.parametrize("dtype", PARTS)
+@pytest.mark.parametrize("name", sorted(vector_math_inline.FUNCTIONS))
+def test_a_gpu_computes_the_same_bits(name: str, dtype: str) -> None:
+    """The PTX, emulated, on special values and on any bits."""
+    rng = np.random.default_rng(5)
+    word = {"float64": np.uint64, "float32": np.uint32}[dtype]
+    some = rng.integers(0, np.iinfo(word).max, 2000, word).view(dtype)
+    x = np.concatenate([some, specials(dtype), rng.uniform(-20, 20, 2000).astype(dtype)])
+    y = rng.permutation(x)
+    kind = LLVM_TYPE[dtype]
+
+    def write(f: FunctionText) -> None:
+        arity = vector_math_inline.FUNCTIONS[name][1]
+        arguments = [f.value(f"load {kind}, ptr %{array}") for array in "xy"[:arity]]
+        f.effect(f"store {kind} {vector_math_inline.call(f, name, dtype, arguments)}, ptr %out")
+
+    found = np.zeros_like(x)
+    emulator.run(
+        emulated([write], [dtype, dtype, dtype, dtype]), "k0", -(-x.size // 256), 256, [x, y, x, found, x.size]
+    )
+    same_bits(found, compiled(name, dtype)(x, y))
+
+
+def emulated(writers: list[Callable[[FunctionText], None]], dtypes: list[str]) -> str:
+    """The PTX of kernels k0, k1... in which each thread runs a writer on its elements of the arrays x, y, z and out."""
+    module = ModuleText(target.gpu())
+    for number, write in enumerate(writers):
+        f = FunctionText(module)
+        block, thread = (
+            f.value(f"call i32 {module.declare('i32', f'llvm.nvvm.read.ptx.sreg.{name}', '', '')}()")
+            for name in ("ctaid.x", "tid.x")
+        )
+        place = f.value(f"add i32 {f.value(f'mul i32 {block}, 256')}, {thread}")
+        place = f.value(f"zext i32 {place} to i64")
+        f.branch_if(f.value(f"icmp ult i64 {place}, %n"), "inside", "outside")
+        f.begin("outside")
+        f.effect("ret void")
+        f.begin("inside")
+        for array, dtype in zip(("x", "y", "z", "out"), dtypes, strict=True):
+            offset = f.value(f"mul i64 {place}, {itemsize(dtype)}")
+            f.effect(f"%{array} = getelementptr i8, ptr %{array}.base, i64 {offset}")
+        write(f)
+        f.effect("ret void")
+        parameters = "ptr %x.base, ptr %y.base, ptr %z.base, ptr %out.base, i64 %n"
+        module.functions.append(f.text(f"define ptx_kernel void @k{number}({parameters})"))
+    return target.compile_ptx(module.text())
+
+
+def same_bits(found: Any, wanted: Any) -> None:
+    """Equal but for the bits of NaN."""
+    np.testing.assert_array_equal(found, wanted)
+    if wanted.dtype.kind == "f":
+        real = ~np.isnan(wanted)
+        np.testing.assert_array_equal(np.signbit(found[real]), np.signbit(wanted[real]))
+
+
+EXACTLY = ir.ARITHMETIC | ir.DIVISION | ir.BITS | ir.COMPARE | ir.EXTREMA | ir.FLOAT_TESTS | ir.COMPLEX_PARTS
+EXACTLY |= {"sqrt", "floor", "ceil", "trunc", "rint", "copysign", "nextafter"}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_exact_primitives_and_casts_on_a_gpu(dtype: str) -> None:
+    """The PTX, emulated, and the CPU's code give the same bits."""
+    names = [
+        name for name in sorted(EXACTLY) if applies(name, dtype) and not (is_complex(dtype) and name in ("abs", "div"))
+    ]
+    x, y = pairs(dtype)
+    for name in names:
+        given = [dtype] * (2 if name in TWO else 1)
+        out = result_dtype(name, dtype)
+        expected, found = np.zeros(x.size, out), np.zeros(x.size, out)
+        Native(elementwise(name, given, out))(*(x, y)[: len(given)], expected)
+        text = emulated([lambda f, n=name: write_primitive(f, n, dtype, False)], [dtype, dtype, dtype, out])  # type: ignore[misc]
+        emulator.run(text, "k0", -(-x.size // 256), 256, [x, y, y, found, x.size])
+        same_bits(found, expected)
+    some = values(dtype)
+    for wanted in DTYPES:
+        found = np.zeros(some.size, wanted)
+
+        def write(f: FunctionText, wanted: str = wanted) -> None:
+            store(f, codegen_cast.cast(f, load(f, dtype, "x"), dtype, wanted), wanted)
+
+        expected = np.zeros(some.size, wanted)
+        Native(elementwise("cast", [dtype], wanted))(some, expected)
+        text = emulated([write], [dtype, dtype, dtype, wanted])
+        emulator.run(text, "k0", -(-some.size // 256), 256, [some, some, some, found, some.size])
+        same_bits(found, expected)
 
 
 def test_text_is_the_same_every_time() -> None:

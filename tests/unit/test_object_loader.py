@@ -129,7 +129,7 @@ def exercise(code: LoadedCode) -> None:
 
 
 def compile_for(reloc: str, codemodel: str, level: int) -> bytes:
-    llvm = engine._llvm()
+    llvm = engine.binding()
     machine = llvm.Target.from_default_triple().create_target_machine(opt=level, reloc=reloc, codemodel=codemodel)
     module = llvm.parse_assembly(PROGRAM)
     module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)

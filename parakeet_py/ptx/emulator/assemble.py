@@ -71,6 +71,7 @@ class FunctionAssembler:
         self.ends: list[Step] = []
         self._emit_all()
         self.kinds = self._vote()
+        self.computed = self._always_computed()
         self.live_in = self._liveness()
 
     # -- emission and liveness ------------------------------------------------------------------------------------
@@ -138,6 +139,16 @@ class FunctionAssembler:
                 if fitting:
                     kinds[register.number] = max(fitting)[1]
         return kinds
+
+    def _always_computed(self) -> frozenset[int]:
+        """Registers that only ever hold results of float arithmetic (see `Step.computed`)."""
+        computed: set[int] = set()
+        others: set[int] = set()
+        for steps in self.steps:
+            for step in steps:
+                for target, _ in step.targets:
+                    (computed if step.computed else others).add(target.number)
+        return frozenset(computed - others)
 
     @staticmethod
     def _default_kind(register: Register) -> str:

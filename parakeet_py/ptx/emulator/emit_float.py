@@ -29,7 +29,7 @@ def _finish(c: Emitter, text: str, kind: str, flush: bool, saturate: bool) -> No
         text = f"floats.flush({text})"
     if saturate:
         text = f"floats.saturate({text})"
-    c.write(c.operands[0], text, kind)
+    c.write(c.operands[0], text, kind, computed=True)
 
 
 def _opened(c: Emitter, ptx_type: str, index: int) -> str:
@@ -91,7 +91,7 @@ def emit_float_binary(c: Emitter, ptx_type: str) -> None:
         text = f"floats.saturate({text})" if saturate else text
         if ptx_type.startswith("bf16"):
             text = f"halves.to_bf16({text})"
-    c.write(c.operands[0], _closed(ptx_type, text), KIND_OF_TYPE[ptx_type])
+    c.write(c.operands[0], _closed(ptx_type, text), KIND_OF_TYPE[ptx_type], computed=True)
 
 
 def _emit_extremum(c: Emitter, ptx_type: str, flush: bool) -> None:
@@ -135,7 +135,7 @@ def emit_fma(c: Emitter, ptx_type: str) -> None:
         text = f"fused.{name}({', '.join(values)}, flush={flush}, saturate={saturate}, relu={relu})"
         if name == "fma_bf16":
             text = f"halves.to_bf16({text})"
-    c.write(c.operands[0], _closed(ptx_type, text), kind)
+    c.write(c.operands[0], _closed(ptx_type, text), kind, computed=True)
 
 
 def emit_float_unary(c: Emitter, ptx_type: str) -> None:
@@ -143,12 +143,20 @@ def emit_float_unary(c: Emitter, ptx_type: str) -> None:
     opcode = c.instruction.opcode
     flush = c.take("ftz")
     bits = KIND_OF_TYPE[ptx_type]
-    if ptx_type in ("f32", "f64") or ptx_type == "f16":
+    if flush and ptx_type in ("f32", "f16"):
         function = "np.abs" if opcode == "abs" else "np.negative"
-        text = f"{function}({c.source(1, bits)})"
-        c.write(c.operands[0], f"floats.flush({text})" if flush else text, bits)
+        c.write(c.operands[0], f"floats.flush({function}({c.source(1, bits)}))", bits, computed=True)
         return
-    sign = {"bf16": 0x8000, "f16x2": 0x80008000, "bf16x2": 0x80008000, "f32x2": 0x8000000080000000}[ptx_type]
+    bits = bits.replace("f", "u")
+    sign = {
+        "f16": 1 << 15,
+        "f32": 1 << 31,
+        "f64": 1 << 63,
+        "bf16": 0x8000,
+        "f16x2": 0x80008000,
+        "bf16x2": 0x80008000,
+        "f32x2": 0x8000000080000000,
+    }[ptx_type]
     mask = c.constants.number(~sign if opcode == "abs" else sign, bits)
     if flush and ptx_type == "f16x2":
         value = f"halves.close_x2(floats.flush(halves.open_f16x2({c.source(1, bits)})), U4)"
@@ -194,7 +202,7 @@ def _approximate(c: Emitter) -> None:
         text = f"halves.to_bf16({text})"
     else:
         text = f"({text}).astype(F2)"
-    c.write(c.operands[0], _closed(ptx_type, text), kind)
+    c.write(c.operands[0], _closed(ptx_type, text), kind, computed=True)
 
 
 @emits("testp")
@@ -211,4 +219,4 @@ def _copysign(c: Emitter) -> None:
     """The first operand gives the sign, the second the magnitude."""
     kind = KIND_OF_TYPE[c.type()]
     a, b = c.sources(1, 2, kind)
-    c.write(c.operands[0], f"np.copysign({b}, {a})", kind)
+    c.write(c.operands[0], f"np.copysign({b}, floats.quiet({a}))", kind)

@@ -145,6 +145,7 @@ def _store(c: Emitter) -> None:
         return
     if access.release:
         c.effect("M.note_release(L)")
+    kind = kind if kind == "f8" else f"u{size_of(kind)}"
     values = ", ".join(c.read(item, kind) for item in items)
     c.effect(
         f"M.store_{access.space}(L, {address_of(c, address)}, {kind!r}, ({values},), {access.site(c)}, {c.mask()})"

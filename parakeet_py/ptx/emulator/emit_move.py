@@ -159,7 +159,7 @@ def _set(c: Emitter) -> None:
 @emits("selp")
 def _select(c: Emitter) -> None:
     kind = KIND_OF_TYPE[c.type()]
-    kind = kind.replace("i", "u")
+    kind = kind if kind == "f8" else f"u{size_of(kind)}"
     a, b = c.sources(1, 2, kind)
     c.write(c.operands[0], f"where({c.source(3, 'p')}, {a}, {b})", kind)
 
@@ -167,7 +167,7 @@ def _select(c: Emitter) -> None:
 @emits("slct")
 def _select_by_sign(c: Emitter) -> None:
     control = KIND_OF_TYPE[c.type()]
-    kind = KIND_OF_TYPE[c.type()]
+    kind = f"u{size_of(KIND_OF_TYPE[c.type()])}"
     flush = c.take("ftz")
     a, b = c.sources(1, 2, kind)
     value = c.source(3, control)
@@ -216,7 +216,7 @@ def _convert(c: Emitter) -> None:
                 text = f"{value}.astype({to_kind.upper()})"
             elif source == result and not rounding:
                 text = value
-    c.write(c.operands[0], text, to_kind)
+    c.write(c.operands[0], text, to_kind, computed=source_float and result_float)
 
 
 def _convert_pack(c: Emitter) -> None:

@@ -38,13 +38,18 @@ from parakeet_py.ptx.emulator.specials import CLOCKS, TABLES
 
 @dataclass(slots=True)
 class Step:
-    """A piece of generated Python: an expression assigned to `targets`, or a statement when there are none."""
+    """A piece of generated Python: an expression assigned to `targets`, or a statement when there are none.
+
+    `computed` says that the value comes from arithmetic of float32 or float16, whose NaN has one pattern on a device
+    and any pattern in NumPy: it is given the device's when its bits are looked at.
+    """
 
     text: str
     reads: list[tuple[int, str]]
     targets: list[tuple[Register, str]]
     line: int
     effect: bool
+    computed: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -264,9 +269,13 @@ class Emitter:
         mark = self.mark(guard.register, "p")
         return f"~{mark}" if guard.negated else mark
 
-    def write(self, operand: Operand, expression: str, kind: str) -> None:
+    def write(self, operand: Operand, expression: str, kind: str, *, computed: bool = False) -> None:
         """Assign an expression of a kind to a destination."""
+        computed = computed and kind in ("f2", "f4")
+        if computed and (self.instruction.guard is not None or size_of(kind) != _size_of_destination(operand)):
+            expression, computed = f"floats.quiet({expression})", False
         self.write_all([(operand, kind)], expression)
+        self.steps[-1].computed = computed
 
     def write_all(self, destinations: Sequence[tuple[Operand, str]], expression: str, *, effect: bool = False) -> None:
         """Assign a tuple (or, for one destination, a value) to destinations."""
@@ -354,6 +363,10 @@ def marks_in(text: str) -> list[tuple[int, str]]:
 
 def _register_size(register: Register) -> int:
     return size_of(KIND_OF_TYPE[register.type])
+
+
+def _size_of_destination(operand: Operand) -> int:
+    return _register_size(operand) if isinstance(operand, Register) else 0
 
 
 def _container(register: Register) -> str:

@@ -27,6 +27,12 @@ def canonical_nan(dtype: np.dtype[np.generic]) -> Array:
     return np.array([(1 << (8 * size - 1)) - 1], dtype=f"u{size}").view(dtype)
 
 
+def quiet(a: Array) -> Array:
+    """Every NaN as a device's arithmetic gives it."""
+    nan = a != a
+    return np.where(nan, canonical_nan(a.dtype), a) if nan.any() else a
+
+
 def _extremum(values: tuple[Array, ...], smaller: bool, nan: bool, xorsign: bool) -> Array:
     result = values[0]
     if xorsign:

@@ -24,6 +24,7 @@ class Writer:
         self.known = known
         self.lines = lines
         self.indent = indent
+        self.computed = {register for register in known if register in owner.computed}
 
     def resolve(self, step: Step) -> str:
         """A step's text with names for its marks."""
@@ -45,6 +46,8 @@ class Writer:
         if kind[0] == "b" or held[0] == "b" or "p" in (kind, held):
             raise TypeError(f"register {register} is held as {held} and wanted as {kind}")
         size, wanted = int(held[1]), int(kind[1])
+        if register in self.computed and held in ("f2", "f4") and kind[0] != "f":
+            source = f"floats.quiet({source})"
         if size == wanted:
             expression = f"{source}.view({kind.upper()})"
         else:
@@ -82,6 +85,7 @@ class Writer:
             else:
                 name = f"r{target.number}_{kind}"
                 self.known[target.number] = {kind: name}
+                (self.computed.add if step.computed else self.computed.discard)(target.number)
                 names.append(name)
         left = names[0] if len(names) == 1 else ", ".join(names)
         self.lines.append(f"{self.indent}{left} = {text}")
@@ -91,4 +95,11 @@ class Writer:
         parameters = self.owner.parameters_of(target)
         if skip_received:
             parameters = parameters[len(self.owner.received[target]) :]
-        return f"({''.join(self._name(register, kind) + ', ' for register, kind in parameters)})"
+        names: list[str] = []
+        for register, kind in parameters:
+            name = self._name(register, kind)
+            if kind[0] == "f" and register in self.computed and register not in self.owner.computed:
+                # Elsewhere the register holds values whose bits are their own, and these must not be touched.
+                name = f"floats.quiet({name})"
+            names.append(f"{name}, ")
+        return f"({''.join(names)})"
