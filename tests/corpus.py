@@ -100,6 +100,7 @@ class Program:
     fell_back: bool | None
     ulp: float
     sums: float
+    regrouped: float
     mutates: tuple[int, ...]
     message: bool
     overflow: bool
@@ -122,6 +123,7 @@ def program(
     message: bool = False,
     ulp: float = 0,
     sums: float = 0,
+    regrouped: float = 0,
     mutates: tuple[int, ...] = (),
     overflow: bool = False,
     order: bool = True,
@@ -143,6 +145,8 @@ def program(
         The exception type every input raises; whether its text is compared too.
     ulp, sums
         Tolerances, see the top of this file.
+    regrouped
+        `sums` on GPUs, whose threads sum in another grouping than NumPy, also what is short.
     mutates
         Positions of arguments that at least one input changes.
     overflow
@@ -162,7 +166,19 @@ def program(
         if raises is not None:
             cases = tuple(Case(c.args, c.kwargs, raises, c.native_only, c.setup) for c in cases)
         PROGRAMS[key] = Program(
-            key, function, cases, kernels, opaque, fell_back, ulp, sums, mutates, message, overflow, order
+            key,
+            function,
+            cases,
+            kernels,
+            opaque,
+            fell_back,
+            ulp,
+            sums,
+            regrouped,
+            mutates,
+            message,
+            overflow,
+            order,
         )
         return function
 

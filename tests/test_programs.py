@@ -12,8 +12,6 @@ import pytest
 from tests.backends import BACKENDS, INTERPRETERS, accelerated, has_fallen_back, run
 from tests.corpus import Case, Outcome, Program, all_programs, assert_same, outcome
 
-REGROUPED = 4
-
 
 def _runs() -> Iterator[object]:
     for backend in BACKENDS:
@@ -48,8 +46,7 @@ def test_program(backend: str, program: Program, case: Case) -> None:
     if program.overflow and backend not in ("python", "untyped_ir"):
         assert type(actual.exception) is OverflowError, f"{actual.result!r}, not an OverflowError"
         return
-    # A GPU's threads sum in another grouping than NumPy, also what is short.
-    sums = max(program.sums, REGROUPED) if backend == "emulated" else program.sums
+    sums = max(program.sums, program.regrouped) if backend == "emulated" else program.sums
     assert_same(expected, actual, ulp=program.ulp, sums=sums, message=program.message, order=program.order)
 
 

@@ -40,7 +40,7 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device) -> Any:
     try:
         results = run(plan, device, values_of(compiled, args), opaque_of(compiled, log), plan.gives_views)
     except OpaqueResultChanged:
-        if compiled.specialization.stored_params:
+        if plan.stored_params:
             raise
         return dispatcher.evaluate(args, dispatcher.signature(args), log)
     except DeoptimizedError:

@@ -195,7 +195,7 @@ def type_grows_in_loop(n, x):
     return total
 
 
-@program([(arr("f8", 4), True), (arr("f8", 4), False)])
+@program([(arr("f8", 4), True), (arr("f8", 4), False)], regrouped=4)
 def array_or_scalar(x, flag):
     y = x * 2 if flag else x * 3
     z = np.sum(y) if flag else np.max(y)

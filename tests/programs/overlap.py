@@ -261,7 +261,7 @@ def out_overlaps_input(a):
     np.multiply(a[::-1], 2, out=a)
 
 
-@program([(arr("f8", 6),), (arr("i8", 6),)], mutates=(0,))
+@program([(arr("f8", 6),), (arr("i8", 6),)], mutates=(0,), regrouped=4)
 def scan_onto_itself(a):
     a[:] = np.cumsum(a)
     a[1:] = np.cumsum(a)[:-1]

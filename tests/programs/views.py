@@ -177,7 +177,10 @@ def as_array_is_the_argument(x):
     return np.asarray(x), np.atleast_1d(x), np.ravel(x)[1:]
 
 
-@program(each([arr("f8", 4, 1, layout="inner"), arr("f8", 3, 4, 1, layout="inner"), arr("c16", 1, 1, layout="inner")]))
+@program(
+    each([arr("f8", 4, 1, layout="inner"), arr("f8", 3, 4, 1, layout="inner"), arr("c16", 1, 1, layout="inner")]),
+    regrouped=4,
+)
 def column_of_one(x):
     """The last axis has the unit stride also where its extent is 1."""
     return x[..., 0], x[1:, 0] + 1, x[..., 0].sum()

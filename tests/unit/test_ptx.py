@@ -41,7 +41,7 @@ def test_no_contraction_unless_allowed() -> None:
 def test_architectures() -> None:
     function = accelerate(axpy)
     assert ".target sm_90" in function.ptx(2.0, np.ones(8), np.ones(8), target="sm_90")
-    with pytest.raises(ValueError, match="sm_12 .*sm_90|sm_90"):
+    with pytest.raises(ValueError, match="sm_90"):
         function.ptx(2.0, np.ones(8), np.ones(8), target="sm_12")
 
 
