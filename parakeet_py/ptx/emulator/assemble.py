@@ -157,20 +157,21 @@ class FunctionAssembler:
         kind = KIND_OF_TYPE[register.type]
         return kind if kind == "p" else f"u{size_of(kind)}"
 
-    def _received(self, number: int) -> list[tuple[Register, str]]:
-        """Registers that a block gets as results of the call or barrier before it."""
+    def _received(self) -> dict[int, list[tuple[Register, str]]]:
+        """For each block the registers that it gets as results of the call or barrier before it."""
+        found: dict[int, list[tuple[Register, str]]] = {number: [] for number in range(len(self.graph.blocks))}
         for block in self.graph.blocks:
             match block.end:
-                case CallTo(instruction, target=target) if target == number:
-                    return call_results(self.emitter, instruction)
-                case Barrier(instruction, target) if target == number:
-                    return barrier_results(instruction)
-        return []
+                case CallTo(instruction, target=target):
+                    found[target] = call_results(self.emitter, instruction)
+                case Barrier(instruction, target):
+                    found[target] = barrier_results(instruction)
+        return found
 
     def _liveness(self) -> list[list[int]]:
         blocks = self.graph.blocks
         count = len(blocks)
-        self.received = [self._received(k) if self._may_receive(k) else [] for k in range(count)]
+        self.received = self._received()
         live = [0] * count
         changed = True
         while changed:
@@ -192,9 +193,6 @@ class FunctionAssembler:
                     changed = True
         self._live_bits = live
         return [[r.number for r in self.function.registers if bits >> r.number & 1] for bits in live]
-
-    def _may_receive(self, number: int) -> bool:
-        return any(isinstance(b.end, CallTo | Barrier) and b.end.target == number for b in self.graph.blocks)
 
     def ends_of_threads(self) -> list[int]:
         """The blocks that do nothing but end the thread."""

@@ -46,6 +46,7 @@ def tokenize(text: str) -> list[Token]:
     """
     tokens: list[Token] = []
     append = tokens.append
+    new = tuple.__new__  # a named tuple without its constructor: this loop sees every token
     text = _COMMENT.sub(lambda m: "\n" * m.group().count("\n"), text)
     number = 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -62,7 +63,7 @@ def tokenize(text: str) -> list[Token]:
             position = match.end()
             kind = match.lastgroup
             assert kind is not None
-            append(Token(kind, match[kind], number))
+            append(new(Token, (kind, match[kind], number)))
         if position != len(stripped):
             raise PtxSyntaxError(f"cannot read {stripped[position:].strip()[:20]!r}", number, stripped)
     append(Token("end", "", number))
