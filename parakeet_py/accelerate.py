@@ -202,7 +202,7 @@ class Dispatcher:
         """The signature of a call; a global that is gone counts as unknown (Python will raise NameError)."""
         if not self.knowledge_read:
             self.knowledge_read = True
-            data = cached.load_knowledge(self.function) if self.config().cache else None
+            data = cached.load_knowledge(self.function) if self.config().uses_disk else None
             if data is not None:
                 self.knowledge.learn(data)
         try:
@@ -217,7 +217,7 @@ class Dispatcher:
         """
         config = self.config()
         flags = (config.contract, config.fastmath, extents)
-        native = cached.load(self.function, signature, flags) if config.cache else None
+        native = cached.load(self.function, signature, flags) if config.uses_disk else None
         if native is not None:
             from parakeet_py.llvm.object_loader import LoadError
 
@@ -252,6 +252,10 @@ class Dispatcher:
             self.watched += unwatched
             return None
         native = make_native(compiled)
+        if config.debug:
+            from parakeet_py.telling import tell_compiled
+
+            tell_compiled(compiled, config.debug)
         state = None
         if compiled.specialization.opaque_sites:
             from parakeet_py.llvm.opaque_calls import OpaqueCalls
@@ -266,7 +270,7 @@ class Dispatcher:
         guessed = bool(compiled.specialization.guessed)
         if guessed:
             self.guessed |= {compiled.call_signature, native.signature}
-        if config.cache and state is None and not guessed:
+        if config.uses_disk and state is None and not guessed:
             flags = (config.contract, config.fastmath, extents)
             cached.store(self.function, compiled.call_signature, flags, native, self.knowledge.to_json())
         return loaded

@@ -77,6 +77,11 @@ class Config:
         return available_cpus() if self.threads is None else self.threads
 
     @property
+    def uses_disk(self) -> bool:
+        """Whether code is kept on disk: not when somebody wants to see how it is made, or half of it."""
+        return self.cache and self.debug < 2 and not self.print_passes and self.stop_pass is None
+
+    @property
     def on_cpu(self) -> bool:
         """Whether calls run on the CPU alone."""
         return self.devices in (None, "", "cpu")

@@ -165,6 +165,12 @@ class Loaded:
         )
         times["load"] = time.perf_counter() - start
 
+    def __repr__(self) -> str:
+        from parakeet_py.explain import describe_spec
+
+        types = ", ".join(describe_spec(spec) for spec in self.native.signature.params)
+        return f"<{self.function.__qualname__}({types}), {'from the disk cache' if self.from_disk else 'compiled'}>"
+
     def raise_failure(self, status: int, *words: Any) -> None:
         """Raise what a status stands for (called by the gate with the six words of the context)."""
         if status == OUT_OF_MEMORY:

@@ -176,7 +176,7 @@ def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: d
 def run_frame(s: Specializer, frame: Any) -> Value:
     if len(s.frames) > MAX_DEPTH:
         raise s.unsupported("recursion is not compiled")
-    saved_path, saved_pos = s.path, s.pos
+    saved_path, saved_pos, user_pos = s.path, s.pos, s.builder.pos
     s.path = (*s.path, s.pos, frame.function.name)
     s.frames.append(frame)
     try:
@@ -185,7 +185,7 @@ def run_frame(s: Specializer, frame: Any) -> Value:
         s.frames.pop()
         s.path = saved_path
         if not frame.namespace.trusted:
-            s.pos = s.builder.pos = saved_pos
+            s.pos, s.builder.pos = saved_pos, user_pos
 
 
 def bind(

@@ -16,6 +16,7 @@ from typing import Literal
 
 from parakeet_py.config import Config
 from parakeet_py.record import record
+from parakeet_py.telling import listen
 from parakeet_py.typed_ir.check_ir import InvalidTypedIR, check_function
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
@@ -128,6 +129,9 @@ def run_passes(
         _log.warning(
             "there is no pass %r of the typed IR; they are: specialize, %s", config.stop_pass, ", ".join(names)
         )
+    unknown = [name for name in config.print_passes if name not in ("specialize", "all", *names)]
+    if unknown:
+        _log.warning("there is no pass %r of the typed IR; they are: specialize, %s, all", unknown[0], ", ".join(names))
     if report is not None:
         report.before = count_operators(function)
     _look(function, "specialize", config)
@@ -158,6 +162,7 @@ def run_passes(
 def _look(function: Function, name: str, config: Config) -> None:
     """Print and check as asked."""
     if name in config.print_passes or "all" in config.print_passes:
+        listen()
         _log.warning("%s after %s:\n%s", function.name, name, format_function(function))
     if config.check:
         try:

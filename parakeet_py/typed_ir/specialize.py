@@ -259,7 +259,9 @@ class Specializer:
         """Execute a block; its results."""
         frame = self.frames[-1]
         for let in block.statements:
-            self.pos = self.builder.pos = let.pos
+            self.pos = let.pos
+            if not frame.namespace.trusted:  # what the library does happens, for the user, where it was called
+                self.builder.pos = let.pos
             values = self.execute(let)
             if any(isinstance(value, NeverV) for value in values) and not isinstance(
                 let.op, ssa.If | ssa.For | ssa.While
@@ -543,7 +545,8 @@ class Specializer:
     # ---- small services ----------------------------------------------------------------------------------------------
 
     def unsupported(self, message: str, hint: str = "") -> UnsupportedError:
-        return UnsupportedError.at(self.frames[-1].function, self.pos, message, hint)
+        users = [frame for frame in self.frames if not frame.namespace.trusted]
+        return UnsupportedError.at((users or self.frames)[-1].function, self.builder.pos, message, hint)
 
     def hand_back(self, what: str) -> HandBack:
         return HandBack(what)
@@ -595,7 +598,7 @@ class Specializer:
             b.scopes[-1].shared[key] = condition
 
     def note_widening(self, left: Scalar, right: Scalar) -> None:
-        self.widened.append(f"line {self.pos.line}: {left} and {right} meet")
+        self.widened.append(f"line {self.builder.pos.line}: {left} and {right} meet")
 
     def unroll_wanted(self, op: ssa.For) -> bool:
         return id(op) in self.unroll
