@@ -19,7 +19,7 @@ from parakeet_py import cached
 from parakeet_py import config as settings
 from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.llvm.callable_type import AcceleratedFunction, gates_of, install
-from parakeet_py.native import Knowledge, Loaded, call_signature, present
+from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
 from parakeet_py.signature import Signature, Source
 
 if TYPE_CHECKING:
@@ -202,13 +202,23 @@ class Dispatcher:
         """The signature of a call; a global that is gone counts as unknown (Python will raise NameError)."""
         if not self.knowledge_read:
             self.knowledge_read = True
-            data = cached.load_knowledge(self.function) if self.config().uses_disk else None
-            if data is not None:
-                self.knowledge.learn(data)
+            self.read_knowledge()
         try:
             return call_signature(self.function, normal, self.knowledge)
-        except (KeyError, AttributeError, ValueError):
+        except MissingValue:
             return call_signature(self.function, normal, Knowledge())
+
+    def read_knowledge(self) -> None:
+        """Begin with what an earlier process has learned, if all that it speaks of is there."""
+        data = cached.load_knowledge(self.function) if self.config().uses_disk else None
+        if data is None:
+            return
+        try:
+            self.knowledge.learn(data)
+            for source in self.knowledge.hidden:
+                read_source(self.function, source)
+        except (MissingValue, AssertionError, KeyError, TypeError):
+            self.knowledge = Knowledge()
 
     def specialize(self, normal: tuple[Any, ...], signature: Signature, extents: Extents) -> Loaded | None:
         """Code for a call with a new signature, from the disk or compiled; None if calls must be observed first.

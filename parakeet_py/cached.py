@@ -6,8 +6,9 @@ second, under the code and that signature, holds the object code with all that i
 boxed and what a failed check raises.
 
 A function is named by its bytecode, constants and names, not by its file: another function, or another version of it,
-is another key. Functions it calls are hidden arguments of the signature, and enter the key by their own code. What
-cannot be named that way (a callable object, a class instance) makes a specialization that is not kept.
+is another key. Functions it calls are hidden arguments of the signature, and enter the key by their own code, defaults
+and closures, and classes by what they hold. What cannot be named that way (a callable object, a class instance) makes a
+specialization that is not kept.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from parakeet_py.signature import Result, Signature, Spec, StaticSpec, TupleSpec
 from parakeet_py.signature_json import NotPortable, from_json, to_json
 
-FORMAT = 3
+FORMAT = 4
 
 
 class FailureText(NamedTuple):
@@ -78,24 +79,73 @@ def _constant(value: object) -> object:
 
 
 def _spec_parts(spec: Spec) -> object:
-    """A spec in a key: functions by their code and defaults, everything else as its JSON."""
+    """A spec in a key: functions and classes by what they are made of, everything else as its JSON."""
     match spec:
-        case StaticSpec(value):
-            target = getattr(value, "__wrapped__", value) if not isinstance(value, type) else value
-            if isinstance(target, FunctionType) and not (target.__module__ or "").startswith("numpy"):
-                defaults = repr((target.__defaults__, target.__kwdefaults__))
-                if " at 0x" in defaults:
-                    raise NotPortable(f"the defaults of {target.__name__}")
-                return ("function", target.__module__, target.__qualname__, code_parts(target.__code__), defaults)
+        case StaticSpec(value) if not isinstance(value, tuple):
+            return _value_parts(value, ())
         case TupleSpec(items, kind):
             return (kind, *(_spec_parts(item) for item in items))
     return repr(to_json(spec))
 
 
+def _value_parts(value: object, inside: tuple[object, ...]) -> object:
+    """What a value that compiled code may depend on is made of; `inside` are the functions and classes around it."""
+    if any(value is other for other in inside):
+        return ("itself", value.__qualname__)  # type: ignore[attr-defined]
+    if isinstance(value, tuple):
+        return ("tuple", type(value).__qualname__, *(_value_parts(item, inside) for item in value))
+    target = value if isinstance(value, type) else getattr(value, "__wrapped__", value)
+    if isinstance(target, FunctionType) and not _of_numpy(target):
+        return _function_parts(target, (*inside, target))
+    if isinstance(value, type) and not _of_numpy(value):
+        return _class_parts(value, (*inside, value))
+    return repr(to_json(StaticSpec(value)))
+
+
+def _of_numpy(value: Any) -> bool:
+    return (value.__module__ or "").partition(".")[0] in ("builtins", "numpy")
+
+
+def _function_parts(function: FunctionType, inside: tuple[object, ...]) -> tuple[object, ...]:
+    """A function called by the one that is compiled: its code, its defaults, and the functions it closes over."""
+    named = sorted((function.__kwdefaults__ or {}).items())
+    cells: list[object] = []
+    for cell in function.__closure__ or ():
+        try:
+            cells.append(_value_parts(cell.cell_contents, inside))
+        except ValueError:
+            cells.append(("empty",))
+    return (
+        "function",
+        function.__module__,
+        function.__qualname__,
+        code_parts(function.__code__),
+        tuple(_value_parts(default, inside) for default in function.__defaults__ or ()),
+        tuple((name, _value_parts(default, inside)) for name, default in named),
+        tuple(cells),
+    )
+
+
+def _class_parts(cls: type, inside: tuple[object, ...]) -> tuple[object, ...]:
+    """A class of the user's: what its methods and constants are; other things in it only by their type."""
+    parts: list[object] = []
+    for name, value in sorted(vars(cls).items()):
+        try:
+            part = _value_parts(value, inside)
+        except NotPortable:
+            part = ("a", type(value).__module__, type(value).__qualname__)
+        if isinstance(value, dict):
+            part = tuple((str(key), _value_parts(item, inside)) for key, item in value.items())
+        if name not in ("__dict__", "__weakref__", "__doc__", "__annotations__"):
+            parts.append((name, part))
+    bases = tuple(_value_parts(base, inside) for base in cls.__bases__)
+    return ("class", cls.__module__, cls.__qualname__, bases, tuple(parts))
+
+
 def _knowledge_key(function: FunctionType) -> str:
     from parakeet_py.llvm.disk_cache import digest
 
-    return digest("knowledge", FORMAT, code_parts(function.__code__))
+    return digest("knowledge", FORMAT, function.__module__, function.__qualname__, code_parts(function.__code__))
 
 
 def _object_key(function: FunctionType, signature: Signature, flags: Sequence[object]) -> str:

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.cached import FailureText, Native
-from parakeet_py.errors import DeoptimizedError
+from parakeet_py.errors import DeoptimizedError, UnsupportedError
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
 from parakeet_py.signature import ObjectSpec, Signature, Source, Spec, StaticSpec, signature_of
 
@@ -61,29 +61,61 @@ class Knowledge:
         self.whole_hidden = {tuple(source) for source in data.get("whole_hidden", ())}
 
 
+class MissingValue(UnsupportedError):
+    """A hidden argument is not there (any more): Python will say so if the call gets that far."""
+
+
 def read_source(function: FunctionType, source: Source) -> Any:
-    """The present value of a hidden argument."""
+    """The present value of a hidden argument.
+
+    Raises
+    ------
+    MissingValue
+        There is no such global, module, class or attribute, or the closure's cell is empty.
+    """
+    try:
+        return _read_source(function, source)
+    except (KeyError, AttributeError, ValueError, IndexError):
+        what = ".".join(str(part) for part in source[1:])
+        text = f"{function.__qualname__} reads the {source[0]} {what}, which is not there"
+        raise MissingValue(text, function.__code__.co_filename) from None
+
+
+def _read_source(function: FunctionType, source: Source) -> Any:
     match source:
         case ("global", str() as name):
             if name in function.__globals__:
                 return function.__globals__[name]
             return getattr(builtins, name)
         case ("cell", int() as index):
-            assert function.__closure__ is not None
-            return function.__closure__[index].cell_contents
+            return (function.__closure__ or ())[index].cell_contents
         case ("attribute", str() as module, str() as name):
             import sys
 
             namespace = sys.modules[module].__dict__
             return namespace[name] if name in namespace else getattr(builtins, name)
+        case ("class", str() as module, str() as qualname, str() as name):
+            return vars(class_named(module, qualname))[name]
     raise AssertionError(source)
+
+
+def class_named(module: str, qualname: str) -> type:
+    """The class of an imported module; raises `KeyError` or `AttributeError` if there is none."""
+    import sys
+
+    found: Any = sys.modules[module]
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    if not isinstance(found, type):
+        raise AttributeError(f"{module}.{qualname} is no class")
+    return found
 
 
 def present(function: FunctionType, source: Source) -> Any:
     """The present value of a hidden argument; None where there is none any more."""
     try:
         return read_source(function, source)
-    except (KeyError, AttributeError, ValueError):
+    except MissingValue:
         return None
 
 

@@ -107,7 +107,8 @@ class TupleSpec:
 Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec
 
 # ("global", name): function.__globals__, then builtins.  ("cell", index): the contents of function.__closure__[index].
-# ("attribute", module name, name): the __dict__ of sys.modules[module name].
+# ("attribute", module name, name): the __dict__ of sys.modules[module name].  ("class", module name, class name, name):
+# the __dict__ of the class with that qualified name.
 Source = tuple[str | int, ...]
 
 
@@ -300,7 +301,10 @@ _SCALAR_TYPES = {np.dtype(name).type: name for name in DTYPES}
 _PYTHON_TYPES: dict[type, str] = {bool: "bool", float: "float64", complex: "complex128"}
 _TYPE_NUMBERS = {np.dtype(name).num: name for name in DTYPES}
 _DISPATCHER = type(np.mean)  # the type of NumPy's overridable functions
-_IDENTITY_TYPES = (types.ModuleType, types.FunctionType, type, np.dtype, np.ufunc, _DISPATCHER, type(Ellipsis))
+_IDENTITY_TYPES = (
+    *(types.ModuleType, types.FunctionType, staticmethod, classmethod, type),
+    *(np.dtype, np.ufunc, _DISPATCHER, type(Ellipsis)),
+)
 _WARN_ON_WRITE = 1 << 31  # set on the results of np.broadcast_arrays
 
 

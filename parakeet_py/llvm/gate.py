@@ -17,6 +17,7 @@ argument. The gate drops it at the end of every call, after the results are boxe
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,7 @@ from parakeet_py.llvm import boxing, engine
 from parakeet_py.llvm.gate_ir import RELEASE_ELEMENTS, gate_ir
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
+from parakeet_py.native import class_named
 from parakeet_py.signature import (
     ObjectSpec,
     Result,
@@ -146,6 +148,10 @@ def gate_symbols(
                 if module not in sys.modules:
                     raise NotPortable(f"module {module} is not imported")
                 name(f"module.{index}", sys.modules[module].__dict__)
+                name(f"name.{index}", sys.intern(variable))
+            case ("class", str() as module, str() as qualname, str() as variable):
+                (namespace,) = gc.get_referents(vars(class_named(module, qualname)))  # what the proxy stands for
+                name(f"module.{index}", namespace)
                 name(f"name.{index}", sys.intern(variable))
         for suffix, value in _objects(hidden.spec, f"hidden.{index}"):
             name(suffix, value)

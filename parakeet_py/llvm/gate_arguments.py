@@ -297,7 +297,7 @@ class ArgumentWriter(GateWriter):
                 call = f"call ptr @gate.global(ptr {globals_}, ptr {builtins}, ptr {self.own(f'name.{index}')})"
             case ("cell", _):
                 call = f"load ptr, ptr {self.at(self.own(f'cell.{index}'), Layout.CELL)}"
-            case ("attribute", *_):
+            case ("attribute" | "class", *_):
                 module = self.own(f"module.{index}")
                 call = f"call ptr @gate.global(ptr {module}, ptr null, ptr {self.own(f'name.{index}')})"
             case source:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import sys
 import types
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.library import registry
+from parakeet_py.native import class_named
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.elementwise import ONE, ZERO, scalar_operand, transpose
 from parakeet_py.typed_ir.types import PYINT, Scalar, is_complex, itemsize, real_dtype
@@ -59,16 +62,49 @@ def _static_attribute(s: Specializer, obj: Any, name: str) -> Value:
         found = getattr(obj, name)
     except AttributeError as error:
         raise s.unsupported(str(error)) from None
-    if isinstance(obj, types.ModuleType) and not _frozen_module(obj) and _is_data(found):
-        return s.hidden_value(("attribute", obj.__name__, name), found)
-    if not isinstance(obj, types.ModuleType | type | np.dtype | np.finfo | np.iinfo | np.ufunc) and _is_data(found):
+    if isinstance(obj, types.ModuleType):
+        return module_value(s, obj, name, found)
+    if isinstance(obj, type):
+        return _class_value(s, obj, name, found)
+    if not isinstance(obj, np.dtype | np.finfo | np.iinfo | np.ufunc) and _is_data(found):
         raise s.hand_back(f".{name} of {type(obj).__name__}")
     return lift(found)
 
 
-def _frozen_module(module: types.ModuleType) -> bool:
-    """Modules whose numbers nobody assigns to."""
-    return module.__name__.partition(".")[0] in ("numpy", "math", "cmath", "scipy", "operator", "sys", "parakeet_py")
+def module_value(s: Specializer, module: types.ModuleType, name: str, found: Any) -> Value:
+    """What a module holds under a name, which somebody may assign to between calls."""
+    if _is_frozen(module.__name__) or isinstance(found, types.ModuleType):
+        return lift(found)
+    if sys.modules.get(module.__name__) is not module or name not in vars(module):
+        raise s.hand_back(f".{name} of the module {module.__name__}")
+    return s.hidden_value(("attribute", module.__name__, name), found)
+
+
+def _class_value(s: Specializer, cls: type, name: str, found: Any) -> Value:
+    """What a class holds under a name; what it inherits could be hidden by an assignment to the class itself."""
+    if _is_frozen(cls.__module__) or isinstance(cls, enum.EnumMeta) or name.startswith("__"):
+        return lift(found)
+    raw = vars(cls).get(name)
+    if (raw is found or isinstance(raw, staticmethod | classmethod)) and _has_a_name(cls):
+        value = s.hidden_value(("class", cls.__module__, cls.__qualname__, name), raw)
+        return value if raw is found else lift(found)
+    raise s.hand_back(f".{name} of the class {cls.__name__}")
+
+
+def _has_a_name(cls: type) -> bool:
+    """Is a class what its name says?"""
+    try:
+        return class_named(cls.__module__, cls.__qualname__) is cls
+    except (KeyError, AttributeError):
+        return False
+
+
+def _is_frozen(module: str) -> bool:
+    """Is this one of the modules that nobody assigns to?"""
+    return module.partition(".")[0] in _FROZEN
+
+
+_FROZEN = frozenset({"builtins", "numpy", "math", "cmath", "scipy", "operator", "sys", "parakeet_py"})
 
 
 def _is_data(value: Any) -> bool:

@@ -49,6 +49,7 @@ from parakeet_py.signature import (
     spec_of,
 )
 from parakeet_py.typed_ir import control, gates, indexing, ir, unions
+from parakeet_py.typed_ir.attributes import module_value
 from parakeet_py.typed_ir.axis_order import fortran
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.elementwise import ONE, ZERO, binary, copy_array, generate, inplace, store_cast
@@ -693,7 +694,10 @@ class Specializer:
         namespace = self.frames[-1].namespace
         source: Source = ("global", name)
         if namespace.owner is not self.frames[0].namespace.owner:
-            source = ("attribute", namespace.owner.__module__, name)
+            module = str(namespace.globals.get("__name__"))  # not that of the function, which wrappers imitate
+            source = ("attribute", module, name)
+            if not namespace.trusted and getattr(sys.modules.get(module), "__dict__", None) is not namespace.globals:
+                raise self.unsupported(f"the globals of {namespace.owner.__name__} are of no module")
         if name in namespace.globals:
             found = namespace.globals[name]
         elif hasattr(builtins, name):
@@ -735,9 +739,10 @@ class Specializer:
             found = importlib.import_module("." * level + module, package)
             if name is None:
                 return Static(found)
-            return lift(getattr(found, name))
+            value = getattr(found, name)
         except (ImportError, AttributeError) as error:
             raise self.unsupported(str(error)) from None
+        return module_value(self, found, name, value)
 
     # ---- conversions between kinds of values -------------------------------------------------------------------------
 
