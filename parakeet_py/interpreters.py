@@ -13,7 +13,6 @@ import numpy as np
 
 from parakeet_py.compile import Compiled
 from parakeet_py.errors import DeoptimizedError, NotObservedError, OpaqueResultChanged
-from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.signature import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
 from parakeet_py.typed_ir.observed import accepts, observed_spec
 from parakeet_py.typed_ir.opaque import perform, rebuild, result_leaves_of
@@ -43,17 +42,23 @@ def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -
     except NotObservedError:  # what is handed back to Python has never been done
         return dispatcher.evaluate(normal, dispatcher.signature(normal))
     log: list[tuple[Any, Any]] = []
+    leaves = values_of(compiled, normal)
+    before = _contents(leaves)
     try:
-        results = run(compiled, values_of(compiled, normal), opaque_of(compiled, log))
+        results = run(compiled, leaves, opaque_of(compiled, log))
     except OpaqueResultChanged:
         if compiled.specialization.stored_params:
             raise
         return dispatcher.evaluate(normal, dispatcher.signature(normal), log)
     except DeoptimizedError:
-        if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
+        if compiled.specialization.opaque_sites or before != _contents(leaves):
             raise
         return compiled.function(*args)  # as a gate does: nothing has been changed yet
     return box(compiled.specialization.result, results)
+
+
+def _contents(leaves: Sequence[Any]) -> list[bytes]:
+    return [leaf.tobytes() for leaf in leaves if isinstance(leaf, np.ndarray)]
 
 
 def values_of(compiled: Compiled, normal: Sequence[Any]) -> list[Any]:

@@ -184,7 +184,8 @@ def ascontiguousarray(a, dtype=None, *, like=None):
 
 @implements(np.asfortranarray)
 def asfortranarray(a, dtype=None, *, like=None):
-    return converted_array(a, dtype, "F", False)
+    made = converted_array(a, dtype, "F", False)
+    return made[None] if made.ndim == 0 else made
 
 
 @implements(np.copy)

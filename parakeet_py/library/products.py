@@ -65,7 +65,7 @@ def matrices(a, b, kind):
             return contract(a[:, None], b, 0, kind)
         if b.ndim == 1:
             return contract(a, b, 1, kind)
-        return contract(a[:, :, None], b[None, :, :], 1, kind)
+        return in_order(contract(a[:, :, None], b[None, :, :], 1, kind))
     shape = (a.shape[:-1] if a.ndim > 1 else ()) + (b.shape[1:] if b.ndim > 1 else ())
     out = allocate(shape, kind)
     matmul_into(out, converted(a, kind), converted(b, kind))
@@ -103,7 +103,7 @@ def batch_item(x, rank, i):
 
 def batches(a, b, kind):
     if not is_blas_kind(kind):
-        return contract(a[..., :, :, None], b[..., None, :, :], batch_axis(a.ndim, b.ndim), kind)
+        return in_order(contract(a[..., :, :, None], b[..., None, :, :], batch_axis(a.ndim, b.ndim), kind))
     rank = max(a.ndim, b.ndim) - 2
     batch = tuple([agreed(batch_extent(a, rank, axis), batch_extent(b, rank, axis)) for axis in positions(rank)])
     out = allocate((*batch, a.shape[-2], b.shape[-1]), kind)

@@ -7,6 +7,7 @@ values and grow until one pass over the body leaves them unchanged.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
@@ -25,6 +26,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     Static,
     TupleV,
+    UnboundV,
     Value,
     py,
 )
@@ -70,7 +72,41 @@ def branch(s: Specializer, condition: ir.Operand, then: object, orelse: object) 
         blocks.append(ir.Block(tuple(statements), tuple(leaves)))
     kinds = [kind for template in templates for kind in gates.types_of(template)]
     outs = list(b.emit(ir.If(condition, *blocks), *kinds, name="phi"))
-    return [gates.value_of(s, template, outs) for template in templates]
+    values = [gates.value_of(s, template, outs) for template in templates]
+    return _same_objects(values, list(zip(map(_object, left), map(_object, right), strict=True)))
+
+
+def _same_objects(values: list[Value], came: Sequence[tuple[object, ...]]) -> list[Value]:
+    """Two names of one array on every path are two names of one array afterwards."""
+    first: dict[tuple[object, ...], int] = {}
+    for position, (value, key) in enumerate(zip(values, came, strict=True)):
+        if isinstance(value, ArrayV) and None not in key:
+            values[position] = values[first.setdefault(key, position)]
+    return values
+
+
+def _object(value: Value) -> object:
+    """What is equal for names of one array, or where both have none; None for other values."""
+    return value if isinstance(value, ArrayV) else type(value) if isinstance(value, UnboundV | NeverV) else None
+
+
+def _carried_objects(
+    inits: Sequence[Value],
+    templates: Sequence[gates.Template],
+    params: Sequence[ir.Var],
+    results: Sequence[ir.Operand],
+) -> list[tuple[object, ...]]:
+    """For each variable of a loop, the array it has before and the one that an iteration gives it."""
+    results = results[len(results) - len(params) :]
+    came: list[tuple[object, ...]] = []
+    place = 0
+    for init, template in zip(inits, templates, strict=True):
+        if isinstance(template, gates.ArrayT):
+            came.append((_object(init), "kept" if results[place] == params[place] else results[place]))
+        else:
+            came.append((None,))
+        place += len(gates.types_of(template))
+    return came
 
 
 # ---- for -------------------------------------------------------------------------------------------------------------
@@ -247,7 +283,8 @@ def _counted_loop(  # type: ignore[no-untyped-def]
         node = ir.For(index, start, stop, step, params, starts, block, op.stoppable)
         outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
         stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-        return [*stopped, *(gates.value_of(s, template, outs) for template in templates)]
+        values = [gates.value_of(s, template, outs) for template in templates]
+        return [*stopped, *_same_objects(values, _carried_objects(inits, templates, params, block.results))]
 
     def ran() -> ir.Operand:
         forward = isinstance(step, ir.Const) and step.value.real > 0
@@ -377,4 +414,5 @@ def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
     kinds = [kind for template in templates for kind in gates.types_of(template)]
     outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
     stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-    return [*stopped, *(gates.value_of(s, template, outs) for template in templates)]
+    values = [gates.value_of(s, template, outs) for template in templates]
+    return [*stopped, *_same_objects(values, _carried_objects(inits, templates, params, node.body.results))]

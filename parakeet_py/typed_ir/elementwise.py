@@ -57,11 +57,12 @@ def shape_text(rank: int, first: int) -> str:
 
 
 def broadcast_extents(
-    s: Specializer, arrays: Sequence[ArrayV], named: Sequence[ArrayV] = ()
+    s: Specializer, arrays: Sequence[ArrayV], named: Sequence[ArrayV] = (), *, indices: bool = False
 ) -> tuple[tuple[ir.Operand, ...], tuple[bool, ...]]:
     """The broadcast shape of arrays (with the check that there is one) and which extents are known not to be 1.
 
-    `named` are further arrays that the error message names (the output of an in-place operation).
+    `named` are further arrays that the error message names (the output of an in-place operation); `indices` says that
+    it is index arrays that are broadcast.
     """
     b = s.builder
     rank = max(array.rank for array in arrays)
@@ -87,7 +88,7 @@ def broadcast_extents(
                     agree = b.logical_or(agree, b.prim("eq", other, ONE))
                 if not nonunit:
                     agree = b.logical_or(agree, b.prim("eq", extent, ONE))
-                _check_broadcast(s, agree, [*arrays, *named])
+                _check_broadcast(s, agree, [*arrays, *named], indices)
                 if nonunit and other_nonunit:
                     b.learn_equal(extent, other)
                 elif nonunit:
@@ -105,13 +106,15 @@ def broadcast_extents(
     return tuple(extents), tuple(nonunits)
 
 
-def _check_broadcast(s: Specializer, agree: ir.Operand, arrays: Sequence[ArrayV]) -> None:
+def _check_broadcast(s: Specializer, agree: ir.Operand, arrays: Sequence[ArrayV], indices: bool) -> None:
     args: list[ir.Operand] = []
     shapes = []
     for array in arrays:
         shapes.append(shape_text(array.rank, len(args)))
         args.extend(array.extents)
-    s.check(agree, "ValueError", f"operands could not be broadcast together with shapes {' '.join(shapes)} ", args)
+    what = "shape mismatch: indexing arrays" if indices else "operands"
+    message = f"{what} could not be broadcast together with shapes {' '.join(shapes)} "
+    s.check(agree, "IndexError" if indices else "ValueError", message, args)
 
 
 def load_broadcast(
@@ -437,9 +440,8 @@ def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, out: bool) -> Arra
     surplus = value.rank - target.rank
     if surplus > 0:
         for extent in value.extents[:surplus]:
-            s.check(
-                b.prim("eq", extent, ONE), "ValueError", _store_message(target, value, out), _store_args(target, value)
-            )
+            single = ir.Const(False, PYBOOL) if out else b.prim("eq", extent, ONE)  # an output is never broadcast
+            s.check(single, "ValueError", _store_message(target, value, out), _store_args(target, value))
         axes = [(axis, value.extents[axis], ONE) for axis in range(surplus, value.rank)]
         value = make_view(s, value, (ZERO,) * value.rank, axes)
     for axis, extent in enumerate(value.extents):

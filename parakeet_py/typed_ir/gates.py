@@ -333,7 +333,8 @@ def leaves_of(s: Specializer, value: Value, template: Template, like: Value | No
             if isinstance(value, ArrayV):
                 return [value.var]
             zero = ir.Const(0, PYINT)
-            return [b.emit1(ir.Alloc((zero,) * kind.rank), Array(kind.dtype, kind.rank, "C"), name="nothing")]
+            layout = "F" if kind.layout == "F" else "C"
+            return [b.emit1(ir.Alloc((zero,) * kind.rank), Array(kind.dtype, kind.rank, layout), name="nothing")]
         case Structure(ObjectV(), _):
             if isinstance(value, ObjectV):
                 return [value.var]

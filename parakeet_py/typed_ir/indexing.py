@@ -389,12 +389,15 @@ def read(s: Specializer, array: ArrayV, index: Value) -> Value:
     entries = parse_index(s, array, index)
     if any(isinstance(entry, Gather | Mask) for entry in entries):
         return _read_advanced(s, array, entries)
-    items = index.items if isinstance(index, TupleV) else (index,)
-    has_ellipsis = any(isinstance(item, Static) and item.object is Ellipsis for item in items)
-    if all(isinstance(entry, Fixed) for entry in entries) and not has_ellipsis:
+    if all(isinstance(entry, Fixed) for entry in entries) and not _has_ellipsis(index):
         indices = tuple(entry.index for entry in entries if isinstance(entry, Fixed))
         return ScalarV(s.builder.emit1(ir.Load(array.var, indices), Scalar(array.dtype)))
     return basic_view(s, array, entries)
+
+
+def _has_ellipsis(index: Value) -> bool:
+    items = index.items if isinstance(index, TupleV) else (index,)
+    return any(isinstance(item, Static) and item.object is Ellipsis for item in items)
 
 
 def basic_view(s: Specializer, array: ArrayV, entries: Sequence[Entry]) -> ArrayV:
@@ -523,7 +526,7 @@ def plan_gather(s: Specializer, array: ArrayV, entries: Sequence[Entry]) -> Gath
         else:
             spread.append(entry)
     gathers = [entry.array for entry in spread if isinstance(entry, Gather)]
-    gather_extents, gather_nonunit = broadcast_extents(s, gathers)
+    gather_extents, gather_nonunit = broadcast_extents(s, gathers, indices=True)
     advanced = [position for position, entry in enumerate(spread) if isinstance(entry, Gather | Fixed)]
     together = advanced == list(range(advanced[0], advanced[-1] + 1))
     place = 0
@@ -554,7 +557,9 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
     entries = parse_index(s, array, index)
     value = s.numeric(value)
     if not any(isinstance(entry, Gather | Mask) for entry in entries):
-        if all(isinstance(entry, Fixed) for entry in entries):
+        if all(isinstance(entry, Fixed) for entry in entries) and not (
+            _has_ellipsis(index) and isinstance(value, ArrayV)
+        ):
             if array.readonly:
                 s.check(ir.Const(False, PYBOOL), "ValueError", "assignment destination is read-only")
                 return

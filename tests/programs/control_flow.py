@@ -374,3 +374,11 @@ def return_of_different_types(x, limit):
         if x[i] < -3:
             return i
     return x[:2]
+
+
+@program([(arr("u1", 3, 3, layout="F"), arr("f8", 3)), (arr("f8", 4, 4, layout="F"), arr("f8", 4))])
+def array_on_one_path(x, y):
+    """A name that has no value on the other path, of an array in Fortran order."""
+    if y.shape[0] > 2:
+        z = np.minimum(x, x.T[:1].T * 0 + x)
+    return z

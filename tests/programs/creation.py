@@ -185,3 +185,8 @@ def dtype_objects(x):
     """dtypes are values that calls are specialized by."""
     kind = np.dtype("f4")
     return np.ones(2, kind) * x, np.zeros(2, dtype=kind.type).dtype == kind
+
+
+@program([(arr("f8"), 2), (arr("i4"), 1.5)], order=False)
+def at_least_one_axis(x, c):
+    return np.asfortranarray(x), np.ascontiguousarray(x), np.asfortranarray(c), np.ascontiguousarray(c)

@@ -317,3 +317,16 @@ def handled(n):
 )
 def long_message_of_shapes(x, v):
     x[..., :2] += v
+
+
+@program(
+    [
+        raising(ValueError, arr("f8", 3), arr("f8", 1, 3)),
+        raising(ValueError, arr("i4", 0), arr("i4", 1, 0)),
+        raising(ValueError, arr("i4"), arr("i4", 1)),
+    ],
+    message=True,
+)
+def output_of_fewer_axes(x, y):
+    """An output is never broadcast, not even by axes of extent 1."""
+    x += y

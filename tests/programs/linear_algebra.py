@@ -170,3 +170,16 @@ def lower_triangle_by_loops(a):
         for j in range(i + 1, a.shape[1]):
             a[i, j] = 0
         a[i, : i + 1] /= 2 + a[i, i] * a[i, i]
+
+
+@program(
+    [
+        (arr("i8", 3, 3, layout="F"), arr("i8", 3, 3, layout="F")),
+        (arr("f8", 3, 3, layout="F"), arr("f8", 3, 3)),
+        (arr("u1", 2, 3, 3, layout="F"), arr("u1", 2, 3, 3, layout="F")),
+    ],
+    sums=16,
+)
+def products_in_fortran_order(x, y):
+    """Products are in C order whatever their operands are."""
+    return x @ y, np.matmul(x, y), np.dot(x, y[0])

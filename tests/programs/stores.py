@@ -264,3 +264,10 @@ def scalars_from_arrays(x, y):
     x[1] = float(y[1])
     x[2] = int(y[2])
     x[3] = y.sum() > 0
+
+
+@program([(arr("f8"), arr("f8", 1, seed=1)), (arr("i4"), arr("i4", 1, 1)), (arr("f8"), arr("f8"))], mutates=(0,))
+def store_to_no_axes(x, y):
+    """Leading axes of extent 1 are dropped."""
+    x[...] = y + 0
+    return x[...]

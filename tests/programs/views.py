@@ -231,3 +231,18 @@ def orders_through_loops(x):
     else:
         z = x - 1
     return y + 1, z * y
+
+
+@program([(arr("f8", 3), 3), (arr("f8", 3), 0)])
+def two_names_of_one_array(x, n):
+    """They are one object still after branches and loops."""
+    if n > 2:
+        y = x + 1
+        z = y
+    else:
+        y = z = x - 1
+    v = w = y + 1
+    for i in range(n):
+        v = v + i
+        w = v
+    return y, z, v, w

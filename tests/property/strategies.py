@@ -64,16 +64,15 @@ def slice_texts(draw: st.DrawFn, extent: int, steps: tuple[int, ...] = (1, 1, 1,
 def index_texts(draw: st.DrawFn, shape: tuple[int, ...], advanced: bool = False) -> str:
     """Source text of an index of an array: integers, slices, newaxis, ellipsis, and index arrays if `advanced`."""
     parts = []
-    for extent in shape[: draw(st.integers(0, len(shape)))]:
+    named = draw(st.integers(0, len(shape)))
+    dots = draw(st.sampled_from(["", "", "", "before", "after"]))
+    for extent in shape[len(shape) - named :] if dots == "before" else shape[:named]:
         kind = draw(st.sampled_from(["slice", "slice", "integer", "newaxis", *(["array", "mask"] if advanced else [])]))
         if kind == "newaxis":
             parts.append("None")
         if kind == "array":
-            # An index into no elements is an error; that it is one even if nothing is selected is a documented
-            # difference.
-            low, high = (-extent, extent - 1) if extent else (0, 0)
-            most = 4 if extent or shape.count(0) == 1 else 0
-            items = draw(st.lists(st.integers(low, high), max_size=most))
+            # An index out of range would be an error even if nothing is selected: a documented difference.
+            items = draw(st.lists(st.integers(-extent, extent - 1), max_size=4)) if extent else []
             parts.append(f"np.array({items}, dtype=np.int64)")
         elif kind == "mask":
             items = draw(st.lists(st.booleans(), min_size=extent, max_size=extent))
@@ -82,8 +81,6 @@ def index_texts(draw: st.DrawFn, shape: tuple[int, ...], advanced: bool = False)
             parts.append(str(draw(st.integers(-extent - (extent == 0), extent - (extent > 0)))))
         else:
             parts.append(draw(slice_texts(extent)))
-    if draw(st.integers(0, 3)) == 0:
-        at = draw(st.integers(0, len(parts)))
-        # An ellipsis stands for the axes that are not named: it may only be followed by the last parts.
-        parts = [*parts[:at], "..."] if at == len(parts) else ["...", *parts]
+    if dots:
+        parts = ["...", *parts] if dots == "before" else [*parts, "..."]
     return ", ".join(parts) if parts else "..."

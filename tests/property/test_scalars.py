@@ -46,8 +46,10 @@ for _name in ["neg", "pos", "abs", "invert", "int"]:
 
 def _overflows(source: str, *args: Any) -> bool:
     watched = [Watched(v) if type(v) is int else v for v in args]
+    program = function(source)
+    program.__globals__["int"] = lambda number: +Watched(int(number))
     try:
-        function(source)(*watched)
+        program(*watched)
     except OverflowError:
         return True
     except (ArithmeticError, ValueError):

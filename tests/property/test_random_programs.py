@@ -1,0 +1,15 @@
+"""Random programs do on every stage of the compiler what they do in Python."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from tests.property.generated import STAGES, check
+from tests.property.random_programs import Program, programs
+
+
+@given(programs())
+def test_random_programs(program: Program) -> None:
+    for stage in STAGES:
+        # Zeros may differ in sign: which of 0.0 and -0.0 is the larger is left open by NumPy.
+        check(stage, program.source, program.args, sums=1)
