@@ -143,11 +143,20 @@ def call_python(
         raise s.hand_back(f"{function.__name__} has no source") from None
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
     namespace = Namespace(function.__globals__, function, trusted, cells)
-    defaults = [lift(default) for default in function.__defaults__ or ()]
-    named = {name: lift(default) for name, default in (function.__kwdefaults__ or {}).items()}
+    defaults = [_default(default) for default in function.__defaults__ or ()]
+    named = {name: _default(default) for name, default in (function.__kwdefaults__ or {}).items()}
     frame = Frame(template, namespace)
     bind(s, template, args, kwargs, defaults, named, frame.env)
     return run_frame(s, frame)
+
+
+def _default(value: Any) -> Value:
+    """A parameter's default; what holds a list stays the object that it is, as the items may change."""
+    return Static(value) if _holds_a_list(value) else lift(value)
+
+
+def _holds_a_list(value: Any) -> bool:
+    return isinstance(value, list) or (isinstance(value, tuple) and any(_holds_a_list(item) for item in value))
 
 
 def _is_data(cell: Any) -> bool:

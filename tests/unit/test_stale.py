@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import options
+from parakeet_py import accelerate, options
 from tests.unit import stale_programs
 
 # Results that no later process can use: opaque calls are done by objects of this process.
@@ -142,3 +142,26 @@ def test_the_same_file_under_another_name(tmp_path: Path) -> None:
                 assert "K" not in str(f.explain(x))
             finally:
                 sys.modules.pop(name, None)
+
+
+def test_items_of_a_default_may_change() -> None:
+    values, nested = [1.0, 2.0], ([1.0, 2.0], 2)
+
+    def weighted(x: Any, w: Any = values) -> Any:
+        return x * w[1] + len(w)
+
+    def deep(x: Any, w: Any = nested) -> Any:
+        return x * w[0][1]
+
+    def both(x: Any) -> Any:
+        return weighted(x) + deep(x)
+
+    x = np.arange(3.0)
+    with options(cache=False):
+        f = accelerate(both)
+        np.testing.assert_array_equal(f(x), both(x))
+        values[1] = 5.0
+        values.append(1.0)
+        nested[0][1] = 8.0
+        for _ in range(2):
+            np.testing.assert_array_equal(f(x), both(x))
