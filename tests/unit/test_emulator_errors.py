@@ -367,3 +367,21 @@ def test_a_device_is_usable_after_a_fault_and_memory_is_limited() -> None:
     device.free(address)
     assert device.free_bytes == 1000
     assert evaluate("add.u32 %r, %a, 1;", "u32", ("u32", [1, 2])).tolist() == [2, 3]
+
+
+def test_read_only_loads_of_what_the_kernel_writes() -> None:
+    """Even the same thread must not: the cache for read-only data is not kept up to date."""
+    body = (
+        "\tadd.s64 %d1, %p0, %d0;\n\tld.global.nc.u32 %r2, [%d1];\n\tadd.u32 %r2, %r2, 1;\n\tst.global.u32 [%d1], %r2;"
+    )
+    message = _fails(emulator.DataRace, "st.global", body, np.zeros(64, "u4"))
+    assert "only read (.nc)" in message
+    run(body.replace(".nc", ""), np.zeros(64, "u4"))
+
+
+def test_the_thread_of_an_earlier_block_is_named() -> None:
+    out = np.zeros(1 << 17, "u4")
+    body = "\tand.b32 %r2, %i, 0xffff; mul.wide.u32 %d1, %r2, 4; add.s64 %d1, %d1, %p0;\n\tst.global.u32 [%d1], %i;"
+    message = _fails(emulator.DataRace, "st.global", body, out, grid=256, block=512)
+    assert "races with a write (line" in message
+    assert "of block (0, 0, 0)" in message and "of block (128, 0, 0)" in message

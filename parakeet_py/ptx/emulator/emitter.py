@@ -54,14 +54,14 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Site:
-    """An instruction as the running machine knows it: for messages, and for what it remembers of its last visit."""
+    """An instruction as the running machine knows it: its line for messages, its place in the order of memory."""
 
     instruction: Instruction
     source: str
-    cached: object = None
     strong: bool = False
     acquire: bool = False
     release: bool = False
+    read_only: bool = False
 
 
 @dataclass(slots=True)
@@ -336,7 +336,8 @@ class Emitter:
     def site(self, *, strong: bool = False, acquire: bool = False, release: bool = False) -> str:
         """The name by which generated code passes the current instruction to the machine."""
         source = self.module.source(self.instruction.line)
-        return self.constants.site(Site(self.instruction, source, None, strong, acquire, release))
+        read_only = "nc" in self.instruction.modifiers
+        return self.constants.site(Site(self.instruction, source, strong, acquire, release, read_only))
 
     def temporary(self, expression: str) -> str:
         """Compute something once and give it a name for the steps of this instruction."""

@@ -250,13 +250,9 @@ class Machine(Scheduler):
         """nanosleep: time passes anyway."""
 
     def thread_name(self, lane: int) -> str:
-        """A lane of the launch in words: its thread and block."""
-        lane -= self.first_lane
-        if not 0 <= lane < self.slot_count * self.slot_lanes:
-            return "a thread of an earlier block"
+        """A lane of the launch in words: its thread and block. Blocks come in flight in their order."""
+        number, thread = divmod(lane, self.slot_lanes)
         x, y, _ = self.block
-        thread = lane % self.slot_lanes
-        number = int(self.block_numbers[lane // self.slot_lanes])
         gx, gy, _ = self.grid
         place = (thread % x, thread // x % y, thread // (x * y))
         where = (number % gx, number // gx % gy, number // (gx * gy))

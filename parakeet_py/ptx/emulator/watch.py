@@ -66,6 +66,7 @@ class Watch:
         self._notes: dict[Allocation, list[Note]] = {}
         self._written: set[Allocation] = set()
         self._shadows: dict[Allocation, tuple[int, Shadow]] = {}
+        self._read_only: dict[Allocation, Array] = {}
         self._sites: dict[int, Site] = {}
         self._length = 0
 
@@ -119,6 +120,8 @@ class Watch:
             piece, shadow = known
             if smallest < piece:
                 shadow = shadow.refined(piece // smallest)
+                if block in self._read_only:
+                    self._read_only[block] = np.repeat(self._read_only[block], piece // smallest)
                 piece = smallest
         self._shadows[block] = piece, shadow
         for note in notes:
@@ -134,6 +137,28 @@ class Watch:
                 offset = conflict.piece * piece
                 place = f"{block.label} at byte {offset}"
                 self.report(conflict, note.write, note.site, self._sites.get(conflict.earlier_time), place)
+            self._check_read_only(block, note, index, lanes, shadow, piece)
+
+    def _check_read_only(
+        self, block: Allocation, note: Note, index: Array, lanes: Array, shadow: Shadow, piece: int
+    ) -> None:
+        """A load through the read-only path (`.nc`) promises that nothing writes there during the launch."""
+        marks = self._read_only.get(block)
+        if note.write:
+            broken = marks.take(index) if marks is not None else None
+        elif note.site.read_only:
+            if marks is None:
+                marks = self._read_only[block] = np.zeros(shadow.pieces, dtype=np.bool_)
+            marks[index] = True
+            broken = shadow.writer.take(index) != 0
+        else:
+            return
+        if broken is not None and broken.any():
+            first = int(np.flatnonzero(broken)[0])
+            place = f"{block.label} at byte {int(index[first]) * piece}"
+            what = "is written after a load" if note.write else "has been written before this load"
+            message = f"{place} {what} that says it is only read (.nc)"
+            raise self.machine.fault_at(DataRace, message, note.site, int(lanes[first]))
 
     def report(self, conflict: Conflict, wrote: bool, site: Site, earlier: Site | None, place: str) -> None:
         """Raise the error of a conflict."""
