@@ -82,6 +82,38 @@ def identity_of(ufunc, kind):
 
 
 @static
+def neutral(ufunc, kind):
+    """The number that leaves every other as it is, also the zero with a sign."""
+    if ufunc is np.add and kind.kind in "fc":
+        return -0.0 if kind.kind == "f" else complex(-0.0, -0.0)
+    return identity_of(ufunc, kind)
+
+
+@static
+def one_by_one(ufunc, kind):
+    """Complex infinities (and zeros) are products of their own order: a factor 1 inf into inf + nan j."""
+    return ufunc is np.multiply and kind.kind == "c"
+
+
+def product_in_order(a, axes, kind):
+    """The product along one axis or all of them, element by element."""
+    if len(axes) == a.ndim and a.ndim > 1:
+        a = (a.T if layout_of(a) == "F" else a).ravel()
+        axes = (0,)
+    if a.ndim == 1:
+        total = constant(1, kind)
+        for i in range(a.shape[0]):
+            total = total * cast(a[i], kind)
+        return total
+    first = (slice(None),) * axes[0]
+    none = a[(*first, slice(0, 0))]  # the product of no elements has the shape and order of the result
+    (total,) = reduce_axes(none, axes, (constant(1, kind),), lambda x, *at: (cast(x, kind),), lambda s, x: (s * x,))
+    for i in range(a.shape[axes[0]]):
+        total *= cast(a[(*first, i)], kind)
+    return total
+
+
+@static
 def can_reduce(ufunc):
     return ufunc in IDENTITIES or ufunc in (np.maximum, np.minimum)
 
@@ -97,14 +129,17 @@ def reduce_ufunc(ufunc, a, axis=None, dtype=None, out=None, keepdims=False, init
     axes = reduction_axes(axis, a.ndim)
     kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
     wide = accumulator_kind(ufunc, kind)
-    first = identity_of(ufunc, kind)
+    first = identity_of(ufunc, kind) if initial is NO_VALUE else neutral(ufunc, kind)
     if where is not True:
         a = masked(ufunc, a, kind, first, initial, where)
     if not has_identity(ufunc) and initial is NO_VALUE:
         check_not_empty(ufunc, a, axes)
-    (total,) = reduce_axes(
-        a, axes, (constant(first, wide),), lambda x, *at: (cast(cast(x, kind), wide),), lambda s, x: (ufunc(s, x),)
-    )
+    if one_by_one(ufunc, kind) and (len(axes) == 1 or len(axes) == a.ndim):
+        total = product_in_order(a, axes, kind)
+    else:
+        (total,) = reduce_axes(
+            a, axes, (constant(first, wide),), lambda x, *at: (cast(cast(x, kind), wide),), lambda s, x: (ufunc(s, x),)
+        )
     if initial is not NO_VALUE:
         total = ufunc(total, cast(initial, wide))
     return finish(total if kind == wide else cast(total, kind), axes, a.ndim, keepdims, out)

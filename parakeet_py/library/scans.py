@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_py.library.intrinsics import as_array, cast, constant, dtype_of, scan_axis
-from parakeet_py.library.reductions import can_reduce, identity_of, reduction_kind
+from parakeet_py.library.intrinsics import as_array, cast, constant, copy, dtype_of, scan_axis
+from parakeet_py.library.reductions import can_reduce, neutral, one_by_one, reduction_kind
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
 from parakeet_py.library.shared import ALL, NO_VALUE, into, single_axis
-
-
-@static
-def scan_identity(ufunc, kind):
-    """The number that leaves every first element as it is, also the zero with a sign."""
-    return -0.0 if ufunc is np.add and kind.kind == "f" else identity_of(ufunc, kind)
 
 
 @static
@@ -25,9 +19,21 @@ def can_accumulate(ufunc):
 def accumulate(ufunc, a, axis, dtype, out):
     """ufunc.accumulate along one axis."""
     kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
-    start = constant(scan_identity(ufunc, kind), kind)
-    result = scan_axis(a, axis, start, lambda x: cast(x, kind), lambda s, x: ufunc(s, x))
+    if one_by_one(ufunc, kind):
+        result = products_in_order(a, axis, kind)
+    else:
+        start = constant(neutral(ufunc, kind), kind)
+        result = scan_axis(a, axis, start, lambda x: cast(x, kind), lambda s, x: ufunc(s, x))
     return result if out is None else into(out, result, "unsafe")
+
+
+def products_in_order(a, axis, kind):
+    """The running product along an axis, which begins with the first element itself."""
+    made = copy(cast(a, kind), "K")
+    before = (ALL,) * axis
+    for i in range(1, made.shape[axis]):
+        made[(*before, i)] *= made[(*before, i - 1)]
+    return made
 
 
 def running(ufunc, a, axis, dtype, out):

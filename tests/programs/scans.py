@@ -142,3 +142,25 @@ def linear_recurrence(a, b, c):
     for i in range(1, a.size):
         x[i] = (a[i] + b[i] * x[i - 1]) / (2.5 + c[i] * c[i])
     return x
+
+
+@program(
+    [
+        (np.array([complex(np.inf, 0)]),),
+        (np.array([complex(np.inf, 0), 1, 2j]),),
+        (np.array([complex(-0.0, 0), complex(-0.0, 0)]),),
+        (np.array([complex(1, 2), complex(-0.0, -0.0)], dtype="c8"),),
+        (arr("c16", 3, 4),),
+        (arr("c16", 4, 2, 3, layout="F"),),
+        (arr("c16", 0, 3),),
+    ],
+    ulp=4,
+)
+def complex_products(x):
+    """A factor of 1 changes complex infinities and zeros: products begin where NumPy's do."""
+    return np.prod(x), np.prod(x, axis=0), np.cumprod(x, axis=-1), np.cumsum(x, axis=0), np.prod(x, axis=-1)
+
+
+@program([(arr("f8", 0),), (arr("f8", 0, 3),), (arr("f4", 2, 0),)])
+def initial_zero_with_sign(x):
+    return np.sum(x, axis=0, initial=-0.0), np.sum(x, initial=-0.0), np.sum(x)
