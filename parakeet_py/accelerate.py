@@ -9,6 +9,7 @@ compiled runs as the plain Python function, with one `FallbackWarning` that says
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import types
 import warnings
@@ -28,7 +29,16 @@ if TYPE_CHECKING:
 log_ = logging.getLogger("parakeet_py")
 F = TypeVar("F", bound=Callable[..., Any])
 VARARGS, VARKEYWORDS = 0x04, 0x08  # inspect.CO_VARARGS, CO_VARKEYWORDS
+MAX_SPECIALIZATIONS = 256  # of one function; each takes a good part of a megabyte and a second
 MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what some operation gives
+
+# Compiling is one at a time: LLVM takes turns anyway, and a process that forks meanwhile would leave its child with
+# locks that nobody holds.
+_compiling = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_compiling.acquire, after_in_parent=_compiling.release, after_in_child=_compiling.release
+    )
 
 
 class Dispatcher:
@@ -51,7 +61,8 @@ class Dispatcher:
         self.guessed: set[Signature] = set()  # compiled although some operation has never been reached
         self.watched: list[Source] = []  # globals that operations handed back to Python might change
         self.hands_back = False
-        self.lock = threading.RLock()
+        self.made = 0  # specializations, forgotten ones too
+        self.lock = _compiling
         self.instance: Any = None
         code = function.__code__
         self.positional = code.co_varnames[: code.co_argcount]
@@ -226,6 +237,9 @@ class Dispatcher:
         First it is made for the `usual` extents; when a call turns up that has others, its `general` form.
         """
         config = self.config()
+        if self.made >= MAX_SPECIALIZATIONS:
+            text = f"{self.function.__qualname__} has met {self.made} signatures; from now on, new ones run in Python"
+            raise UnsupportedError(text, self.function.__code__.co_filename)
         flags = (config.contract, config.fastmath, extents)
         native = cached.load(self.function, signature, flags) if config.uses_disk else None
         if native is not None:
@@ -288,6 +302,7 @@ class Dispatcher:
     def install(self, loaded: Loaded, signature: Signature, extents: Extents) -> None:
         """Let calls try the new gate first; if it is the general one, after the one that is guarded."""
         loaded.give_up = lambda reason: self.give_up(loaded, reason)
+        self.made += 1
         found = self.general if extents == "general" else self.specializations
         found[signature] = loaded
         found[loaded.native.signature] = loaded
@@ -303,7 +318,8 @@ class Dispatcher:
         if self.config().strict:
             raise error
         result = self.run_python(normal)
-        self.refused[signature] = str(error)
+        if len(self.refused) < MAX_SPECIALIZATIONS:
+            self.refused[signature] = str(error)
         if self.fell_back is None:
             self.fell_back = str(error)
             warnings.warn(FallbackWarning(str(error)), stacklevel=5)

@@ -87,7 +87,8 @@ def _disk_cache() -> tuple[str, bool]:
         return "no folder that this user owns and only this user can write", False
     with os.scandir(folder) as entries:
         sizes = [entry.stat().st_size for entry in entries if entry.is_file()]
-    return f"{folder}: {len(sizes)} entries, {sum(sizes) / 1e6:.1f} MB", True
+    bound = f"at most {disk_cache.MAX_BYTES / 1e6:.0f} MB, what was not used for longest goes first"
+    return f"{folder}: {len(sizes)} entries, {sum(sizes) / 1e6:.1f} MB ({bound})", True
 
 
 def _vector_math() -> tuple[str, bool]:
