@@ -17,11 +17,14 @@ import numpy as np
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
+from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.elementwise import call_ufunc
+from parakeet_py.typed_ir.requests import HandBack
 from parakeet_py.typed_ir.types import DTYPES
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ClosureV,
+    Frame,
     MethodV,
     Namespace,
     ObjectV,
@@ -102,8 +105,6 @@ def is_accelerated(target: Any) -> bool:
 
 def call_known(s: Specializer, target: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """Run a Python function at compile time."""
-    from parakeet_py.typed_ir.specialize import HandBack
-
     values = [s.static(arg, "this argument") for arg in args]
     named = {name: s.static(arg, f"the argument {name}") for name, arg in kwargs.items()}
     try:
@@ -133,7 +134,6 @@ def call_python(
     """Inline a Python function."""
     from parakeet_py.errors import NoSourceError
     from parakeet_py.frontend import to_ssa_cached
-    from parakeet_py.typed_ir.specialize import Frame
 
     if function.__closure__ and not trusted and any(_is_data(cell) for cell in function.__closure__):
         raise s.hand_back(f"{function.__name__} is a closure over data")
@@ -168,8 +168,6 @@ def _is_data(cell: Any) -> bool:
 
 
 def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from parakeet_py.typed_ir.specialize import Frame
-
     function = closure.function
     frame = Frame(function, closure.namespace)
     for var, value in zip(function.captures, closure.captures, strict=True):
@@ -313,3 +311,26 @@ def library_subscript(s: Specializer, value: Value, index: Value) -> Value | Non
 
 
 __all__ = ["builtins", "call", "call_python", "call_static"]
+
+
+def call_library(s: Specializer, name: str, args: list[Value]) -> Value:
+    """Call a helper of the library by its name."""
+
+    return call_python(s, registry.find_helper(name), args, {}, trusted=True)
+
+
+def library_loop(
+    s: Specializer, ufunc: np.ufunc, names: Sequence[str]
+) -> Callable[[list[ir.Operand]], list[ir.Operand]]:
+    """The loop of a ufunc that the library defines over scalars."""
+
+    function = registry.scalar_function(ufunc)
+    if function is None:
+        raise s.hand_back(f"np.{ufunc.__name__} of {names[0]}")
+
+    def loop(operands: list[ir.Operand]) -> list[ir.Operand]:
+        value = call_python(s, function, [ScalarV(operand) for operand in operands], {}, trusted=True)
+        values = value.items if isinstance(value, TupleV) else (value,)
+        return [one.operand for one in values if isinstance(one, ScalarV)]
+
+    return loop

@@ -21,6 +21,7 @@ from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, S
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.observed import ANY, find_observed, loosened
 from parakeet_py.typed_ir.purity import is_fresh, is_pure, may_store
+from parakeet_py.typed_ir.requests import NeedObservation
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, Array, Scalar, Type
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -222,8 +223,6 @@ def emit_opaque(
     wants_result: bool = True,
 ) -> Value | None:
     """Emit an opaque call whose result has the spec `result`, or else the observed one."""
-    from parakeet_py.typed_ir.specialize import NeedObservation
-
     if s.in_body:
         raise s.unsupported(
             f"{reason} inside an element function of a parallel operator cannot be handed back to Python"
@@ -274,7 +273,7 @@ def emit_opaque(
     kinds = result_types(result)
     outs = list(s.builder.emit(ir.Opaque(site, tuple(leaves)), *kinds, name="opaque"))
     fresh = operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))
-    return result_value(s, result, outs, frozenset() if fresh else roots | s.parameter_roots())
+    return result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
 
 
 def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Template:

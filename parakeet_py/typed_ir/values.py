@@ -249,6 +249,15 @@ class Namespace:
     cells: dict[str, Any] = field(default_factory=dict)
 
 
+@record(frozen=False)
+class Frame:
+    """One inlined call."""
+
+    function: ssa.Function
+    namespace: Namespace
+    env: dict[ssa.Var, Value] = field(default_factory=dict)
+
+
 def py(value: bool | int | float | complex) -> ScalarV:
     """A known Python scalar."""
     match value:

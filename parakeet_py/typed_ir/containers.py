@@ -1,0 +1,176 @@
+"""Python's containers over abstract values: unpacking, items by index, star arguments, dicts of known keys.
+
+A tuple or list of known length is a compile-time value whose items are typed on their own; arrays and lists of unknown
+length are read at run time, with Python's checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import control, indexing, ir
+from parakeet_py.typed_ir.calls import library_subscript
+from parakeet_py.typed_ir.demand import is_demandable
+from parakeet_py.typed_ir.types import PYBOOL, PYINT
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ComprehensionV,
+    DictV,
+    ListV,
+    MethodV,
+    NeverV,
+    ObjectV,
+    RangeV,
+    ScalarV,
+    SliceV,
+    Static,
+    TupleV,
+    Value,
+    lift,
+    py,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def item_values(s: Specializer, items: Sequence[ssa.Item]) -> list[Value]:
+    made: list[Value] = []
+    for item in items:
+        if isinstance(item, ssa.Star):
+            made.extend(sequence(s, s.value(item.operand)))
+        else:
+            made.append(s.value(item))
+    return made
+
+
+def sequence(s: Specializer, value: Value) -> list[Value]:
+    """The items of something of known length, for unpacking."""
+    if isinstance(value, ComprehensionV):
+        value = s.as_list(value)
+    found = control.static_items(value)
+    if found is not None:
+        return found
+    if isinstance(value, ArrayV) and value.rank > 0 and isinstance(value.extents[0], ir.Const):
+        count = int(value.extents[0].value.real)
+        return [indexing.read(s, value, py(position)) for position in range(count)]
+    raise s.unsupported(f"unpacking {s.describe(value)}, whose length is not known when it is compiled")
+
+
+def keyword_values(s: Specializer, kwargs: Sequence[tuple[str | None, ssa.Operand]]) -> dict[str, Value]:
+    made: dict[str, Value] = {}
+    for name, operand in kwargs:
+        value = s.value(operand)
+        if name is not None:
+            made[name] = value
+        elif isinstance(value, DictV):
+            made.update({str(key): item for key, item in value.items})
+        else:
+            raise s.unsupported("** of something that is not a dict of known keys")
+    return made
+
+
+def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
+    value = s.value(op.object)
+    wanted = op.before + op.after
+    if isinstance(value, ArrayV | ListV) and control.static_items(value) is None and not op.star:
+        array = value.array if isinstance(value, ListV) else value
+        if array.rank > 0:
+            extent, expected = array.extents[0], ir.Const(wanted, PYINT)
+            b = s.builder
+            s.check(
+                b.prim("ge", extent, expected, type=PYBOOL), "ValueError",
+                f"not enough values to unpack (expected {wanted}, got {{0}})", [extent],
+            )  # fmt: skip
+            s.check(
+                b.prim("le", extent, expected, type=PYBOOL), "ValueError",
+                f"too many values to unpack (expected {wanted})",
+            )  # fmt: skip
+            b.learn_equal(expected, extent)
+            parts = [indexing.read(s, array, py(position)) for position in range(wanted)]
+            if isinstance(value, ListV) and not value.numpy_scalar:
+                return [s.as_python(part) for part in parts]
+            return parts
+    found = sequence(s, value)
+    if op.star:
+        if len(found) < wanted:
+            raise s.unsupported(f"not enough values to unpack (expected at least {wanted}, got {len(found)})")
+        middle = found[op.before : len(found) - op.after]
+        return [*found[: op.before], TupleV(tuple(middle), "list"), *found[len(found) - op.after :]]
+    if len(found) != wanted:
+        word = "too many" if len(found) > wanted else "not enough"
+        raise s.unsupported(f"{word} values to unpack (expected {wanted}, got {len(found)})")
+    return found
+
+
+def subscript(s: Specializer, value: Value, index: Value) -> Value:
+    match value:
+        case ArrayV():
+            return indexing.read(s, value, index)
+        case ListV():
+            return s.list_item(value, index)
+        case TupleV(items, kind):
+            if isinstance(index, SliceV):
+                return TupleV(items[s.static(index, "a slice of a tuple")], kind)
+            return _tuple_item(s, value, index)
+        case DictV(entries):
+            wanted = s.static(index, "a dict key")
+            for key, item in entries:
+                if key == wanted:
+                    return item
+            raise s.unsupported(f"KeyError: {wanted!r}")
+        case ComprehensionV():
+            return subscript(s, s.as_list(value), index)
+        case RangeV(start, _, step):
+            length = control.range_length(s, value)
+            number = s.numeric(index)
+            assert isinstance(number, ScalarV)
+            b = s.builder
+            position = indexing.check_index(s, number, length, 0)
+            return ScalarV(b.index_add(start.operand, b.index_mul(step.operand, position)))
+        case Static(str() as text):
+            return lift(text[s.static(index, "an index of a string")])
+        case MethodV(obj, "at" | "reduce"):
+            raise s.unsupported(f"subscript of {s.describe(obj)}")
+    handled = library_subscript(s, value, index)
+    if handled is not None:
+        return handled
+    raise s.hand_back(f"{s.describe(value)}[...]")
+
+
+def _tuple_item(s: Specializer, value: TupleV, index: Value) -> Value:
+    number = s.numeric(index)
+    if isinstance(number, ScalarV) and isinstance(number.operand, ir.Var):
+        kinds = {item.type if isinstance(item, ScalarV) else None for item in value.items}
+        if len(kinds) == 1 and None not in kinds and not is_demandable(s, number.operand):
+            # A small table of scalars indexed at run time.
+            return as_scalar_like(s, indexing.read(s, as_array_of(s, value), index), value.items[0])
+    position = s.static_int(index, "an index of a tuple")
+    if not -len(value.items) <= position < len(value.items):
+        s.check(ir.Const(False, PYBOOL), "IndexError", f"{value.kind} index out of range")
+        return NeverV()
+    return value.items[position]
+
+
+def as_array_of(s: Specializer, value: TupleV) -> ArrayV:
+    array = s.as_array(value)
+    assert isinstance(array, ArrayV)
+    return array
+
+
+def as_scalar_like(s: Specializer, value: Value, like: Value) -> Value:
+    if isinstance(like, ScalarV) and isinstance(value, ScalarV):
+        return ScalarV(s.builder.cast(value.operand, like.type))
+    return value
+
+
+def set_item(s: Specializer, target: Value, index: Value, value: Value) -> None:
+    if isinstance(target, ArrayV):
+        indexing.write(s, target, index, value)
+        return
+    if isinstance(target, ObjectV):
+        raise s.hand_back("item assignment to an object")
+    s.need_whole(target)
+    raise s.unsupported(f"item assignment to {s.describe(target)}")

@@ -1,0 +1,189 @@
+"""Conversions between the kinds of values: to a number or an array, to a Python scalar, to a list, to a truth value.
+
+NumPy takes a list wherever it takes an array, Python takes anything as a condition, and `item()` gives a Python scalar
+of a NumPy one. These are the places that say what each kind of value becomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.typed_ir import control, indexing, ir
+from parakeet_py.typed_ir.elementwise import ONE, ZERO, copy_array, generate, store_cast
+from parakeet_py.typed_ir.opaque import opaque_truth
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ClosureV,
+    ComprehensionV,
+    DictV,
+    ListV,
+    MethodV,
+    ObjectV,
+    RangeV,
+    ScalarV,
+    Static,
+    TupleV,
+    UnboundV,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def numeric(s: Specializer, value: Value) -> ScalarV | ArrayV:
+    """A scalar or an array; sequences become arrays."""
+    match value:
+        case ScalarV() | ArrayV():
+            return value
+        case TupleV() | ListV() | ComprehensionV() | RangeV():
+            made = as_array(s, value)
+            assert isinstance(made, ScalarV | ArrayV)
+            return made
+        case ObjectV() | Static():
+            raise s.hand_back(f"an operation on {s.describe(value)}")
+        case UnboundV():
+            raise s.unsupported("a name that is not bound")
+    raise s.unsupported(f"{s.describe(value)} where a number or an array is needed")
+
+
+def as_array(s: Specializer, value: Value, dtype: str | None = None) -> ArrayV | ScalarV:
+    """np.array of a value (a new array unless it is one already)."""
+    match value:
+        case ScalarV():
+            return value
+        case ArrayV():
+            return cast_array(s, value, dtype) if dtype else value
+        case ListV(array):
+            _check_some(s, array.extents[0], array.rank, dtype is not None or array.dtype == "float64")
+            return cast_array(s, array, dtype) if dtype else array
+        case ComprehensionV():
+            return as_array(s, as_list(s, value), dtype)
+        case RangeV(start, _, step):
+            b = s.builder
+            length = control.range_length(s, value)
+            _check_some(s, length, 1, dtype is not None)
+
+            def element(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
+                number = b.index_add(start.operand, b.index_mul(step.operand, indices[0]))
+                return [b.cast(number, Scalar(dtype or "int64"))]
+
+            return generate(s, (length,), element)[0]
+        case TupleV(items):
+            return _stack(s, items, dtype)
+    raise s.hand_back(f"an array of {s.describe(value)}")
+
+
+def _check_some(s: Specializer, length: ir.Operand, rank: int, typed: bool) -> None:
+    """An empty list becomes an array of one axis, and of float64 unless a dtype is asked for."""
+    if rank > 1 or not typed:
+        some = s.builder.prim("ne", length, ZERO, type=PYBOOL)
+        s.check(some, "Deoptimize", "an array of an empty list")
+
+
+def _stack(s: Specializer, items: Sequence[Value], dtype: str | None) -> ArrayV:
+    """np.array of a list of known length: equal parts along a new first axis."""
+    b = s.builder
+    parts = [as_array(s, item, dtype if isinstance(item, TupleV) else None) for item in items]
+    if not parts:
+        empty = b.emit1(ir.Alloc((ZERO,)), Array(dtype or "float64", 1, "C"), name="array")
+        return ArrayV(empty, (ZERO,), frozenset({s.new_root()}))
+    made = dtype or np.result_type(*(np.dtype(part.dtype) for part in parts)).name
+    rank = 0 if isinstance(parts[0], ScalarV) else parts[0].rank
+    if any((0 if isinstance(part, ScalarV) else part.rank) != rank for part in parts):
+        raise s.unsupported("setting an array element with a sequence: the parts have different shapes")
+    inner: tuple[ir.Operand, ...] = parts[0].extents if isinstance(parts[0], ArrayV) else ()
+    extents = (ir.Const(len(parts), PYINT), *inner)
+    out = b.emit1(ir.Alloc(extents), Array(made, rank + 1, "C"), name="array")
+    array = ArrayV(out, extents, frozenset({s.new_root()}), False, (len(parts) != 1, *(False,) * rank))
+    for position, part in enumerate(parts):
+        place = ir.Const(position, PYINT)
+        if isinstance(part, ScalarV):
+            b.emit(ir.Store(out, (place,), store_cast(s, part.operand, Scalar(made))))
+            continue
+        for extent, wanted in zip(part.extents, inner, strict=True):
+            if not b.same(extent, wanted):
+                s.check(
+                    b.prim("eq", extent, wanted, type=PYBOOL), "ValueError",
+                    "setting an array element with a sequence. The requested array has an inhomogeneous shape",
+                )  # fmt: skip
+        from parakeet_py.typed_ir.elementwise import store_array
+
+        axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [
+            (axis + 1, extent, ONE) for axis, extent in enumerate(inner)
+        ]
+        view = indexing.make_view(s, array, (place, *(ZERO,) * rank), axes)
+        store_array(s, view, part)
+    return array
+
+
+def cast_array(s: Specializer, array: ArrayV, dtype: str) -> ArrayV:
+    return array if array.dtype == dtype else copy_array(s, array, dtype)
+
+
+def as_python(s: Specializer, value: Value) -> Value:
+    """A NumPy scalar as the Python scalar `item()` gives."""
+    if isinstance(value, ScalarV) and not value.python:
+        kind = np.dtype(value.dtype).kind
+        target = {"b": "bool", "i": "int64", "u": "int64", "f": "float64", "c": "complex128"}[kind]
+        if value.dtype == "uint64":
+            raise s.hand_back("a uint64 as a Python int")
+        return ScalarV(s.builder.cast(value.operand, Scalar(target, True)))
+    return value
+
+
+def list_item(s: Specializer, value: ListV, index: Value) -> Value:
+    found = indexing.read(s, value.array, index)
+    if isinstance(found, ArrayV):
+        return ListV(found, value.numpy_scalar)
+    return found if value.numpy_scalar else as_python(s, found)
+
+
+def as_list(s: Specializer, value: Value) -> Value:
+    """A comprehension computed: a tuple or list when its length is known, else a ListV."""
+    from parakeet_py.typed_ir.comprehensions import compute
+
+    return compute(s, value) if isinstance(value, ComprehensionV) else value
+
+
+def truth(s: Specializer, value: Value) -> ir.Operand:
+    """bool(value) as an operand."""
+    b = s.builder
+    match value:
+        case ScalarV(operand):
+            if value.dtype == "bool":
+                return b.cast(operand, PYBOOL)
+            if isinstance(operand, ir.Const):
+                return ir.Const(bool(operand.value), PYBOOL)
+            zero = ir.Const(np.dtype(value.dtype).type(0).item(), value.type)
+            return b.prim("ne", operand, zero, type=PYBOOL)
+        case ArrayV(rank=0):
+            return truth(s, ScalarV(b.emit1(ir.Load(value.var, ()), Scalar(value.dtype))))
+        case ArrayV():
+            for extent in value.extents:
+                s.check(
+                    b.prim("eq", extent, ONE, type=PYBOOL), "ValueError",
+                    "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()",
+                )  # fmt: skip
+            return truth(s, ScalarV(b.emit1(ir.Load(value.var, (ZERO,) * value.rank), Scalar(value.dtype))))
+        case Static(obj):
+            return ir.Const(bool(obj), PYBOOL)
+        case TupleV(items):
+            return ir.Const(bool(items), PYBOOL)
+        case DictV(entries):
+            return ir.Const(bool(entries), PYBOOL)
+        case ListV(array):
+            return b.prim("ne", array.extents[0], ZERO, type=PYBOOL)
+        case RangeV():
+            return b.prim("ne", control.range_length(s, value), ZERO, type=PYBOOL)
+        case ClosureV() | MethodV():
+            return ir.Const(True, PYBOOL)
+        case ComprehensionV():
+            return truth(s, as_list(s, value))
+        case ObjectV():
+            return opaque_truth(s, value)
+    raise s.unsupported(f"the truth of {s.describe(value)}")

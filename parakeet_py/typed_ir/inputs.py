@@ -1,0 +1,154 @@
+"""What goes into a typed function: its arguments, and the globals and cells it reads.
+
+Every array, scalar and object of the signature becomes a parameter; everything else (None, strings, axes that are
+known by value) stays a compile-time value. A global or a free variable is a *hidden argument*: the signature holds its
+spec as it holds that of an argument, and the first read of one that it does not hold yet asks for it (`NeedHidden`).
+Names of trusted namespaces (the library) are taken as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.signature import (
+    ArraySpec,
+    NoneSpec,
+    ObjectSpec,
+    ScalarSpec,
+    Source,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.attributes import module_value
+from parakeet_py.typed_ir.axis_order import fortran
+from parakeet_py.typed_ir.elementwise import ONE
+from parakeet_py.typed_ir.requests import NeedHidden, NeedWhole
+from parakeet_py.typed_ir.types import OBJECT, PYINT, Array, Scalar
+from parakeet_py.typed_ir.values import (
+    NONE,
+    ArrayV,
+    ObjectV,
+    ScalarV,
+    SliceV,
+    Static,
+    TupleV,
+    Value,
+    lift,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def parameter(s: Specializer, spec: Spec, index: int) -> Value:
+    """The value of an argument; its leaves become parameters of the typed function."""
+    match spec:
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner):
+            var = _leaf(s, Array(dtype, rank, layout), index, f"a{index}")
+            extents = tuple(ONE if one else s.dim(var, axis) for axis, one in enumerate(unit))
+            if inner:
+                extents = (*extents[:-1], ir.Const(inner, PYINT))
+            known = enumerate(extents)
+            s.static_extents += [(var, axis, int(e.value.real)) for axis, e in known if isinstance(e, ir.Const)]
+            root = s.shared_root if s.shared_root >= 0 else s.new_root()
+            s.param_roots |= {root}
+            nonunit = tuple(not one for one in unit)
+            order = fortran(rank) if layout == "F" else ()
+            return ArrayV(var, extents, frozenset({root}), not writeable, nonunit, order)
+        case ScalarSpec(dtype, python):
+            return ScalarV(_leaf(s, Scalar(dtype, python), index, f"a{index}"))
+        case NoneSpec():
+            return NONE
+        case StaticSpec(value):
+            return lift(value)
+        case ObjectSpec(kind):
+            opaque = ObjectV(_leaf(s, OBJECT, index, f"a{index}"))
+            if issubclass(kind, np.ndarray):
+                s.unusual_arrays.add(opaque.var)
+            return opaque
+        case TupleSpec(items, "slice"):
+            return SliceV(*(parameter(s, item, index) for item in items))
+        case TupleSpec(items, kind):
+            made = TupleV(tuple(parameter(s, item, index) for item in items), kind)
+            if kind == "list":
+                s.lists[id(made)] = (made, index)
+            return made
+    raise AssertionError(spec)
+
+
+def need_whole(s: Specializer, value: Value) -> None:
+    """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
+    if id(value) in s.lists:
+        raise NeedWhole(s.lists[id(value)][1])
+
+
+def _leaf(s: Specializer, kind: Any, index: int, name: str) -> ir.Var:
+    var = ir.Var(name, kind)
+    s.params.append(var)
+    s.leaf_param[var] = index
+    s.builder.home[var] = s.builder.scopes[0]
+    return var
+
+
+def read_global(s: Specializer, name: str) -> Value:
+    import builtins
+
+    namespace = s.frames[-1].namespace
+    source: Source = ("global", name)
+    if namespace.owner is not s.frames[0].namespace.owner:
+        module = str(namespace.globals.get("__name__"))  # not that of the function, which wrappers imitate
+        source = ("attribute", module, name)
+        if not namespace.trusted and getattr(sys.modules.get(module), "__dict__", None) is not namespace.globals:
+            raise s.unsupported(f"the globals of {namespace.owner.__name__} are of no module")
+    if name in namespace.globals:
+        found = namespace.globals[name]
+    elif hasattr(builtins, name):
+        found = getattr(builtins, name)
+    else:
+        raise s.unsupported(f"name '{name}' is not defined")
+    if namespace.trusted or (name not in namespace.globals and namespace.owner is not s.frames[0].namespace.owner):
+        return lift(found)
+    return hidden_value(s, source, found)
+
+
+def read_cell(s: Specializer, name: str) -> Value:
+    namespace = s.frames[-1].namespace
+    try:
+        found = namespace.cells[name].cell_contents
+    except (KeyError, ValueError):
+        raise s.unsupported(f"the free variable '{name}' is not bound yet") from None
+    if namespace.owner is not s.frames[0].namespace.owner:
+        if isinstance(found, types.FunctionType | types.ModuleType | type):
+            return lift(found)
+        raise s.unsupported(f"the free variable '{name}' of a function called from here")
+    position = list(namespace.cells).index(name)
+    return hidden_value(s, ("cell", position), found)
+
+
+def hidden_value(s: Specializer, source: Source, found: Any) -> Value:
+    """The value of a hidden argument, which the signature has to hold."""
+    if source not in s.hidden:
+        raise NeedHidden(source, found)
+    if s.sites or len(s.builder.scopes) > 1:
+        s.read_late.add(source)
+    return s.hidden[source]
+
+
+def import_module(s: Specializer, module: str, name: str | None, level: int) -> Value:
+    import importlib
+
+    package = s.frames[-1].namespace.globals.get("__package__") if level else None
+    try:
+        found = importlib.import_module("." * level + module, package)
+        if name is None:
+            return Static(found)
+        value = getattr(found, name)
+    except (ImportError, AttributeError) as error:
+        raise s.unsupported(str(error)) from None
+    return module_value(s, found, name, value)

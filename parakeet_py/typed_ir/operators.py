@@ -1,0 +1,201 @@
+"""Python's operators over abstract values: arithmetic, comparisons, `is`, `in`, `not`.
+
+Numbers and arrays go to `elementwise` and `python_scalars`; here is what Python's own containers do (concatenation,
+repetition, lexicographic order, membership) and what is known about identity. Whatever is known is computed now.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.typed_ir import control, ir
+from parakeet_py.typed_ir.elementwise import (
+    ZERO,
+    binary,
+    inplace,
+)
+from parakeet_py.typed_ir.types import PYBOOL, PYINT
+from parakeet_py.typed_ir.values import (
+    NONE,
+    ArrayV,
+    ComprehensionV,
+    DictV,
+    ListV,
+    MessageV,
+    ObjectV,
+    RangeV,
+    ScalarV,
+    Static,
+    TupleV,
+    Unknown,
+    Value,
+    known,
+    lift,
+    py,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def binary_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    if isinstance(left, TupleV | ListV | DictV | MessageV | Static) or isinstance(right, TupleV | MessageV):
+        made = _sequence_operator(s, op, left, right)
+        if made is not None:
+            return made
+    if op == "matmul":
+        return s.call(Static(np.matmul), [left, right], {})
+    for one, other in ((left, right), (right, left)):
+        plain = isinstance(other, TupleV | ListV) or (isinstance(other, ScalarV) and other.python)
+        if isinstance(one, TupleV | ListV | RangeV) and plain:
+            raise s.unsupported(f"{op} of {s.describe(left)} and {s.describe(right)}")
+    return binary(s, op, left, right)
+
+
+def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Value | None:
+    match op, left, right:
+        case "add", TupleV(a, kind), TupleV(b, other) if kind == other:
+            return TupleV(a + b, kind)
+        case "mul", TupleV(items, kind), ScalarV():
+            if not right.python and isinstance(left, TupleV):
+                return None
+            return TupleV(items * s.static_int(right, "a repeat count"), kind)
+        case "mul", ScalarV(), TupleV(items, kind) if left.python:
+            return TupleV(items * s.static_int(left, "a repeat count"), kind)
+        case "add", (Static() | MessageV()), (Static() | MessageV()):
+            try:
+                return lift(known(left) + known(right))
+            except (Unknown, TypeError):
+                return None
+    return None
+
+
+def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    if isinstance(left, ArrayV):
+        if op == "matmul":
+            product = binary_operator(s, op, left, right)
+            from parakeet_py.typed_ir.elementwise import store_array
+
+            store_array(s, left, product, casting="same_kind", out=True)
+            return left
+        return inplace(s, op, left, right)
+    return binary_operator(s, op, left, right)
+
+
+def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    if op in ("is", "isnot"):
+        return py(identical(s, left, right) == (op == "is"))
+    if op in ("in", "notin"):
+        return _contains(s, left, right, op == "notin")
+    try:
+        a, c = known(left), known(right)
+    except Unknown:
+        pass
+    else:
+        import operator
+
+        if not isinstance(left, ScalarV) or not isinstance(right, ScalarV):
+            return lift(getattr(operator, op)(a, c))
+    if isinstance(left, TupleV) and isinstance(right, TupleV) and op not in ("eq", "ne"):
+        return _ordered(s, op, left, right)
+    if isinstance(left, TupleV) and isinstance(right, TupleV):
+        if len(left.items) != len(right.items) or left.kind != right.kind:
+            return py(op == "ne")
+        equal: ir.Operand = ir.Const(True, PYBOOL)
+        for x, y in zip(left.items, right.items, strict=True):
+            equal = s.builder.logical_and(equal, s.truth(compare(s, "eq", x, y)))
+        return ScalarV(equal if op == "eq" else s.builder.prim("not", equal))
+    if (isinstance(left, Static) or isinstance(right, Static)) and op in ("eq", "ne"):
+        odd = left if isinstance(left, Static) else right
+        if odd.object is None or isinstance(odd.object, str):  # type: ignore[union-attr]
+            return py(op == "ne")
+    return binary(s, op, left, right)
+
+
+def _ordered(s: Specializer, op: str, left: TupleV, right: TupleV) -> Value:
+    """Lexicographic comparison: the first items that differ decide, else the lengths."""
+    import operator
+
+    if left.kind != right.kind:
+        raise s.unsupported(f"'{op}' not supported between a {left.kind} and a {right.kind}")
+    result: ir.Operand = ir.Const(getattr(operator, op)(len(left.items), len(right.items)), PYBOOL)
+    for x, y in reversed(list(zip(left.items, right.items, strict=False))):
+        equal = s.truth(compare(s, "eq", x, y))
+        decided = s.truth(compare(s, op, x, y))
+        result = s.builder.select(equal, result, decided)
+    return ScalarV(result)
+
+
+def identical(s: Specializer, left: Value, right: Value) -> bool:
+    """`left is right`, where the compiler can tell."""
+    if isinstance(left, ObjectV) or isinstance(right, ObjectV):
+        if NONE in (left, right) and not any(isinstance(side, ObjectV) and side.any for side in (left, right)):
+            return False  # an argument that is None has another signature
+        raise s.hand_back("`is` between objects")
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Static):
+            if isinstance(other, Static):
+                return one.object is other.object
+            return False
+    if isinstance(left, ArrayV) != isinstance(right, ArrayV):
+        return False
+    if isinstance(left, ArrayV) and isinstance(right, ArrayV):
+        if left.var is right.var:
+            return True
+        if not (left.roots & right.roots):
+            return False
+    if isinstance(left, ScalarV) and isinstance(right, ScalarV):
+        kinds = (left.dtype, right.dtype)
+        if left.python and right.python and kinds == ("bool", "bool"):
+            return s.static(left, "an operand of `is`") is s.static(right, "an operand of `is`")
+    raise s.unsupported("`is` between values that are not known to be distinct")
+
+
+def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Value:
+    b = s.builder
+    if isinstance(container, ComprehensionV):
+        container = s.as_list(container)
+    items = control.static_items(container)
+    if items is not None:
+        found: ir.Operand = ir.Const(False, PYBOOL)
+        for one in items:
+            found = b.logical_or(found, s.truth(compare(s, "eq", item, one)))
+        return ScalarV(b.prim("not", found) if negate else found)
+    if isinstance(container, ArrayV | ListV):
+        array = container.array if isinstance(container, ListV) else container
+        result = s.call(Static(np.any), [compare(s, "eq", array, item)], {})
+        truth = s.truth(result)
+        return ScalarV(b.prim("not", truth) if negate else truth)
+    if isinstance(container, RangeV):
+        found = _in_range(s, item, container)
+        return ScalarV(b.prim("not", found) if negate else found)
+    raise s.unsupported(f"`in` {s.describe(container)}")
+
+
+def _in_range(s: Specializer, item: Value, container: RangeV) -> ir.Operand:
+    """Is an int one of those that a range gives?"""
+    b = s.builder
+    number = s.numeric(item)
+    if not isinstance(number, ScalarV) or number.type not in (PYINT, PYBOOL):
+        raise s.unsupported(f"{s.describe(item)} in a range")
+    step = s.static_int(container.step, "the step of a range")
+    x = b.cast(number.operand, PYINT)
+    start, stop = container.start.operand, container.stop.operand
+    low, high = ("ge", "lt") if step > 0 else ("le", "gt")
+    found = b.logical_and(b.prim(low, x, start, type=PYBOOL), b.prim(high, x, stop, type=PYBOOL))
+    distance = b.prim("mod", b.prim("sub", x, start), ir.Const(step, PYINT))
+    return b.logical_and(found, b.prim("eq", distance, ZERO, type=PYBOOL))
+
+
+def unary_operator(s: Specializer, op: str, value: Value) -> Value:
+    from parakeet_py.typed_ir.elementwise import UNARY_UFUNCS, call_ufunc
+    from parakeet_py.typed_ir.python_scalars import python_unary
+
+    if op == "not":
+        return ScalarV(s.builder.prim("not", s.truth(value), type=PYBOOL))
+    number = s.numeric(value)
+    if isinstance(number, ScalarV) and number.python:
+        return python_unary(s, op, number)
+    return call_ufunc(s, UNARY_UFUNCS[op], [number])

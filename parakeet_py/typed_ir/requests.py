@@ -1,0 +1,57 @@
+"""What ends the walk of the specializer early, each with a way out.
+
+Raised deep inside a function that is being specialized, and answered by whoever can: the request names what has to be
+known or done before it goes on. `UnsupportedError` (in `errors`) is the one without an answer: Python runs the
+function.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parakeet_py.errors import UnsupportedError
+from parakeet_py.frontend import ssa
+from parakeet_py.signature import Source
+
+
+class NeedStatic(Exception):
+    """Parameter `index` (hidden arguments count on) has to be known by value."""
+
+    def __init__(self, index: int, what: str) -> None:
+        super().__init__(what)
+        self.index = index
+
+
+class NeedWhole(Exception):
+    """The list in parameter `index` (hidden arguments count on) has to be that very object."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class NeedUnroll(Exception):
+    """A loop index has to be known by value."""
+
+    def __init__(self, loop: ssa.For) -> None:
+        self.loop = loop
+
+
+class NeedHidden(Exception):
+    """A hidden argument has been found that the signature does not have yet."""
+
+    def __init__(self, source: Source, value: Any) -> None:
+        self.source = source
+        self.value = value
+
+
+class NeedObservation(Exception):
+    """The result type of an opaque call is not known yet; `error` says so to people."""
+
+    def __init__(self, key: tuple[Any, ...], error: UnsupportedError) -> None:
+        super().__init__(error.message)
+        self.key = key
+        self.error = error
+
+
+class HandBack(Exception):
+    """One operation is not compiled: Python does it, the rest stays compiled."""

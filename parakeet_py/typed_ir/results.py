@@ -1,0 +1,123 @@
+"""What comes out of a typed function: how its results are boxed, and which parameters it writes.
+
+A returned value is a tree of tuples and lists over leaves. The leaves are results of the typed function; the tree is a
+`Result`, from which the gate builds the Python objects. One operand that is returned twice is one leaf, so that Python
+sees one object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from parakeet_py.signature import (
+    Result,
+    ResultEither,
+    ResultLeaf,
+    ResultListOf,
+    ResultStatic,
+    ResultTuple,
+)
+from parakeet_py.typed_ir import ir, unions
+from parakeet_py.typed_ir.types import Array
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ComprehensionV,
+    ListV,
+    NeverV,
+    ObjectV,
+    ScalarV,
+    Static,
+    TupleV,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Result:
+    """How the result is boxed; its leaves are appended to `leaves`."""
+
+    def leaf(operand: ir.Operand, kind: str, dtype: str, python: bool, rank: int = 0) -> ResultLeaf:
+        for position, other in enumerate(leaves):
+            if isinstance(operand, ir.Var) and other is operand:
+                return ResultLeaf(position, kind, dtype, python, rank)  # type: ignore[arg-type]
+        leaves.append(operand)
+        return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
+
+    match value:
+        case ScalarV(operand, None):
+            return leaf(operand, "scalar", value.dtype, value.python)
+        case ScalarV(operand, either):
+            assert either is not None
+            choices = [unions.alternative(s, value, index).operand for index in range(len(either.kinds))]
+            first = len(leaves)
+            leaves.extend([either.tag, *choices])
+            return ResultEither(
+                ResultLeaf(first, "scalar", "int64", True),
+                tuple(
+                    ResultLeaf(first + 1 + index, "scalar", kind.dtype, kind.python)
+                    for index, kind in enumerate(either.kinds)
+                ),
+            )
+        case ArrayV(var):
+            s.shadows.result(value, s.param_roots)
+            made = leaf(var, "array", value.dtype, False, value.rank)
+            view = isinstance(s.builder.definition.get(var), ir.View | ir.Reshape)
+            own = not value.roots & s.param_roots
+            return replace(made, view=view, readonly=value.readonly and (view or own))
+        case ObjectV(var):
+            return leaf(var, "object", "", False)
+        case TupleV(items, kind):
+            s.need_whole(value)
+            return ResultTuple(tuple(result_tree(s, item, leaves) for item in items), kind)  # type: ignore[arg-type]
+        case ListV(array, ""):
+            made = leaf(array.var, "array", array.dtype, False, array.rank)
+            return ResultListOf(made)
+        case ComprehensionV(kind="list"):
+            return result_tree(s, s.as_list(value), leaves)
+        case Static(obj):
+            return ResultStatic(obj)
+        case NeverV():
+            return ResultStatic(None)
+    raise s.unsupported(f"a function cannot return {s.describe(value)}")
+
+
+def stored_params(function: ir.Function) -> frozenset[int]:
+    """The parameters (leaf positions) whose memory the function may write."""
+    roots: dict[ir.Var, frozenset[int]] = {}
+    positions = {var: position for position, var in enumerate(function.params)}
+    written: set[int] = set()
+
+    def base(var: ir.Var) -> frozenset[int]:
+        return roots.get(var, frozenset({positions[var]}) if var in positions else frozenset())
+
+    def visit(block: ir.Block) -> list[frozenset[int]]:
+        for let in block.statements:
+            match let.op:
+                case ir.View(view_base, _, _) | ir.Reshape(view_base, _):
+                    roots[let.outs[0]] = base(view_base)
+                case ir.Store(array, _, _) | ir.Scatter(array, _, _, _, _) | ir.Matmul(array, _, _):
+                    written.update(base(array))
+                case ir.Opaque(_, args):
+                    written.update(*(base(arg) for arg in args if isinstance(arg.type, Array)))
+                case ir.For(params=params, inits=inits) | ir.While(params=params, inits=inits):
+                    for param, init in zip(params, inits, strict=True):
+                        if isinstance(init, ir.Var):
+                            roots[param] = base(init)
+            inner = [visit(inner_block) for inner_block in ir.blocks_of(let.op)]
+            if isinstance(let.op, ir.If | ir.For | ir.While):
+                everything = frozenset(position for results in inner for one in results for position in one)
+                for out in let.outs:
+                    if isinstance(out.type, Array):
+                        roots[out] = everything | frozenset(
+                            position
+                            for init in ir.operands_of(let.op)
+                            if isinstance(init, ir.Var)
+                            for position in base(init)
+                        )
+        return [base(result) for result in block.results if isinstance(result, ir.Var)]
+
+    visit(function.body)
+    return frozenset(written)

@@ -1,0 +1,150 @@
+"""The statements of the untyped IR, each executed over abstract values.
+
+`execute` is the one place that knows every operation of the untyped IR. Control flow and unpacking have several
+results; all others have one at most. An operation that cannot be compiled (`HandBack`) is undone and done by Python;
+a loop whose body needs the index by value (`NeedUnroll`) is undone and unrolled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import control, unions
+from parakeet_py.typed_ir.attributes import attribute
+from parakeet_py.typed_ir.containers import set_item, subscript, unpack
+from parakeet_py.typed_ir.inputs import import_module, read_cell, read_global
+from parakeet_py.typed_ir.messages import assert_true, format_string, raise_value
+from parakeet_py.typed_ir.opaque import opaque_operation
+from parakeet_py.typed_ir.operators import inplace_operator, unary_operator
+from parakeet_py.typed_ir.requests import HandBack, NeedUnroll
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ClosureV,
+    ComprehensionV,
+    DictV,
+    SliceV,
+    TupleV,
+    Value,
+    lift,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def execute(s: Specializer, let: ssa.Let) -> list[Value]:
+    """The values of one statement."""
+    match let.op:
+        case ssa.If() as op:
+            return control.specialize_if(s, op)
+        case ssa.For() as op:
+            return _loop(s, op)
+        case ssa.While() as op:
+            return control.specialize_while(s, op)
+        case ssa.Unpack() as op:
+            return unpack(s, op)
+    return [value] if (value := single(s, let)) is not None else []
+
+
+def _loop(s: Specializer, op: ssa.For) -> list[Value]:
+    """A for loop; started again unrolled when its body needs the index by value."""
+    mark = s.builder.mark()
+    frames, sites = len(s.frames), len(s.sites)
+    try:
+        return control.specialize_for(s, op)
+    except NeedUnroll as need:
+        if need.loop is not op:
+            raise
+        del s.frames[frames:]
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        s.unroll.add(id(op))
+        return control.specialize_for(s, op)
+
+
+def single(s: Specializer, let: ssa.Let) -> Value | None:
+    """The value of a statement with one out (None: it has none)."""
+    several = unions.union_operand(s, let.op)
+    if several is not None:
+        return unions.resolve(s, let, several)
+    mark, frames, path, sites = s.builder.mark(), len(s.frames), s.path, len(s.sites)
+    if not s.frames[-1].namespace.trusted:
+        s.shadows.site = (s.path, let.pos)
+    try:
+        return compute(s, let.op)
+    except HandBack as reason:
+        if s.frames[frames - 1].namespace.trusted:
+            raise
+        del s.frames[frames:]
+        s.path, s.pos, s.builder.pos = path, let.pos, let.pos
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        return opaque_operation(s, let, str(reason))
+
+
+def compute(s: Specializer, op: ssa.Op) -> Value | None:
+    match op:
+        case ssa.Global(name):
+            return read_global(s, name)
+        case ssa.Free(name):
+            return read_cell(s, name)
+        case ssa.Binary(name, left, right):
+            return s.binary(name, s.value(left), s.value(right))
+        case ssa.Inplace(name, left, right):
+            return inplace_operator(s, name, s.value(left), s.value(right))
+        case ssa.Compare(name, left, right):
+            return s.compare(name, s.value(left), s.value(right))
+        case ssa.Unary(name, operand):
+            return unary_operator(s, name, s.value(operand))
+        case ssa.Call(function, args, kwargs):
+            return s.call(s.value(function), s.items(args), s.keywords(kwargs))
+        case ssa.Attribute(obj, name):
+            return attribute(s, s.value(obj), name)
+        case ssa.Subscript(obj, index):
+            return subscript(s, s.value(obj), s.value(index))
+        case ssa.SetItem(obj, index, value):
+            set_item(s, s.value(obj), s.value(index), s.value(value))
+            return None
+        case ssa.BuildTuple(items):
+            return TupleV(tuple(s.items(items)))
+        case ssa.BuildList(items):
+            return TupleV(tuple(s.items(items)), "list")
+        case ssa.BuildDict(items):
+            return DictV(tuple((s.static(s.value(key), "a dict key"), s.value(item)) for key, item in items))
+        case ssa.BuildSlice(lower, upper, step):
+            return SliceV(s.value(lower), s.value(upper), s.value(step))
+        case ssa.MakeClosure(function, captures, defaults):
+            return ClosureV(
+                function,
+                tuple(s.value(capture) for capture in captures),
+                tuple(s.value(default) for default in defaults),
+                s.frames[-1].namespace,
+            )
+        case ssa.Comprehension(kind, iterable, element, condition, flatten):
+            return ComprehensionV(
+                kind,
+                s.value(iterable),
+                s.value(element),
+                None if condition is None else s.value(condition),
+                flatten,
+            )
+        case ssa.Import(module, name, level):
+            return import_module(s, module, name, level)
+        case ssa.BuildString(parts):
+            return format_string(s, parts)
+        case ssa.Raise(exception):
+            return raise_value(s, s.value(exception))
+        case ssa.Assert(condition, message):
+            assert_true(s, condition, message)
+            return None
+        case ssa.CheckBound(flag, name, free):
+            error = ssa.unbound_name(name, free)
+            s.check(s.truth(s.value(flag)), type(error).__name__, str(error))
+            return None
+        case ssa.SetAttribute(obj, "real" | "imag" as name, value) if isinstance(s.value(obj), ArrayV):
+            s.call_library("set_part", [s.value(obj), lift(name), s.value(value)])
+            return None
+        case ssa.SetAttribute(obj, name, value):
+            raise s.unsupported(f"assignment to the attribute .{name}")
+    raise s.unsupported(f"{type(op).__name__} is not compiled")
