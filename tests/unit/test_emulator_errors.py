@@ -385,3 +385,30 @@ def test_the_thread_of_an_earlier_block_is_named() -> None:
     message = _fails(emulator.DataRace, "st.global", body, out, grid=256, block=512)
     assert "races with a write (line" in message
     assert "of block (0, 0, 0)" in message and "of block (128, 0, 0)" in message
+
+
+_PIPELINE = """
+	mov.u32 %r2, tile; shl.b32 %r3, %t, 4; add.u32 %r2, %r2, %r3;
+	mul.wide.u32 %d1, %t, 16; add.s64 %d1, %d1, %p0;
+	cp.async.ca.shared.global [%r2], [%d1], 16;
+	cp.async.commit_group;
+	add.u32 %r4, %r2, 512;
+	cp.async.ca.shared.global [%r4], [%d1], 16;
+	cp.async.commit_group;
+	WAIT
+	ld.shared.u32 %r5, [%r2];
+	SECOND
+	ld.shared.u32 %r6, [%r4+12];
+"""
+
+
+def test_reads_of_copies_that_have_not_been_waited_for() -> None:
+    options = {"block": 32, "globals": ".shared .align 16 .b8 tile[1024];"}
+    data = np.zeros(128, "u4")
+    fine = _PIPELINE.replace("WAIT", "cp.async.wait_group 1;").replace("SECOND", "cp.async.wait_all;")
+    run(fine, data, **options)
+    late = _PIPELINE.replace("WAIT", "cp.async.wait_group 1;").replace("SECOND", "")
+    message = _fails(emulator.UninitialisedRead, "[%r4+12]", late, data, **options)
+    assert "has not been waited for" in message
+    _fails(emulator.UninitialisedRead, "[%r2]", _PIPELINE.replace("WAIT", "").replace("SECOND", ""), data, **options)
+    run(_PIPELINE.replace("WAIT", "cp.async.wait_group 0;").replace("SECOND", ""), data, **options)

@@ -202,12 +202,20 @@ def _atomic(c: Emitter) -> None:
 
 @emits("cp")
 def _copy(c: Emitter) -> None:
-    """cp.async from global to shared memory; its groups are complete at once."""
+    """cp.async from global to shared memory, and the commits and waits that end it."""
     if not c.take("async"):
         raise c.unsupported(c.instruction.name)
-    if c.take("commit_group") or c.take("wait_group") or c.take("wait_all"):
-        if c.modifiers:
-            raise c.unsupported(c.instruction.name)
+    if c.take("commit_group"):
+        c.effect("M.commit_copies(L)")
+        return
+    if c.take("wait_all"):
+        c.effect("M.await_copies(L, None)")
+        return
+    if c.take("wait_group"):
+        left = c.operands[0]
+        if not isinstance(left, Immediate):
+            raise c.invalid("the number of groups is not a constant")
+        c.effect(f"M.await_copies(L, {left.value})")
         return
     if not (c.take("ca") or c.take("cg")):
         raise c.unsupported(c.instruction.name)

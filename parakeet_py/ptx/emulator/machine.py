@@ -199,6 +199,21 @@ class Machine(Scheduler):
         if self._shared_check is not None:
             self._shared_check.all_passed()
 
+    def begin_copies(self, lanes: Lanes, target: Array, size: int) -> None:
+        """Asynchronous copies to shared memory have been issued."""
+        if self._shared_check is not None:
+            self._shared_check.copies.begin(lanes, target, size)
+
+    def commit_copies(self, lanes: Lanes) -> None:
+        """The copies since the last commit are a group."""
+        if self._shared_check is not None:
+            self._shared_check.copies.commit(lanes)
+
+    def await_copies(self, lanes: Lanes, left: int | None) -> None:
+        """Wait until at most `left` of the groups are not complete; None: for every copy."""
+        if self._shared_check is not None:
+            self._shared_check.copies.wait(lanes, left)
+
     def reserve_local(self, top: Array) -> None:
         """Make the threads' own memory reach up to `top`."""
         need = int(top.max())

@@ -242,19 +242,24 @@ class Operations:
     def copy_async(
         self, lanes: Lanes, target: Array, source: Array, size: int, given: Array | None, site: Site
     ) -> None:
-        """Copy bytes from device to shared memory; those beyond `given` are zero."""
+        """Copy bytes from device to shared memory; those beyond `given` are zero.
+
+        The bytes arrive at once, and are marked as not to be read before the copy has been waited for.
+        """
         machine = self.machine
         kind, count = ("u4", 1) if size == 4 else ("u8", size // 8)
         if given is None:
             loaded = machine.load_global(lanes, source, kind, count, site, None)
             values = loaded if isinstance(loaded, tuple) else (loaded,)
             machine.store_shared(lanes, target, kind, values, site, None)
+            machine.begin_copies(lanes, target, size)
             return
         for byte in range(size):
             step = np.uint64(byte)
             part = machine.load_global(lanes, source + step, "u1", 1, site, given > byte)
             assert not isinstance(part, tuple)
             machine.store_shared(lanes, target + step, "u1", (part,), site, None)
+        machine.begin_copies(lanes, target, size)
 
     # -- services -------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ loaded again and again.
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ from parakeet_py.ptx.emulator.parser import parse
 _EMITTER_MODULES = (emit_control, emit_float, emit_integer, emit_memory, emit_move, emit_warp)
 _KEPT = 256
 _programs: OrderedDict[str, Program] = OrderedDict()
+_programs_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +268,14 @@ def _symbols(function: Function) -> Iterator[str]:
 
 def load_program(text: str) -> Program:
     """The program of a PTX text, made or remembered."""
-    found = _programs.get(text)
-    if found is None:
-        found = _programs[text] = Program(text)
+    with _programs_lock:
+        found = _programs.get(text)
+        if found is not None:
+            _programs.move_to_end(text)
+            return found
+    made = Program(text)
+    with _programs_lock:
+        found = _programs.setdefault(text, made)
         if len(_programs) > _KEPT:
             _programs.popitem(last=False)
-    else:
-        _programs.move_to_end(text)
     return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from parakeet_py.ptx.emulator.copies import Copies
 from parakeet_py.ptx.emulator.emitter import Site
 from parakeet_py.ptx.emulator.errors import DataRace, UninitialisedRead
 from parakeet_py.ptx.emulator.kinds import Array
@@ -189,6 +190,7 @@ class SharedCheck:
         self._length = 0
         self._written_to = False
         self._all_written = False
+        self.copies = Copies(machine, piece)
 
     def all_passed(self) -> None:
         """A barrier of all threads in flight."""
@@ -242,6 +244,12 @@ class SharedCheck:
                     address = int(pieces[place]) * self.piece % max(machine.shared_stride, 1)
                     message = f"load of shared memory that nothing has written, at byte {address}"
                     raise machine.fault_at(UninitialisedRead, message, site, int(owners[place]))
+        under_way = None if write else self.copies.pending(pieces)
+        if under_way is not None and under_way.any():
+            place = int(np.flatnonzero(under_way)[0])
+            address = int(pieces[place]) * self.piece % max(machine.shared_stride, 1)
+            message = f"load of shared memory at byte {address}, whose asynchronous copy has not been waited for"
+            raise machine.fault_at(UninitialisedRead, message, site, int(owners[place]))
         if self.shadow is None:
             return
         machine.clock_ticks += 1
