@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from parakeet_py.frontend import binding, ssa
 from parakeet_py.frontend.binding import is_iterable, merged, shim_of, unpacker
@@ -277,7 +277,7 @@ class _Frame:
                     raise AssertionError(*(self.block(message) if message else ()))
             case ssa.CheckBound(flag, name, free):
                 if not get(flag):
-                    self.unbound(name, free)
+                    raise ssa.unbound_name(name, free)
             case _:
                 raise TypeError(op)
         return ()
@@ -311,13 +311,7 @@ class _Frame:
         try:
             return cells[self.python.__code__.co_freevars.index(name)].cell_contents
         except ValueError:
-            self.unbound(name, True)
-
-    def unbound(self, name: str, free: bool) -> NoReturn:
-        if free:
-            text = f"cannot access free variable {name!r} where it is not associated with a value in enclosing scope"
-            raise NameError(text, name=name)
-        raise UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
+            raise ssa.unbound_name(name, True) from None
 
     def closure(self, function: Function, captures: tuple[Any, ...], defaults: tuple[Any, ...]) -> types.FunctionType:
         nested = _Nested(self, function, captures, defaults)

@@ -273,6 +273,14 @@ class CheckBound:
     free: bool = False
 
 
+def unbound_name(name: str, free: bool) -> NameError:
+    """What Python raises for a name that nothing has bound."""
+    if free:
+        text = f"cannot access free variable {name!r} where it is not associated with a value in enclosing scope"
+        return NameError(text, name=name)
+    return UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
+
+
 @record
 class If:
     """Outs are the results of the branch taken."""

@@ -188,6 +188,23 @@ def read_before_assignment(n):
     return total + count
 
 
+@program([raising(NameError, 0), (3,)], message=True)
+def unbound_in_closure(n):
+    def read():
+        return value
+
+    if n:
+        value = 1.0
+    return read()
+
+
+@program([raising(NameError, 0), (3,)], message=True)
+def unbound_in_generator(n):
+    if n:
+        value = 2
+    return sum(i * value for i in range(3))
+
+
 @program([raising(NameError, 3)], message=True, fell_back=None)
 def unknown_name(n):
     return n + no_such_name  # noqa: F821
