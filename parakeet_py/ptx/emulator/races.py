@@ -17,6 +17,7 @@ accesses, because most allocations are only read, or written by each thread at i
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,7 +63,8 @@ class Order:
             for place in np.flatnonzero(~answer & (acquired > when)).tolist():
                 start, end = int(when[place]), int(acquired[place])
                 times = self.releases.get(int(slot_before[place]), ())
-                answer[place] = any(start < time <= end for time in times)
+                next_release = bisect_right(times, start)
+                answer[place] = next_release < len(times) and times[next_release] <= end
         return answer
 
 
