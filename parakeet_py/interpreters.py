@@ -85,26 +85,30 @@ def opaque_of(compiled: Compiled, log: list[tuple[Any, Any]]) -> Any:
     return call
 
 
-def box(tree: Result, leaves: Sequence[Any]) -> Any:
-    """The Python object of a result tree."""
+def box(tree: Result, leaves: Sequence[Any], boxed: dict[int, Any] | None = None) -> Any:
+    """The Python object of a result tree; `boxed` has those of its leaves that have been made before."""
+    boxed = {} if boxed is None else boxed
     match tree:
         case ResultLeaf(index, kind, dtype, python):
+            if index in boxed:
+                return boxed[index]
             value = leaves[index]
-            if kind == "array" and (tree.view or tree.readonly):
+            if kind == "array" and (tree.view or tree.readonly or any(value is other for other in boxed.values())):
                 value = value.view()
                 value.flags.writeable = value.flags.writeable and not tree.readonly
-            if kind != "scalar":
-                return value
-            made = np.dtype(dtype).type(value)
-            return made.item() if python else made
+            if kind == "scalar":
+                made = np.dtype(dtype).type(value)
+                value = made.item() if python else made
+            boxed[index] = value
+            return value
         case ResultStatic(value):
             return value
         case ResultEither(tag, choices):
-            return box(choices[int(leaves[tag.index])], leaves)
+            return box(choices[int(leaves[tag.index])], leaves, boxed)
         case ResultListOf(leaf):
             return leaves[leaf.index].tolist()
         case ResultTuple(items, kind, type_):
-            parts = [box(item, leaves) for item in items]
+            parts = [box(item, leaves, boxed) for item in items]
             if type_ is not None:
                 return type_(*parts)
             return tuple(parts) if kind == "tuple" else parts

@@ -115,11 +115,11 @@ class Maker:
 
     def run(self, more: Sequence[str]) -> dict[str, Any]:
         """The names after all statements so far, one way into the blocks that are open, and these."""
-        scope = dict(zip(self.params, made(self.recipes), strict=True))
+        scope: dict[str, Any] = {"np": np, **dict(zip(self.params, made(self.recipes), strict=True))}
         code = compile("\n".join([*self.lines, *self.prefix, *more]), "<program>", "exec")
         with np.errstate(all="ignore"):
-            exec(code, {"np": np}, scope)
-        return scope
+            exec(code, scope)
+        return {name: value for name, value in scope.items() if name not in ("np", "__builtins__")}
 
     def accepts(self, more: Sequence[str], keep: dict[str, Any]) -> dict[str, Any] | None:
         """The names afterwards, or None if that is no statement for this program: it fails, makes too much, or makes
@@ -146,7 +146,7 @@ class Maker:
         return [name for name, value in scope.items() if isinstance(value, np.ndarray) and test(value)]
 
     def numbers(self, scope: dict[str, Any]) -> list[str]:
-        return [name for name, value in scope.items() if not isinstance(value, np.ndarray)]
+        return [name for name, value in scope.items() if isinstance(value, int | float | np.generic)]
 
     # ---- expressions ----
 
@@ -236,6 +236,8 @@ class Maker:
             return []
         place = self.place(scope, name)
         operator = self.pick(["=", "+=", "-=", "="])
+        if ":" not in place and "..." not in place:
+            return [f"{place} {operator} {self.pick([*self.numbers(scope), '7', '-1.5'])}"]
         # A plain copy between windows of one buffer may go wrong in NumPy itself if their steps differ.
         copied = ["{} + 0"] if operator == "=" else ["{}"]
         if self.chance(40):  # of itself: what is stored overlaps what is read
@@ -297,6 +299,18 @@ class Maker:
         one, two = self.pick(names), self.pick(names)
         return [f"{one}, {two} = {two}, {one}"]
 
+    def call(self, scope: dict[str, Any]) -> list[str]:
+        """A function of its own, called twice."""
+        names = [name for name, value in scope.items() if not callable(value)]
+        inner = {name: scope[self.pick(names)] for name in "xy"}
+        name, first, second = self.name(), self.pick(names), self.pick(names)
+        head = f"def {name}(x, y):"
+        if self.chance(30):
+            more = self.store(inner) or ["pass"]
+            return [head, *indented([*more, "return x"]), f"{self.name()} = {name}({first}, {second})"]
+        line = f"    return {self.expression(inner, 2)}"
+        return [head, line, f"{self.name()} = {name}({name}({first}, {second}), {self.leaf(scope)})"]
+
     def body(self, scope: dict[str, Any], head: Sequence[str], depth: int) -> list[str]:
         """The statements of a block, which are tried one after another after `head`."""
         lines: list[str] = []
@@ -322,7 +336,14 @@ class Maker:
         ranges = ["range(2)", "range(k)", "range(1, 4)", "range(3, 0, -1)"]
         ranges += [f"range({name}.shape[0])" for name in self.arrays(scope, lambda a: a.ndim > 0)]
         ranges += [name for name in self.arrays(scope, lambda a: a.ndim > 0)]
-        head = f"for {var} in {self.pick(ranges)}:"
+        over = self.pick(ranges)
+        head = f"for {var} in {over}:"
+        if self.chance(20):
+            self.fresh += 1
+            other = f"i{self.fresh}"
+            head = f"for {var}, {other} in {self.pick([f'enumerate({over})', f'zip({over}, {self.pick(ranges)})'])}:"
+        elif self.chance(10):
+            head = f"{var} = 0\nwhile {var} < 3 and {self.condition(scope)}:\n    {var} += 1"
         try:
             inner = self.run([head, "    break"])
         except (TypeError, NameError, SyntaxError):
@@ -335,7 +356,7 @@ class Maker:
 
     def statement(self, scope: dict[str, Any], depth: int) -> list[str]:
         simple = [self.assign, self.store, self.store, self.again, self.view, self.library, self.reduce, self.element]
-        simple += [self.augment, self.product, self.gather, self.swap]
+        simple += [self.augment, self.product, self.gather, self.swap, self.call]
         kind = self.draw(st.integers(0, len(simple) + (3 if depth else -1)))
         if kind < len(simple):
             return simple[kind](scope)
@@ -346,14 +367,15 @@ class Maker:
             more = self.statement(self.scope, 2)
             if not more:
                 continue
-            after = self.accepts(more, self.scope if more[0].startswith(("for", "if")) else {})
+            block = any(line.startswith(("for", "if", "while")) for line in "\n".join(more).splitlines())
+            after = self.accepts(more, self.scope if block else {})
             if after is not None:
                 self.lines += more
                 self.scope = after
             elif self.chance(4):
                 self.lines += more  # it may raise: so does the compiled function, with the same effects before
                 break
-        names = [*(name for name in self.scope if not name.startswith("i")), "k"]
+        names = [name for name, value in self.scope.items() if not callable(value)]
         results = names[-4:] if self.chance(80) else names
         text = "\n".join([*self.lines, f"return {', '.join(results)}"])
         source = f"def f({', '.join(self.params)}):\n{textwrap.indent(text, '    ')}\n"
