@@ -70,7 +70,7 @@ def bench(
             console.print(f"[bold]{program.name:28}[/bold]{program.summary}", soft_wrap=True)
         return
     if cold:
-        _bench_cold(console, [program.name for program in programs], settings.peers)
+        _bench_cold(console, [program.name for program in programs], settings, json_file)
         return
 
     from parakeet_py import options
@@ -151,24 +151,41 @@ def _with_progress(total: int, work: Callable[[Callable[[str, str], None]], Any]
         return work(tell)
 
 
-def _bench_cold(console: Console, programs: list[str], peers: tuple[str, ...]) -> None:
+def _bench_cold(console: Console, programs: list[str], settings: Any, json_file: Path | None) -> None:
+    import json
+
     from rich.table import Table
 
-    from parakeet_py.bench.cold import SYSTEMS, measure
-    from parakeet_py.bench.report import seconds
+    from parakeet_py.bench.cold import REPEATS, SYSTEMS, measure
+    from parakeet_py.bench.report import busy, seconds
 
-    systems = [name for name in SYSTEMS if name in peers]
-    figures = _with_progress(
-        2 * len(systems) + len(programs), lambda tell: measure(systems, programs, lambda what: tell(what, ""))
+    systems = [name for name in SYSTEMS if name in settings.peers]
+    report = _with_progress(
+        1 + 2 * len(systems) + len(programs), lambda tell: measure(systems, programs, lambda what: tell(what, ""))
     )
     table = Table(title="fresh processes")
     table.add_column("what")
     for system in systems:
         table.add_column(system, justify="right")
-    values = {(figure.what, figure.system): figure.seconds for figure in figures}
-    for what in dict.fromkeys(figure.what for figure in figures):
+    values = {(figure.what, figure.system): figure.seconds for figure in report.figures}
+    for what in dict.fromkeys(figure.what for figure in report.figures):
         table.add_row(what, *(seconds(values.get((what, system))) for system in systems))
     console.print(table)
+    if report.programs:
+        table = Table(title="first calls in fresh processes", show_footer=True)
+        cold, warm = report.medians()
+        table.add_column("program", footer="median")
+        table.add_column("empty cache", footer=seconds(cold), justify="right")
+        table.add_column("filled cache", footer=seconds(warm), justify="right")
+        for one in report.programs:
+            table.add_row(one.program, seconds(one.cold), seconds(one.warm))
+        console.print(table)
+    note = f"medians of {REPEATS} processes each; byte code was compiled beforehand, as by an installation"
+    for line in (note, *busy(settings)):
+        console.print(line, style="dim", highlight=False)
+    if json_file is not None:
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        json_file.write_text(json.dumps(report.as_data(), indent=1) + "\n", encoding="utf-8")
 
 
 @app.command()

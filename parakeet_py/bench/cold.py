@@ -2,7 +2,11 @@
 
 Every figure comes from child processes of its own, the median of several: the child imports NumPy first (users have it
 anyway), then the system under test, then calls. Cold children get an empty cache folder; warm children the folder that
-an earlier child of the same kind has filled.
+the cold child before them has filled.
+
+What is measured is an installed package: its byte code has been compiled beforehand, whatever the environment of the
+benchmark says. Where Python is told not to write byte code, it goes to a folder that is thrown away, and everything
+that the children import is compiled into it before the first is measured.
 """
 
 from __future__ import annotations
@@ -15,14 +19,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
 
 log = logging.getLogger("parakeet_py.bench")
 
 REPEATS = 3
 TIMEOUT = 120.0  # seconds for one child
+PACKAGE = Path(__file__).parents[1]
 
 # The child's program. Its source must lie in a file, as a user's does: that is what the frontend reads.
 _ELEMENTWISE = """
@@ -100,67 +104,134 @@ class Figure:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class ProgramFigure:
+    """The first call of a benchmark program in a fresh process, in seconds, with an empty and with a filled cache."""
+
+    program: str
+    cold: float | None
+    warm: float | None
+
+
+@dataclass(slots=True)
+class Report:
+    """All that was measured."""
+
+    figures: list[Figure] = field(default_factory=list)
+    programs: list[ProgramFigure] = field(default_factory=list)
+
+    def medians(self) -> tuple[float | None, float | None]:
+        """The median cold and the median warm first call over the programs."""
+        cold = [one.cold for one in self.programs if one.cold is not None]
+        warm = [one.warm for one in self.programs if one.warm is not None]
+        return (statistics.median(cold) if cold else None, statistics.median(warm) if warm else None)
+
+    def as_data(self) -> dict[str, object]:
+        """The report as JSON."""
+        cold, warm = self.medians()
+        return {
+            "figures": [asdict(figure) for figure in self.figures],
+            "programs": [asdict(program) for program in self.programs],
+            "median of programs": {"cold": cold, "warm": warm},
+        }
+
+
 def measure(
     systems: Sequence[str], programs: Sequence[str], progress: Callable[[str], None] = lambda what: None
-) -> list[Figure]:
+) -> Report:
     """Measure imports, first calls and small calls of `systems`, and our cold and warm first calls of `programs`.
 
     A child that fails leaves its figures out; what it said goes to the log.
     """
-    figures: list[Figure] = []
-    for system in systems:
-        imports, decorator = SYSTEMS[system]
-        if system != "numpy":
-            progress(f"{system}: import and first call")
-            figures += _first_calls(system, _ELEMENTWISE.format(imports=imports, decorator=decorator))
-        progress(f"{system}: small calls")
-        with tempfile.TemporaryDirectory() as folder:
-            small = _child(_SMALL.format(imports=imports, decorator=decorator), folder)
-        figures += [Figure(f"call: {what}", system, value * 1e-9) for what, value in small.items()]
-    for name in programs:
-        progress(f"{name}: first call in a fresh process")
-        with tempfile.TemporaryDirectory() as folder:
-            for kind in ("cold", "warm"):
-                found = _child(_PROGRAM.format(name=name), folder)
-                if "first" in found:
-                    figures.append(Figure(f"first call, {kind}: {name}", "parakeet", found["first"]))
-    return figures
+    report = Report()
+    with tempfile.TemporaryDirectory() as bytecode:
+        children = Children(_environment(bytecode))
+        progress("byte code")
+        children.compile_package()
+        for system in systems:
+            imports, decorator = SYSTEMS[system]
+            small = _SMALL.format(imports=imports, decorator=decorator)
+            progress(f"{system}: small calls")
+            with tempfile.TemporaryDirectory() as folder:
+                found = children.run(small, folder)  # before all others of its kind: it brings byte code with it
+            calls = [Figure(f"call: {what}", system, value * 1e-9) for what, value in found.items()]
+            if system != "numpy":
+                progress(f"{system}: import and first call")
+                report.figures += _first_calls(children, system, imports, decorator)
+            report.figures += calls
+        for name in programs:
+            progress(f"{name}: first call in a fresh process")
+            cold, warm = children.run_pairs(_PROGRAM.format(name=name), "first")
+            report.programs.append(ProgramFigure(name, cold["first"], warm["first"]))
+    return report
 
 
-def _first_calls(system: str, source: str) -> list[Figure]:
-    """Import time, and the first call with an empty and with a filled cache folder: medians over `REPEATS` children."""
-    runs: dict[Literal["cold", "warm"], list[dict[str, float]]] = {"cold": [], "warm": []}
-    for _ in range(REPEATS):
-        with tempfile.TemporaryDirectory() as folder:
-            for results in runs.values():
-                results.append(_child(source, folder))
-    figures = []
-    for label, children, key in (
-        ("import beyond NumPy", runs["cold"], "import"),
-        ("first call, cold: one line", runs["cold"], "first"),
-        ("first call, warm: one line", runs["warm"], "first"),
-    ):
-        values = [found[key] for found in children if key in found]
-        if values:
-            figures.append(Figure(label, system, statistics.median(values)))
-    return figures
-
-
-def _child(source: str, folder: str) -> dict[str, float]:
-    """Run `source` as a file in a fresh interpreter whose caches are in `folder`; the figures it printed."""
-    path = os.path.join(folder, "measured.py")
-    if not os.path.exists(path):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(source)
-    environment = os.environ | {"PARAKEET_CACHE": "1", "PARAKEET_CACHE_DIR": folder, "NUMBA_CACHE_DIR": folder}
-    roots = [str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    environment["PYTHONPATH"] = os.pathsep.join(root for root in roots if root)
-    command = [sys.executable, "-W", "ignore", path]
-    result = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False, stdin=subprocess.DEVNULL
+def _first_calls(children: Children, system: str, imports: str, decorator: str) -> list[Figure]:
+    """Import time, and the first call with an empty and with a filled cache folder."""
+    cold, warm = children.run_pairs(_ELEMENTWISE.format(imports=imports, decorator=decorator), "import", "first")
+    found = (
+        ("import beyond NumPy", cold["import"]),
+        ("first call, cold: one line", cold["first"]),
+        ("first call, warm: one line", warm["first"]),
     )
-    if result.returncode != 0:
-        log.warning("a measured process failed: %s", result.stderr.strip()[-500:])
-        return {}
-    found: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
-    return found
+    return [Figure(what, system, value) for what, value in found if value is not None]
+
+
+def _environment(bytecode: str) -> dict[str, str]:
+    """The environment of all children: the caches on, byte code written and found."""
+    environment = {**os.environ, "PARAKEET_CACHE": "1"}
+    roots = [str(PACKAGE.parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    environment["PYTHONPATH"] = os.pathsep.join(root for root in roots if root)
+    if environment.pop("PYTHONDONTWRITEBYTECODE", "") or not os.access(PACKAGE, os.W_OK):
+        environment["PYTHONPYCACHEPREFIX"] = bytecode
+    return environment
+
+
+class Children:
+    """Fresh interpreters, all with the same environment but for their cache folders."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.environment = environment
+
+    def compile_package(self) -> None:
+        """Compile this package to byte code, as its installation does."""
+        command = [sys.executable, "-m", "compileall", "-q", str(PACKAGE)]
+        subprocess.run(command, env=self.environment, capture_output=True, timeout=TIMEOUT, check=False)
+
+    def run_pairs(self, source: str, *keys: str) -> tuple[dict[str, float | None], dict[str, float | None]]:
+        """Medians of what `REPEATS` pairs of children say, of which the second finds the cache of the first."""
+        cold: list[dict[str, float]] = []
+        warm: list[dict[str, float]] = []
+        for _ in range(REPEATS):
+            with tempfile.TemporaryDirectory() as folder:
+                for results in (cold, warm):
+                    results.append(self.run(source, folder))
+
+        def medians(results: list[dict[str, float]]) -> dict[str, float | None]:
+            values = {key: [found[key] for found in results if key in found] for key in keys}
+            return {key: statistics.median(found) if found else None for key, found in values.items()}
+
+        return medians(cold), medians(warm)
+
+    def run(self, source: str, folder: str) -> dict[str, float]:
+        """Run `source` as a file in a fresh interpreter whose caches are in `folder`; the figures it printed."""
+        path = os.path.join(folder, "measured.py")
+        if not os.path.exists(path):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(source)
+        environment = {**self.environment, "PARAKEET_CACHE_DIR": folder, "NUMBA_CACHE_DIR": folder}
+        command = [sys.executable, "-W", "ignore", path]
+        result = subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        if result.returncode != 0:
+            log.warning("a measured process failed: %s", result.stderr.strip()[-500:])
+            return {}
+        found: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
+        return found

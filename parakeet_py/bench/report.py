@@ -99,14 +99,16 @@ def table(rows: Sequence[Row], settings: Settings) -> Table:
     return result
 
 
+def busy(settings: Settings) -> list[str]:
+    """A line that says so if the machine had other things to do."""
+    if settings.load is None or settings.load < BUSY:
+        return []
+    return [f"{settings.load:.1f} other processes were busy when this was measured: the figures are not to be trusted"]
+
+
 def notes(rows: Sequence[Row], settings: Settings) -> list[str]:
     """One line for everything in the table that needs a reason, without repeating itself."""
-    lines: dict[str, None] = {}
-    if settings.load is not None and settings.load >= BUSY:
-        text = (
-            f"{settings.load:.1f} other processes were busy when this was measured: the figures are not to be trusted"
-        )
-        lines[text] = None
+    lines: dict[str, None] = dict.fromkeys(busy(settings))
     for row in rows:
         for peer, m in row.measurements.items():
             if m.status == "unavailable":

@@ -85,6 +85,36 @@ class TestBench:
         assert program["implementations"]["parakeet"]["status"] == "ok"
         assert "<svg" in page.read_text()
 
+    def test_measures_fresh_processes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from parakeet_py.bench import cold
+
+        monkeypatch.setattr(cold, "REPEATS", 1)
+        monkeypatch.setattr(cold.Children, "compile_package", lambda self: None)
+        out = tmp_path / "result.json"
+        code, output = invoke("bench", "dot", "--cold", "--peers", "numpy", "--json", str(out))
+        assert code == 0, output
+        for text in ("import beyond NumPy", "x + y on 8 elements", "first calls in fresh processes", "median"):
+            assert text in output
+        data = json.loads(out.read_text())
+        figures = {(one["what"], one["system"]): one["seconds"] for one in data["figures"]}
+        assert figures["first call, warm: one line", "parakeet"] < figures["first call, cold: one line", "parakeet"]
+        (program,) = data["programs"]
+        assert program["program"] == "dot" and 0 < program["warm"] < program["cold"]
+
+    def test_fresh_processes_have_byte_code(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        from parakeet_py.bench import cold
+
+        monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+        monkeypatch.setenv("PARAKEET_CACHE", "0")
+        environment = cold._environment(str(tmp_path / "bytecode"))
+        said = cold.Children(environment).run(
+            "import json, os, sys, parakeet_py\n"
+            "print(json.dumps({'written': not sys.dont_write_bytecode, 'cache': os.environ['PARAKEET_CACHE']}))",
+            str(tmp_path),
+        )
+        assert said == {"written": True, "cache": "1"}
+        assert list((tmp_path / "bytecode").rglob("config.*.pyc"))
+
 
 class TestExplain:
     def test_without_arguments_prints_the_untyped_ir(self, source: Path) -> None:
