@@ -6,6 +6,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' >/dev/null 2>&1 && echo $$p && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+WORKERS ?= 2
+
 .PHONY: help bench cold results test lint clean
 .DEFAULT_GOAL := help
 
@@ -30,7 +32,7 @@ results: $(VENV)/.bench
 		--plot benchmarks/results/L.png --plot benchmarks/results/L.html $(ARGS)
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff format --check .
