@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.compile import Compiled
-from parakeet_py.errors import DeoptimizedError, NotObservedError, OpaqueResultChanged
+from parakeet_py.errors import (
+    DeoptimizedError,
+    NoSourceError,
+    NotObservedError,
+    OpaqueResultChanged,
+    UnsupportedError,
+)
 from parakeet_py.signature import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
 from parakeet_py.typed_ir.observed import accepts, observed_spec
 from parakeet_py.typed_ir.opaque import perform, rebuild, result_leaves_of
@@ -41,6 +47,8 @@ def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -
         compiled: Compiled = dispatcher.compiled_for_normal(normal)
     except NotObservedError:  # what is handed back to Python has never been done
         return dispatcher.evaluate(normal, dispatcher.signature(normal))
+    except (UnsupportedError, NoSourceError) as error:  # Python runs it, or raises what it raises
+        return dispatcher.refuse(normal, dispatcher.signature(normal), error)
     log: list[tuple[Any, Any]] = []
     leaves = values_of(compiled, normal)
     before = _contents(leaves)
@@ -54,7 +62,7 @@ def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -
         if compiled.specialization.opaque_sites or before != _contents(leaves):
             raise
         return compiled.function(*args)  # as a gate does: nothing has been changed yet
-    return box(compiled.specialization.result, results)
+    return box(compiled.specialization.result, results, leaves)
 
 
 def _contents(leaves: Sequence[Any]) -> list[bytes]:
@@ -85,15 +93,17 @@ def opaque_of(compiled: Compiled, log: list[tuple[Any, Any]]) -> Any:
     return call
 
 
-def box(tree: Result, leaves: Sequence[Any], boxed: dict[int, Any] | None = None) -> Any:
-    """The Python object of a result tree; `boxed` has those of its leaves that have been made before."""
+def box(tree: Result, leaves: Sequence[Any], given: Sequence[Any] = (), boxed: dict[int, Any] | None = None) -> Any:
+    """The Python object of a result tree. `given` are the arguments, which stay themselves; `boxed` has the leaves that
+    have been made before."""
     boxed = {} if boxed is None else boxed
     match tree:
         case ResultLeaf(index, kind, dtype, python):
             if index in boxed:
                 return boxed[index]
             value = leaves[index]
-            if kind == "array" and (tree.view or tree.readonly or any(value is other for other in boxed.values())):
+            twice = any(value is one for one in boxed.values()) and not any(value is one for one in given)
+            if kind == "array" and (tree.view or tree.readonly or twice):
                 value = value.view()
                 value.flags.writeable = value.flags.writeable and not tree.readonly
             if kind == "scalar":
@@ -104,11 +114,11 @@ def box(tree: Result, leaves: Sequence[Any], boxed: dict[int, Any] | None = None
         case ResultStatic(value):
             return value
         case ResultEither(tag, choices):
-            return box(choices[int(leaves[tag.index])], leaves, boxed)
+            return box(choices[int(leaves[tag.index])], leaves, given, boxed)
         case ResultListOf(leaf):
             return leaves[leaf.index].tolist()
         case ResultTuple(items, kind, type_):
-            parts = [box(item, leaves, boxed) for item in items]
+            parts = [box(item, leaves, given, boxed) for item in items]
             if type_ is not None:
                 return type_(*parts)
             return tuple(parts) if kind == "tuple" else parts

@@ -23,15 +23,15 @@ def _runs() -> Iterator[object]:
 
 
 def _for_interpreters(backend: str, program: Program, case: Case) -> bool:
-    """Interpreters take positional arguments, of a size for interpreters, of functions that are compiled."""
-    if backend == "untyped_ir" and not isinstance(program.function, FunctionType):
-        return False  # it is made from functions that have source
+    """Interpreters take positional arguments, of a size for interpreters."""
+    if backend == "untyped_ir" and (program.fell_back is not False or not isinstance(program.function, FunctionType)):
+        return False  # it is made from functions that have source, and cannot run what is refused in Python
     if case.raises is TypeError and isinstance(program.function, FunctionType):
         try:
             inspect.signature(program.function).bind(*case.make()[0])
         except TypeError:
             return False  # the call itself is refused, before anything is compiled
-    return not (case.native_only or case.kwargs or program.fell_back is not False)
+    return not (case.native_only or case.kwargs)
 
 
 @pytest.mark.parametrize(("backend", "program", "case"), list(_runs()))
