@@ -1,32 +1,63 @@
-"""The tour is a program: its blocks of code run in order, in one namespace."""
+"""Pages are programs: their blocks of Python run in order, in one namespace; PTX shown is what the compiler prints."""
 
 from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def blocks(page: str) -> list[tuple[int, str]]:
-    """(first line, source) of each block of Python code on a page."""
+def blocks(page: str) -> list[tuple[int, str, str]]:
+    """(first line, language, text) of each block of code on a page."""
     text = (DOCS / page).read_text()
     return [
-        (text[: match.start(1)].count("\n") + 1, match[1]) for match in re.finditer(r"```python\n(.*?)```", text, re.S)
+        (text[: match.start(2)].count("\n") + 1, match[1], match[2])
+        for match in re.finditer(r"```(python|ptx)\n(.*?)```", text, re.S)
     ]
+
+
+def run_block(page: str, first: int, source: str, namespace: dict[str, object]) -> None:
+    # Padded, so that lines are those of the page; in linecache, so that functions have their source.
+    padded = "\n" * (first - 1) + source
+    name = f"{DOCS / page}#{first}"
+    linecache.cache[name] = (len(padded), None, padded.splitlines(keepends=True), name)
+    exec(compile(padded, name, "exec"), namespace)
 
 
 def test_the_tour_runs() -> None:
     found = blocks("tour.md")
     assert len(found) >= 10
     namespace: dict[str, object] = {"__name__": "tour"}
-    for first, source in found:
-        # Padded, so that lines are those of the page; in linecache, so that functions have their source.
-        padded = "\n" * (first - 1) + source
-        name = f"{DOCS / 'tour.md'}#{first}"
-        linecache.cache[name] = (len(padded), None, padded.splitlines(keepends=True), name)
-        exec(compile(padded, name, "exec"), namespace)
+    for first, _, source in found:
+        run_block("tour.md", first, source, namespace)
+
+
+def instructions(text: str) -> Iterator[str]:
+    """The lines of PTX without comments, numbers of registers and labels; "..." stands for any lines."""
+    for line in text.splitlines():
+        plain = " ".join(re.sub(r"//.*", "", line).split())
+        if plain not in ("", "..."):
+            yield re.sub(r"\$L__BB\w+", "$L", re.sub(r"%(r|rd|p|rs|f|fd)\d+", r"%\1", plain))
+
+
+def test_the_ptx_shown_is_what_is_printed() -> None:
+    """Every block of PTX consists of lines of `text`, which the Python before it has made, in this order."""
+    namespace: dict[str, object] = {"__name__": "ptx"}
+    shown = 0
+    for first, language, source in blocks("ptx.md"):
+        if language == "python":
+            run_block("ptx.md", first, source, namespace)
+            continue
+        printed = instructions(str(namespace["text"]))
+        for line in instructions(source):
+            assert any(line == other for other in printed), (
+                f"ptx.md, block at line {first}: {line!r} is not printed there"
+            )
+        shown += 1
+    assert shown == 3
 
 
 def test_links_lead_somewhere() -> None:
