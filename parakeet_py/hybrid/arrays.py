@@ -47,9 +47,10 @@ class Buffer:
 
 
 class DeviceArray:
-    """An array on a device: `offset` and `strides` in bytes. `host` is the argument that it is, if it is one."""
+    """An array on a device: `offset` and `strides` in bytes. `host` is the argument that it is, if it is one;
+    `readonly`: Python has made it so."""
 
-    __slots__ = ("buffer", "dtype", "host", "offset", "shape", "strides")
+    __slots__ = ("buffer", "dtype", "host", "offset", "readonly", "shape", "strides")
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class DeviceArray:
         shape: tuple[int, ...],
         strides: tuple[int, ...],
         host: Any = None,
+        readonly: bool = False,
     ) -> None:
         self.buffer = buffer
         self.offset = offset
@@ -66,6 +68,7 @@ class DeviceArray:
         self.shape = shape
         self.strides = strides
         self.host = host
+        self.readonly = readonly
 
     @property
     def address(self) -> int:

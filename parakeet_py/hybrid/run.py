@@ -70,8 +70,13 @@ class Call:
 
     def leaving(self, value: Any, kind: object) -> Any:
         if isinstance(value, DeviceArray):
-            view = host_view(value)
-            return value.to_host() if view is None else view
+            found = host_view(value)
+            if found is None:
+                found = value.to_host()
+            if value.readonly:
+                found = found.view()
+                found.flags.writeable = False
+            return found
         if isinstance(kind, Scalar):
             made = scalar(value, kind.dtype)
             return made.item() if kind.python else made
@@ -93,11 +98,11 @@ class Call:
         offset = base.offset + sum(start * stride for start, stride in zip(starts, base.strides, strict=True))
         shape = tuple(extent for _, extent, _ in axes)
         strides = tuple(0 if source is None else base.strides[source] * step for source, _, step in axes)
-        return DeviceArray(base.buffer, offset, base.dtype, shape, strides)
+        return DeviceArray(base.buffer, offset, base.dtype, shape, strides, readonly=base.readonly)
 
     def reshape(self, base: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
         strides = strides_of(shape, np.dtype(base.dtype).itemsize)
-        return DeviceArray(base.buffer, base.offset, base.dtype, shape, strides)
+        return DeviceArray(base.buffer, base.offset, base.dtype, shape, strides, readonly=base.readonly)
 
     def load(self, array: DeviceArray, indices: tuple[int, ...]) -> Any:
         element = np.empty(1, array.dtype)
@@ -190,8 +195,13 @@ class Call:
         start = array.__array_interface__["data"][0]
         for low, high, buffer, offset in shown:
             if array.size and low <= start < high:
-                return DeviceArray(buffer, offset + start - low, array.dtype.name, array.shape, array.strides)
-        return upload(self.device, [array], True)[0]
+                place, readonly = offset + start - low, not array.flags.writeable
+                return DeviceArray(buffer, place, array.dtype.name, array.shape, array.strides, readonly=readonly)
+        (fresh,) = upload(self.device, [array], True)
+        # From now on the copy on the device is the array: kernels may store into it.
+        fresh.host = fresh.buffer.origin = fresh.buffer.owner = None
+        fresh.readonly = not array.flags.writeable
+        return fresh
 
     def _refresh(self, array: DeviceArray) -> None:
         """Upload an argument again: Python may have changed it."""
