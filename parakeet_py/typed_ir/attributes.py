@@ -13,7 +13,10 @@ import numpy as np
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.elementwise import ONE, ZERO, scalar_operand, transpose
+from parakeet_py.typed_ir.calls import call_python
+from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
+from parakeet_py.typed_ir.intrinsics import rank0
+from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.types import PYINT, Scalar, is_complex, itemsize, real_dtype
 from parakeet_py.typed_ir.values import (
     ArrayV,
@@ -30,6 +33,7 @@ from parakeet_py.typed_ir.values import (
     lift,
     py,
 )
+from parakeet_py.typed_ir.views import transpose
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -150,9 +154,6 @@ def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
 
 def _complex_part(s: Specializer, array: ArrayV, name: str) -> Value:
     """The real or imaginary parts: a view in NumPy, here a copy that may not be stored to."""
-    from parakeet_py.typed_ir.elementwise import elementwise
-    from parakeet_py.typed_ir.intrinsics import rank0
-
     kind = Scalar(real_dtype(array.dtype))
     [made] = elementwise(s, lambda operands: [s.builder.prim(name, operands[0], type=kind)], [array])
     if isinstance(made, ScalarV):
@@ -209,8 +210,6 @@ def _scalar_attribute(s: Specializer, value: ScalarV, name: str) -> Value:
 
 def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """obj.name(*args, **kwargs)"""
-    from parakeet_py.typed_ir.calls import call_python
-
     match obj:
         case ArrayV():
             body = registry.method_for(name)
@@ -250,9 +249,6 @@ def _scalar_method(s: Specializer, value: ScalarV, name: str, args: list[Value],
     body = registry.method_for(name)
     if body is None:
         raise s.hand_back(f".{name}() of a NumPy scalar")
-    from parakeet_py.typed_ir.calls import call_python
-    from parakeet_py.typed_ir.intrinsics import rank0
-
     result = call_python(s, body, [rank0(s, value.operand), *args], kwargs, trusted=True)
     if isinstance(result, ArrayV) and result.rank == 0:
         return ScalarV(scalar_operand(s, result))

@@ -11,9 +11,11 @@ import numpy as np
 
 from parakeet_py import operators
 from parakeet_py.typed_ir import control, ir
-from parakeet_py.typed_ir.elementwise import binary, call_ufunc, scalar_operand
+from parakeet_py.typed_ir.elementwise import scalar_operand
+from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.python_scalars import OVERFLOW, compare, python_binary, python_unary
 from parakeet_py.typed_ir.types import BOOL, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float
+from parakeet_py.typed_ir.ufuncs import binary, call_ufunc
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ClosureV,
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 BUILTINS: dict[Any, Callable[..., Value]] = {}
-ZERO = ir.Const(0, PYINT)
 
 
 def _builtin(*targets: Any) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
@@ -153,7 +154,7 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
             assert isinstance(array, ArrayV)
             return ListV(array)
         if kind == "list" and isinstance(value, ArrayV) and value.rank == 1:
-            return ListV(value, value.dtype)
+            return ListV(copy_array(s, value), value.dtype)
         return TupleV(tuple(s.sequence(value)), kind)
 
     return make
@@ -408,7 +409,7 @@ def _extremum(op: str, reduction: str) -> Callable[..., Value]:
                 result = s.call_library(f"python_{reduction}", [array])
                 return (
                     s.as_python(result)
-                    if isinstance(value, ListV | RangeV) and not getattr(value, "numpy_scalar", "")
+                    if isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items)
                     else result
                 )
             if not items:
@@ -438,7 +439,7 @@ def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
     array = s.numeric(value)
     if not isinstance(array, ArrayV):
         raise s.unsupported(f"sum() of {s.describe(value)}")
-    if isinstance(value, RangeV) or (isinstance(value, ListV) and not value.numpy_scalar):
+    if isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items):
         name = "python_sum_int" if array.dtype in ("int64", "bool") else "python_sum"
         return s.binary("add", total, s.as_python(s.call_library(name, [array])))
     return s.binary("add", s.call_library("python_sum_rows", [array]), total)

@@ -8,6 +8,8 @@ left is handed back to Python.
 from __future__ import annotations
 
 import builtins
+import functools
+import inspect
 import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,12 +20,17 @@ from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.elementwise import call_ufunc
+from parakeet_py.typed_ir.array_store import copy_array, weak_cast
+from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
+from parakeet_py.typed_ir.elementwise import scalar_operand
+from parakeet_py.typed_ir.intrinsics import HANDLERS, dtype_name
 from parakeet_py.typed_ir.requests import HandBack
-from parakeet_py.typed_ir.types import DTYPES
+from parakeet_py.typed_ir.types import DTYPES, Scalar
+from parakeet_py.typed_ir.ufuncs import call_ufunc
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ClosureV,
+    DictV,
     Frame,
     MethodV,
     Namespace,
@@ -63,9 +70,6 @@ def call(s: Specializer, function: Value, args: list[Value], kwargs: dict[str, V
 
 
 def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from parakeet_py.typed_ir.builtin_calls import BUILTINS
-    from parakeet_py.typed_ir.intrinsics import HANDLERS
-
     handler = HANDLERS.get(id(target))
     if handler is not None:
         return handler(s, *args, **kwargs)
@@ -78,12 +82,12 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     except TypeError:
         handler = None
     if handler is not None:
+        if not _takes(handler, len(args), frozenset(kwargs)):
+            raise s.hand_back(f"{target.__name__} with these arguments is not compiled")
         return handler(s, *args, **kwargs)
     if isinstance(target, type) and issubclass(target, np.generic):
         return _scalar_type(s, target, args)
     if isinstance(target, type) and issubclass(target, BaseException):
-        from parakeet_py.typed_ir.builtin_calls import build_exception
-
         return build_exception(s, target, args)
     body = registry.function_for(target)
     if body is not None:
@@ -97,6 +101,16 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
         return call_user(s, target.__func__, [lift(target.__self__), *args], kwargs)
     name = getattr(target, "__name__", repr(target))
     raise s.hand_back(f"{name} is not compiled")
+
+
+@functools.cache
+def _takes(handler: Callable[..., Value], positional: int, named: frozenset[str]) -> bool:
+    """Does the handler of a builtin take such a call?"""
+    try:
+        inspect.signature(handler).bind(None, *range(positional), **dict.fromkeys(named))
+    except TypeError:
+        return False
+    return True
 
 
 def is_accelerated(target: Any) -> bool:
@@ -233,8 +247,6 @@ def bind(
                 else:
                     raise s.unsupported(f"{function.name}() missing a keyword-only argument: '{param.name}'")
             case "varkw":
-                from parakeet_py.typed_ir.values import DictV
-
                 env[param.var] = DictV(tuple(remaining.items()))
                 remaining = {}
     if extra:
@@ -262,8 +274,6 @@ def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict
             raise s.hand_back(f"np.{ufunc.__name__}")
         extra = {} if out is None or is_none(out) else {"out": out}
         return call_python(s, body, args, extra, trusted=True)
-    from parakeet_py.typed_ir.intrinsics import dtype_name
-
     if isinstance(out, TupleV) and len(out.items) == 1:
         out = out.items[0]
     return call_ufunc(
@@ -278,9 +288,6 @@ def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict
 
 def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) -> Value:
     """np.float64(x) and the like."""
-    from parakeet_py.typed_ir.elementwise import weak_cast
-    from parakeet_py.typed_ir.types import Scalar
-
     try:
         name = np.dtype(target).name
     except TypeError:
@@ -291,11 +298,7 @@ def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) ->
         return lift(np.dtype(name).type())
     value = s.numeric(args[0])
     if isinstance(value, ArrayV) and value.rank > 0:
-        from parakeet_py.typed_ir.elementwise import copy_array
-
         return copy_array(s, value, name)
-    from parakeet_py.typed_ir.elementwise import scalar_operand
-
     operand = scalar_operand(s, value)
     if isinstance(value, ScalarV) and value.python:
         if value.dtype == "complex128" and np.dtype(name).kind != "c":

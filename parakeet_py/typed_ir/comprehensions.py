@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.typed_ir import control, ir
-from parakeet_py.typed_ir.elementwise import ONE, ZERO, generate, store_array
+from parakeet_py.typed_ir.array_store import store_array
+from parakeet_py.typed_ir.elementwise import generate
+from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, ListV, ScalarV, TupleV, Value
+from parakeet_py.typed_ir.views import make_view
 
 TRUE = ir.Const(True, PYBOOL)
 
@@ -67,8 +70,6 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
 
 def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) -> Value | None:  # type: ignore[no-untyped-def]
     """A comprehension whose elements are arrays of one shape: they become the rows of one array, filled in a loop."""
-    from parakeet_py.typed_ir.indexing import make_view
-
     b = s.builder
     mark = b.mark()
     index = s.index_var("i", length)

@@ -13,6 +13,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import control, indexing, ir
 from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
+from parakeet_py.typed_ir.index_entries import check_index
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.values import (
     ArrayV,
@@ -90,9 +91,7 @@ def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
             )  # fmt: skip
             b.learn_equal(expected, extent)
             parts = [indexing.read(s, array, py(position)) for position in range(wanted)]
-            if isinstance(value, ListV) and not value.numpy_scalar:
-                return [s.as_python(part) for part in parts]
-            return parts
+            return [convert.item_of(s, value, part) for part in parts] if isinstance(value, ListV) else parts
     found = sequence(s, value)
     if op.star:
         if len(found) < wanted:
@@ -128,7 +127,7 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             number = s.numeric(index)
             assert isinstance(number, ScalarV)
             b = s.builder
-            position = indexing.check_index(s, number, length, 0)
+            position = check_index(s, number, length, 0)
             return ScalarV(b.index_add(start.operand, b.index_mul(step.operand, position)))
         case Static(str() as text):
             return lift(text[s.static(index, "an index of a string")])

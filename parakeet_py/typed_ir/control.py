@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import gates, ir, unions
 from parakeet_py.typed_ir.indexing import read
+from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.python_scalars import int_add
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.values import (
     ArrayV,
@@ -34,7 +36,7 @@ from parakeet_py.typed_ir.values import (
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
-ZERO, ONE = ir.Const(0, PYINT), ir.Const(1, PYINT)
+
 MAX_UNROLL = 64
 
 
@@ -177,8 +179,6 @@ def counted(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
         case IteratorV("enumerate", (first, inner)):
             length, item_at = positions(s, inner)
             assert isinstance(first, ScalarV)
-            from parakeet_py.typed_ir.python_scalars import int_add
-
             return ZERO, length, ONE, lambda index: TupleV((ScalarV(int_add(s, first.operand, index)), item_at(index)))
         case IteratorV("zip", items):
             lengths = [positions(s, item) for item in items]

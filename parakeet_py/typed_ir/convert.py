@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.typed_ir import control, indexing, ir
-from parakeet_py.typed_ir.elementwise import ONE, ZERO, copy_array, generate, store_cast
+from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
+from parakeet_py.typed_ir.comprehensions import compute
+from parakeet_py.typed_ir.elementwise import generate
+from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.opaque import opaque_truth
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
@@ -30,6 +33,7 @@ from parakeet_py.typed_ir.values import (
     UnboundV,
     Value,
 )
+from parakeet_py.typed_ir.views import make_view
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -111,12 +115,10 @@ def _stack(s: Specializer, items: Sequence[Value], dtype: str | None) -> ArrayV:
                     b.prim("eq", extent, wanted, type=PYBOOL), "ValueError",
                     "setting an array element with a sequence. The requested array has an inhomogeneous shape",
                 )  # fmt: skip
-        from parakeet_py.typed_ir.elementwise import store_array
-
         axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [
             (axis + 1, extent, ONE) for axis, extent in enumerate(inner)
         ]
-        view = indexing.make_view(s, array, (place, *(ZERO,) * rank), axes)
+        view = make_view(s, array, (place, *(ZERO,) * rank), axes)
         store_array(s, view, part)
     return array
 
@@ -137,16 +139,28 @@ def as_python(s: Specializer, value: Value) -> Value:
 
 
 def list_item(s: Specializer, value: ListV, index: Value) -> Value:
+    if not isinstance(index, SliceV) and not isinstance(numeric(s, index), ScalarV):
+        raise s.unsupported(f"{s.describe(index)} as an index of a list")
     found = indexing.read(s, value.array, index)
-    if isinstance(found, ArrayV):
-        return ListV(found, value.numpy_scalar)
-    return found if value.numpy_scalar else as_python(s, found)
+    if isinstance(index, SliceV):
+        assert isinstance(found, ArrayV)
+        return ListV(found, value.items)
+    return item_of(s, value, found)
+
+
+def item_of(s: Specializer, value: ListV, found: Value) -> Value:
+    """The item of a list that its array has as an element or a row."""
+    if not isinstance(found, ArrayV):
+        return found if value.items else as_python(s, found)
+    if value.items == "array":
+        return found
+    if value.items == "table":
+        raise s.unsupported("a row of a list of rows of different things")
+    return ListV(found, value.items)
 
 
 def as_list(s: Specializer, value: Value) -> Value:
     """A comprehension computed: a tuple or list when its length is known, else a ListV."""
-    from parakeet_py.typed_ir.comprehensions import compute
-
     return compute(s, value) if isinstance(value, ComprehensionV) else value
 
 

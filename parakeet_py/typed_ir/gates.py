@@ -15,6 +15,7 @@ import numpy as np
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.record import record
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.opaque import opaque_box
 from parakeet_py.typed_ir.types import OBJECT, PYINT, Array, Scalar, Type, join_layouts
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -145,7 +146,7 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
         case ListV():
             array = parts[0]
             assert isinstance(array, ArrayV)
-            return ListV(array)
+            return ListV(array, like.items)
         case DictV(items):
             return DictV(tuple((key, part) for (key, _), part in zip(items, parts, strict=True)))
         case SliceV():
@@ -172,6 +173,8 @@ def _same_shape(left: Value, right: Value) -> bool:
             return k == m and len(a) == len(b)
         case (ClosureV(f, a, d, _), ClosureV(g, b, e, _)):
             return f is g and len(a) == len(b) and len(d) == len(e)
+        case (ListV(_, a), ListV(_, b)):
+            return a == b
         case (IteratorV(k, a), IteratorV(m, b)):
             return k == m and len(a) == len(b)
         case (DictV(a), DictV(b)):
@@ -338,8 +341,6 @@ def leaves_of(s: Specializer, value: Value, template: Template, like: Value | No
         case Structure(ObjectV(), _):
             if isinstance(value, ObjectV):
                 return [value.var]
-            from parakeet_py.typed_ir.opaque import opaque_box
-
             return [opaque_box(s, NONE if isinstance(value, UnboundV | NeverV) else value).var]
         case Structure(_, parts):
             values = parts_of(value) if not isinstance(value, UnboundV | NeverV) else (value,) * len(parts)

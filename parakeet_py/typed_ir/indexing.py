@@ -10,375 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from parakeet_py.record import record
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.axis_order import canonical, merged_order, view_order
 from parakeet_py.typed_ir.builder import Builder
-from parakeet_py.typed_ir.elementwise import (
-    ONE,
-    ZERO,
-    broadcast_extents,
-    generate,
-    load_broadcast,
-    shape_text,
-    store_array,
-    store_cast,
-    transpose,
-)
+from parakeet_py.typed_ir.elementwise import broadcast_extents, generate, load_broadcast, shape_text
+from parakeet_py.typed_ir.index_entries import Entry, Fixed, Gather, Mask, NewAxis, Range, check_index, parse_index
+from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.types import INT64, PYBOOL, PYINT, Array, Scalar, is_integer
 from parakeet_py.typed_ir.values import (
     ArrayV,
-    ComprehensionV,
-    ListV,
-    RangeV,
     ScalarV,
-    SliceV,
     Static,
     TupleV,
     Value,
-    is_none,
-    py,
 )
+from parakeet_py.typed_ir.views import make_view, transpose
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
-
-
-@record
-class Fixed:
-    """An integer: the axis disappears."""
-
-    index: ir.Operand
-
-
-@record
-class Range:
-    start: ir.Operand
-    extent: ir.Operand
-    step: ir.Operand
-    whole: bool = False
-
-
-@record
-class NewAxis:
-    pass
-
-
-@record
-class Gather:
-    """An integer array (signed or unsigned), values still to be wrapped and checked."""
-
-    array: ArrayV
-
-
-@record
-class Mask:
-    array: ArrayV
-
-
-Entry = Fixed | Range | NewAxis | Gather | Mask
-
-
-def make_view(
-    s: Specializer,
-    base: ArrayV,
-    starts: Sequence[ir.Operand],
-    axes: Sequence[tuple[int | None, ir.Operand, ir.Operand]],
-) -> ArrayV:
-    """A view; `axes` are (source axis or None, extent, step)."""
-    layout = _view_layout(base, axes)
-    op = ir.View(base.var, tuple(starts), tuple(ir.ViewAxis(source, extent, step) for source, extent, step in axes))
-    var = s.builder.pure(op, Array(base.dtype, len(axes), layout), name="view")
-    nonunit = tuple(
-        source is not None and base.is_nonunit(source) and extent == base.extents[source]
-        for source, extent, step in axes
-    )
-    extents = tuple(extent for _, extent, _ in axes)
-    order = view_order(base, [source for source, _, _ in axes])
-    return ArrayV(var, extents, base.roots, base.readonly, nonunit, order)
-
-
-def _view_layout(base: ArrayV, axes: Sequence[tuple[int | None, ir.Operand, ir.Operand]]) -> str:
-    """The layout of a view, looking past axes of extent 1 (whose stride never matters)."""
-    kept = [(source, extent, step) for source, extent, step in axes if extent != ONE]
-    if any(source is None for source, _, _ in kept):
-        return "A"
-    sources = [source for source, _, _ in kept if source is not None]
-    if not kept:
-        return "C"
-    full = [
-        extent == base.extents[source] and step == ONE for (_, extent, step), source in zip(kept, sources, strict=True)
-    ]
-    unit = {axis for axis, extent in enumerate(base.extents) if extent == ONE}
-    last = max((axis for axis in range(base.rank) if axis not in unit), default=0)
-
-    def contiguous(order: Sequence[int], flags: Sequence[bool], steps_first_one: bool) -> bool:
-        # Outermost kept axis may be cut (step 1); every later base axis must be kept whole and in order.
-        if not steps_first_one or not all(flags[1:]):
-            return False
-        wanted = [axis for axis in range(order[0], base.rank) if axis not in unit]
-        return list(order) == wanted
-
-    forward = base.layout
-    backward = {"C": "F", "F": "C"}.get(base.layout)
-    if forward == "C" and contiguous(sources, full, kept[0][2] == ONE):
-        return "C"
-    if forward == "C" and len(kept) > 1 and contiguous(sources[::-1], full[::-1], kept[-1][2] == ONE):
-        return "F"
-    if backward == "C":
-        # A Fortran array is a C array of the reversed axes.
-        mirrored = [base.rank - 1 - source for source in sources]
-        unit_mirrored = {base.rank - 1 - axis for axis in unit}
-
-        def reversed_contiguous(order: Sequence[int], flags: Sequence[bool], first_one: bool) -> bool:
-            if not first_one or not all(flags[1:]):
-                return False
-            return list(order) == [axis for axis in range(order[0], base.rank) if axis not in unit_mirrored]
-
-        if reversed_contiguous(mirrored, full, kept[0][2] == ONE):
-            return "C"
-        if len(kept) > 1 and reversed_contiguous(mirrored[::-1], full[::-1], kept[-1][2] == ONE):
-            return "F"
-    last_axis = axes[-1]
-    if base.layout == "S":
-        last = base.rank - 1  # the axis with stride == itemsize, also if its extent is 1
-    if base.layout in ("C", "S") and last_axis[0] == last and last_axis[2] == ONE and last_axis[1] != ONE:
-        return "C" if len(kept) == 1 and len(axes) == 1 else "S"
-    return "A"
-
-
-# ---- from Python index to entries ------------------------------------------------------------------------------------
-
-
-def parse_index(s: Specializer, array: ArrayV, index: Value) -> list[Entry]:
-    """One entry per axis of the array, plus new axes."""
-    items = list(index.items) if isinstance(index, TupleV) and index.kind == "tuple" else [index]
-    consumed = 0
-    ellipsis = None
-    prepared: list[Value] = []
-    for position, item in enumerate(items):
-        if isinstance(item, Static) and item.object is Ellipsis:
-            if ellipsis is not None:
-                raise s.unsupported("an index can only have a single ellipsis ('...')")
-            ellipsis = position
-            prepared.append(item)
-            continue
-        if isinstance(item, ComprehensionV) and item.kind == "list":
-            item = s.as_list(item)
-        if isinstance(item, ListV):
-            item = item.array  # an empty list as well: it is an index of integers
-        if isinstance(item, TupleV | RangeV):
-            item = s.as_array(item, "int64" if isinstance(item, RangeV) else None)
-            if isinstance(item, ArrayV) and item.extents == (ZERO,) and item.dtype == "float64":
-                item = s.cast_array(item, "int64")
-        prepared.append(item)
-        if is_none(item):
-            continue
-        if isinstance(item, ArrayV) and item.dtype == "bool":
-            consumed += item.rank
-        else:
-            consumed += 1
-    if consumed > array.rank:
-        raise s.unsupported(
-            f"too many indices for array: array is {array.rank}-dimensional, but {consumed} were indexed"
-        )
-    if ellipsis is None:
-        prepared.append(Static(Ellipsis))
-    entries: list[Entry] = []
-    axis = 0
-    for item in prepared:
-        if isinstance(item, Static) and item.object is Ellipsis:
-            for _ in range(array.rank - consumed):
-                entries.append(whole(array, axis))
-                axis += 1
-            continue
-        if is_none(item):
-            entries.append(NewAxis())
-            continue
-        if isinstance(item, SliceV):
-            entries.append(slice_entry(s, array.extents[axis], item))
-            axis += 1
-            continue
-        if isinstance(item, ArrayV) and item.dtype == "bool":
-            if item.rank == 0:
-                raise s.hand_back("0-d boolean index")
-            for own in range(item.rank):
-                extent = array.extents[axis + own]
-                message = (
-                    f"boolean index did not match indexed array along axis {axis + own}; "
-                    f"size of axis is {{0}} but size of corresponding boolean axis is {{1}}"
-                )
-                if not s.builder.same(extent, item.extents[own]):
-                    agree = s.builder.prim("eq", extent, item.extents[own], type=PYBOOL)
-                    # NumPy lets an axis of a mask that has no elements pass for any other.
-                    some = s.builder.logical_or(s.builder.prim("ne", item.extents[own], ZERO, type=PYBOOL), agree)
-                    s.check(some, "Deoptimize", "a mask without elements for an array with some")
-                    s.check(agree, "IndexError", message, [extent, item.extents[own]])
-                    s.builder.learn_equal(extent, item.extents[own])
-            entries.append(Mask(item))
-            axis += item.rank
-            continue
-        if isinstance(item, ArrayV) and item.rank > 0:
-            if not is_integer(item.dtype):
-                raise s.unsupported("arrays used as indices must be of integer (or boolean) type")
-            entries.append(Gather(item))
-            axis += 1
-            continue
-        scalar = s.numeric(item)
-        if scalar.dtype == "bool":
-            raise s.hand_back("a bool as an index")
-        if isinstance(scalar, ArrayV):
-            scalar = ScalarV(s.builder.emit1(ir.Load(scalar.var, ()), Scalar(scalar.dtype)))
-        if not isinstance(scalar, ScalarV) or not (is_integer(scalar.dtype)):
-            raise s.unsupported(
-                "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays "
-                "are valid indices"
-            )
-        entries.append(Fixed(check_index(s, scalar, array.extents[axis], axis)))
-        axis += 1
-    return entries
-
-
-def whole(array: ArrayV, axis: int) -> Range:
-    return Range(ZERO, array.extents[axis], ONE, whole=True)
-
-
-def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *, rank: int = 2) -> ir.Operand:
-    """Wrap a negative index around and make sure that it is in range; returns the index to use."""
-    b = s.builder
-    operand = b.cast(index.operand, PYINT)
-    message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
-    if b.at_least_zero(b.form(operand)):
-        if not b.provably_lt(operand, extent):
-            s.check(b.prim("lt", operand, extent, type=PYBOOL), "IndexError", message, [operand, extent])
-        return operand
-    if isinstance(operand, ir.Const):  # negative
-        wrapped = b.index_add(operand, extent)
-        if not b.at_least_zero(b.form(wrapped)):
-            s.check(b.prim("ge", wrapped, ZERO, type=PYBOOL), "IndexError", message, [operand, extent])
-            if isinstance(wrapped, ir.Var):
-                b.nonnegative.add(wrapped)
-        return wrapped
-    negative = b.prim("lt", operand, ZERO, type=PYBOOL)
-    wrapped = b.select(negative, b.prim("add", operand, extent), operand)
-    inside = b.logical_and(b.prim("ge", wrapped, ZERO, type=PYBOOL), b.prim("lt", wrapped, extent, type=PYBOOL))
-    s.check(inside, "IndexError", message, [operand, extent])
-    if isinstance(wrapped, ir.Var):
-        b.nonnegative.add(wrapped)
-        b.small.add(wrapped)
-        b.upper[wrapped] = (b.form(extent)[0], b.form(extent)[1] - 1)
-    return wrapped
-
-
-def slice_entry(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
-    """Python's slice rules (`slice.indices`) on a symbolic extent."""
-    b = s.builder
-    if not is_none(item.step) and _constant(item.step) is None:
-        return _dynamic_slice(s, extent, item)
-    step = 1 if is_none(item.step) else s.static_int(item.step, "the step of a slice")
-    if step == 0:
-        raise s.unsupported("slice step cannot be zero")
-    if step > 0:
-        start = ZERO if is_none(item.lower) else _clamp(s, item.lower, extent, ZERO, extent)
-        stop = extent if is_none(item.upper) else _clamp(s, item.upper, extent, ZERO, extent)
-        if is_none(item.lower) and is_none(item.upper) and step == 1:
-            return Range(ZERO, extent, ONE, whole=True)
-        length = _length(s, item, extent, start, stop, step)
-        return Range(start, length, ir.Const(step, PYINT))
-    minus_one = ir.Const(-1, PYINT)
-    last = b.index_add(extent, minus_one)
-    start = last if is_none(item.lower) else _clamp(s, item.lower, extent, minus_one, last)
-    stop = minus_one if is_none(item.upper) else _clamp(s, item.upper, extent, minus_one, last)
-    length = _counted(s, b.index_sub(start, stop), -step)
-    return Range(start, length, ir.Const(step, PYINT))
-
-
-def _dynamic_slice(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
-    """A slice whose step is known at run time only: both directions are computed and one is chosen."""
-    b = s.builder
-    number = s.numeric(item.step)
-    if not isinstance(number, ScalarV) or not is_integer(number.dtype):
-        raise s.unsupported("slice indices must be integers or None or have an __index__ method")
-    step = b.cast(number.operand, PYINT)
-    s.check(b.prim("ne", step, ZERO, type=PYBOOL), "ValueError", "slice step cannot be zero")
-    forward = b.prim("gt", step, ZERO, type=PYBOOL)
-    up = slice_entry(s, extent, SliceV(item.lower, item.upper, py(1)))
-    down = slice_entry(s, extent, SliceV(item.lower, item.upper, py(-1)))
-    span = b.select(forward, up.extent, down.extent)
-    size = b.select(forward, step, b.prim("neg", step))
-    extended = b.prim("sub", b.prim("add", span, size), ONE)
-    length = b.prim("floordiv", extended, size)
-    # A step beyond the span selects one element; the sum above must not wrap.
-    huge = b.prim("gt", size, ir.Const(1 << 47, PYINT), type=PYBOOL)
-    length = b.select(huge, b.prim("minimum", span, ONE), length)
-    if isinstance(length, ir.Var):
-        b.nonnegative.add(length)
-        b.small.add(length)
-    return Range(b.select(forward, up.start, down.start), length, step)
-
-
-def _length(
-    s: Specializer, item: SliceV, extent: ir.Operand, start: ir.Operand, stop: ir.Operand, step: int
-) -> ir.Operand:
-    """Number of elements; a[c:-d] has max(n - c - d, 0) whether or not the bounds had to be clamped."""
-    b = s.builder
-    lower = 0 if is_none(item.lower) else _constant(item.lower)
-    upper = 0 if is_none(item.upper) else _constant(item.upper)
-    if lower is not None and lower >= 0 and (is_none(item.upper) or (upper is not None and upper < 0)):
-        assert upper is not None
-        span = b.index_add(extent, ir.Const(upper - lower, PYINT))
-        return _counted(s, span, step)
-    return _counted(s, b.index_sub(stop, start), step)
-
-
-def _counted(s: Specializer, span: ir.Operand, step: int) -> ir.Operand:
-    b = s.builder
-    span = b.max0(span)
-    if step == 1:
-        return span
-    counted = b.index_add(span, ir.Const(step - 1, PYINT))
-    if isinstance(counted, ir.Const):
-        return ir.Const(int(counted.value.real) // step, PYINT)
-    result = b.prim("floordiv", counted, ir.Const(step, PYINT))
-    if isinstance(result, ir.Var):
-        b.nonnegative.add(result)
-        b.small.add(result)
-        b.upper.setdefault(result, b.form(span))
-    return result
-
-
-def _constant(value: Value) -> int | None:
-    if isinstance(value, ScalarV) and isinstance(value.operand, ir.Const):
-        return int(value.operand.value.real)
-    return None
-
-
-def _clamp(s: Specializer, value: Value, extent: ir.Operand, low: ir.Operand, high: ir.Operand) -> ir.Operand:
-    b = s.builder
-    scalar = s.numeric(value)
-    if isinstance(scalar, ArrayV) and scalar.rank == 0:
-        scalar = ScalarV(b.emit1(ir.Load(scalar.var, ()), Scalar(scalar.dtype)))
-    if not isinstance(scalar, ScalarV) or not (is_integer(scalar.dtype) or scalar.type == PYBOOL):
-        raise s.unsupported("slice indices must be integers or None or have an __index__ method")
-    operand = b.cast(scalar.operand, PYINT)
-    if b.at_least_zero(b.form(operand)):
-        return b.index_min(operand, high)
-    if isinstance(operand, ir.Const):
-        return b.index_max(b.index_add(operand, extent), low)
-    negative = b.prim("lt", operand, ZERO, type=PYBOOL)
-    shifted = b.prim("maximum", b.prim("add", operand, extent), low)
-    cut = b.prim("minimum", operand, high)
-    result = b.select(negative, shifted, cut)
-    if isinstance(result, ir.Var):
-        b.small.add(result)
-        b.upper[result] = b.form(high)
-        if low == ZERO:
-            b.nonnegative.add(result)
-        else:
-            b.lower[result] = b.form(low)
-    return result
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -600,9 +251,7 @@ def _write_masked(s: Specializer, array: ArrayV, mask: ArrayV, value: ArrayV) ->
             "the mask is true"
         )
         s.check(agree, "ValueError", message, [extent, count])
-    if value.roots & array.roots and value.var not in s.fresh:
-        from parakeet_py.typed_ir.elementwise import copy_array
-
+    if value.roots & array.roots:
         value = copy_array(s, value)
     point = s.index_var("k", count)
     with b.block() as statements:
@@ -632,9 +281,7 @@ def _write_gather(s: Specializer, array: ArrayV, entries: list[Entry], value: Sc
                     f"indexing result of shape {shape_text(len(extents), value.rank)}"
                 )
                 s.check(agree, "ValueError", message, [*value.extents, *extents])
-        if value.roots & array.roots and value.var not in s.fresh:
-            from parakeet_py.typed_ir.elementwise import copy_array
-
+        if value.roots & array.roots:
             value = copy_array(s, value)
     kind = Scalar(array.dtype)
     scalar = store_cast(s, value.operand, kind) if isinstance(value, ScalarV) else None
@@ -665,6 +312,3 @@ def _write_gather(s: Specializer, array: ArrayV, entries: list[Entry], value: Sc
 def as_index_dtype(array: ArrayV) -> bool:
     """True for arrays that may index others."""
     return is_integer(array.dtype) or array.dtype == "bool"
-
-
-__all__ = ["Array", "basic_view", "check_index", "make_view", "np", "parse_index", "read", "slice_entry", "write"]

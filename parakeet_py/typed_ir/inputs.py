@@ -27,7 +27,7 @@ from parakeet_py.signature import (
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.attributes import module_value
 from parakeet_py.typed_ir.axis_order import fortran
-from parakeet_py.typed_ir.elementwise import ONE
+from parakeet_py.typed_ir.ir import ONE
 from parakeet_py.typed_ir.requests import NeedHidden, NeedWhole
 from parakeet_py.typed_ir.types import OBJECT, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (

@@ -10,19 +10,13 @@ import numpy as np
 
 from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import indexing, ir
+from parakeet_py.typed_ir.array_store import copy_array, store_array
 from parakeet_py.typed_ir.axis_order import canonical, fortran, inverse
-from parakeet_py.typed_ir.elementwise import (
-    ONE,
-    ZERO,
-    call_ufunc,
-    copy_array,
-    elementwise,
-    generate,
-    scalar_operand,
-    store_array,
-    transpose,
-)
-from parakeet_py.typed_ir.types import BOOL, PYBOOL, PYINT, Array, Scalar, real_dtype
+from parakeet_py.typed_ir.elementwise import elementwise, generate, scalar_operand
+from parakeet_py.typed_ir.index_entries import check_index
+from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.types import BOOL, DTYPES, PYBOOL, PYINT, Array, Scalar, real_dtype
+from parakeet_py.typed_ir.ufuncs import call_ufunc
 from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
@@ -36,6 +30,7 @@ from parakeet_py.typed_ir.values import (
     lift,
     py,
 )
+from parakeet_py.typed_ir.views import make_view, transpose
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -59,8 +54,6 @@ def dtype_name(s: Specializer, value: Value, what: str = "a dtype") -> str:
         name: str = np.dtype(found).name
     except TypeError as error:
         raise s.unsupported(str(error)) from None
-    from parakeet_py.typed_ir.types import DTYPES
-
     if name not in DTYPES or not np.dtype(found).isnative:
         raise s.hand_back(f"dtype {name}")
     return name
@@ -430,7 +423,7 @@ def _reshape(s: Specializer, array: Value, shape: Value) -> Value:
             copied = replace(copied, roots=s.shadow(array))
         array = copied
     if len(extents) == 0:
-        return indexing.make_view(s, array, (ZERO,) * array.rank, [])
+        return make_view(s, array, (ZERO,) * array.rank, [])
     out = b.emit1(ir.Reshape(array.var, extents), Array(array.dtype, len(extents), "C"), name="reshape")
     return ArrayV(out, extents, array.roots, array.readonly)
 
@@ -458,7 +451,7 @@ def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]
         else:
             axis = sources.pop(0)
             axes.append((axis, array.extents[axis], ONE))
-    return indexing.make_view(s, array, (ZERO,) * array.rank, axes)
+    return make_view(s, array, (ZERO,) * array.rank, axes)
 
 
 @_handles(words.standing_for_view)
@@ -493,7 +486,7 @@ def _broadcast_view(s: Specializer, array: Value, shape: Value) -> Value:
             )  # fmt: skip
             step = ONE if array.is_nonunit(axis) else b.select(single, ZERO, ONE)
             axes.append((axis, extent, step))
-    view = indexing.make_view(s, array, (ZERO,) * array.rank, axes)
+    view = make_view(s, array, (ZERO,) * array.rank, axes)
     return ArrayV(view.var, view.extents, view.roots, True, view.nonunit)
 
 
@@ -541,4 +534,4 @@ def _ufunc_call(
 def _index_check(s: Specializer, index: Value, extent: Value, axis: Value | None = None) -> Value:
     number, size = s.numeric(index), s.numeric(extent)
     assert isinstance(number, ScalarV) and isinstance(size, ScalarV)
-    return ScalarV(indexing.check_index(s, number, size.operand, 0 if axis is None else s.static_int(axis, "an axis")))
+    return ScalarV(check_index(s, number, size.operand, 0 if axis is None else s.static_int(axis, "an axis")))

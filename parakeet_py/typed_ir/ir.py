@@ -34,7 +34,7 @@ from dataclasses import field
 
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.record import record
-from parakeet_py.typed_ir.types import Array, Scalar, Type
+from parakeet_py.typed_ir.types import PYINT, Array, Scalar, Type
 
 _uids = itertools.count(1)
 
@@ -66,6 +66,7 @@ class Const:
         return hash((repr(self.value), self.type))
 
 
+ZERO, ONE = Const(0, PYINT), Const(1, PYINT)
 Operand = Var | Const
 
 # ---- scalar primitives -----------------------------------------------------------------------------------------------

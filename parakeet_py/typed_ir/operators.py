@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.typed_ir import control, ir
-from parakeet_py.typed_ir.elementwise import (
-    ZERO,
-    binary,
-    inplace,
-)
+from parakeet_py.typed_ir.array_store import store_array
+from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.python_scalars import python_unary
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
+from parakeet_py.typed_ir.ufuncs import UNARY_UFUNCS, binary, call_ufunc, inplace
 from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
@@ -76,8 +75,6 @@ def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Valu
     if isinstance(left, ArrayV):
         if op == "matmul":
             product = binary_operator(s, op, left, right)
-            from parakeet_py.typed_ir.elementwise import store_array
-
             store_array(s, left, product, casting="same_kind", out=True)
             return left
         return inplace(s, op, left, right)
@@ -190,9 +187,6 @@ def _in_range(s: Specializer, item: Value, container: RangeV) -> ir.Operand:
 
 
 def unary_operator(s: Specializer, op: str, value: Value) -> Value:
-    from parakeet_py.typed_ir.elementwise import UNARY_UFUNCS, call_ufunc
-    from parakeet_py.typed_ir.python_scalars import python_unary
-
     if op == "not":
         return ScalarV(s.builder.prim("not", s.truth(value), type=PYBOOL))
     number = s.numeric(value)

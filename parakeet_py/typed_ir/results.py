@@ -75,8 +75,6 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         case ListV(array, ""):
             made = leaf(array.var, "array", array.dtype, False, array.rank)
             return ResultListOf(made)
-        case ComprehensionV(kind="list"):
-            return result_tree(s, s.as_list(value), leaves)
         case Static(obj):
             return ResultStatic(obj)
         case NeverV():

@@ -118,7 +118,6 @@ class Specializer:
         self.builder = Builder()
         self.python_version = sys.version_info[:2]
         self.sites: list[OpaqueSite] = []
-        self.fresh: set[ir.Var] = set()
         self.roots = 0
         self.widened: list[str] = []
         self.unroll: set[int] = set()
@@ -139,6 +138,7 @@ class Specializer:
         self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
         self.static_extents: list[tuple[ir.Var, int, int]] = []
         self.shadows = Shadows()
+        self.readers: dict[int, tuple[ssa.Function, dict[ssa.Var, int]]] = {}  # of functions, by `id`: see `one_shot`
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
 

@@ -72,7 +72,12 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
     if not s.frames[-1].namespace.trusted:
         s.shadows.site = (s.path, let.pos)
     try:
-        return compute(s, let.op)
+        value = compute(s, let.op)
+        if isinstance(value, ListV):
+            return one_shot.with_readers(s, let, value)
+        if isinstance(value, IteratorV | ComprehensionV) or isinstance(let.op, ssa.Call):
+            one_shot.check_statement(s, let, value)
+        return value
     except HandBack as reason:
         if s.frames[frames - 1].namespace.trusted:
             raise

@@ -23,6 +23,7 @@ from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
 from parakeet_py.typed_ir import gates, ir
+from parakeet_py.typed_ir.observed import looked_into
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.values import ArrayV, ClosureV, Either, ScalarV, Static, Value
 
@@ -215,8 +216,6 @@ def union_operand(s: Specializer, op: ssa.Op) -> ssa.Var | None:
 
 
 def _looks_into(s: Specializer, op: ssa.Call) -> bool:
-    from parakeet_py.typed_ir.observed import looked_into
-
     function = s.value(op.function)
     return isinstance(function, ClosureV) or (isinstance(function, Static) and looked_into(function.object) is not None)
 

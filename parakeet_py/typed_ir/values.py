@@ -123,12 +123,16 @@ class TupleV:
 
 @record
 class ListV:
-    """A Python list of scalars of unknown length, kept as a 1-D array until something needs a list.
+    """A Python list of unknown length, kept as an array until something needs a list.
 
-    `numpy_scalar` is the dtype of its items when they are NumPy scalars (such a list cannot be a result)."""
+    `items` tells what it holds: Python scalars ("") or NumPy scalars (their dtype), in lists of lists where the array
+    has several axes; "array": arrays of one shape, the rows; "table": rows of something else, good for an array only.
+    `once`: nobody else will read this list, the array may be taken over.
+    """
 
     array: ArrayV
-    numpy_scalar: str = ""
+    items: str = ""
+    once: bool = False
 
 
 @record

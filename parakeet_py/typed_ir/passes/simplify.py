@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 from parakeet_py.typed_ir.ir import (
     COMPARE,
+    ONE,
     PARALLEL,
+    ZERO,
     Alloc,
     Block,
     Cast,
@@ -41,7 +43,7 @@ from parakeet_py.typed_ir.ir import (
 from parakeet_py.typed_ir.passes.algebra import constant, simplify_cast, simplify_prim
 from parakeet_py.typed_ir.passes.facts import Interval
 from parakeet_py.typed_ir.passes.integers import decide_comparison, enter, leave, simplify_integer
-from parakeet_py.typed_ir.passes.simplify_arrays import ONE, ZERO, ArraySimplifier
+from parakeet_py.typed_ir.passes.simplify_arrays import ArraySimplifier
 from parakeet_py.typed_ir.rewrite import rebuild
 from parakeet_py.typed_ir.types import BOOL, INT64, PYBOOL, PYINT, Scalar
 

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from parakeet_py.typed_ir.ir import (
+    ONE,
+    ZERO,
     Alloc,
     Cast,
     Compress,
-    Const,
     Dim,
     Function,
     If,
@@ -41,7 +42,6 @@ from parakeet_py.typed_ir.passes.linear import Forms
 from parakeet_py.typed_ir.rewrite import Rewriter, rebuild
 from parakeet_py.typed_ir.types import PYINT, Array, Scalar
 
-ZERO, ONE = Const(0, PYINT), Const(1, PYINT)
 _LAYOUT_STRENGTH = {"C": 2, "F": 2, "S": 1, "A": 0}
 
 

@@ -1,0 +1,162 @@
+"""Copies of arrays, and stores of whole arrays: `x[...] = value`, `out=`, in-place operators.
+
+The value is broadcast to the target, cast with NumPy's rules, and copied first where the target could be read after it
+has been written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.axis_order import fortran
+from parakeet_py.typed_ir.elementwise import generate, load_broadcast, scalar_operand, shape_text
+from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar, is_integer
+from parakeet_py.typed_ir.values import ArrayV, ScalarV, Value
+from parakeet_py.typed_ir.views import make_view
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def weak_cast(s: Specializer, operand: ir.Operand, dtype: str) -> ir.Operand:
+    """Convert an argument to its loop dtype; a Python int that does not fit an integer dtype raises as NumPy does."""
+    kind = operand.type
+    assert isinstance(kind, Scalar)
+    if kind == PYINT and is_integer(dtype) and dtype != "int64":
+        limits = np.iinfo(dtype)
+        low, high = max(int(limits.min), -(1 << 63)), min(int(limits.max), (1 << 63) - 1)
+        b = s.builder
+        fits = b.logical_and(b.prim("ge", operand, ir.Const(low, PYINT)), b.prim("le", operand, ir.Const(high, PYINT)))
+        s.check(fits, "OverflowError", f"Python integer {{0}} out of bounds for {dtype}", [operand])
+        if isinstance(operand, ir.Const) and not low <= operand.value.real <= high:
+            operand = ir.Const(0, PYINT)
+    return s.builder.cast(operand, Scalar(dtype))
+
+
+def copy_array(s: Specializer, array: ArrayV, dtype: str | None = None, *, order: str = "K") -> ArrayV:
+    """A new array with the same elements; order K keeps that of the array, A only Fortran order."""
+    kind = Scalar(dtype or array.dtype)
+    kept = array.order == fortran(array.rank) if order == "A" else order == "K"
+    own = fortran(array.rank) if order == "F" else array.order if kept else ()
+
+    def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
+        element = s.builder.emit1(ir.Load(array.var, indices), Scalar(array.dtype))
+        return [s.builder.cast(element, kind)]
+
+    return generate(s, array.extents, point, order=own, nonunit=array.nonunit)[0]
+
+
+def store_array(
+    s: Specializer,
+    target: ArrayV,
+    value: Value,
+    *,
+    casting: str = "unsafe",
+    out: bool = False,
+    mask: Value | None = None,
+) -> None:
+    """target[...] = value, broadcast; with a mask only where it is true. Never reads what it has already written."""
+    b = s.builder
+    value = s.numeric(value)
+    assert isinstance(value, ScalarV | ArrayV)
+    weak = isinstance(value, ScalarV) and value.python
+    source = np.dtype(value.dtype)
+    if not weak and not np.can_cast(source, np.dtype(target.dtype), casting):  # type: ignore[arg-type]
+        raise s.unsupported(f"cannot cast {source} to {target.dtype} with casting rule '{casting}'")
+    if mask is None and isinstance(value, ArrayV) and value.var is target.var:
+        return  # x[i] op= y ends by storing the very view that was changed in place
+    if target.readonly:
+        message = "output array is read-only" if out else "assignment destination is read-only"
+        s.check(ir.Const(False, PYBOOL), "ValueError", message)
+        return
+    s.will_store(target)
+    kind = Scalar(target.dtype)
+    extents = target.extents
+    if isinstance(value, ArrayV):
+        value = _fit_shape(s, target, value, out)
+        if value.roots & target.roots:
+            value = copy_array(s, value)
+    scalar: ir.Operand | None = None
+    if isinstance(value, ScalarV):
+        scalar = store_cast(s, value.operand, kind)
+    if isinstance(mask, ArrayV) and mask.roots & target.roots:
+        mask = copy_array(s, mask)
+
+    def point(indices: Sequence[ir.Operand]) -> None:
+        if scalar is not None:
+            element = scalar
+        else:
+            assert isinstance(value, ArrayV)
+            element = b.cast(load_broadcast(s, value, indices, extents), kind)
+        store = ir.Store(target.var, tuple(indices), element)
+        if mask is None:
+            b.emit(store)
+            return
+        chosen = scalar_operand(s, mask) if not isinstance(mask, ArrayV) or mask.rank == 0 else None
+        if chosen is None:
+            assert isinstance(mask, ArrayV)
+            chosen = load_broadcast(s, mask, indices, extents)
+        with b.block() as then:
+            b.emit(store)
+        b.emit(ir.If(b.cast(chosen, PYBOOL), ir.Block(tuple(then)), ir.Block(())))
+
+    if target.rank == 0:
+        point(())
+        return
+    indices = tuple(s.index_var(f"i{axis}", extent) for axis, extent in enumerate(extents))
+    with b.block() as statements:
+        point(indices)
+    b.emit(ir.Map(extents, indices, ir.Block(tuple(statements))))
+
+
+def store_cast(s: Specializer, operand: ir.Operand, kind: Scalar) -> ir.Operand:
+    """Convert a scalar to be stored: Python ints are range-checked, everything else is cast."""
+    if operand.type == PYINT and is_integer(kind.dtype):
+        return weak_cast(s, operand, kind.dtype)
+    if ir.dtype_of(operand).startswith("complex") and not kind.dtype.startswith("complex"):
+        raise s.unsupported("a complex number cannot be stored as a real one")
+    return s.builder.cast(operand, kind)
+
+
+def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, out: bool) -> ArrayV:
+    """Check that a value broadcasts to the target's shape; drops leading axes of extent 1 that are too many."""
+    b = s.builder
+    surplus = value.rank - target.rank
+    if surplus > 0:
+        for extent in value.extents[:surplus]:
+            single = ir.Const(False, PYBOOL) if out else b.prim("eq", extent, ONE)  # an output is never broadcast
+            s.check(single, "ValueError", _store_message(target, value, out), _store_args(target, value))
+        axes = [(axis, value.extents[axis], ONE) for axis in range(surplus, value.rank)]
+        value = make_view(s, value, (ZERO,) * value.rank, axes)
+    for axis, extent in enumerate(value.extents):
+        wanted = target.extents[target.rank - value.rank + axis]
+        if extent == ONE or b.same(extent, wanted):
+            continue
+        agree = b.prim("eq", extent, wanted)
+        if not value.is_nonunit(axis) and not out:
+            agree = b.logical_or(agree, b.prim("eq", extent, ONE))
+        s.check(agree, "ValueError", _store_message(target, value, out), _store_args(target, value))
+        if value.is_nonunit(axis) or out:
+            b.learn_equal(wanted, extent)
+    return value
+
+
+def _store_message(target: ArrayV, value: ArrayV, out: bool) -> str:
+    if out:
+        return (
+            f"non-broadcastable output operand with shape {shape_text(target.rank, value.rank)} "
+            f"doesn't match the broadcast shape {shape_text(value.rank, 0)}"
+        )
+    return (
+        f"could not broadcast input array from shape {shape_text(value.rank, 0)} "
+        f"into shape {shape_text(target.rank, value.rank)}"
+    )
+
+
+def _store_args(target: ArrayV, value: ArrayV) -> list[ir.Operand]:
+    return [*value.extents, *target.extents]

@@ -1,0 +1,182 @@
+"""NumPy's ufuncs, and Python's operators on arrays and NumPy scalars.
+
+Types come from NumPy itself: `ufunc.resolve_dtypes` gives the loop NumPy would run, Python scalars being weak as NEP 50
+has it. What the loop computes is in `scalar_functions`. Python scalars among themselves follow Python
+(`python_scalars`): ints are exact (overflow raises), division by zero raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.array_store import store_array, weak_cast
+from parakeet_py.typed_ir.elementwise import Body, elementwise
+from parakeet_py.typed_ir.python_scalars import python_binary
+from parakeet_py.typed_ir.scalar_functions import scalar_loop
+from parakeet_py.typed_ir.types import DTYPES, PYBOOL, PYINT, Scalar
+from parakeet_py.typed_ir.values import ArrayV, ScalarV, TupleV, Value
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+BINARY_UFUNCS = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+UNARY_UFUNCS = {"neg": np.negative, "pos": np.positive, "invert": np.invert, "abs": np.absolute}
+
+
+COMPARISONS = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal})
+
+
+def resolution_type(value: Value) -> Any:
+    """What `resolve_dtypes` is told about an argument: a dtype, or int/float/complex for a weak scalar."""
+    if isinstance(value, ScalarV) and value.python:
+        return {"bool": np.dtype(bool), "int64": int, "float64": float, "complex128": complex}[value.dtype]
+    assert isinstance(value, ScalarV | ArrayV)
+    return np.dtype(value.dtype)
+
+
+def call_ufunc(
+    s: Specializer,
+    ufunc: np.ufunc,
+    args: Sequence[Value],
+    *,
+    out: Value | None = None,
+    dtype: str | None = None,
+    where: Value | None = None,
+) -> Value:
+    """`ufunc(*args)` with NumPy's type resolution; several results come as a tuple."""
+    values = [s.numeric(arg) for arg in args]
+    if ufunc is np.power and len(values) == 2 and dtype is None and out is None and where is None:
+        fast = _fast_power(s, values[0], values[1])
+        if fast is not None:
+            return fast
+    if len(values) != ufunc.nin:
+        raise s.unsupported(f"{ufunc.__name__} takes {ufunc.nin} arguments")
+    types = [resolution_type(value) for value in values]
+    if ufunc in COMPARISONS and all(
+        kind is int or (isinstance(kind, np.dtype) and kind.kind in "iu") for kind in types
+    ):
+        # A Python int is compared by value, however narrow the array's dtype is.
+        types = [np.dtype("int64") if kind is int else kind for kind in types]
+    if all(kind in (int, float, complex) for kind in types):
+        types = [np.dtype(kind) for kind in types]
+    try:
+        wanted: Any = {} if dtype is None else {"signature": (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout}
+        loop = ufunc.resolve_dtypes((*types, *[None] * ufunc.nout), **wanted)
+    except (TypeError, AttributeError) as error:
+        raise s.unsupported(str(error)) from None
+    names = [kind.name for kind in loop]
+    if any(name not in DTYPES for name in names):
+        raise s.hand_back(f"{ufunc.__name__} for {names[0]}")
+    function = scalar_loop(s, ufunc, names)
+    outputs = [Scalar(name) for name in names[ufunc.nin :]]
+    values = [  # a Python int that does not fit raises whether or not there are elements
+        ScalarV(weak_cast(s, value.operand, name)) if isinstance(value, ScalarV) and value.type == PYINT else value
+        for value, name in zip(values, names, strict=False)
+    ]
+
+    def body(operands: list[ir.Operand]) -> Sequence[ir.Operand]:
+        converted = [weak_cast(s, operand, name) for operand, name in zip(operands, names, strict=False)]
+        results = function(converted)
+        return [s.builder.cast(result, kind) for result, kind in zip(results, outputs, strict=True)]
+
+    if where is not None:
+        return _masked_ufunc(s, body, values, out, where)
+    targets = () if out is None else out.items if isinstance(out, TupleV) else (out,)
+    results = elementwise(s, body, values, [target for target in targets if isinstance(target, ArrayV)])
+    if out is not None:
+        for target, result in zip(targets, results, strict=True):
+            if not isinstance(target, ArrayV):
+                raise s.unsupported("out= must be an array")
+            store_array(s, target, result, casting="same_kind", out=True)
+        return targets[0] if len(targets) == 1 else TupleV(tuple(targets))
+    return results[0] if len(results) == 1 else TupleV(tuple(results))
+
+
+def _masked_ufunc(s: Specializer, body: Body, values: Sequence[Value], out: Value | None, where: Value) -> Value:
+    if out is None or not isinstance(out, ArrayV):
+        raise s.hand_back("where= without out=")
+    results = elementwise(s, body, values)
+    store_array(s, out, results[0], casting="same_kind", out=True, mask=s.numeric(where))
+    return out
+
+
+def binary(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    """A Python binary operator or comparison on numeric values."""
+    left, right = s.numeric(left), s.numeric(right)
+    if isinstance(left, ScalarV) and isinstance(right, ScalarV) and left.python and right.python:
+        return python_binary(s, op, left, right)
+    if op == "pow" and isinstance(left, ArrayV) and left.dtype == "bool" and _is_two(s, right):
+        return call_ufunc(s, np.square, [left])
+    return call_ufunc(s, BINARY_UFUNCS[op], [left, right])
+
+
+def _is_two(s: Specializer, exponent: Value) -> bool:
+    """Is this Python's 2? The operator takes squares then, and those of bools are int8 where other powers are int64."""
+    if not isinstance(exponent, ScalarV) or exponent.type != PYINT:
+        return False
+    two = ir.Const(2, PYINT)
+    if not isinstance(exponent.operand, ir.Const):
+        s.check(s.builder.prim("ne", exponent.operand, two, type=PYBOOL), "Deoptimize", "the square of bools is int8")
+    return exponent.operand == two
+
+
+def _fast_power(s: Specializer, left: Value, right: Value) -> Value | None:
+    """NumPy's special exponents of `array ** scalar`: they are exact where pow is only close."""
+    if not (isinstance(right, ScalarV) and right.python and isinstance(right.operand, ir.Const)):
+        return None
+    if not (isinstance(left, ArrayV) and np.dtype(left.dtype).kind in "fc"):
+        return None
+    exponent = right.operand.value
+    if isinstance(exponent, complex):
+        return None
+    if exponent == 2:
+        return call_ufunc(s, np.square, [left])
+    if exponent == 1:
+        return call_ufunc(s, np.positive, [left])
+    if exponent == -1:
+        return call_ufunc(s, np.reciprocal, [left])
+    if exponent == 0.5:
+        return call_ufunc(s, np.sqrt, [left])
+    if exponent == 3 and np.dtype(left.dtype).kind == "f" and left.dtype != "float16":
+        return call_ufunc(s, np.multiply, [call_ufunc(s, np.square, [left]), left])
+    return None
+
+
+def inplace(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    """`left op= right`."""
+    if isinstance(left, ArrayV):
+        right = s.numeric(right)
+        ufunc = BINARY_UFUNCS[op]
+        if op == "pow":
+            fast = _fast_power(s, left, right)
+            if fast is not None:
+                store_array(s, left, fast, casting="same_kind", out=True)
+                return left
+        return call_ufunc(s, ufunc, [left, right], out=left)
+    return binary(s, op, left, right)
