@@ -25,6 +25,7 @@ from parakeet_py.signature import Signature, Source
 
 if TYPE_CHECKING:
     from parakeet_py.compile import Compiled, Extents
+    from parakeet_py.hybrid.device import Device
 
 log_ = logging.getLogger("parakeet_py")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -91,9 +92,16 @@ class Dispatcher:
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
         config = self.config()
-        if not config.on_cpu:
-            return self.call_on_devices(normal, config)
         target = self.instance if self.inner is None else self.inner
+        if not config.on_cpu:
+            from parakeet_py.hybrid.devices import open_devices
+
+            devices = open_devices(config.devices or "")
+            if devices:
+                return self.call_on_device(normal, devices[0])
+        if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
+            with settings.options(devices="cpu"):
+                return target(*normal)
         tried = gates_of(target)
         log = self.left_off() if self.hands_back else None
         error: Exception | None = None
@@ -144,19 +152,16 @@ class Dispatcher:
                 return found
         return None
 
-    def call_on_devices(self, normal: tuple[Any, ...], config: settings.Config) -> Any:
-        """A call that is to run on other devices than the CPU."""
+    def call_on_device(self, normal: tuple[Any, ...], device: Device) -> Any:
+        """A call that is to run on another device than the CPU."""
         from parakeet_py.hybrid import calls
-        from parakeet_py.hybrid.devices import open_devices
 
-        assert config.devices is not None
-        devices = open_devices(config.devices)
         with self.lock:
             signature = self.signature(normal)
         if signature in self.refused:
             return self.run_python(normal)
         try:
-            return calls.call(self, normal, devices[0])
+            return calls.call(self, normal, device)
         except (UnsupportedError, NoSourceError) as found:
             return self.refuse(normal, signature, found)
 

@@ -1,15 +1,20 @@
 """CUDA devices, through `cuda.core` (the `cuda` extra).
 
 Nothing of CUDA is imported before libcuda has been found: its Python packages must not be touched without a driver.
-Every device has one stream of its own for everything, a stream-ordered memory pool, and modules from PTX that the
-driver compiles for it. `probe` says what there is, or why there is nothing.
+Every device has one stream of its own for everything, the driver's stream-ordered memory pool, and modules from PTX
+that the driver compiles for it. `probe` says what there is, or why there is nothing.
+
+A kernel that faults takes the context of its device along: everything on it fails from then on, in this process. The
+device remembers what happened and says it again instead of the driver's later errors.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -31,34 +36,65 @@ _TYPES = {
     "d": ctypes.c_double,
 }
 OLDEST = (7, 5)  # the least compute capability that kernels are made for
+OLDEST_DRIVER = (12, 0)  # the least CUDA version that cuda-core supports
 
 
 class Found(NamedTuple):
-    """What a probe has found: the number of devices, or the reason why there is none."""
+    """What a probe has found.
+
+    Attributes
+    ----------
+    devices : how many devices can be used
+    reason : why there is none
+    names : of the devices that the driver has, usable or not
+    driver : the newest CUDA version that the driver knows, as (major, minor)
+    """
 
     devices: int
     reason: str
+    names: tuple[str, ...] = ()
+    driver: tuple[int, int] | None = None
 
 
 @lru_cache(maxsize=1)
 def probe() -> Found:
     """Whether CUDA devices can be used here; opens nothing."""
+    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
-        driver = ctypes.CDLL("libcuda.so.1")
+        driver = ctypes.CDLL(name)
     except OSError:
-        return Found(0, "no NVIDIA driver (libcuda.so.1) is installed")
+        return Found(0, f"no NVIDIA driver ({name}) is installed")
     status = driver.cuInit(0)
     if status != 0:
-        return Found(0, f"the NVIDIA driver cannot be started (cuInit gave {status})")
-    count = ctypes.c_int(0)
+        return Found(0, f"the NVIDIA driver cannot be started: cuInit gives {status} ({_error_name(driver, status)})")
+    count, release = ctypes.c_int(0), ctypes.c_int(0)
     driver.cuDeviceGetCount(ctypes.byref(count))
-    if count.value == 0:
-        return Found(0, "the NVIDIA driver finds no device")
+    driver.cuDriverGetVersion(ctypes.byref(release))
+    version = release.value // 1000, release.value % 1000 // 10
+    names = tuple(_device_name(driver, number) for number in range(count.value))
+    if not names:
+        return Found(0, "the NVIDIA driver finds no device (CUDA_VISIBLE_DEVICES?)", names, version)
+    if version < OLDEST_DRIVER:
+        text = f"the NVIDIA driver knows CUDA {version[0]}.{version[1]}, at least {OLDEST_DRIVER[0]}.0 is needed"
+        return Found(0, text, names, version)
     try:
         import cuda.core  # noqa: F401
-    except ImportError:
-        return Found(0, "the Python package cuda-core is not installed: pip install 'parakeet-py[cuda]'")
-    return Found(count.value, "")
+    except ImportError as error:
+        text = f"the Python package cuda-core cannot be imported ({error}): pip install 'parakeet-py[cuda]'"
+        return Found(0, text, names, version)
+    return Found(len(names), "", names, version)
+
+
+def _error_name(driver: Any, status: int) -> str:
+    text = ctypes.c_char_p()
+    driver.cuGetErrorName(status, ctypes.byref(text))
+    return (text.value or b"unknown").decode()
+
+
+def _device_name(driver: Any, number: int) -> str:
+    label = ctypes.create_string_buffer(256)
+    driver.cuDeviceGetName(label, len(label), number)
+    return label.value.decode(errors="replace")
 
 
 _lock = threading.Lock()
@@ -66,7 +102,7 @@ _open: dict[int, CudaDevice] = {}
 
 
 def devices(number: int | None = None) -> list[CudaDevice]:
-    """All CUDA devices, or one.
+    """All CUDA devices that can be used, or one.
 
     Raises
     ------
@@ -78,16 +114,42 @@ def devices(number: int | None = None) -> list[CudaDevice]:
         raise DeviceError(f"no CUDA device: {found.reason}")
     if number is not None and number >= found.devices:
         raise DeviceError(f"there is no cuda:{number}: the driver finds {found.devices} device(s)")
-    wanted = range(found.devices) if number is None else (number,)
+    if number is not None:
+        return [_opened(number)]
+    usable, reasons = [], []
+    for one in range(found.devices):
+        try:
+            usable.append(_opened(one))
+        except DeviceError as error:
+            reasons.append(str(error))
+    if not usable:
+        raise DeviceError(f"no CUDA device: {'; '.join(reasons)}")
+    return usable
+
+
+def _opened(number: int) -> CudaDevice:
     with _lock:
-        for one in wanted:
-            if one not in _open:
-                _open[one] = CudaDevice(one)
-        return [_open[one] for one in wanted]
+        if number not in _open:
+            try:
+                _open[number] = CudaDevice(number)
+            except DeviceError:
+                raise
+            except Exception as error:  # cuda.core's own
+                raise DeviceError(f"cuda:{number} cannot be opened: {error}") from error
+        return _open[number]
+
+
+class _Module(NamedTuple):
+    """Loaded PTX, and the kernels found in it so far."""
+
+    code: Any
+    kernels: dict[str, Any]
 
 
 class CudaDevice:
     """One CUDA device, see `device.Device`."""
+
+    asynchronous = True
 
     def __init__(self, number: int) -> None:
         from cuda.bindings import driver
@@ -106,6 +168,7 @@ class CudaDevice:
         self._stream = self._device.create_stream()
         self._memory = DeviceMemoryResource(number)
         self._buffers: dict[int, Any] = {}
+        self._broken: str | None = None
 
     def _checked(self, result: Any, what: str) -> Any:
         """The values of a driver call; raises `DeviceError` if it failed."""
@@ -113,9 +176,21 @@ class CudaDevice:
         if int(status) == 0:
             return values
         _, text = self._driver.cuGetErrorString(status)
-        raise DeviceError(f"{self.name}: {what} failed: {text.decode() if text else status}")
+        raise self._failed(what, text.decode() if text else str(status))
+
+    def _failed(self, what: str, why: object) -> DeviceError:
+        """The error to raise. If the context is gone, that is what this and all later operations say."""
+        if self._broken is None:
+            text = f"{what} failed: {why}"
+            status, *_ = self._driver.cuCtxSynchronize()
+            if int(status) == 0:
+                return DeviceError(text)
+            self._broken = f"{text}; this device cannot be used any more in this process"
+        return DeviceError(self._broken)
 
     def _enter(self) -> None:
+        if self._broken is not None:
+            raise DeviceError(self._broken)
         self._device.set_current()
 
     # ---- memory ------------------------------------------------------------------------------------------------------
@@ -125,23 +200,32 @@ class CudaDevice:
         try:
             buffer = self._memory.allocate(size, stream=self._stream)
         except Exception as error:
-            _, free, _ = self._driver.cuMemGetInfo()
-            raise DeviceMemoryError(self.name, size, int(free)) from error
+            if "OUT_OF_MEMORY" not in str(error):
+                raise self._failed("getting memory", error) from error
+            raise DeviceMemoryError(self.name, size, self.free_bytes()) from error
         address = int(buffer.handle)
         self._buffers[address] = buffer
         return address
 
     def free(self, address: int) -> None:
         buffer = self._buffers.pop(address, None)
-        if buffer is not None:
+        if buffer is None or self._broken is not None:
+            return  # a context that is gone has no memory
+        with suppress(Exception):  # the next operation will say it
             buffer.close(self._stream)  # in the order of the stream: after everything launched before
+
+    def free_bytes(self) -> int:
+        """Memory that can be had: what the driver has, and what the pool keeps for later."""
+        status, free, _ = self._driver.cuMemGetInfo()
+        pool = self._memory.attributes
+        kept = int(pool.reserved_mem_current) - int(pool.used_mem_current)
+        return kept + (int(free) if int(status) == 0 else 0)
 
     def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
         self._enter()
-        # Pageable memory: the driver has read it when this returns, so the caller may change it.
         call = self._driver.cuMemcpyHtoDAsync(address, data.ctypes.data, data.nbytes, self._stream.handle)
         self._checked(call, "copying to the device")
-        self._stream.sync()
+        self.synchronize()  # pageable memory has been read by now, pinned memory may not
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
         self._enter()
@@ -155,7 +239,7 @@ class CudaDevice:
         from cuda.core import ObjectCode
 
         self._enter()
-        return ObjectCode.from_ptx(ptx.encode())
+        return _Module(ObjectCode.from_ptx(ptx.encode()), {})
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         from cuda.core import LaunchConfig, launch
@@ -163,15 +247,18 @@ class CudaDevice:
         self._enter()
         arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
         try:
-            launch(self._stream, LaunchConfig(grid=blocks, block=threads), module.get_kernel(kernel), *arguments)
+            if kernel not in module.kernels:
+                module.kernels[kernel] = module.code.get_kernel(kernel)  # the driver compiles it here
+            launch(self._stream, LaunchConfig(grid=blocks, block=threads), module.kernels[kernel], *arguments)
         except Exception as error:
-            raise DeviceError(f"{self.name}: kernel {kernel} cannot be launched: {error}") from error
+            raise self._failed(f"launching {kernel}", error) from error
 
     def synchronize(self) -> None:
+        self._enter()
         try:
             self._stream.sync()
         except Exception as error:
-            raise DeviceError(f"{self.name}: a kernel has failed: {error}") from error
+            raise self._failed("a kernel", error) from error
 
 
 def _argument(code: str, value: Any) -> Any:

@@ -6,13 +6,21 @@ Two kinds of device exist: the emulator and GPUs. Everything above them uses thi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 
 class DeviceError(RuntimeError):
     """A device has failed: a fault in a kernel, a driver that does not work."""
+
+
+class KernelError(DeviceError):
+    """A kernel has done what no kernel may; the message names it, its source lines and its arguments."""
+
+
+class DeviceWarning(UserWarning):
+    """Calls run on the CPU, because the devices asked for are not there."""
 
 
 class DeviceMemoryError(MemoryError):
@@ -22,12 +30,6 @@ class DeviceMemoryError(MemoryError):
         super().__init__(f"{device} has no memory for {wanted} bytes: {free} are free")
 
 
-class Parameter(NamedTuple):
-    """One machine parameter of a kernel: `code` is a `struct` character (Q for addresses)."""
-
-    code: str
-
-
 class Device(Protocol):
     """One device.
 
@@ -35,10 +37,12 @@ class Device(Protocol):
     ----------
     name : as it is asked for, such as "cuda:0"
     architecture : what PTX is made for, such as "sm_90"
+    asynchronous : kernels may still run when `launch` returns
     """
 
     name: str
     architecture: str
+    asynchronous: bool
 
     def allocate(self, size: int) -> int:
         """The address of new memory; raises `DeviceMemoryError`."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import threading
+import warnings
 from functools import lru_cache
 
-from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.device import Device, DeviceError, DeviceWarning
 
 _NAME = re.compile(r"(cpu)|(cuda)(?::(\d+))?|(emulated)(?:\*(\d+))?")
 _lock = threading.RLock()
@@ -50,12 +51,14 @@ def parse(names: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def open_devices(names: str) -> tuple[Device, ...]:
-    """The devices other than the CPU that a setting names.
+    """The devices other than the CPU that a setting names; none for "cuda" where there is no CUDA device.
 
     Raises
     ------
     UnknownDeviceError
-        A device that is not there.
+        A name that means no device.
+    DeviceError
+        A CUDA device asked for by its number is not there, or cannot be used; the message says why.
     """
     devices: list[Device] = []
     for name in parse(names):
@@ -67,7 +70,13 @@ def open_devices(names: str) -> tuple[Device, ...]:
         else:
             from parakeet_py.hybrid.cuda import devices as cuda_devices
 
-            devices += cuda_devices(None if not number else int(number))
+            if number:
+                devices += cuda_devices(int(number))
+                continue
+            try:
+                devices += cuda_devices()
+            except DeviceError as error:  # whatever there is was asked for: that is none
+                warnings.warn(DeviceWarning(f"{error}; calls run on the CPU"), stacklevel=4)
     return tuple(devices)
 
 

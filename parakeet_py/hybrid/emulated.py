@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.hybrid.device import DeviceMemoryError
+from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError
 from parakeet_py.ptx import emulator
 from parakeet_py.ptx.target import DEFAULT
 
@@ -21,6 +21,8 @@ MEMORY = 1 << 32  # bytes of an emulated device, unless told otherwise
 
 class EmulatedDevice:
     """One emulated GPU, see `device.Device`."""
+
+    asynchronous = False
 
     def __init__(self, name: str, memory: int = MEMORY, architecture: str = DEFAULT) -> None:
         self.name = name
@@ -57,7 +59,10 @@ class EmulatedDevice:
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         with self._lock:
-            module.launch(kernel, blocks, threads, values)
+            try:
+                module.launch(kernel, blocks, threads, values)
+            except emulator.KernelFault as fault:
+                raise DeviceError(str(fault)) from fault
 
     def synchronize(self) -> None:
         """Kernels have run when `launch` returns."""

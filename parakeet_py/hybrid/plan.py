@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.hybrid.device import Device
 from parakeet_py.hybrid.host_code import HostFunction, host_function
+from parakeet_py.hybrid.meter import Run
 from parakeet_py.imp import ir as imp
 from parakeet_py.ptx import target
 from parakeet_py.ptx.codegen import kernel_ir, stored_roots, strides_passed
@@ -50,6 +51,9 @@ class Plan:
     gives_views : a result may be a view of an argument
     failure_types : the dtypes of the arguments of each failure's message
     opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
+    check : wait for every kernel
+    filename : where the function was read from
+    last_run : what the last call has done, None before the first
     """
 
     def __init__(self, compiled: Compiled) -> None:
@@ -75,6 +79,9 @@ class Plan:
         self.opaque_outs: dict[int, tuple[Type, ...]] = {}
         for body in (self.function.body, *(kernel.function.body for kernel in self.kernels)):
             self._learn(body)
+        self.check = config.check
+        self.filename = compiled.function.__code__.co_filename
+        self.last_run: Run | None = None
         self._lock = threading.Lock()
         self._ptx: dict[tuple[str, int, bool], str] = {}
         self._modules: dict[tuple[int, int, bool], tuple[Device, Any]] = {}

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.hybrid.arrays import Buffer, DeviceArray, download, host_view, strides_of, upload
-from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.device import Device, DeviceError, KernelError
+from parakeet_py.hybrid.faults import fault_text
+from parakeet_py.hybrid.meter import Meter
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.ptx.codegen import FAILURE_WORDS, NO_FAILURE
 from parakeet_py.typed_ir.interpret import format_failure
@@ -34,7 +36,16 @@ def run(
     keep_strides : a result may be a view of an argument
     """
     call = Call(plan, device, opaque)
-    return call.run(leaves, keep_strides)
+    try:
+        return call.run(leaves, keep_strides)
+    except KernelError:
+        raise
+    except DeviceError as error:
+        if not call.device.unfinished:
+            raise
+        raise KernelError(fault_text(plan, call.device, error)) from error
+    finally:
+        plan.last_run = call.device.run()
 
 
 class Call:
@@ -42,7 +53,7 @@ class Call:
 
     def __init__(self, plan: Plan, device: Device, opaque: OpaqueCallback | None) -> None:
         self.plan = plan
-        self.device = device
+        self.device = Meter(device, plan.check)
         self.callback = opaque
         self.arguments: list[DeviceArray] = []
         self.record: Buffer | None = None  # of failures
@@ -61,12 +72,20 @@ class Call:
         self.stored = [array for number, array in zip(places, uploaded, strict=True) if params[number] in written]
         try:
             results = self.plan.host(self, *values)
-        finally:
-            for array in self.stored:
-                download(array)
+        except DeviceError:  # nothing on the device can be trusted any more
+            raise
+        except BaseException:
+            self.bring_back()
+            raise
+        self.bring_back()
         return [
             self.leaving(value, result.type) for value, result in zip(results, self.plan.function.results, strict=True)
         ]
+
+    def bring_back(self) -> None:
+        """Let the host see what kernels have stored into arguments."""
+        for array in self.stored:
+            download(array)
 
     def leaving(self, value: Any, kind: object) -> Any:
         if isinstance(value, DeviceArray):
@@ -125,7 +144,8 @@ class Call:
         for expand, arg in zip(plan.expanders[number], args, strict=True):
             values += expand(arg)
         aligned = not any(arg.address % 16 for arg in args if isinstance(arg, DeviceArray))
-        module = plan.module(device, number, aligned)
+        module = plan.module(device.device, number, aligned)
+        device.launched(number, blocks, values)
         if not kernel.checked:
             device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], values)
             return
@@ -138,6 +158,7 @@ class Call:
         if order == NO_FAILURE:
             return
         if not kernel.single:
+            device.launched(number, blocks, values)
             device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], [*values, address, order])
             device.copy_out(words.view(np.uint8), address)
         raise self.failure(int(words[1]), words[2:])
@@ -167,8 +188,7 @@ class Call:
         What it gives may be a view of what it was given: then it is one on the device as well.
         """
         assert self.callback is not None
-        for array in self.stored:
-            download(array)
+        self.bring_back()
         given = [self.leaving(value, kind) for value, kind in zip(args, self.plan.opaque_args[site], strict=True)]
         leaves = self.callback(site, given)
         for array in self.arguments:

@@ -1,0 +1,198 @@
+"""A stand-in for the packages `cuda.core` and `cuda.bindings`: the calls that `hybrid/cuda.py` makes, on the emulator.
+
+It has the signatures of cuda.core 1.2 and refuses what that would refuse: streams that are not passed by keyword,
+kernel arguments that are no ctypes numbers. Kernels run when somebody waits, so that faults come late, as on a GPU, and
+a fault takes the context along.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parakeet_py.hybrid import cuda
+from parakeet_py.ptx import emulator
+
+CTYPES = (
+    ctypes.c_bool,
+    ctypes.c_int8,
+    ctypes.c_int16,
+    ctypes.c_int32,
+    ctypes.c_int64,
+    ctypes.c_uint8,
+    ctypes.c_uint16,
+    ctypes.c_uint32,
+    ctypes.c_uint64,
+    ctypes.c_float,
+    ctypes.c_double,
+)
+
+
+class CUDAError(Exception):
+    pass
+
+
+class Context:
+    """One device's state: work that nobody has waited for, the error that has ended it."""
+
+    def __init__(self, memory: int) -> None:
+        self.device = emulator.Device(memory_bytes=memory)
+        self.queue: list[Callable[[], None]] = []
+        self.error: str | None = None
+
+    def finish(self) -> None:
+        if self.error is not None:
+            raise CUDAError(self.error)
+        while self.queue:
+            try:
+                self.queue.pop(0)()
+            except emulator.KernelFault as fault:
+                self.queue.clear()
+                self.error = f"CUDA_ERROR_ILLEGAL_ADDRESS: {fault}"
+                raise CUDAError(self.error) from fault
+
+
+class Capability(NamedTuple):
+    major: int
+    minor: int
+
+
+class Stream:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.handle = self
+
+    def sync(self) -> None:
+        self.context.finish()
+
+
+class Buffer:
+    def __init__(self, context: Context, size: int) -> None:
+        self.context = context
+        self.size = size
+        self.handle = context.device.alloc(size)
+
+    def close(self, stream: Stream | None = None) -> None:
+        assert isinstance(stream, Stream)
+        address = self.handle
+        self.context.queue.append(lambda: self.context.device.free(address))
+
+
+class ObjectCode:
+    def __init__(self) -> None:
+        raise RuntimeError("made by from_ptx")
+
+    @staticmethod
+    def from_ptx(module: bytes, *, name: str = "", symbol_mapping: dict[str, str] | None = None) -> ObjectCode:
+        assert isinstance(module, bytes)
+        made = object.__new__(ObjectCode)
+        made.ptx = module.decode()  # type: ignore[attr-defined]
+        return made
+
+    def get_kernel(self, name: str) -> tuple[ObjectCode, str]:
+        if name not in self.ptx:  # type: ignore[attr-defined]
+            raise CUDAError("CUDA_ERROR_NOT_FOUND")
+        return self, name
+
+
+class LaunchConfig:
+    def __init__(self, grid: int | None = None, cluster: int | None = None, block: int | None = None) -> None:
+        assert isinstance(grid, int) and isinstance(block, int)
+        self.grid, self.block = grid, block
+
+
+@contextmanager
+def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> Iterator[Context]:
+    """Two CUDA devices of this memory, as far as `hybrid/cuda.py` can see, inside the block."""
+    contexts = [Context(memory), Context(memory)]
+
+    class Device:
+        def __init__(self, device_id: int | None = None) -> None:
+            self.context = contexts[device_id or 0]
+            self.compute_capability = Capability(*capability)
+            self.properties = types.SimpleNamespace(multiprocessor_count=4)
+
+        def set_current(self) -> None:
+            current[0] = self.context
+
+        def create_stream(self) -> Stream:
+            return Stream(self.context)
+
+    class DeviceMemoryResource:
+        def __init__(self, device_id: int) -> None:
+            self.context = contexts[device_id]
+            self.attributes = types.SimpleNamespace(reserved_mem_current=4096, used_mem_current=1024)
+
+        def allocate(self, size: int, *, stream: Stream) -> Buffer:
+            assert stream.context is self.context
+            self.context.finish()
+            try:
+                return Buffer(self.context, size)
+            except MemoryError as error:
+                raise CUDAError("CUDA_ERROR_OUT_OF_MEMORY: the API call failed") from error
+
+    def launch(stream: Stream, config: LaunchConfig, kernel: tuple[ObjectCode, str], *arguments: Any) -> None:
+        assert all(isinstance(argument, CTYPES) for argument in arguments)
+        if stream.context.error is not None:
+            raise CUDAError(stream.context.error)
+        code, name = kernel
+        module = stream.context.device.load(code.ptx)  # type: ignore[attr-defined]
+        values = [argument.value for argument in arguments]
+        stream.context.queue.append(lambda: module.launch(name, config.grid, config.block, values) and None)
+
+    current = [contexts[0]]
+    driver: Any = types.ModuleType("cuda.bindings.driver")
+
+    def told(work: Callable[[Context], Any]) -> tuple[Any, ...]:
+        try:
+            current[0].finish()
+            return 0, work(current[0])
+        except CUDAError:
+            return 700, None
+
+    def memory_of(address: int, size: int) -> np.ndarray[Any, Any]:
+        return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+
+    driver.cuGetErrorString = lambda status: (0, b"an illegal memory access was encountered")
+    driver.cuCtxSynchronize = lambda: told(lambda context: None)[:1]
+    driver.cuMemGetInfo = lambda: (*told(lambda context: context.device.free_bytes), memory)
+    driver.cuMemcpyHtoDAsync = lambda address, data, size, stream: told(
+        lambda context: context.device.copy_in(address, memory_of(data, size))
+    )[:1]
+    driver.cuMemcpyDtoHAsync = lambda data, address, size, stream: told(
+        lambda context: context.device.copy_out(address, memory_of(data, size))
+    )[:1]
+    core: Any = types.ModuleType("cuda.core")
+    core.Device, core.DeviceMemoryResource, core.ObjectCode = Device, DeviceMemoryResource, ObjectCode
+    core.LaunchConfig, core.launch = LaunchConfig, launch
+    bindings: Any = types.ModuleType("cuda.bindings")
+    bindings.driver = driver
+    package: Any = types.ModuleType("cuda")
+    package.core, package.bindings = core, bindings
+    modules = {"cuda": package, "cuda.core": core, "cuda.bindings": bindings, "cuda.bindings.driver": driver}
+    before = {name: sys.modules.get(name) for name in modules}
+    probe, opened = cuda.probe, dict(cuda._open)
+    from parakeet_py.hybrid.devices import open_devices
+
+    try:
+        sys.modules.update(modules)
+        cuda.probe = lambda: cuda.Found(2, "", ("first", "second"), (12, 8))  # type: ignore[assignment]
+        cuda._open.clear()
+        open_devices.cache_clear()
+        yield contexts[0]
+    finally:
+        for name, module in before.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
+        cuda.probe = probe
+        cuda._open.clear()
+        cuda._open.update(opened)
+        open_devices.cache_clear()

@@ -1,0 +1,119 @@
+"""The CUDA device against a stand-in of its packages: what is asked of them, what becomes of errors."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import accelerate, options
+from parakeet_py.hybrid import cuda
+from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError, DeviceWarning, KernelError
+from parakeet_py.hybrid.devices import open_devices
+from tests.unit import fake_cuda
+
+
+@pytest.fixture
+def context() -> Iterator[fake_cuda.Context]:
+    with fake_cuda.installed() as found:
+        yield found
+
+
+def mixed(x: Any, h: Any, z: Any, flag: Any, i: Any) -> Any:
+    return x * 2 + i, h + h, z * (1 + 2j), x[x > 1].sum() if flag else x.sum(), np.cumsum(x)
+
+
+def test_calls(context: fake_cuda.Context) -> None:
+    args = np.arange(300.0), np.ones(5, np.float16), np.ones(3, np.complex64), True, np.int16(3)
+    function = accelerate(mixed)
+    for _ in range(2):
+        with options(devices="cuda:0"):
+            found = function(*args)
+        for one, other in zip(found, mixed(*args), strict=True):
+            assert np.array_equal(one, other) and np.asarray(one).dtype == np.asarray(other).dtype
+
+
+def test_nothing_is_left(context: fake_cuda.Context) -> None:
+    function = accelerate(mixed)
+    with options(devices="cuda:0"):
+        function(np.arange(300.0), np.ones(5, np.float16), np.ones(3, np.complex64), True, np.int16(3))
+    gc.collect()
+    context.finish()
+    assert context.device.free_bytes == 1 << 30
+
+
+def test_exceptions(context: fake_cuda.Context) -> None:
+    @accelerate
+    def pick(x: Any, i: Any) -> Any:
+        return x[i] * 2
+
+    with options(devices="cuda:0"), pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 5"):
+        pick(np.ones(5), np.array([0, 7, 9]))
+
+
+def test_no_memory() -> None:
+    @accelerate
+    def double(x: Any) -> Any:
+        return x * 2
+
+    with fake_cuda.installed(memory=1 << 20) as context, options(devices="cuda:0"):
+        with pytest.raises(DeviceMemoryError, match=r"cuda:0 has no memory for 80000\d* bytes: \d+ are free"):
+            double(np.ones(100_000))
+        gc.collect()
+        context.finish()
+        assert double(np.ones(10)).sum() == 20
+
+
+def test_a_fault_is_told_once_and_for_all(context: fake_cuda.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    @accelerate
+    def double(x: Any) -> Any:
+        return x * 2
+
+    @accelerate
+    def other(x: Any) -> Any:
+        return x + 1
+
+    launch = cuda.CudaDevice.launch
+
+    def wrong(self: Any, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Any) -> None:
+        launch(self, module, kernel, blocks, threads, codes, [8 if v == values[2] else v for v in values])
+
+    with options(devices="cuda:0", check=False):
+        assert double(np.ones(1000))[0] == 2
+        monkeypatch.setattr(cuda.CudaDevice, "launch", wrong)
+        with pytest.raises(KernelError) as caught:
+            double(np.ones(1000))
+        monkeypatch.undo()
+        text = str(caught.value)
+        assert "cuda:0" in text and "double_map_0" in text and "test_cuda.py:" in text and "float64[1000]" in text
+        with pytest.raises(DeviceError, match="cannot be used any more in this process"):
+            other(np.ones(10))
+    with options(devices="cuda:1"):
+        assert other(np.ones(10))[0] == 2  # the other device lives
+    assert other(np.ones(10))[0] == 2
+
+
+def test_a_device_that_is_too_old() -> None:
+    with fake_cuda.installed(capability=(7, 0)):
+        with pytest.raises(DeviceError, match=r"cuda:0 has compute capability 7\.0; at least 7\.5"):
+            open_devices("cuda:0")
+        with pytest.warns(DeviceWarning, match=r"7\.0.*; calls run on the CPU"):
+            assert open_devices("cuda") == ()
+
+
+@pytest.mark.parametrize(
+    ("capability", "architecture"), [((7, 5), "sm_75"), ((8, 8), "sm_87"), ((9, 0), "sm_90"), ((12, 1), "sm_120")]
+)
+def test_architectures(capability: tuple[int, int], architecture: str) -> None:
+    with fake_cuda.installed(capability=capability):
+        (device,) = open_devices("cuda:1")
+        assert device.architecture == architecture and device.name == "cuda:1"
+
+
+def test_a_number_that_is_not_there(context: fake_cuda.Context) -> None:
+    with pytest.raises(DeviceError, match="there is no cuda:2: the driver finds 2 device"):
+        open_devices("cuda:2")
+    assert [device.name for device in open_devices("cuda")] == ["cuda:0", "cuda:1"]
