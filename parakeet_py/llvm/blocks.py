@@ -27,7 +27,7 @@ def blocks_ir() -> str:
 
 
 def fail_ir() -> str:
-    """The text of `pk_fail`; needs the lock of `memory.large_ir`."""
+    """The text of `pk_fail`; needs the lock of `memory_pool.large_ir`."""
     return _filled_in(_FAIL)
 
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from parakeet_py import config as settings
 from parakeet_py.llvm import callable_type
-from parakeet_py.llvm.boxing_ir import support_ir
 from parakeet_py.llvm.object_layout import check_layout
 from parakeet_py.llvm.runtime import runtime, support_code
+from parakeet_py.llvm.support_ir import support_ir
 from parakeet_py.typed_ir.types import DTYPES
 
 _PYTHON_FUNCTIONS = (

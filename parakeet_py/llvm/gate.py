@@ -1,6 +1,6 @@
-"""Call gates in use: compile or load one, tie it to its function, chain it.
+"""Call gates in use: load one, tie it to its function, chain it.
 
-    handle = make_gate(entry_ir, signature, result, function, raise_failure=..., following=slow)
+    handle = load_gate(object_code, signature, result, function, raise_failure=..., following=slow)
     handle.address                 # a vectorcall function
     handle.follow(other)           # where calls go that are not this signature's
 
@@ -23,8 +23,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from parakeet_py.llvm import boxing, engine
-from parakeet_py.llvm.gate_ir import RELEASE_ELEMENTS, gate_ir
+from parakeet_py.llvm import boxing
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.native import class_named
@@ -41,7 +40,7 @@ from parakeet_py.signature import (
 )
 from parakeet_py.signature_json import NotPortable
 
-__all__ = ["RELEASE_ELEMENTS", "GateHandle", "gate_ir", "gate_symbols", "load_gate", "make_gate"]
+__all__ = ["GateHandle", "gate_symbols", "load_gate"]
 
 
 class GateHandle:
@@ -231,42 +230,3 @@ def load_gate(
     handle.code = runtime().load(object_bytes, [gate_symbol], known)
     handle.address = handle.code[gate_symbol]
     return handle
-
-
-def make_gate(
-    entry_ir: str,
-    signature: Signature,
-    result: Result,
-    function: object,
-    *,
-    raise_failure: Callable[..., Any],
-    following: GateHandle | Callable[..., Any],
-    entry_symbol: str = "entry",
-    gate_symbol: str = "gate",
-    external: Mapping[str, int] | None = None,
-    state: object = None,
-    release_elements: int = RELEASE_ELEMENTS,
-    always_release: bool = False,
-) -> GateHandle:
-    """Compile `entry_ir` (LLVM text that defines the entry, or "" if `external` has it) with a gate, and load both."""
-    text = gate_ir(
-        signature,
-        result,
-        entry_symbol,
-        gate_symbol,
-        release_elements=release_elements,
-        always_release=always_release,
-        has_state=state is not None,
-        declare_entry=not entry_ir,
-    )
-    return load_gate(
-        engine.compile_ir(entry_ir + "\n" + text),
-        signature,
-        result,
-        function,
-        raise_failure=raise_failure,
-        following=following,
-        gate_symbol=gate_symbol,
-        external=external,
-        state=state,
-    )

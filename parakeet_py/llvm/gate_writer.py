@@ -6,8 +6,8 @@ tested together by `checkpoint`: before whatever may only be read once they hold
 
 from __future__ import annotations
 
-from parakeet_py.llvm.boxing_ir import increment_ir
 from parakeet_py.llvm.object_layout import Layout
+from parakeet_py.llvm.support_ir import increment_ir
 from parakeet_py.signature import Result, Signature
 
 

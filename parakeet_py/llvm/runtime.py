@@ -21,7 +21,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from parakeet_py.llvm import blocks, disk_cache, engine, memory, symbols, threads
+from parakeet_py.llvm import blocks, disk_cache, engine, memory, memory_pool, symbols, threads
 from parakeet_py.llvm.context import ALIGNMENT, BLOCK_HEADER, Context
 from parakeet_py.llvm.object_loader import LoadedCode, LoadError
 
@@ -114,7 +114,7 @@ def system_ir() -> str:
     parts = (
         threads.pause_ir(),
         threads.pool_ir(),
-        memory.large_ir(),
+        memory_pool.large_ir(),
         blocks.fail_ir(),
         _SET_UP,
         at_fork,

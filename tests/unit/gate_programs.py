@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from parakeet_py.llvm import engine
 from parakeet_py.llvm.callable_type import AcceleratedFunction, install
-from parakeet_py.llvm.gate import GateHandle, make_gate
+from parakeet_py.llvm.gate import GateHandle, load_gate
+from parakeet_py.llvm.gate_ir import RELEASE_ELEMENTS, gate_ir
 from parakeet_py.signature import (
     Result,
     ResultStatic,
@@ -23,6 +25,46 @@ from parakeet_py.signature import (
     result_offsets,
     signature_of,
 )
+
+
+def make_gate(
+    entry_ir: str,
+    signature: Signature,
+    result: Result,
+    function: object,
+    *,
+    raise_failure: Callable[..., Any],
+    following: GateHandle | Callable[..., Any],
+    entry_symbol: str = "entry",
+    gate_symbol: str = "gate",
+    external: Mapping[str, int] | None = None,
+    state: object = None,
+    release_elements: int = RELEASE_ELEMENTS,
+    always_release: bool = False,
+) -> GateHandle:
+    """Compile `entry_ir` (LLVM text that defines the entry, or "" if `external` has it) with a gate, and load both."""
+    text = gate_ir(
+        signature,
+        result,
+        entry_symbol,
+        gate_symbol,
+        release_elements=release_elements,
+        always_release=always_release,
+        has_state=state is not None,
+        declare_entry=not entry_ir,
+    )
+    return load_gate(
+        engine.compile_ir(entry_ir + "\n" + text),
+        signature,
+        result,
+        function,
+        raise_failure=raise_failure,
+        following=following,
+        gate_symbol=gate_symbol,
+        external=external,
+        state=state,
+    )
+
 
 COPY = """
 @probe.arguments = external global i8

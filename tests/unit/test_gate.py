@@ -15,7 +15,8 @@ import pytest
 
 from parakeet_py.config import options
 from parakeet_py.llvm.callable_type import AcceleratedFunction, install
-from parakeet_py.llvm.gate import gate_ir, load_gate, make_gate
+from parakeet_py.llvm.gate import load_gate
+from parakeet_py.llvm.gate_ir import gate_ir
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.signature import (
     HiddenSpec,
@@ -31,7 +32,18 @@ from parakeet_py.signature import (
     signature_of,
     spec_of,
 )
-from tests.unit.gate_programs import Failure, Probe, Slow, address, bits, blocks_entry, fail, function_of, probe_of
+from tests.unit.gate_programs import (
+    Failure,
+    Probe,
+    Slow,
+    address,
+    bits,
+    blocks_entry,
+    fail,
+    function_of,
+    make_gate,
+    probe_of,
+)
 
 Point = collections.namedtuple("Point", "x y")
 OBJECT = ResultLeaf(0, "object")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from parakeet_py.llvm import memory
+from parakeet_py.llvm import memory, memory_pool
 from parakeet_py.llvm.runtime import ALIGNMENT, BLOCK_HEADER, Context, Runtime, runtime
 
 PTR, I64 = ctypes.c_void_p, ctypes.c_int64
@@ -160,9 +160,9 @@ def test_the_pool_is_bounded(mem: Memory) -> None:
         mem.free(mem.alloc(100 << 20))  # more than the bound: not kept, and nothing else either
         assert mem.runtime.pooled_bytes() <= 8 << 20
         mem.limit(1 << 40)
-        for block in [mem.alloc(memory.LARGE) for _ in range(memory.POOL_LENGTH + 50)]:
+        for block in [mem.alloc(memory.LARGE) for _ in range(memory_pool.POOL_LENGTH + 50)]:
             mem.free(block)
-        assert mem.runtime.pooled_bytes() <= memory.POOL_LENGTH * (memory.LARGE + 8192)
+        assert mem.runtime.pooled_bytes() <= memory_pool.POOL_LENGTH * (memory.LARGE + 8192)
     finally:
         mem.limit(64 << 20)
 
