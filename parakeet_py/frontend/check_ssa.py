@@ -44,7 +44,7 @@ _BINARY = frozenset(
 )
 _COMPARE = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "is", "isnot", "in", "notin"])
 _UNARY = frozenset(["neg", "pos", "invert", "not"])
-_KINDS = frozenset({"list", "generator", "set", "tuple", "dict"})
+_KINDS = frozenset({"list", "generator", "set", "tuple", "dict", "inner"})
 
 
 @record

@@ -355,7 +355,7 @@ class _Frame:
 
         if op.kind == "generator":
             return generate()
-        kinds: dict[str, Callable[..., Any]] = {"list": list, "set": set, "dict": dict, "tuple": tuple}
+        kinds: dict[str, Callable[..., Any]] = {"list": list, "set": set, "dict": dict, "tuple": tuple, "inner": list}
         return kinds[op.kind](generate())
 
     def loop(self, op: ssa.For | ssa.While) -> tuple[Any, ...]:

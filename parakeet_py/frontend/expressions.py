@@ -377,7 +377,7 @@ class Expressions(Builder):
                 )
         kind = _KINDS[type(node)]
         if level and kind != "generator":
-            kind = "list"
+            kind = "inner"
         iterable = self.expression(generator.iter)
         element = self.make_closure(self.element_function(node, level, "element"), node)
         condition = None

@@ -230,7 +230,8 @@ class Comprehension:
     """`[element(x) for x in iterable if condition(x)]`; `kind` is list, generator, set, tuple or dict.
 
     `element` is a function of one argument (the item; the frontend unpacks targets inside), closed over `captures`;
-    `condition` likewise or None. Nested `for`s: the element is itself a Comprehension and `flatten` is true.
+    `condition` likewise or None. Nested `for`s: the element is itself a Comprehension and `flatten` is true; that one
+    is a generator too, or of the kind inner: a list that is used up where it is made.
     """
 
     kind: str

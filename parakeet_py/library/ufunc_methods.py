@@ -196,6 +196,26 @@ def python_sum_int(a):
 
 
 @helper
+def python_any(items, element, condition, flatten):
+    """any() of a generator expression; what comes after the item that decides is not computed."""
+    for item in items:
+        if condition is None or condition(item):
+            if any(element(item)) if flatten else element(item):
+                return True
+    return False
+
+
+@helper
+def python_all(items, element, condition, flatten):
+    """all() of a generator expression; what comes after the item that decides is not computed."""
+    for item in items:
+        if condition is None or condition(item):
+            if not (all(element(item)) if flatten else element(item)):
+                return False
+    return True
+
+
+@helper
 def python_sum_rows(a):
     """sum() of an array: its rows one after another."""
     if a.ndim == 0:

@@ -286,7 +286,7 @@ class CallState:
 def _makes_lists(template: Template) -> bool:
     if not isinstance(template, ContainerT):
         return False
-    return template.kind in ("list", "list_of", "dict") or any(map(_makes_lists, template.items))
+    return template.kind in ("list", "list_of", "items_of", "dict") or any(map(_makes_lists, template.items))
 
 
 def _find_lists(values: Sequence[Any], lists: list[Any]) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 
 from parakeet_py import operators
 from parakeet_py.typed_ir import control, ir
+from parakeet_py.typed_ir.array_store import copy_array
+from parakeet_py.typed_ir.comprehensions import may_raise
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.python_scalars import OVERFLOW, compare, python_binary, python_unary
@@ -102,12 +104,12 @@ def _prange(s: Specializer, *args: Value) -> Value:
 def _zip(s: Specializer, *items: Value, strict: Value | None = None) -> Value:
     if strict is not None and s.static(strict, "strict"):
         raise s.unsupported("zip(strict=True)")
-    return IteratorV("zip", tuple(s.settle(items)))
+    return IteratorV("zip", tuple(control.pending(s, item) for item in items))
 
 
 @_builtin(enumerate)
 def _enumerate(s: Specializer, items: Value, start: Value | None = None) -> Value:
-    return IteratorV("enumerate", (start or py(0), s.as_list(items)))
+    return IteratorV("enumerate", (start or py(0), control.pending(s, items)))
 
 
 @_builtin(reversed)
@@ -120,7 +122,9 @@ def _reversed(s: Specializer, items: Value) -> Value:
             items.start.operand, b.index_mul(ir.Const(step, PYINT), b.index_sub(length, ir.Const(1, PYINT)))
         )
         return RangeV(ScalarV(last), ScalarV(b.index_sub(items.start.operand, ir.Const(step, PYINT))), py(-step))
-    return IteratorV("reversed", (s.as_list(items),))
+    if isinstance(items, ComprehensionV | IteratorV):
+        raise s.unsupported(f"reversed() of {s.describe(items)}")
+    return IteratorV("reversed", (items,))
 
 
 @_builtin(map)
@@ -403,7 +407,7 @@ def _extremum(op: str, reduction: str) -> Callable[..., Value]:
                 value = s.as_list(value)
             items = control.static_items(value)
             if items is None:
-                array = s.numeric(value)
+                array = _elements(s, value)
                 if key is not None or default is not None or not isinstance(array, ArrayV) or array.rank != 1:
                     raise s.unsupported(f"{reduction}() of {s.describe(value)}")
                 result = s.call_library(f"python_{reduction}", [array])
@@ -426,6 +430,15 @@ BUILTINS[min] = _extremum("lt", "min")
 BUILTINS[max] = _extremum("gt", "max")
 
 
+def _elements(s: Specializer, value: Value) -> Value:
+    """What a builtin goes through, as an array."""
+    if not isinstance(value, ListV):
+        return s.numeric(value)
+    if value.items == "table":
+        raise s.unsupported("a list whose items are of different types")
+    return value.array
+
+
 @_builtin(sum)
 def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
     total = start or py(0)
@@ -436,8 +449,8 @@ def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
         for item in items:
             total = s.binary("add", total, item)
         return total
-    array = s.numeric(value)
-    if not isinstance(array, ArrayV):
+    array = _elements(s, value)
+    if not isinstance(array, ArrayV) or (isinstance(value, ListV) and array.rank > 1 and value.items != "array"):
         raise s.unsupported(f"sum() of {s.describe(value)}")
     if isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items):
         name = "python_sum_int" if array.dtype in ("int64", "bool") else "python_sum"
@@ -458,7 +471,13 @@ def _any(s: Specializer, value: Value) -> Value:
 def _quantifier(s: Specializer, value: Value, universal: bool) -> Value:
     b = s.builder
     if isinstance(value, ComprehensionV):
-        value = s.as_list(value)
+        mark, start = b.mark(), len(b.scopes[-1].statements)
+        listed = s.as_list(value)
+        if may_raise(b.scopes[-1].statements[start:]):  # items after the one that decides must not be computed
+            b.rollback(mark)
+            parts = [value.iterable, value.element, value.condition or lift(None), lift(value.flatten)]
+            return s.call_library("python_all" if universal else "python_any", parts)
+        value = listed
     items = control.static_items(value)
     if items is not None:
         result: ir.Operand = ir.Const(universal, PYBOOL)
@@ -466,7 +485,7 @@ def _quantifier(s: Specializer, value: Value, universal: bool) -> Value:
             truth = s.truth(item)
             result = b.logical_and(result, truth) if universal else b.logical_or(result, truth)
         return ScalarV(result)
-    array = s.numeric(value)
+    array = _elements(s, value)
     if isinstance(array, ArrayV) and array.rank == 1:
         found = s.call(Static(np.all if universal else np.any), [array], {})
         return ScalarV(s.truth(found))

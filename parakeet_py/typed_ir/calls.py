@@ -19,7 +19,7 @@ import numpy as np
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import ir, one_shot
 from parakeet_py.typed_ir.array_store import copy_array, weak_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
 from parakeet_py.typed_ir.elementwise import scalar_operand
@@ -161,6 +161,8 @@ def call_python(
     named = {name: _default(default) for name, default in (function.__kwdefaults__ or {}).items()}
     frame = Frame(template, namespace)
     bind(s, template, args, kwargs, defaults, named, frame.env)
+    if not trusted:
+        one_shot.check_parameters(s, template, frame.env)
     return run_frame(s, frame)
 
 
@@ -191,6 +193,8 @@ def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: d
     keyword = [param.name for param in function.params if param.has_default and param.kind == "keyword"]
     named = dict(zip(keyword, closure.defaults[len(plain) :], strict=False))
     bind(s, function, args, kwargs, defaults, named, frame.env)
+    if not closure.namespace.trusted:
+        one_shot.check_parameters(s, function, frame.env)
     return run_frame(s, frame)
 
 

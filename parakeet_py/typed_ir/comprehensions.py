@@ -1,11 +1,15 @@
-"""Comprehensions and generator expressions, computed when something consumes them.
+"""Comprehensions, computed where they stand, and generator expressions, computed when something consumes them.
 
 Over items of known length they are unrolled into a tuple or list. Over a range or an array they become a `Map` (with a
-condition: a `Compress`), and the list stays an array until somebody wants a list.
+condition: a `Compress`), and the list stays an array until somebody wants a list. Items that are arrays or lists become
+the rows of one array. Where they are views of other memory that is a shadow (`shadows`): it holds what they show, as
+long as nobody stores to it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +18,8 @@ from parakeet_py.typed_ir import control, ir
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.opaque import roots_of
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array
 from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, ListV, ScalarV, TupleV, Value
 from parakeet_py.typed_ir.views import make_view
 
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
 
 def compute(s: Specializer, value: ComprehensionV) -> Value:
     """The list of a comprehension: a `TupleV` of known length or a `ListV`."""
-    if value.kind not in ("list", "generator", "tuple"):
+    if value.kind not in ("list", "generator", "tuple", "inner"):
         raise s.unsupported(f"a {value.kind} comprehension")
     items = control.static_items(value.iterable)
     kind = "tuple" if value.kind == "tuple" else "list"
@@ -40,10 +45,10 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
                 if not chosen.value:
                     continue
             result = s.call(value.element, [item], {})
-            if isinstance(result, ComprehensionV):
-                result = compute(s, result)
             if value.flatten:
                 made.extend(s.sequence(result))
+            elif isinstance(result, ComprehensionV):
+                raise s.unsupported("a list of iterators")
             else:
                 made.append(result)
         return TupleV(tuple(made), kind)
@@ -52,36 +57,34 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
     length, item_at = control.positions(s, value.iterable)
     if value.condition is not None:
         return _filtered(s, value, length, item_at)
-    if value.condition is None:
-        rows = _rows(s, value, length, item_at)
-        if rows is not None:
-            return rows
-    element_kind: list[Scalar] = []
+    rows = _rows(s, value, length, item_at)
+    if rows is not None:
+        return rows
+    elements: list[ScalarV] = []
 
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
         with s.element_function():
-            result = s.call(value.element, [item_at(indices[0])], {})
-        element_kind[:] = [_scalar(s, result).type]
-        return [_scalar(s, result).operand]
+            elements.append(_scalar(s, s.call(value.element, [item_at(indices[0])], {})))
+        return [elements[-1].operand]
 
     array = generate(s, (length,), point)[0]
-    return _as_list(s, array, element_kind[0])
+    return _as_list(array, elements[-1])
 
 
 def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) -> Value | None:  # type: ignore[no-untyped-def]
     """A comprehension whose elements are arrays of one shape: they become the rows of one array, filled in a loop."""
     b = s.builder
-    mark = b.mark()
+    mark, before = b.mark(), s.roots
     index = s.index_var("i", length)
     with b.block():
-        first = s.call(value.element, [item_at(index)], {})
-        if isinstance(first, ComprehensionV):
-            first = compute(s, first)
-        if isinstance(first, TupleV | ListV):
-            first = s.as_array(first)
+        item = s.call(value.element, [item_at(index)], {})
+        if isinstance(item, ComprehensionV):
+            raise s.unsupported("a list of iterators")
+        first = s.as_array(item) if isinstance(item, TupleV | ListV) else item
     b.rollback(mark)
     if not isinstance(first, ArrayV):
         return None
+    shown = frozenset(root for root in roots_of(item) if root <= before)
     inner = [b.hoisted(extent) for extent in first.extents]
     if None in inner:
         raise s.unsupported("a comprehension whose elements are arrays of varying shape")
@@ -97,7 +100,24 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) ->
         ]
         store_array(s, make_view(s, array, (index, *(ZERO,) * first.rank), axes), s.numeric(row))
     b.emit(ir.For(index, ZERO, length, ONE, (), (), ir.Block(tuple(statements))))
-    return ListV(array, "array")
+    if shown:
+        array = replace(array, roots=s.shadow(replace(first, roots=shown)))
+    return ListV(array, _items_of_rows(item))
+
+
+def _items_of_rows(row: Value) -> str:
+    """What a list of such rows holds: see `ListV`."""
+    match row:
+        case ArrayV() if row.rank > 0:
+            return "array"
+        case ListV(_, items) if items != "array":
+            return items
+        case TupleV(items, "list") if all(isinstance(item, ScalarV) and item.either is None for item in items):
+            kinds = {item.type for item in items if isinstance(item, ScalarV)}
+            if len(kinds) == 1:
+                kind = kinds.pop()
+                return "" if kind.python else kind.dtype
+    return "table"
 
 
 def _filtered(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) -> Value:  # type: ignore[no-untyped-def]
@@ -107,14 +127,44 @@ def _filtered(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at
     with b.block() as statements, s.element_function():
         item = item_at(index)
         keep = s.truth(s.call(value.condition, [item], {}))
-        result = _scalar(s, s.call(value.element, [item], {}))
+        result = _guarded(s, keep, lambda: _scalar(s, s.call(value.element, [item], {})))
+    return _compressed(s, (length,), (index,), statements, keep, result)
+
+
+def _compressed(
+    s: Specializer,
+    space: tuple[ir.Operand, ...],
+    indices: tuple[ir.Var, ...],
+    statements: Sequence[ir.Let],
+    keep: ir.Operand,
+    result: ScalarV,
+) -> Value:
+    """The list of the elements that are wanted."""
+    b = s.builder
     if isinstance(keep, ir.Const):
         keep = ir.Const(keep.value, PYBOOL)
-    op = ir.Compress((length,), (index,), ir.Block(tuple(statements), (keep, result.operand)))
+    op = ir.Compress(space, indices, ir.Block(tuple(statements), (keep, result.operand)))
     count, out = b.emit(op, PYINT, Array(result.dtype, 1, "C"), name="list")
     b.nonnegative.add(count)
     b.small.add(count)
-    return _as_list(s, ArrayV(out, (count,), frozenset({s.new_root()})), result.type)
+    return _as_list(ArrayV(out, (count,), frozenset({s.new_root()})), result)
+
+
+def _guarded(s: Specializer, wanted: ir.Operand, element: Callable[[], ScalarV]) -> ScalarV:
+    """An element that is computed only where it is wanted, if computing it could raise."""
+    b = s.builder
+    mark, start = b.mark(), len(b.scopes[-1].statements)
+    result = element()
+    if isinstance(wanted, ir.Const) or not may_raise(b.scopes[-1].statements[start:]):
+        return result
+    b.rollback(mark)
+    nothing = ScalarV(ir.Const(np.dtype(result.dtype).type(0).item(), result.type))
+    (found,) = control.branch(s, wanted, lambda: [element()], lambda: [nothing])
+    return _scalar(s, found)
+
+
+def may_raise(statements: Sequence[ir.Let]) -> bool:
+    return any(isinstance(let.op, ir.Check | ir.Opaque) for let in ir.walk(ir.Block(tuple(statements), ())))
 
 
 def _flattened(s: Specializer, value: ComprehensionV) -> Value:
@@ -123,30 +173,35 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
     extents: list[ir.Operand] = []
     conditional = False
 
-    def descend(level: ComprehensionV, indices: tuple[ir.Var, ...]) -> tuple[ir.Operand, ScalarV | None]:
+    def descend(
+        level: ComprehensionV, indices: tuple[ir.Var, ...], wanted: ir.Operand
+    ) -> tuple[ir.Operand, ScalarV | None]:
         """Whether the point is wanted, and its element (None until all lengths are known)."""
         nonlocal conditional
+        start = len(b.scopes[-1].statements)
         length, item_at = control.positions(s, level.iterable)
         if not indices:
             extents.append(length)
             return TRUE, None
         item = item_at(indices[0])
-        wanted: ir.Operand = TRUE
+        also: ir.Operand = TRUE
         if level.condition is not None:
             conditional = True
-            wanted = s.truth(s.call(level.condition, [item], {}))
-        inner = s.call(level.element, [item], {})
+            also = s.truth(s.call(level.condition, [item], {}))
+        if not isinstance(wanted, ir.Const) and may_raise(b.scopes[-1].statements[start:]):
+            raise s.unsupported("a condition in a comprehension that may raise, after another condition")
+        wanted = b.logical_and(wanted, also)
         if not level.flatten:
-            return wanted, _scalar(s, inner)
+            return wanted, _guarded(s, wanted, lambda: _scalar(s, s.call(level.element, [item], {})))
+        inner = s.call(level.element, [item], {})
         assert isinstance(inner, ComprehensionV)
-        also, result = descend(inner, indices[1:])
-        return b.logical_and(wanted, also), result
+        return descend(inner, indices[1:], wanted)
 
     while True:
         mark = b.mark()
         indices = tuple(s.index_var(f"i{axis}", extent) for axis, extent in enumerate(extents))
         with b.block() as statements, s.element_function():
-            keep, result = descend(value, indices)
+            keep, result = descend(value, indices, TRUE)
         if result is not None:
             break
         b.rollback(mark)
@@ -165,26 +220,19 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
         for extent in space:
             total = b.index_mul(total, extent)
         flat = b.pure(ir.Reshape(out, (total,)), Array(result.dtype, 1, "C"), name="list")
-        return _as_list(s, ArrayV(flat, (total,), frozenset({s.new_root()})), result.type)
-    if isinstance(keep, ir.Const):
-        keep = ir.Const(keep.value, PYBOOL)
-    op = ir.Compress(space, indices, ir.Block(tuple(statements), (keep, result.operand)))
-    count, out = b.emit(op, PYINT, Array(result.dtype, 1, "C"), name="list")
-    b.nonnegative.add(count)
-    b.small.add(count)
-    return _as_list(s, ArrayV(out, (count,), frozenset({s.new_root()})), result.type)
+        return _as_list(ArrayV(flat, (total,), frozenset({s.new_root()})), result)
+    return _compressed(s, space, indices, statements, keep, result)
 
 
 def _scalar(s: Specializer, value: Value) -> ScalarV:
-    if isinstance(value, ComprehensionV):
-        value = compute(s, value)
-    number = s.numeric(value)
+    number = None if isinstance(value, ComprehensionV) else s.numeric(value)
     if not isinstance(number, ScalarV):
         raise s.unsupported("a comprehension over run-time lengths whose elements are not scalars")
     return number
 
 
-def _as_list(s: Specializer, array: ArrayV, kind: Scalar) -> Value:
-    if not kind.python:
-        return ListV(array, np.dtype(kind.dtype).name)
-    return ListV(array)
+def _as_list(array: ArrayV, element: ScalarV) -> Value:
+    """The list of such elements; some may be ints and others floats, which only an array does not tell apart."""
+    if element.either is not None:
+        return ListV(array, "table")
+    return ListV(array, "" if element.python else element.dtype)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, indexing, ir
+from parakeet_py.typed_ir import control, convert, indexing, ir
 from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.index_entries import check_index
@@ -57,6 +57,14 @@ def sequence(s: Specializer, value: Value) -> list[Value]:
     if isinstance(value, ArrayV) and value.rank > 0 and isinstance(value.extents[0], ir.Const):
         count = int(value.extents[0].value.real)
         return [indexing.read(s, value, py(position)) for position in range(count)]
+    if isinstance(value, ListV) and isinstance(value.array.extents[0], ir.Const):
+        count = int(value.array.extents[0].value.real)
+        return [convert.item_of(s, value, indexing.read(s, value.array, py(position))) for position in range(count)]
+    if isinstance(value, RangeV):
+        bounds = [bound.operand for bound in (value.start, value.stop, value.step)]
+        numbers = [int(bound.value.real) for bound in bounds if isinstance(bound, ir.Const)]
+        if len(numbers) == 3 and len(range(*numbers)) <= control.MAX_UNROLL:
+            return [py(number) for number in range(*numbers)]
     raise s.unsupported(f"unpacking {s.describe(value)}, whose length is not known when it is compiled")
 
 

@@ -7,7 +7,7 @@ values and grow until one pass over the body leaves them unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
@@ -119,12 +119,13 @@ def specialize_for(s: Specializer, op: ssa.For) -> list[Value]:
 
 
 def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
-    if isinstance(iterable, ComprehensionV):
-        iterable = s.as_list(iterable)
-    items = static_items(iterable)
+    items = static_items(lazy_source(s, iterable) if isinstance(iterable, ComprehensionV) else iterable)
     if items is not None:
         if len(items) > MAX_UNROLL:
             raise s.unsupported(f"a loop over a {len(items)}-item sequence is too long to unroll")
+        if isinstance(iterable, ComprehensionV):
+            element = iterable.element
+            return _unroll(s, op, items, inits, lambda item: s.call(element, [item], {}))
         return _unroll(s, op, items, inits)
     start, stop, step, item_at = counted(s, iterable)
     if isinstance(iterable, RangeV) and iterable.parallel and not inits and not op.stoppable:
@@ -190,11 +191,27 @@ def counted(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
             length, item_at = positions(s, inner)
             last = b.index_add(length, ONE, -1)
             return ZERO, length, ONE, lambda index: item_at(b.index_sub(last, index))
-        case ComprehensionV():
-            return counted(s, s.as_list(iterable))
+        case ComprehensionV(_, _, element):
+            length, item_at = positions(s, lazy_source(s, iterable))
+            return ZERO, length, ONE, lambda index: s.call(element, [item_at(index)], {})
         case Static(obj) if callable(getattr(obj, "__iter__", None)):
             raise s.unsupported(f"iteration over {type(obj).__name__}")
     raise s.unsupported(f"iteration over {s.describe(iterable)}")
+
+
+def lazy_source(s: Specializer, value: ComprehensionV) -> Value:
+    """What a generator goes through, for a loop in which its items are computed one by one."""
+    if value.kind != "generator" or value.condition is not None or value.flatten:
+        raise s.unsupported("a loop over a generator with conditions or several loops", "write the loops as statements")
+    return value.iterable
+
+
+def pending(s: Specializer, value: Value) -> Value:
+    """An iterable inside of `zip` or `enumerate`: what is computed item by item stays so."""
+    if not isinstance(value, ComprehensionV) or static_items(value.iterable) is not None:
+        return s.as_list(value)
+    lazy_source(s, value)
+    return value
 
 
 def positions(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
@@ -229,11 +246,17 @@ def range_length(s: Specializer, value: RangeV) -> ir.Operand:
     return result
 
 
-def _unroll(s: Specializer, op: ssa.For, items: list[Value], inits: list[Value]) -> list[Value]:
+def _unroll(
+    s: Specializer,
+    op: ssa.For,
+    items: list[Value],
+    inits: list[Value],
+    element: Callable[[Value], Value] = lambda item: item,
+) -> list[Value]:
     """The body once per item. A stop flag nests the rest of the iterations in its else branch."""
     params = inits
     for position, item in enumerate(items):
-        s.bind(op.item, item)
+        s.bind(op.item, element(item))
         for var, value in zip(op.params, params, strict=True):
             s.bind(var, value)
         s.unrolling += 1
@@ -252,7 +275,7 @@ def _unroll(s: Specializer, op: ssa.For, items: list[Value], inits: list[Value])
         now = params
 
         def rest(position: int = position, now: list[Value] = now) -> list[Value]:
-            return _unroll(s, op, items[position + 1 :], now)
+            return _unroll(s, op, items[position + 1 :], now, element)
 
         return branch(s, stop, lambda now=now: [py(True), *now], rest)
     return [py(False), *params] if op.stoppable else params

@@ -7,6 +7,7 @@ of a NumPy one. These are the places that say what each kind of value becomes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,7 @@ from parakeet_py.typed_ir.values import (
     ObjectV,
     RangeV,
     ScalarV,
+    SliceV,
     Static,
     TupleV,
     UnboundV,
@@ -62,11 +64,13 @@ def as_array(s: Specializer, value: Value, dtype: str | None = None) -> ArrayV |
             return value
         case ArrayV():
             return cast_array(s, value, dtype) if dtype else value
-        case ListV(array):
+        case ListV(array, once=once):
             _check_some(s, array.extents[0], array.rank, dtype is not None or array.dtype == "float64")
-            return cast_array(s, array, dtype) if dtype else array
-        case ComprehensionV():
-            return as_array(s, as_list(s, value), dtype)
+            if once and dtype in (None, array.dtype):
+                return replace(array, roots=frozenset({s.new_root()}))
+            return copy_array(s, array, dtype)
+        case ComprehensionV(kind):
+            raise s.unsupported(f"a {kind} where an array is needed")
         case RangeV(start, _, step):
             b = s.builder
             length = control.range_length(s, value)
@@ -150,13 +154,11 @@ def list_item(s: Specializer, value: ListV, index: Value) -> Value:
 
 def item_of(s: Specializer, value: ListV, found: Value) -> Value:
     """The item of a list that its array has as an element or a row."""
+    if value.items == "table":
+        raise s.unsupported("an item of a list whose items are of different types")
     if not isinstance(found, ArrayV):
         return found if value.items else as_python(s, found)
-    if value.items == "array":
-        return found
-    if value.items == "table":
-        raise s.unsupported("a row of a list of rows of different things")
-    return ListV(found, value.items)
+    return found if value.items == "array" else ListV(found, value.items)
 
 
 def as_list(s: Specializer, value: Value) -> Value:

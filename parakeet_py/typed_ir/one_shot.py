@@ -8,10 +8,12 @@ may then take the list's memory over.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
+from parakeet_py.record import record
 from parakeet_py.typed_ir.values import ComprehensionV, IteratorV, ListV, Static, Value
 
 if TYPE_CHECKING:
@@ -22,16 +24,26 @@ ITERATORS = frozenset({zip, map, filter, enumerate, reversed, iter})
 
 OFTEN = 2
 
+
+@record
+class Readers:
+    """How many statements read each variable of a function, and which ones list comprehensions have made."""
+
+    counts: dict[ssa.Var, int]
+    lists: frozenset[ssa.Var]
+
+
 def readers(s: Specializer, function: ssa.Function, var: ssa.Var) -> int:
     """How many statements of a function read a variable; at least `OFTEN` if one of them may do so repeatedly."""
     known = s.readers.get(id(function))
     if known is None:
         known = s.readers[id(function)] = (function, _count(function))
-    return known[1].get(var, 0)
+    return known[1].counts.get(var, 0)
 
 
-def _count(function: ssa.Function) -> dict[ssa.Var, int]:
+def _count(function: ssa.Function) -> Readers:
     found: dict[ssa.Var, int] = {}
+    lists: set[ssa.Var] = set()
     depth: dict[ssa.Var, int] = {}
 
     def read(operand: ssa.Operand | None, loops: int, times: int = 1) -> None:
@@ -40,36 +52,38 @@ def _count(function: ssa.Function) -> dict[ssa.Var, int]:
 
     def block(body: ssa.Block, loops: int) -> None:
         for let in body.statements:
-            depth.update(dict.fromkeys(let.outs, loops))
+            depth.update((out, loops) for out in let.outs)
             times = OFTEN if isinstance(let.op, ssa.MakeClosure) else 1
             for operand in operands(let.op):
                 read(operand, loops, times)
             match let.op:
+                case ssa.Comprehension("list"):
+                    lists.update(let.outs)
                 case ssa.If(_, then, orelse):
                     block(then, loops)
                     block(orelse, loops)
                 case ssa.Assert(_, ssa.Block() as message):
                     block(message, loops)
                 case ssa.For(_, item, params, _, inner, _):
-                    depth.update(dict.fromkeys([item, *params], loops + 1))
+                    depth.update((param, loops + 1) for param in (item, *params))
                     block(inner, loops + 1)
-                case ssa.While(_, params, condition, inner, _):
-                    depth.update(dict.fromkeys(params, loops + 1))
+                case ssa.While(params, _, condition, inner, _):
+                    depth.update((param, loops + 1) for param in params)
                     block(condition, loops + 1)
                     block(inner, loops + 1)
         for result in body.results:
             read(result, loops)
 
     block(function.body, 0)
-    return found
+    return Readers(found, frozenset(lists))
 
 
-def check_statement(s: Specializer, let: ssa.Let, value: Value) -> None:
+def check_statement(s: Specializer, let: ssa.Let, value: Value | None) -> None:
     """Refuse an iterator that a statement of the user's has made, if it may be used more than once."""
     frame = s.frames[-1]
     if frame.namespace.trusted or len(let.outs) != 1:
         return
-    made = isinstance(value, ComprehensionV) and value.kind == "generator"
+    made = value is not None and is_iterator(value)
     if not made and isinstance(let.op, ssa.Call):
         function = s.value(let.op.function)
         made = isinstance(function, Static) and any(function.object is one for one in ITERATORS)
@@ -77,15 +91,32 @@ def check_statement(s: Specializer, let: ssa.Let, value: Value) -> None:
         raise s.unsupported("an iterator that is used more than once")
 
 
-def check_parameter(s: Specializer, function: ssa.Function, var: ssa.Var, value: Value) -> None:
-    """Refuse an iterator as an argument of a user's function that may use it more than once."""
-    one_shot = isinstance(value, IteratorV) or (isinstance(value, ComprehensionV) and value.kind == "generator")
-    if one_shot and readers(s, function, var) > 1:
-        raise s.unsupported("an iterator that is used more than once")
+def check_parameters(s: Specializer, function: ssa.Function, env: dict[ssa.Var, Value]) -> None:
+    """The same for the arguments of a user's function, which are in `env`; a list has this function as a reader too."""
+    for param in function.params:
+        value = env[param.var]
+        if isinstance(value, ListV) and value.once:
+            env[param.var] = ListV(value.array, value.items)
+        if is_iterator(value) and readers(s, function, param.var) > 1:
+            raise s.unsupported("an iterator that is used more than once")
 
 
-def with_readers(s: Specializer, let: ssa.Let, value: Value) -> Value:
-    """A new list, which may know now that nobody else reads it."""
-    if isinstance(value, ListV) and len(let.outs) == 1 and readers(s, s.frames[-1].function, let.outs[0]) == 1:
-        return ListV(value.array, value.items, True)
-    return value
+def is_iterator(value: Value) -> bool:
+    return isinstance(value, IteratorV) or (isinstance(value, ComprehensionV) and value.kind == "generator")
+
+
+def arguments(s: Specializer, items: Sequence[ssa.Item], values: list[Value]) -> list[Value]:
+    """The arguments of a call; a list that only this call reads is marked so: its array may be taken over."""
+    function = s.frames[-1].function
+    if any(isinstance(item, ssa.Star) for item in items):
+        return values
+    return [
+        ListV(value.array, value.items, True)
+        if isinstance(value, ListV) and isinstance(item, ssa.Var) and _is_own_list(s, function, item)
+        else value
+        for item, value in zip(items, values, strict=True)
+    ]
+
+
+def _is_own_list(s: Specializer, function: ssa.Function, var: ssa.Var) -> bool:
+    return readers(s, function, var) == 1 and var in s.readers[id(function)][1].lists

@@ -9,9 +9,12 @@ of another type than expected makes the compiled code give up. How the operation
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate import CHANGED, Key
@@ -63,7 +66,8 @@ class StaticT:
 
 @record
 class ContainerT:
-    """tuple, list, slice, range, dict (keys in `keys`), list_of (an array to be made a list), method (`keys[0]`)."""
+    """tuple, list, slice, range, dict (keys in `keys`), method (`keys[0]`); list_of and items_of: an array to be made
+    a list, of Python scalars or of its items."""
 
     kind: str
     items: tuple[Template, ...]
@@ -145,6 +149,8 @@ def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
                     return dict(zip(keys, parts, strict=True))
                 case "list_of":
                     return parts[0].tolist()
+                case "items_of":
+                    return list(parts[0])
                 case "method":
                     return getattr(parts[0], keys[0])
     raise AssertionError(template)
@@ -154,7 +160,10 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
     """The name and operands of an operation that can be handed back."""
     match op:
         case ssa.Call(function, args, kwargs):
-            return "call", [s.value(function), *s.items(args)], s.keywords(kwargs)
+            target, given, named = s.value(function), s.items(args), s.keywords(kwargs)
+            if len(given) + len(named) <= 2 and _uses_up(target):
+                given = [s.as_list(arg) if isinstance(arg, ComprehensionV) else arg for arg in given]
+            return "call", [target, *given], named
         case ssa.Attribute(obj, name):
             return f"attribute:{name}", [s.value(obj)], {}
         case ssa.Subscript(obj, index):
@@ -276,6 +285,16 @@ def emit_opaque(
     return result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
 
 
+def _uses_up(target: Value) -> bool:
+    """Does this function go through a whole iterator, so that a list will do?"""
+    match target:
+        case Static(obj):
+            return any(obj is one for one in (sorted, set, frozenset, dict, np.fromiter, math.fsum, math.prod))
+        case MethodV(Static(str()), "join"):
+            return True
+    return False
+
+
 def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Template:
     """The template of an operand; its leaves are appended."""
     match value:
@@ -283,8 +302,8 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             if var not in leaves:
                 leaves.append(var)
             return LeafT(leaves.index(var))
-        case ListV(array):
-            return ContainerT("list_of", (template_of(s, array, leaves),))
+        case ListV(array, items) if items != "table" and (items == "array" or not items or array.rank == 1):
+            return ContainerT("items_of" if items else "list_of", (template_of(s, array, leaves),))
         case TupleV(items, kind):
             return ContainerT(kind, tuple(template_of(s, item, leaves) for item in items))
         case SliceV(lower, upper, step):
@@ -296,8 +315,6 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             return ContainerT("dict", tuple(template_of(s, item, leaves) for _, item in entries), keys)
         case MethodV(obj, name):
             return ContainerT("method", (template_of(s, obj, leaves),), (name,))
-        case ComprehensionV():
-            return template_of(s, s.as_list(value), leaves)
         case ClosureV():
             raise s.unsupported("a nested function cannot be handed to Python code")
         case MessageV():

@@ -46,11 +46,18 @@ def binary_operator(s: Specializer, op: str, left: Value, right: Value) -> Value
             return made
     if op == "matmul":
         return s.call(Static(np.matmul), [left, right], {})
-    for one, other in ((left, right), (right, left)):
-        plain = isinstance(other, TupleV | ListV) or (isinstance(other, ScalarV) and other.python)
-        if isinstance(one, TupleV | ListV | RangeV) and plain:
-            raise s.unsupported(f"{op} of {s.describe(left)} and {s.describe(right)}")
+    if _between_containers(left, right):
+        raise s.unsupported(f"{op} of {s.describe(left)} and {s.describe(right)}")
     return binary(s, op, left, right)
+
+
+def _between_containers(left: Value, right: Value) -> bool:
+    """Is this Python's own operator on a list, tuple or range, with no array or NumPy scalar on the other side?"""
+    for one, other in ((left, right), (right, left)):
+        plain = isinstance(other, TupleV | ListV | RangeV) or (isinstance(other, ScalarV) and other.python)
+        if isinstance(one, TupleV | ListV | RangeV) and plain:
+            return True
+    return False
 
 
 def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Value | None:
@@ -108,6 +115,8 @@ def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
         odd = left if isinstance(left, Static) else right
         if odd.object is None or isinstance(odd.object, str):  # type: ignore[union-attr]
             return py(op == "ne")
+    if _between_containers(left, right):
+        raise s.unsupported(f"a comparison of {s.describe(left)} and {s.describe(right)}")
     return binary(s, op, left, right)
 
 

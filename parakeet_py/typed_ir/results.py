@@ -22,7 +22,6 @@ from parakeet_py.typed_ir import ir, unions
 from parakeet_py.typed_ir.types import Array
 from parakeet_py.typed_ir.values import (
     ArrayV,
-    ComprehensionV,
     ListV,
     NeverV,
     ObjectV,

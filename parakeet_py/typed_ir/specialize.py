@@ -53,6 +53,7 @@ from parakeet_py.typed_ir import (
 )
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.messages import compact
+from parakeet_py.typed_ir.one_shot import Readers
 from parakeet_py.typed_ir.opaque import OpaqueSite
 from parakeet_py.typed_ir.requests import HandBack, NeedHidden, NeedObservation, NeedStatic, NeedWhole
 from parakeet_py.typed_ir.shadows import NeedView, Shadows
@@ -138,7 +139,7 @@ class Specializer:
         self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
         self.static_extents: list[tuple[ir.Var, int, int]] = []
         self.shadows = Shadows()
-        self.readers: dict[int, tuple[ssa.Function, dict[ssa.Var, int]]] = {}  # of functions, by `id`: see `one_shot`
+        self.readers: dict[int, tuple[ssa.Function, Readers]] = {}  # of functions, by `id`
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
 

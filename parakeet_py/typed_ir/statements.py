@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, unions
+from parakeet_py.typed_ir import control, one_shot, unions
 from parakeet_py.typed_ir.attributes import attribute
 from parakeet_py.typed_ir.containers import set_item, subscript, unpack
 from parakeet_py.typed_ir.inputs import import_module, read_cell, read_global
@@ -23,6 +23,7 @@ from parakeet_py.typed_ir.values import (
     ClosureV,
     ComprehensionV,
     DictV,
+    IteratorV,
     SliceV,
     TupleV,
     Value,
@@ -73,8 +74,6 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
         s.shadows.site = (s.path, let.pos)
     try:
         value = compute(s, let.op)
-        if isinstance(value, ListV):
-            return one_shot.with_readers(s, let, value)
         if isinstance(value, IteratorV | ComprehensionV) or isinstance(let.op, ssa.Call):
             one_shot.check_statement(s, let, value)
         return value
@@ -103,7 +102,7 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
         case ssa.Unary(name, operand):
             return unary_operator(s, name, s.value(operand))
         case ssa.Call(function, args, kwargs):
-            return s.call(s.value(function), s.items(args), s.keywords(kwargs))
+            return s.call(s.value(function), one_shot.arguments(s, args, s.items(args)), s.keywords(kwargs))
         case ssa.Attribute(obj, name):
             return attribute(s, s.value(obj), name)
         case ssa.Subscript(obj, index):
@@ -127,13 +126,9 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
                 s.frames[-1].namespace,
             )
         case ssa.Comprehension(kind, iterable, element, condition, flatten):
-            return ComprehensionV(
-                kind,
-                s.value(iterable),
-                s.value(element),
-                None if condition is None else s.value(condition),
-                flatten,
-            )
+            wanted = None if condition is None else s.value(condition)
+            made = ComprehensionV(kind, s.value(iterable), s.value(element), wanted, flatten)
+            return s.as_list(made) if kind == "list" else made
         case ssa.Import(module, name, level):
             return import_module(s, module, name, level)
         case ssa.BuildString(parts):

@@ -126,7 +126,8 @@ class ListV:
     """A Python list of unknown length, kept as an array until something needs a list.
 
     `items` tells what it holds: Python scalars ("") or NumPy scalars (their dtype), in lists of lists where the array
-    has several axes; "array": arrays of one shape, the rows; "table": rows of something else, good for an array only.
+    has several axes; "array": arrays of one shape, the rows; "table": items of several types, or tuples,
+    good for an array only.
     `once`: nobody else will read this list, the array may be taken over.
     """
 

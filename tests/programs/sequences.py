@@ -195,3 +195,112 @@ def array_of_maybe_empty_list(n):
 @program([(arr("f8", 5), 3), (arr("i4", 2, 3), 0), raising(IndexError, arr("f8", 4), 5)])
 def indexed_by_lists(x, n):
     return x[[i // 2 for i in range(n)]], x[range(n)], x[[i for i in range(n) if i % 2 == 0]]
+
+
+MATRICES = [(arr("f8", 2, 3),), (arr("i4", 3, 2),)]
+
+
+@program(MATRICES, mutates=(0,))
+def list_keeps_values(x):
+    """A list comprehension is computed where it stands, a generator where it is used."""
+    copies = [v * 1 for v in x[0]]
+    rows = [[v for v in row] for row in x]
+    later = (v * 1 for v in x[0])
+    x[0, 0] = 100
+    return sum(copies), np.array(rows), sum(later), sum(list(x[0]))
+
+
+@program(MATRICES, mutates=(0,))
+def generator_in_loop(x):
+    """Its items are computed one by one, between the statements of the loop."""
+    total = 0
+    for i, v in enumerate(x[0, j] for j in range(x.shape[1])):
+        total = total * 3 + v
+        x[0, -1] = i
+    return total
+
+
+@program(MATRICES, fell_back=None)
+def used_up(x):
+    pairs, values = zip(x[0], x[1]), (v for v in x[0])  # noqa: B905
+    return sum(a * b for a, b in pairs), sum(1 for _ in pairs), sum(values), sum(values)
+
+
+def _sum_twice(items):
+    return sum(items), sum(items)
+
+
+@program(MATRICES, fell_back=None, opaque=None)
+def used_up_by_function(x):
+    return _sum_twice(v for v in x[0]), _sum_twice([v for v in x[0]])
+
+
+@program(MATRICES)
+def any_stops(x):
+    """Items after the one that decides are not computed."""
+    return (
+        any(x[0, i] < 100 for i in range(10)),
+        all(x[i, j] > 100 for i in range(10) for j in range(10)),
+        any(x[0, i] < 100 for i in (0, 7)),
+        all(x[0, i] > 100 for i in range(10) if i < 9 or x[i, 0] > 2),
+    )
+
+
+@program([(np.array([1, 3, 5]), 3), (np.array([0, 4, 0, 3]), 0), raising(ZeroDivisionError, np.array([0]), -1)])
+def condition_guards_element(x, n):
+    counts = [100 // int(v) for v in x if v != n or n < 0]
+    return np.array([100 // int(v) for v in x if v != 0]), sum(int(x[i]) for i in range(20) if i < len(x)), len(counts)
+
+
+@program(MATRICES, fell_back=None, mutates=(0,))
+def list_of_views(x):
+    """The items are views: they show what is stored later."""
+    rows = [x[i] for i in range(x.shape[0])]
+    x += 1
+    rows[0][1] = 77
+    return np.array(rows), rows[0] + rows[1], sum(rows)
+
+
+@program(MATRICES)
+def list_of_views_read(x):
+    rows = [x[i] for i in range(x.shape[0])]
+    return rows[0] * 2, rows[-1].sum(), np.array(rows), np.array([x[:, j] for j in range(x.shape[1])])
+
+
+@program([(3,), (1,), (0,)], fell_back=None)
+def operators_of_lists(n):
+    """What looks like arithmetic is concatenation, repetition, comparison."""
+    numbers = [i for i in range(n)]
+    return np.array(numbers + numbers), np.array(numbers * 2), numbers == numbers[:], numbers != [1], 2 in numbers
+
+
+@program([(3,), (1,)])
+def two_arrays_of_one_list(n):
+    numbers = [i * 2 for i in range(n)]
+    first, second = np.array(numbers), np.array(numbers)
+    first[0] = 9
+    return first, second, numbers
+
+
+@program([(3,)], fell_back=None)
+def rows_of_different_types(n):
+    rows = [(i, i * 0.5) for i in range(n)]
+    mixed = [i if i % 2 else 0.5 for i in range(n)]
+    return rows[1][0], np.array(rows), mixed[1], np.array(mixed)
+
+
+@program([(arr("f8", 2, 3),)], fell_back=None, opaque=None)
+def next_of_generator(x):
+    return next(i for i in range(3) if x[0, i] > -100), "".join(c for c in "abc"), sorted(-v for v in x[0])[0]
+
+
+@program([raising(TypeError, 3)], fell_back=None, opaque=None)
+def array_function_of_generator(n):
+    return np.sum(i * 2 for i in range(n))
+
+
+@program([(arr("f8", 2, 3),)])
+def list_spread_out(x):
+    rows = [x[i] * 2 for i in range(2)]
+    a, b = rows
+    return np.concatenate([x[i] for i in range(2)]), np.vstack(rows), a + b, np.stack([np.roll(x, s) for s in (-1, 1)])
