@@ -17,10 +17,13 @@ from collections.abc import Sequence
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.ir import Cell
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import Block, Cast, Lambda, Operand, Prim, Var, dtype_of
+from parakeet_py.typed_ir.ir import Cast, Lambda, Operand, Prim, Var, dtype_of
 from parakeet_py.typed_ir.types import BOOL, is_complex, is_float
 
 _REGROUPED = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor"})
+
+
+Conditions = tuple[tuple[Var, bool], ...]  # conditions, and their values that take a contribution
 
 
 @record
@@ -31,7 +34,7 @@ class Combination:
     inits: tuple[Operand, ...]
     names: tuple[str, ...] | None
     inexact: bool
-    taken: tuple[tuple[Var, bool], ...] | None  # selective: the conditions, and their values that take a contribution
+    taken: Conditions | None  # of a selective combine
 
     @property
     def types(self) -> list[str]:
@@ -71,30 +74,43 @@ def primitives(function: Lambda) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _conditions(function: Lambda) -> tuple[tuple[Var, bool], ...] | None:
-    count = len(function.body.results)
-    definitions = {let.outs[0]: let.op for let in function.body.statements if let.outs}
+def _conditions(function: Lambda) -> Conditions | None:
+    """The conditions of a combine that takes whole contributions or none of them."""
     if not all(isinstance(let.op, Prim | Cast) for let in function.body.statements):
         return None
-    conditions: dict[tuple[Var, bool], None] = {}
-    for position, result in enumerate(function.body.results):
-        old, new = function.params[position], function.params[count + position]
-        match definitions.get(result) if isinstance(result, Var) else None:
-            case Prim("select", (Var() as condition, first, second)) if {first, second} == {old, new}:
-                conditions[condition, first is new] = None
-            case _:
-                return None
-    return tuple(conditions)
+    chosen = [choice(function, position) for position in range(len(function.body.results))]
+    return tuple(dict.fromkeys(pair for pair in chosen if pair is not None)) if None not in chosen else None
 
 
-def takes(lo: Lowering, with_: Combination, accumulators: Sequence[Operand], values: Sequence[Operand]) -> Operand:
-    """Whether a selective combine would take the values rather than keep the accumulators."""
-    assert with_.taken is not None
+def choice(function: Lambda, position: int) -> tuple[Var, bool] | None:
+    """The condition by which one result of a combine is its accumulator or its contribution."""
+    old, new = function.params[position], function.params[len(function.body.results) + position]
+    match definition(function, position):
+        case Prim("select", (Var() as condition, first, second)) if {first, second} == {old, new}:
+            return condition, first is new
+        case _:
+            return None
+
+
+def definition(function: Lambda, position: int) -> object:
+    """The operation that gives one result of a combine."""
+    result = function.body.results[position]
+    return next((let.op for let in function.body.statements if let.outs and let.outs[0] is result), None)
+
+
+def takes(
+    lo: Lowering,
+    with_: Combination,
+    conditions: Conditions,
+    accumulators: Sequence[Operand],
+    values: Sequence[Operand],
+) -> Operand:
+    """Whether a combine would take the values rather than keep the accumulators."""
     for param, value in zip(with_.function.params, (*accumulators, *values), strict=True):
         lo.alias(param, value)
     lo.lower_block(with_.function.body)
     taken: Operand | None = None
-    for condition, wanted in with_.taken:
+    for condition, wanted in conditions:
         holds = lo.operand(condition)
         if not wanted:
             holds = lo.prim("not", holds, type_=BOOL)
@@ -108,16 +124,15 @@ def combine(
     with_: Combination,
     accumulators: Sequence[Operand],
     values: Sequence[Operand],
-    reassoc: bool = False,
 ) -> tuple[Operand, ...]:
-    """Write one application of a combine function; `reassoc` lets the compiler regroup it with the next ones."""
+    """Write one application of a combine function."""
     function = with_.function
     if with_.names is not None:
         results = []
         for name, accumulator, value in zip(with_.names, accumulators, values, strict=True):
             out = Var("acc", accumulator.type)
             lo.bound[out] = lo.in_region
-            lo.emit_let(out, Prim(name, (accumulator, value)), reassoc)
+            lo.emit_let(out, Prim(name, (accumulator, value)))
             results.append(out)
         return tuple(results)
     for param, value in zip(function.params, (*accumulators, *values), strict=True):
@@ -130,14 +145,7 @@ def declare(lo: Lowering, with_: Combination) -> list[Cell]:
     return [lo.declare("acc", init.type, init) for init in with_.inits]
 
 
-def fold(
-    lo: Lowering, with_: Combination, cells: Sequence[Cell], values: Sequence[Operand], reassoc: bool = False
-) -> None:
+def fold(lo: Lowering, with_: Combination, cells: Sequence[Cell], values: Sequence[Operand]) -> None:
     """Combine values into cells."""
     accumulators = [lo.read(cell) for cell in cells]
-    lo.write_all(list(zip(cells, combine(lo, with_, accumulators, values, reassoc), strict=True)))
-
-
-def fold_body(lo: Lowering, with_: Combination, cells: Sequence[Cell], body: Block) -> None:
-    """Run a body in a loop over one run and combine its results into the run's cells."""
-    fold(lo, with_, cells, lo.lower_block(body), reassoc=True)
+    lo.write_all(list(zip(cells, combine(lo, with_, accumulators, values), strict=True)))

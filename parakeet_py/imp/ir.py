@@ -120,7 +120,8 @@ Rhs = Prim | Cast | Read | Load | Dim | NewArray | View | Reshape | Lane | Shuff
 
 @record
 class Let:
-    """Bind an immutable variable. `reassoc` allows regrouping of a float add/mul/min/max that accumulates."""
+    """Bind an immutable variable. `reassoc`: a float add or mul that accumulates may be regrouped; a float
+    minimum or maximum that does may give either of two zeros, and anything once it has met a NaN."""
 
     out: Var
     rhs: Rhs

@@ -14,17 +14,19 @@ Three ways, by the extents and by which axis the accesses of the body move along
   also NumPy's order.
 
 Other combines than sums and products give the same result for any grouping; they only use the blocks. An any or all
-stops at the end of the leaf that decided it. A selective combine (argmin) skips leaves that would change nothing.
+stops at the end of the leaf that decided it. Where an extremum is (argmin) is found by `extrema`; another combine that
+takes whole contributions or leaves them skips leaves that would change nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from parakeet_py.imp.builder import Lowering, Outs
 from parakeet_py.imp.columns import reduce_columns
-from parakeet_py.imp.combine import Combination, combination, combine, declare, fold, fold_body, takes
+from parakeet_py.imp.combine import Combination, combination, combine, declare, fold, takes
+from parakeet_py.imp.extrema import ArgExtremum, accumulate, arg_extremum, arg_run
 from parakeet_py.imp.ir import Break, Cell, While
 from parakeet_py.imp.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower_map import map_nest
@@ -39,6 +41,7 @@ LEAF = 1024
 CHUNK = 8192
 SIEVE = 128  # leaf of a selective combine
 SIEVE_BLOCK = 131072
+ARG_BLOCK = 32768  # the same for argmin and argmax, whose leaves are dear only when they are taken
 SIEVE_COST = 40  # in bodies up to this cost
 BLOCKS = 512
 LONG_RUN = 65536  # contributions of one kept point from which it is worth sharing between threads
@@ -55,7 +58,12 @@ class Reduction:
     found: Study
     axes: list[Axis]
     checked: bool
-    point: Callable[[Sequence[Cell]], None]  # writes one contribution into cells
+    extremum: ArgExtremum | None  # whose place a selective combine finds
+
+    @property
+    def vector(self) -> bool:
+        """Whether a run can be a vector loop."""
+        return self.with_.names is not None and self.found.simple and not self.checked
 
 
 def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
@@ -63,7 +71,7 @@ def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
     with_ = combination(lo, op.combine, op.inits)
     axes = axes_of(op.reduced_indices, lo.operands(op.reduced_extents))
     checked = found.has_check and lo.checking
-    red = Reduction(op, with_, found, axes, checked, lambda cells: fold_body(lo, with_, cells, op.body))
+    red = Reduction(op, with_, found, axes, checked, arg_extremum(with_))
     extents = lo.operands(op.extents)
     if extents:
         _kept(lo, outs, red, extents)
@@ -84,7 +92,7 @@ def _one_run(lo: Lowering, red: Reduction) -> list[Cell]:
     """Combine all contributions of the reduced axes in order, here."""
     cells = declare(lo, red.with_)
     if not red.axes:
-        red.point(cells)
+        fold(lo, red.with_, cells, lo.lower_block(red.op.body))
         return cells
     last = red.axes[-1]
     leaf: Operand = Const(LEAF, INT64)
@@ -123,14 +131,19 @@ def _leaves(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: 
 def _skips(red: Reduction) -> bool:
     """Whether it pays to look for leaves that change nothing."""
     extent = red.axes[-1].extent
-    small = isinstance(extent, Const) and int(extent.value) <= SIEVE  # type: ignore[arg-type]
+    small = isinstance(extent, Const) and int(extent.value) <= (8 if red.extremum else SIEVE)  # type: ignore[arg-type]
     cheap = red.found.simple and not red.checked and static_cost(red.op.body) <= SIEVE_COST
-    return red.with_.names is None and red.with_.taken is not None and cheap and not small
+    skipping = red.extremum is not None or red.with_.taken is not None
+    return red.with_.names is None and skipping and cheap and not small
 
 
 def _sieve(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
     """A selective combine: after the first leaf, visit only leaves in which something would be taken."""
-    first = lo.index("leaf")
+    if red.extremum is not None:
+        arg_run(lo, red.with_, red.extremum, cells, red.op.body, red.axes[-1], start, stop)
+        return
+    first, conditions = lo.index("leaf"), red.with_.taken
+    assert conditions is not None
 
     def leaf_body() -> None:
         end = lo.minimum(lo.add(first, Const(SIEVE, INT64)), stop)
@@ -138,7 +151,7 @@ def _sieve(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: S
         before = [lo.read(cell) for cell in cells]
 
         def test() -> None:
-            taken = takes(lo, red.with_, before, lo.lower_block(red.op.body))
+            taken = takes(lo, red.with_, conditions, before, lo.lower_block(red.op.body))
             lo.write(look, lo.prim("or", lo.read(look), taken, type_=BOOL))
 
         def tests() -> None:
@@ -152,8 +165,12 @@ def _sieve(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: S
 
 
 def _run(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
-    kind = "vector" if red.with_.names is not None and red.found.simple and not red.checked else "serial"
-    lo.loop(lo.bind(red.axes[-1].index), start, stop, lambda: red.point(cells), kind)
+    index = red.axes[-1].index
+    if red.vector:
+        accumulate(lo, red.with_, cells, red.op.body, lambda step: lo.loop(lo.bind(index), start, stop, step, "vector"))
+    else:
+        point = lambda: fold(lo, red.with_, cells, lo.lower_block(red.op.body))  # noqa: E731
+        lo.loop(lo.bind(index), start, stop, point, "serial")
 
 
 # ---- no kept axes ----------------------------------------------------------------------------------------------------
@@ -163,7 +180,7 @@ def _whole(lo: Lowering, red: Reduction) -> list[Cell]:
     """Blocks of the whole space in parallel, then their partial results."""
     merged = lo.merged
     (axes,) = merge(lo, red.found, red.axes)
-    if red.with_.names is not None and red.found.simple and not red.checked:
+    if red.vector:
         # These primitives commute: the axis along which memory moves by one goes inside.
         costs = [stride_cost(red.found, axis.mover) for axis in axes]
         best = min(range(len(axes)), key=lambda axis: (costs[axis], -axis))
@@ -177,7 +194,8 @@ def _blocks(lo: Lowering, red: Reduction) -> list[Cell]:
     with_, axes = red.with_, red.axes
     split = split_space(lo, axes, CHUNK)
     # A block begins by visiting its first leaf in full: where most leaves are skipped, blocks are long.
-    chunk, most = Const(SIEVE_BLOCK if _skips(red) else CHUNK, INT64), Const(BLOCKS, INT64)
+    size = (ARG_BLOCK if red.extremum else SIEVE_BLOCK) if _skips(red) else CHUNK
+    chunk, most = Const(size, INT64), Const(BLOCKS, INT64)
     if len(axes) == 1:
         chunks = lo.ceil_div(split.extent, chunk)
         share = lo.multiply(lo.maximum(lo.ceil_div(chunks, most), ONE), chunk)

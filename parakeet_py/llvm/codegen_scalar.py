@@ -6,8 +6,8 @@ or the statement allows more. Half precision computes in single precision and ro
 basic operations that is the same as rounding once.
 
 `minimum` and `maximum` give NaN when an argument is NaN, and their second argument when both are equal (two zeros of
-different sign), as NumPy's do (the first one in half precision). Accumulating ones (`reassoc`) use the IEEE 754
-operations, which order the zeros.
+different sign), as NumPy's do (the first one in half precision). Accumulating ones (`reassoc`) need not care
+about NaN and the sign of zeros (see `imp/extrema.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from parakeet_py.llvm import codegen_complex, codegen_division, vector_math
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, Value, float_literal, is_literal
+from parakeet_py.typed_ir.ir import EXTREMA
 from parakeet_py.typed_ir.types import is_complex, is_float, is_unsigned
 
 Overflow = Callable[[str], None]  # given the i1 that tells of an overflow, leaves the function if it is set
@@ -26,7 +27,6 @@ _ROUNDING = frozenset({"floor", "ceil", "trunc", "rint", "sqrt"})
 _INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _BOOL = {"add": "or", "mul": "and", "and": "and", "or": "or", "xor": "xor", "ne": "xor", "sub": "xor"}
 _BOOL_EXTREMA = {"minimum": "and", "fmin": "and", "maximum": "or", "fmax": "or"}
-_EXTREMA = {"minimum": "minimum", "maximum": "maximum", "fmin": "minnum", "fmax": "maxnum"}  # IEEE 754's
 _STAYS_HALF = frozenset({"neg", "abs", "copysign", "signbit", "select", "nextafter"})  # work on the bits
 
 
@@ -178,7 +178,7 @@ def _shift(f: FunctionText, name: str, kind: str, unsigned: bool, value: str, am
 
 def _half(f: FunctionText, name: str, arguments: list[str], reassoc: bool) -> str:
     wide = [f.value(f"fpext half {argument} to float") for argument in arguments]
-    if name in _EXTREMA and not reassoc:
+    if name in EXTREMA and not reassoc:
         result = _extremum(f, name, "float", wide[0], wide[1], "e")
     else:
         result = _float(f, name, "float32", wide, reassoc)
@@ -216,7 +216,9 @@ def _float(f: FunctionText, name: str, dtype: str, arguments: list[str], reassoc
             return f.binary("icmp slt", integer, f.value(f"bitcast {kind} {first} to {integer}"), "0")
         case "minimum" | "maximum" | "fmin" | "fmax":
             if reassoc:
-                return f.intrinsic(_EXTREMA[name], kind, *arguments)
+                order = "olt" if name in ("minimum", "fmin") else "ogt"
+                better = f.binary(f"fcmp nnan nsz {order}", kind, arguments[1], first)
+                return f.value(f"select nnan nsz i1 {better}, {kind} {arguments[1]}, {kind} {first}")
             return _extremum(f, name, kind, arguments[0], arguments[1], "t")
         case "floordiv" | "mod" | "fmod":
             return codegen_division.floating(f, name, kind, arguments[0], arguments[1])

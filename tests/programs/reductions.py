@@ -23,6 +23,37 @@ def total(x):
     return np.sum(x), x.sum()
 
 
+LONG = [
+    *variants(arr("f8", 3, 700), "f4 f2 i8 u1 b1", "F stepped reversed", "special ascending"),
+    arr("f8", 3, 700, values=[0.0] * 650 + [float("nan"), -1.0, float("nan"), float("inf")]),
+    arr("f8", 2, 600, values=[float("-inf")]),
+    arr("b1", 2, 600, values=[False] * 599 + [True]),
+    arr("i8", 2, 5000, values=[7, 7, -9, 9, 9]),
+]
+
+
+@program(each(LONG))
+def places_of_extrema_in_long_rows(x):
+    return np.argmax(x, axis=1), np.argmin(x, axis=1), np.argmax(x), np.argmin(x), np.argmin(x, axis=0)
+
+
+@program(each([recipe for recipe in LONG if recipe.values != "special"]))
+def extrema_of_long_rows(x):
+    return np.max(x, axis=1), np.min(x, axis=1), np.fmax.reduce(x, axis=1), np.fmin.reduce(x, axis=None), x.max()
+
+
+@program(
+    [
+        large(arr("f8", 300_001)),
+        large(arr("f4", 100_000, values=[1.0, 2.0, -3.0, float("nan"), 5.0])),
+        large(arr("i4", 99_999)),
+        large(arr("b1", 99_999, values=[False])),
+    ]
+)
+def large_extrema(x):
+    return np.max(x), np.min(x), np.argmax(x), np.argmin(x), np.fmin.reduce(x)
+
+
 @program(
     [
         large(arr("f8", 300_001)),
