@@ -76,6 +76,15 @@ class Dispatcher:
         with settings.options(**self.options) as config:
             return config
 
+    def device(self) -> Device | None:
+        """The device that calls run on here and now, opened; None for the CPU."""
+        config = self.config()
+        if config.on_cpu:
+            return None
+        from parakeet_py.hybrid.devices import open_devices
+
+        return next(iter(open_devices(config.devices or "")), None)
+
     # ---- calls -------------------------------------------------------------------------------------------------------
 
     def slow(self, *args: Any, **kwargs: Any) -> Any:
@@ -91,14 +100,10 @@ class Dispatcher:
 
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
-        config = self.config()
         target = self.instance if self.inner is None else self.inner
-        if not config.on_cpu:
-            from parakeet_py.hybrid.devices import open_devices
-
-            devices = open_devices(config.devices or "")
-            if devices:
-                return self.call_on_device(normal, devices[0])
+        device = self.device()
+        if device is not None:
+            return self.call_on_device(normal, device)
         if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
             with settings.options(devices="cpu"):
                 return target(*normal)

@@ -5,8 +5,6 @@ Every examination answers with what it found and never raises: a broken machine 
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
 import os
 import platform
 import sys
@@ -117,26 +115,29 @@ def _c_compiler() -> tuple[str, bool]:
 
 
 def _cuda() -> tuple[str, bool]:
-    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-    try:
-        driver = ctypes.CDLL(name)
-    except OSError as error:
-        return f"no driver ({error}); everything runs on the CPU", False
-    status = driver.cuInit(0)
-    if status != 0:
-        return f"{name} is there, but cuInit fails with error {status}; everything runs on the CPU", False
-    count, release = ctypes.c_int(), ctypes.c_int()
-    driver.cuDeviceGetCount(ctypes.byref(count))
-    driver.cuDriverGetVersion(ctypes.byref(release))
-    devices = []
-    for index in range(count.value):
-        label = ctypes.create_string_buffer(256)
-        driver.cuDeviceGetName(label, len(label), index)
-        devices.append(label.value.decode(errors="replace"))
-    text = f"driver for CUDA {release.value // 1000}.{release.value % 1000 // 10}; {', '.join(devices) or 'no device'}"
-    if importlib.util.find_spec("cuda") is None:
-        return f"{text}; the extra parakeet-py[cuda] is not installed", False
-    return text, bool(devices)
+    from parakeet_py.hybrid import cuda
+    from parakeet_py.hybrid.device import DeviceError
+
+    found = cuda.probe()
+    parts = []
+    if found.driver is not None:
+        parts.append(f"driver for CUDA {found.driver[0]}.{found.driver[1]}")
+    if not found.devices:
+        parts += found.names
+        return "; ".join([*parts, f"{found.reason}; everything runs on the CPU"]), False
+    good = False
+    for number, name in enumerate(found.names):
+        try:
+            (device,) = cuda.devices(number)
+            memory = f"{device.free_bytes() / 1e9:.1f} GB free"
+        except DeviceError as error:
+            parts.append(f"{name} cannot be used: {error}")
+            continue
+        good = True
+        parts.append(
+            f"{device.name} is a {name}: {device.architecture}, {device.multiprocessors} multiprocessors, {memory}"
+        )
+    return "; ".join(parts), good
 
 
 def _settings() -> tuple[str, bool]:

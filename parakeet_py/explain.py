@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.record import record
@@ -16,6 +17,7 @@ from parakeet_py.typed_ir import ir
 if TYPE_CHECKING:
     from parakeet_py.accelerate import Dispatcher
     from parakeet_py.compile import Compiled
+    from parakeet_py.hybrid.rehearsal import DeviceReport
     from parakeet_py.imp.storage import StorageReport
 
 
@@ -50,6 +52,7 @@ class Explanation:
     storage : temporaries and results with their sizes
     times : seconds of each stage of compilation
     fell_back : None, or why the call runs as plain Python
+    device : None for the CPU, or what happens on the device that calls run on here
     """
 
     name: str
@@ -62,6 +65,7 @@ class Explanation:
     fell_back: str | None
     widened: tuple[str, ...] = ()
     threads: int = 1
+    device: DeviceReport | None = None
 
     @property
     def kernels(self) -> int:
@@ -73,13 +77,16 @@ class Explanation:
             lines.append("runs as plain Python, because")
             lines.extend("  " + line for line in self.fell_back.splitlines())
             return "\n".join(lines)
-        lines.append(f"runs on cpu, up to {self.threads} threads")
+        if self.device is None:
+            lines.append(f"runs on cpu, up to {self.threads} threads")
+        else:
+            lines.extend(str(self.device).splitlines())
         lines.append(f"operators: {self.operators_before} before fusion, {self.kernels} after")
         lines.extend(f"  {operator}" for operator in self.operators)
         if self.opaque_calls:
             lines.append("handed back to Python:")
             lines.extend(f"  {call}" for call in self.opaque_calls)
-        if self.storage is not None:
+        if self.storage is not None and self.device is None:
             for what, allocations in (("temporaries", self.storage.temporaries), ("results", self.storage.results)):
                 sizes = ", ".join(f"{one.name}: {one.bytes} bytes on the {one.space}" for one in allocations)
                 lines.append(f"{what}: {sizes or 'none'}")
@@ -117,12 +124,20 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
     from parakeet_py.signature import spec_of
 
     name = dispatcher.function.__name__
+    device = dispatcher.device()
     try:
-        compiled = dispatcher.compiled_for(tuple(args), kwargs)
+        if device is None:
+            return explain_compiled(dispatcher.compiled_for(tuple(args), kwargs))
+        from parakeet_py.hybrid.rehearsal import device_report
+
+        normal = dispatcher.normalize(tuple(args), kwargs)
+        if normal is None:
+            raise TypeError(f"{name} does not take these arguments")
+        compiled = dispatcher.compiled_for_normal(normal)
+        return replace(explain_compiled(compiled), device=device_report(compiled, normal, device))
     except (UnsupportedError, NoSourceError) as error:
         specs = tuple(describe_spec(spec_of(arg)) for arg in args)
         return Explanation(name, specs, (), 0, (), None, {}, str(error))
-    return explain_compiled(compiled)
 
 
 def explain_compiled(compiled: Compiled) -> Explanation:

@@ -216,6 +216,7 @@ class CudaDevice:
 
     def free_bytes(self) -> int:
         """Memory that can be had: what the driver has, and what the pool keeps for later."""
+        self._enter()
         status, free, _ = self._driver.cuMemGetInfo()
         pool = self._memory.attributes
         kept = int(pool.reserved_mem_current) - int(pool.used_mem_current)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.doctor import examine
 from parakeet_py.hybrid import cuda
 from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError, DeviceWarning, KernelError
 from parakeet_py.hybrid.devices import open_devices
@@ -117,3 +120,65 @@ def test_a_number_that_is_not_there(context: fake_cuda.Context) -> None:
     with pytest.raises(DeviceError, match="there is no cuda:2: the driver finds 2 device"):
         open_devices("cuda:2")
     assert [device.name for device in open_devices("cuda")] == ["cuda:0", "cuda:1"]
+
+
+def test_doctor(context: fake_cuda.Context) -> None:
+    (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
+    assert finding.good and "driver for CUDA 12.8" in finding.text
+    assert "cuda:1 is a second: sm_80, 4 multiprocessors, 1.1 GB free" in finding.text
+
+
+def test_doctor_says_why_not() -> None:
+    with fake_cuda.installed(capability=(6, 1)):
+        (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
+    assert not finding.good and "first cannot be used: cuda:0 has compute capability 6.1" in finding.text
+
+
+class Driver:
+    """The few functions of libcuda that a probe calls."""
+
+    def __init__(self, status: int = 0, count: int = 1, version: int = 12080) -> None:
+        self.status, self.count, self.version = status, count, version
+
+    def cuInit(self, flags: int) -> int:
+        return self.status
+
+    def cuGetErrorName(self, status: int, place: Any) -> int:
+        place._obj.value = b"CUDA_ERROR_NO_DEVICE"
+        return 0
+
+    def cuDeviceGetCount(self, place: Any) -> int:
+        place._obj.value = self.count
+        return 0
+
+    def cuDriverGetVersion(self, place: Any) -> int:
+        place._obj.value = self.version
+        return 0
+
+    def cuDeviceGetName(self, label: Any, size: int, number: int) -> int:
+        label.value = b"A device"
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("driver", "reason"),
+    [
+        (None, r"no NVIDIA driver \(libcuda.so.1\) is installed"),
+        (Driver(status=100), r"cannot be started: cuInit gives 100 \(CUDA_ERROR_NO_DEVICE\)"),
+        (Driver(count=0), "finds no device"),
+        (Driver(version=11080), r"knows CUDA 11\.8, at least 12\.0 is needed"),
+        (Driver(), r"cuda-core cannot be imported \(.*\): pip install 'parakeet-py\[cuda\]'"),
+    ],
+    ids=["no driver", "no start", "no device", "old driver", "no package"],
+)
+def test_probe_says_why_not(driver: Driver | None, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def library(name: str) -> Driver:
+        if driver is None:
+            raise OSError(name)
+        return driver
+
+    monkeypatch.setattr(cuda.ctypes, "CDLL", library)
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    found = cuda.probe.__wrapped__()
+    assert found.devices == 0 and re.search(reason, found.reason)
+    assert found.names == (("A device",) if driver and not driver.status and driver.count else ())

@@ -490,3 +490,59 @@ assert f(np.ones(3))[0] == 3 and len(launches) == 2
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+# ---- explain ---------------------------------------------------------------------------------------------------------
+
+
+def several(x: Any, y: Any) -> Any:
+    y[:] = x.mean(axis=0)
+    return np.cumsum(x * 2), x[::2] + 1
+
+
+def test_explain_foresees_launches_and_copies() -> None:
+    function = accelerate(several)
+    x, y = np.ones((1000, 30)), np.zeros(30)
+    with options(devices="emulated"):
+        before = function.explain(x, y).device
+        assert before is not None and before.complete and before.last_run is None
+        assert not y.any()  # nothing has run
+        function(x, y)
+        after = function.explain(x, y).device
+        text = str(function.explain(x, y))
+    assert after is not None and after.foreseen == after.last_run == before.foreseen
+    assert before.foreseen.bytes_in == x.nbytes + y.nbytes
+    assert before.foreseen.bytes_out == y.nbytes + x.nbytes + x.nbytes // 2
+    scan = next(kernel for kernel in before.kernels if "scan" in kernel.name)
+    line = several.__code__.co_firstlineno + 2
+    assert scan.lines == (line,) and scan.launches == ((15, 1),)
+    assert "runs on emulated:0 (sm_80)" in text and f"several_scan_5 (line {line}): 15 x 256 threads" in text
+    assert "last run: " in text and "240240 bytes to the device" in text
+    assert function.explain(x, y).device is None and "runs on cpu" in str(function.explain(x, y))
+
+
+def test_explain_stops_where_elements_decide() -> None:
+    @accelerate
+    def halve(x: Any) -> Any:
+        while x.sum() > 1.0:
+            x = x * 0.5
+        return x
+
+    with options(devices="emulated"):
+        report = halve.explain(np.ones(1000)).device
+        assert report is not None and not report.complete
+        assert sum(times for _, times in report.foreseen.launches) == 2
+        halve(np.ones(1000))
+        report = halve.explain(np.ones(1000)).device
+        assert report is not None and report.last_run is not None
+        assert sum(times for _, times in report.last_run.launches) > 20
+        assert "and what depends on elements" in str(report)
+
+
+def test_explain_of_checks_counts_their_records() -> None:
+    function = accelerate(lambda x, i: x[i] * 2)
+    with options(devices="emulated"):
+        args = np.ones(10), np.array([1, 2])
+        function(*args)
+        report = function.explain(*args).device
+    assert report is not None and report.complete and report.foreseen == report.last_run
