@@ -22,12 +22,13 @@ from parakeet_py.library.intrinsics import (
     is_sequence,
     is_weak,
     layout_of,
+    order_of,
     permute,
     prim,
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shared import ALL, fitting, kind_of, result_kind, single_axis
+from parakeet_py.library.shared import ALL, fitting, inverse_axes, kind_of, result_kind, single_axis
 
 NAN = math.nan
 
@@ -41,8 +42,16 @@ def wants_fortran(order, layout, rank):
 
 
 @static
-def reversed_axes(rank):
-    return tuple(reversed(range(rank)))
+def new_axes(order, rank, layout="C", kept=None):
+    """The axes of a new array from the slowest to the fastest, made like one that has this layout and order."""
+    if wants_fortran(order, layout, rank):
+        return tuple(reversed(range(rank)))
+    return tuple(range(rank)) if kept is None or order not in ("K", "k", None) else kept
+
+
+@static
+def in_c_order(axes):
+    return axes == tuple(range(len(axes)))
 
 
 def shape_tuple(shape):
@@ -54,17 +63,17 @@ def shape_tuple(shape):
     return (shape,)
 
 
-def filled(shape, value, fortran):
-    """A new array with one scalar everywhere."""
-    if not fortran:
+def filled(shape, value, axes):
+    """A new array with one scalar everywhere, its axes in this order."""
+    if in_c_order(axes):
         return generate(shape, lambda *indices: value)
-    return permute(generate(shape[::-1], lambda *indices: value), reversed_axes(len(shape)))
+    return permute(generate(tuple([shape[axis] for axis in axes]), lambda *indices: value), inverse_axes(axes))
 
 
 @implements(np.zeros)
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
     shape = shape_tuple(shape)
-    return filled(shape, constant(0, float if dtype is None else dtype), wants_fortran(order, "C", len(shape)))
+    return filled(shape, constant(0, float if dtype is None else dtype), new_axes(order, len(shape)))
 
 
 @implements(np.empty)
@@ -75,26 +84,26 @@ def empty(shape, dtype=float, order="C", *, device=None, like=None):
 @implements(np.ones)
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
     shape = shape_tuple(shape)
-    return filled(shape, constant(1, float if dtype is None else dtype), wants_fortran(order, "C", len(shape)))
+    return filled(shape, constant(1, float if dtype is None else dtype), new_axes(order, len(shape)))
 
 
 @implements(np.full)
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     shape = shape_tuple(shape)
-    return full_in(shape, fill_value, dtype, wants_fortran(order, "C", len(shape)))
+    return full_in(shape, fill_value, dtype, new_axes(order, len(shape)))
 
 
-def full_in(shape, fill_value, dtype, fortran):
+def full_in(shape, fill_value, dtype, axes):
     if is_sequence(fill_value):
         fill_value = as_array(fill_value)
     kind = dtype_of(fill_value) if dtype is None else np.dtype(dtype)
     if is_array(fill_value) and fill_value.ndim > 0:
-        made = filled(shape, constant(0, kind), fortran)
+        made = filled(shape, constant(0, kind), axes)
         assign(made, fill_value)
         return made
     if is_array(fill_value):
         fill_value = fill_value[()]
-    return filled(shape, cast(fitting(fill_value, kind), kind), fortran)
+    return filled(shape, cast(fitting(fill_value, kind), kind), axes)
 
 
 def like_shape(a, shape):
@@ -102,7 +111,9 @@ def like_shape(a, shape):
 
 
 def like_order(a, order, shape):
-    return wants_fortran(order, layout_of(a) if shape is None or len(shape) == a.ndim else "C", len(shape))
+    if len(shape) != a.ndim or a.ndim == 0:
+        return new_axes(order, len(shape))
+    return new_axes(order, a.ndim, layout_of(a), order_of(a))
 
 
 @implements(np.zeros_like, np.empty_like)

@@ -87,7 +87,7 @@ UFUNCS = {  # scalar loops of ufuncs
 HELPERS = {  # helpers the compiler calls by name
     "elementary": "set_part",
     "scalars": "int_power",
-    "ufunc_methods": "python_max python_min python_sum python_sum_int python_sum_rows",
+    "ufunc_methods": "python_all python_any python_max python_min python_sum python_sum_int python_sum_rows",
 }
 
 _lookups: dict[int, dict[str, str]] = {}

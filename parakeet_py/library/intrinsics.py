@@ -66,7 +66,7 @@ def extent_is_one(array: Any, axis: Any) -> bool | None:
 
 
 def allocate(shape: Any, dtype: Any, order: Any = "C") -> Any:
-    """New memory with unspecified contents."""
+    """New memory with unspecified contents; the order is C, F or the axes from the slowest to the fastest."""
     _intrinsic("allocate")
 
 
@@ -140,8 +140,8 @@ def layout_of(array: Any) -> str:
     _intrinsic("layout_of")
 
 
-def order_of(array: Any) -> str:
-    """C or F: the order of the strides, known, of memory that need not be contiguous."""
+def order_of(*arrays: Any) -> tuple[int, ...]:
+    """The axes from the slowest to the fastest, known, of what NumPy makes of these arrays of one rank."""
     _intrinsic("order_of")
 
 

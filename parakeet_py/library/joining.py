@@ -25,8 +25,8 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shape import atleast_1d, atleast_2d, positions, ravel, reversed_axes, three_or_more
-from parakeet_py.library.shared import ALL, NO_VALUE, into, single_axis
+from parakeet_py.library.shape import atleast_1d, atleast_2d, positions, ravel, three_or_more
+from parakeet_py.library.shared import ALL, NO_VALUE, into, inverse_axes, single_axis
 
 
 @static
@@ -90,9 +90,7 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
                 a.shape[own],
             )
         total = total + a.shape[axis]
-    orders = tuple([order_of(a) for a in arrays])
-    order = "C" if "C" in orders else "F"
-    made = allocate(first.shape[:axis] + (total,) + first.shape[axis + 1 :], kind, order)
+    made = allocate(first.shape[:axis] + (total,) + first.shape[axis + 1 :], kind, order_of(*arrays))
     start = 0
     for a in arrays:
         stop = start + a.shape[axis]
@@ -119,7 +117,8 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
             unsupported("all input arrays must have the same shape")
         for own in positions(first.ndim):
             check(first.shape[own] == a.shape[own], "ValueError", "all input arrays must have the same shape")
-    made = allocate(first.shape[:axis] + (len(arrays),) + first.shape[axis:], kind)
+    order = order_of(*[a[(ALL,) * axis + (None,)] for a in arrays])
+    made = allocate(first.shape[:axis] + (len(arrays),) + first.shape[axis:], kind, order)
     for position, a in enumerate(arrays):
         assign(made[(ALL,) * axis + (position, Ellipsis)], a)
     return made if out is None else into(out, made, casting)
@@ -291,10 +290,8 @@ def roll(a, shift, axis=None):
     for own, which in roll_axes(axis, a.ndim, len(shifts)):
         totals = totals[:own] + [totals[own] + int(shifts[which])] + totals[own + 1 :]
     offsets = [offset_of(total, extent) for total, extent in zip(totals, a.shape)]
-    if a.ndim > 1 and order_of(a) == "F":
-        axes = reversed_axes(a.ndim)
-        return permute(shifted(permute(a, axes), offsets[::-1]), axes)
-    return shifted(a, offsets)
+    axes = order_of(a) if a.ndim > 1 else (0,)
+    return permute(shifted(permute(a, axes), [offsets[axis] for axis in axes]), inverse_axes(axes))
 
 
 def shifted(a, offsets):

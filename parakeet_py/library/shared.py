@@ -52,6 +52,12 @@ def other_axes(axes, rank):
 
 
 @static
+def inverse_axes(axes):
+    """Where each axis stands in an order of axes."""
+    return tuple(axes.index(axis) for axis in range(len(axes)))
+
+
+@static
 def keeping_index(axes, rank):
     """The index that puts reduced axes back with extent 1."""
     return tuple(None if axis in axes else ALL for axis in range(rank))

@@ -44,26 +44,29 @@ def view_order(base: ArrayV, sources: Sequence[int | None]) -> Order:
     return canonical([next(by_stride) if axis in known else axis for axis in range(len(sources))])
 
 
-def merged_order(b: Builder, arrays: Sequence[ArrayV], rank: int) -> Order:
+def merged_order(b: Builder, arrays: Sequence[ArrayV], rank: int, *, joined: bool = False) -> Order:
     """The order of what is made elementwise of arrays that are broadcast to `rank` axes.
 
     The rule of NumPy's iterator: an insertion sort of the axes, in which two axes change places if the first operand
-    that tells them apart has them the other way round and no other operand disagrees. Axes of extent 1 tell nothing.
+    that tells them apart has them the other way round and no other operand disagrees. Axes of extent 1 tell nothing;
+    where they end up depends on where the sort begins: with the fastest axis in the iterator, with the slowest where
+    arrays are `joined` to one (np.concatenate).
     """
     if not any(array.order for array in arrays):
         return ()
     operands = [_strides(b, array, rank) for array in arrays]
-    order = list(range(rank))[::-1]  # from the fastest to the slowest
+    order = list(range(rank))[:: 1 if joined else -1]
     for first in range(1, rank):
         axis, place = order[first], first
         for other in reversed(range(first)):
-            swap = _should_swap(operands, order[other], axis)
+            faster, slower = (axis, order[other]) if joined else (order[other], axis)
+            swap = _should_swap(operands, faster, slower)
             if swap:
                 place = other
             elif swap is False:
                 break
         order.insert(place, order.pop(first))
-    return canonical(order[::-1])
+    return canonical(order if joined else order[::-1])
 
 
 def _strides(b: Builder, array: ArrayV, rank: int) -> list[int]:

@@ -11,7 +11,7 @@ import numpy as np
 from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import indexing, ir
 from parakeet_py.typed_ir.array_store import copy_array, store_array
-from parakeet_py.typed_ir.axis_order import canonical, fortran, inverse
+from parakeet_py.typed_ir.axis_order import canonical, fortran, inverse, merged_order
 from parakeet_py.typed_ir.elementwise import elementwise, generate, scalar_operand
 from parakeet_py.typed_ir.index_entries import check_index
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -286,12 +286,14 @@ def _allocate(s: Specializer, shape: Value, dtype: Value, order: Value | None = 
     extents = extents_of(s, shape)
     name = dtype_name(s, dtype)
     chosen = "C" if order is None else s.static(order, "the order of an array")
-    if chosen == "F" and len(extents) > 1:
-        var = s.builder.emit1(ir.Alloc(extents[::-1]), Array(name, len(extents), "C"), name="new")
-        array = ArrayV(var, extents[::-1], frozenset({s.new_root()}))
-        return transpose(s, array, tuple(reversed(range(len(extents)))))
+    if isinstance(chosen, str):
+        axes = fortran(len(extents)) if chosen == "F" else ()
+    else:
+        axes = canonical(chosen)
+    extents = tuple(extents[axis] for axis in axes) if axes else extents
     var = s.builder.emit1(ir.Alloc(extents), Array(name, len(extents), "C"), name="new")
-    return ArrayV(var, extents, frozenset({s.new_root()}))
+    array = ArrayV(var, extents, frozenset({s.new_root()}))
+    return transpose(s, array, inverse(axes)) if axes else array
 
 
 @_handles(words.assign)
@@ -370,7 +372,7 @@ def _is_known(s: Specializer, value: Value) -> Value:
 
 @_handles(words.is_sequence)
 def _is_sequence(s: Specializer, value: Value) -> Value:
-    return py(isinstance(s.as_list(value), TupleV | ListV))
+    return py(isinstance(value, TupleV | ListV))
 
 
 @_handles(words.as_array)
@@ -398,9 +400,10 @@ def _layout_of(s: Specializer, array: Value) -> Value:
 
 
 @_handles(words.order_of)
-def _order_of(s: Specializer, array: Value) -> Value:
-    is_fortran = isinstance(array, ArrayV) and array.rank > 1 and array.order == fortran(array.rank)
-    return Static("F" if is_fortran else "C")
+def _order_of(s: Specializer, *arrays: Value) -> Value:
+    known = [array for array in arrays if isinstance(array, ArrayV)]
+    rank = known[0].rank
+    return lift(merged_order(s.builder, known, rank, joined=True) or tuple(range(rank)))
 
 
 @_handles(words.permute)

@@ -244,3 +244,9 @@ def mask_without_elements(x, m):
     y = x + 1
     y[m] = 0
     return x[m], y
+
+
+@program([(arr("f8"),), (arr("i4", values=[3]),)], opaque=None)
+def mask_of_no_axes(x):
+    """A bool is an index that adds an axis."""
+    return x[x > 1], x[...][x[...] <= 1]

@@ -262,3 +262,9 @@ def scalar_results(a, b):
 @program([(3, 4), (3.0, 4), (True, 2), (np.float64(3), 4), (np.int32(3), np.int32(4))])
 def result_of_one_branch_type(a, b):
     return (a + b) * 2 - b, a == b, not a
+
+
+@program([(arr("b1", 3), 2), (arr("b1", 3), 3), (arr("b1", 0), 1), (arr("b1"), 2)])
+def powers_of_bools(x, n):
+    """Squares are int8, other powers int64."""
+    return x**2, x**3, np.power(x, 2), x**n, x**2.0

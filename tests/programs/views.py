@@ -246,3 +246,22 @@ def two_names_of_one_array(x, n):
         v = v + i
         w = v
     return y, z, v, w
+
+
+@program(each([arr("f8", 2, 3, 4, layout="F"), arr("f4", 2, 3, 4)]))
+def orders_of_new_arrays(x):
+    v = x.transpose(1, 2, 0)
+    w = v[:, 1:] * 1
+    return np.zeros_like(v), np.full_like(w, 2), v.copy(), v.copy("K"), np.roll(v, 1, axis=0), np.roll(w, 1, axis=2)
+
+
+@program(each([arr("f8", 2, 3, 4, layout="F"), arr("f4", 2, 3, 4)]))
+def orders_of_joined_arrays(x):
+    v = x.transpose(1, 2, 0)
+    return (
+        np.concatenate([v, v]),
+        np.stack([x, x]),
+        np.stack([v, v], axis=1),
+        np.stack([v, v], axis=-1),
+        np.hstack([v, x.T[:3]]),
+    )

@@ -52,6 +52,8 @@ def check(
     note(f"arguments: {args!r}")
     f = function(source)
     case = Case(args if callable(args) else tuple(args))
+    if any(isinstance(arg, np.ndarray) and arg.size == 0 for arg in case.make()[0]):
+        tolerances.setdefault("order", False)  # strides of what has no elements are of no use
     for backend in STAGES[stage]:
         plain, _ = case.make()
         compiled, _ = case.make()

@@ -185,7 +185,7 @@ class Maker:
     def leaf(self, scope: dict[str, Any]) -> str:
         names = self.arrays(scope)
         if not names or self.chance(20):
-            return str(self.pick([*self.numbers(scope), "2", "1.5"]))
+            return str(self.pick([*self.numbers(scope), "(2)", "(1.5)"]))
         name = self.pick(names)
         return self.place(scope, name) if self.chance(40) else str(name)
 
@@ -227,7 +227,7 @@ class Maker:
 
     def again(self, scope: dict[str, Any]) -> list[str]:
         """A name gets a new value of the same kind: carried by loops, merged by branches."""
-        name = self.pick(list(scope))
+        name = self.pick([name for name, value in scope.items() if not callable(value)])
         return [f"{name} = {self.pick([*BINARY, '{0} * 1 + {1}']).format(name, self.leaf(scope))}"]
 
     def store(self, scope: dict[str, Any]) -> list[str]:

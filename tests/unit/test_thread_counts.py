@@ -26,7 +26,8 @@ define i32 @entry(ptr %ctx, ptr %arguments, ptr %results) {{
 def teller(threads: int = 0) -> Any:
     """A function that gives the number of threads its call may use."""
     from parakeet_py.llvm import engine
-    from parakeet_py.llvm.gate import gate_ir, load_gate
+    from parakeet_py.llvm.gate import load_gate
+    from parakeet_py.llvm.gate_ir import gate_ir
 
     result = ResultLeaf(0, "scalar", "int64", True)
     text = TELL + gate_ir(Signature(()), result, "entry", "gate")
