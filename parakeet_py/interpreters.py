@@ -55,7 +55,7 @@ def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -
     try:
         results = run(compiled, leaves, opaque_of(compiled, log))
     except OpaqueResultChanged:
-        if compiled.specialization.stored_params:
+        if compiled.specialization.stored_params and before != _contents(leaves):
             raise
         return dispatcher.evaluate(normal, dispatcher.signature(normal), log)
     except DeoptimizedError:
