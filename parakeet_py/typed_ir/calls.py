@@ -24,7 +24,7 @@ from parakeet_py.typed_ir.array_store import copy_array, weak_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.intrinsics import HANDLERS, dtype_name
-from parakeet_py.typed_ir.requests import HandBack
+from parakeet_py.typed_ir.requests import HandBack, TooDeep
 from parakeet_py.typed_ir.types import DTYPES, Scalar
 from parakeet_py.typed_ir.ufuncs import call_ufunc
 from parakeet_py.typed_ir.values import (
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 MAX_DEPTH = 48
+MAX_RECURSIONS = 200
 
 
 def call(s: Specializer, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -133,6 +134,10 @@ def call_user(s: Specializer, function: types.FunctionType, args: list[Value], k
     """Inline a function of the user's; one that cannot be compiled is handed back as a whole."""
     try:
         return call_python(s, function, args, kwargs, trusted=False)
+    except TooDeep as error:
+        if any(frame.namespace.owner is function for frame in s.frames):
+            raise  # by each of the calls in it, there would be exponentially many
+        raise s.hand_back(error.message) from None
     except UnsupportedError as error:
         raise s.hand_back(str(error).splitlines()[0]) from None
 
@@ -199,8 +204,9 @@ def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: d
 
 
 def run_frame(s: Specializer, frame: Any) -> Value:
-    if len(s.frames) > MAX_DEPTH:
-        raise s.unsupported("recursion is not compiled")
+    s.recursions += any(frame.function is active.function for active in s.frames)
+    if len(s.frames) > MAX_DEPTH or s.recursions > MAX_RECURSIONS:
+        raise TooDeep.at(frame.function, s.builder.pos, "recursion is not compiled", "write it as a loop")
     saved_path, saved_pos, user_pos = s.path, s.pos, s.builder.pos
     s.path = (*s.path, s.pos, frame.function.name)
     s.frames.append(frame)

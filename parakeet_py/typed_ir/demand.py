@@ -61,7 +61,7 @@ def _demand_operand(s: Specializer, var: ir.Var, what: str, seen: set[ir.Var]) -
     for frame in reversed(s.frames):
         for loop in _open_loops(s):
             bound = frame.env.get(loop.item)
-            if isinstance(bound, ScalarV) and bound.operand is var:
+            if isinstance(bound, ScalarV) and bound.operand is var and not s.unroll_wanted(loop):
                 raise NeedUnroll(loop)
     op = s.builder.definition.get(var)
     if isinstance(op, ir.Prim | ir.Cast):

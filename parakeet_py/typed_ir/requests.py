@@ -53,5 +53,9 @@ class NeedObservation(Exception):
         self.error = error
 
 
+class TooDeep(UnsupportedError):
+    """A recursion that inlining does not bring to an end; what called the recursive function first may hand it back."""
+
+
 class HandBack(Exception):
     """One operation is not compiled: Python does it, the rest stays compiled."""

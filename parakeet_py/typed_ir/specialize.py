@@ -133,6 +133,7 @@ class Specializer:
         self.in_body = 0
         self.unrolling = 0
         self.looping = 0
+        self.recursions = 0  # how often a function has been inlined into itself
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
         self.read_late: set[Source] = set()

@@ -113,6 +113,29 @@ def helper_with_tuple(x):
     return (x - low) / (high - low + 1)
 
 
+@program([(10,), (1,)], fell_back=True)
+def recursive_twice(n):
+    return n if n < 2 else recursive_twice(n - 1) + recursive_twice(n - 2)
+
+
+def hanoi(n):
+    return 0 if n == 0 else hanoi(n - 1) + 1 + hanoi(n - 1)
+
+
+@program([(arr("f8", 3), 3), (arr("f8", 3), 0)], opaque=1)
+def a_recursive_helper(x, n):
+    return x * hanoi(n)
+
+
+@program([(arr("f8", 5),)], fell_back=True)
+def counted_by_kind(x):
+    counts = {}
+    for value in x:
+        key = int(value) % 3
+        counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
 @program([(10,), (1,), (0,)], fell_back=True)
 def recursion(n):
     def factorial(k):
