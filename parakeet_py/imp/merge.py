@@ -51,6 +51,7 @@ def merge(lo: Lowering, found: Study, *spaces: list[Axis]) -> tuple[list[Axis], 
             merged.append(Axis(index, lo.product(axis.extent for axis in group), group[-1].index))
         results.append(merged)
     if groups:
+        lo.merged = {}  # a new one: that of the caller is put back after the body
         reshaped: dict[tuple[Var, Runs], Var] = {}
         for access in found.accesses:
             _note(lo, access, groups, reshaped)
