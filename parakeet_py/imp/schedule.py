@@ -188,10 +188,11 @@ def coefficient(found: Study, operand: Operand, index: Var) -> int | None:
 
 def stride_cost(found: Study, index: Var) -> int:
     """How costly the accesses of the body are in a loop over `index`."""
-    return sum(_access_cost(found, access, index) for access in found.accesses)
+    return sum(access_cost(found, access, index) for access in found.accesses)
 
 
-def _access_cost(found: Study, access: Access, index: Var) -> int:
+def access_cost(found: Study, access: Access, index: Var) -> int:
+    """How costly one access is in a loop over `index`."""
     array, indices = access.array, access.indices
     kind = array.type
     assert isinstance(kind, Array)

@@ -33,6 +33,7 @@ from parakeet_py.ptx.reductions import lower_reduce
 from parakeet_py.ptx.regions import grid, unravel
 from parakeet_py.ptx.scans import lower_compress, lower_scan
 from parakeet_py.ptx.scatter import lower_scatter
+from parakeet_py.ptx.tiles import lower_tiles
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 from parakeet_py.typed_ir.types import INT64, itemsize
@@ -92,6 +93,17 @@ def _space(lo: Lowering, op: typed.Map, extents: tuple[Operand, ...], arrays: Ou
     (axes,) = merge(lo, found, space)
     outs = merged_outs(lo, arrays, space, axes)
 
+    if len(axes) > 1:
+
+        def here() -> None:
+            values = lo.lower_block(op.body)
+            lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
+
+        try:
+            lower_tiles(lo, found, axes, outs, here)
+        finally:
+            lo.merged = merged
+        return
     points = lo.product(axis.extent for axis in axes)
     width = _width(op, found, arrays) if len(axes) == 1 else 1
 
@@ -110,7 +122,7 @@ def _space(lo: Lowering, op: typed.Map, extents: tuple[Operand, ...], arrays: Ou
 
         def rest() -> None:
             number = lo.index("k")
-            lo.loop(number, start, points, lambda: point(number))
+            lo.loop(number, start, points, lambda: point(number), "vector")  # not unrolled
 
         lo.when(lo.compare("le", stop, points), all_of_them, rest)
 

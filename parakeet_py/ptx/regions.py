@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.loops import Axis
-from parakeet_py.typed_ir.ir import Const, Operand, Var
-from parakeet_py.typed_ir.types import INT64
+from parakeet_py.typed_ir.ir import Cast, Const, Operand, Var
+from parakeet_py.typed_ir.types import INT64, Scalar
 
 THREADS = 256  # of a block
 WARP = 32
+_UINT32 = Scalar("uint32")
 
 
 def grid_of_blocks(
@@ -45,6 +46,14 @@ def grid(lo: Lowering, points: Operand, name: str, body: Callable[[Var], None]) 
 def index_of(lo: Lowering, block: Var, thread: Var, threads: int = THREADS) -> Var:
     """The number of a thread in its grid."""
     return lo.prim("add", lo.prim("mul", block, Const(threads, INT64)), thread)
+
+
+def split32(lo: Lowering, number: Operand, size: Operand) -> tuple[Operand, Operand]:
+    """Quotient and remainder of a block's number, which fits in 32 bits as whatever counts blocks does."""
+    narrow, by = (lo.let("n", _UINT32, Cast(operand)) for operand in (number, size))
+    quotient = lo.prim("floordiv", narrow, by, type_=_UINT32)
+    rest = lo.prim("sub", narrow, lo.prim("mul", quotient, by, type_=_UINT32), type_=_UINT32)
+    return lo.let("q", INT64, Cast(quotient)), lo.let("r", INT64, Cast(rest))
 
 
 def unravel(lo: Lowering, axes: Sequence[Axis], point: Operand) -> None:

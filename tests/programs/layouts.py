@@ -1,0 +1,66 @@
+"""Elementwise programs whose arrays lie along different axes, over spaces of every width."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import large, program
+
+PAIRS = [
+    (arr("f8", 5, 7), arr("f8", 7, 5)),
+    (arr("f4", 40, 33), arr("f4", 33, 40)),
+    (arr("i2", 3, 70), arr("i4", 70, 3)),
+    (arr("f8", 5, 7, layout="F"), arr("f8", 7, 5)),
+    (arr("f8", 5, 7, layout="F"), arr("f8", 7, 5, layout="F")),
+    (arr("f8", 5, 7, layout="reversed"), arr("f8", 7, 5, layout="stepped")),
+    (arr("f8", 0, 7), arr("f8", 7, 0)),
+    large(arr("c16", 100, 131), arr("f4", 131, 100)),
+]
+
+
+@program(PAIRS, kernels=1)
+def plus_transposed(a, b):
+    return a.T + b
+
+
+@program(PAIRS)
+def store_transposed(a, b):
+    b = b.astype(np.complex128)
+    b.T[1:, :] = a[1:, :] * 2
+    return b
+
+
+@program(PAIRS)
+def plus_own_transposed(a, b):
+    c = a * 2 + b.T
+    n = min(a.shape)
+    return c[:n, :n] - c[:n, :n].T
+
+
+@program([(arr("f8", 9, 12), arr("f8", 12, 9)), (arr("f4", 65, 34), arr("f4", 34, 65))], kernels=1)
+def parts_of_transposed(a, b):
+    return a[1:, 2:].T * b[2:, 1:] - b[:-2, :-1]
+
+
+CUBES = [
+    (arr("f8", 4, 5, 6),),
+    (arr("f4", 2, 35, 40),),
+    (arr("f4", 40, 2, 35),),
+    (arr("f8", 3, 4, 5, layout="F"),),
+    (arr("i4", 70, 3, 2),),
+    (arr("i4", 1, 1, 9),),
+]
+
+
+@program(CUBES)
+def axes_turned(a):
+    return a.transpose(2, 0, 1) + 1, a.transpose(0, 2, 1) * 2, a.transpose(1, 2, 0) - 1, a.T + 0
+
+
+@program(CUBES)
+def turned_and_not(a):
+    return a.transpose(1, 0, 2)[:2, :2, :2] + a[:2, :2, :2] * a.T[:2, :2, :2]
+
+
+@program([(arr("i8", n), arr("i8", m)) for n, m in ((1, 300), (2, 300), (300, 1), (300, 2), (5, 9), (31, 33), (70, 6))])
+def outer_sum(a, b):
+    return a[:, None] + b[None, :], a[:, None, None] - b[None, :, None] * a[None, None, :3]

@@ -1,0 +1,61 @@
+"""How kernels touch memory, as the emulator counts it: whole sectors, nothing twice, few instructions."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import accelerate
+from parakeet_py.hybrid.calls import plan_of
+from parakeet_py.hybrid.emulated import EmulatedDevice
+from parakeet_py.hybrid.run import run
+from parakeet_py.ptx import emulator
+from parakeet_py.ptx.emulator.counters import Counters
+
+
+def profile(function: Any, *args: Any) -> tuple[Counters, Any]:
+    """What the kernels of a call do on an emulated device, and what the call gives."""
+    device = EmulatedDevice("emulated:profile")
+    device._device = emulator.Device(1 << 28, profile=True)
+    dispatcher = accelerate(function)._dispatcher
+    plan = plan_of(dispatcher.compiled_for_normal(args))
+    (result,) = run(plan, device, list(args))
+    return device._device.counters, result
+
+
+@pytest.mark.parametrize("order", ["CC", "CF", "FF", "FC"])
+def test_accesses_are_coalesced_whatever_the_layout(order: str) -> None:
+    def plus_transposed(a: Any, b: Any) -> Any:
+        return a.T + b
+
+    rng = np.random.default_rng(0)
+    a, b = np.asarray(rng.random((128, 64)), order=order[0]), np.asarray(rng.random((64, 128)), order=order[1])
+    counters, result = profile(plus_transposed, a, b)
+    assert (result == a.T + b).all()
+    assert counters.sectors * 32 == 3 * a.nbytes  # each sector of the three arrays is touched once
+    assert counters.warp_accesses == 3 * a.size // 32
+
+
+def test_a_stencil_loads_what_neighbouring_points_share_once() -> None:
+    def mean(u: Any) -> Any:
+        return 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+
+    u = np.random.default_rng(0).random((66, 66))
+    counters, result = profile(mean, u)
+    assert (result == mean(u)).all()
+    assert counters.bytes_loaded["global"] == 8 * 64 * 64 * (
+        3.5
+    )  # of a column's six elements four twice: 14 for 4 points
+    assert counters.instructions < 30 * 64 * 64
+
+
+@pytest.mark.parametrize("shape", [(300, 1000), (1000, 3), (3, 1000), (20, 30, 40)])
+def test_spaces_are_walked_without_long_division(shape: tuple[int, ...]) -> None:
+    def shifted(a: Any) -> Any:
+        return a[..., 1:] + a[..., :-1]
+
+    text = accelerate(shifted).ptx(np.ones(shape))
+    assert not re.search(r"(div|rem)\.[su]64", text)
