@@ -46,7 +46,7 @@ def test_program(backend: str, program: Program, case: Case) -> None:
     if program.overflow and backend not in ("python", "untyped_ir"):
         assert type(actual.exception) is OverflowError, f"{actual.result!r}, not an OverflowError"
         return
-    sums = max(program.sums, program.regrouped) if backend == "emulated" else program.sums
+    sums = max(program.sums, program.regrouped) if backend in ("emulated", "gpu") else program.sums
     assert_same(expected, actual, ulp=program.ulp, sums=sums, message=program.message, order=program.order)
 
 

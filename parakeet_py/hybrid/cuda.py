@@ -34,6 +34,7 @@ _TYPES = {
     "Q": ctypes.c_uint64,
     "f": ctypes.c_float,
     "d": ctypes.c_double,
+    "P": ctypes.c_uint64,
 }
 OLDEST = (7, 5)  # the least compute capability that kernels are made for
 OLDEST_DRIVER = (12, 0)  # the least CUDA version that cuda-core supports

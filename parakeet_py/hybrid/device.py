@@ -60,7 +60,7 @@ class Device(Protocol):
         """A module that `launch` takes kernels from."""
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
-        """Start a kernel; `codes` are the `struct` characters of its parameters."""
+        """Start a kernel; `codes` are the `struct` characters of its parameters ("P": an address)."""
 
     def synchronize(self) -> None:
         """Wait until everything launched is done; raises `DeviceError` for what went wrong in it."""

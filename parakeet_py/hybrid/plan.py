@@ -146,12 +146,12 @@ def codes_of(kernel: Kernel) -> list[str]:
     for param in kernel.params:
         kind = param.type
         if isinstance(kind, Array):
-            codes.append("Q" + "q" * (kind.rank + len(strides_passed(kind))))
+            codes.append("P" + "q" * (kind.rank + len(strides_passed(kind))))
         else:
             assert isinstance(kind, Scalar)
             codes.append(2 * _CODES[real_dtype(kind.dtype)] if is_complex(kind.dtype) else _CODES[kind.dtype])
     if kernel.checked:
-        codes.append("Qq")
+        codes.append("Pq")
     return codes
 
 

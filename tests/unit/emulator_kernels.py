@@ -8,7 +8,6 @@ cannot demand something that is not PTX.
 from __future__ import annotations
 
 import functools
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -19,9 +18,9 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from parakeet_py.ptx import emulator
+from tests.ptxas import PTXAS
 
 HEADER = ".version {version}\n.target {target}\n.address_size 64\n"
-_PTXAS = shutil.which("ptxas")
 _DTYPES = {
     **{f"b{n}": np.dtype(f"u{n // 8}") for n in (8, 16, 32, 64)},
     **{f"u{n}": np.dtype(f"u{n // 8}") for n in (8, 16, 32, 64)},
@@ -36,13 +35,13 @@ _DTYPES = {
 @functools.lru_cache(maxsize=4096)
 def assert_ptxas_accepts(ptx: str, target: str = "sm_90") -> None:
     """Let ptxas, if there is one, refuse what is not PTX."""
-    if _PTXAS is None:
+    if PTXAS is None:
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.ptx"
         path.write_text(ptx)
         done = subprocess.run(
-            [_PTXAS, f"-arch={target}", "-O0", str(path), "-o", "/dev/null"],
+            [PTXAS, f"-arch={target}", "-O0", str(path), "-o", "/dev/null"],
             capture_output=True,
             text=True,
             check=False,

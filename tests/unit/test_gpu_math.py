@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -21,6 +20,7 @@ from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionTex
 from parakeet_py.ptx import emulator, target
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.types import COMPLEX, DTYPES, FLOATS, is_complex, is_float, itemsize, real_dtype
+from tests.ptxas import PTXAS
 from tests.unit.native import Native, elementwise
 from tests.unit.test_codegen_scalar import pairs, values
 from tests.unit.test_vector_math import EXACT, error, specials
@@ -344,13 +344,12 @@ def test_everything_becomes_ptx(architecture: str, flags: str, tmp_path: Path) -
     assert text.count(".entry") > 600
     assert flags == "fast " or ".approx" not in text
     assert ".extern .func" not in text and ".ftz" not in text
-    ptxas = shutil.which("ptxas")
-    if ptxas is None:
+    if PTXAS is None:
         pytest.skip("no ptxas here")
     source = tmp_path / "all.ptx"
     source.write_text(text)
     made = subprocess.run(
-        [ptxas, f"-arch={architecture}", source, "-o", tmp_path / "out"], capture_output=True, text=True
+        [PTXAS, f"-arch={architecture}", source, "-o", tmp_path / "out"], capture_output=True, text=True
     )
     assert made.returncode == 0, made.stderr[:2000]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from parakeet_py.bench.programs import select
 from parakeet_py.errors import NotObservedError, UnsupportedError
 from parakeet_py.hybrid.calls import plan_of
 from tests.corpus import Program, all_programs
+from tests.ptxas import PTXAS
 
-PTXAS = shutil.which("ptxas")
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
 HEADER = re.compile(r"^\.(version|target|address_size).*\n", re.MULTILINE)
 

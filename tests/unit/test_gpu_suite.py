@@ -1,0 +1,97 @@
+"""The tests that run on a GPU, rehearsed: the device and the emulator side by side, and the report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import accelerate
+from parakeet_py.hybrid import calls, cuda
+from parakeet_py.hybrid.emulated import EmulatedDevice
+from tests.gpu import __main__ as suite
+from tests.gpu.twin import INEXACT, Twin, TwinDifference, different
+
+
+@pytest.fixture
+def twin() -> Twin:
+    return Twin(EmulatedDevice("first", 1 << 24), EmulatedDevice("second", 1 << 24))
+
+
+def called(twin: Twin, function: Any, *args: Any) -> Any:
+    return calls.call(function._dispatcher, args, twin)
+
+
+def test_both_do_the_same(twin: Twin) -> None:
+    function = accelerate(lambda x, i: (np.cumsum(x * 2), x[i], x.sum(axis=0)))
+    x, i = np.arange(3000.0).reshape(100, 30), np.array([3, 1, 99])
+    for one, other in zip(called(twin, function, x, i), function.__wrapped__(x, i), strict=True):
+        assert np.array_equal(one, other)
+    assert twin.exact >= 4 and twin.approximate == 0
+    with pytest.raises(IndexError):
+        called(twin, function, x, np.array([3, 100]))
+
+
+def test_a_difference_is_told(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = EmulatedDevice.launch
+
+    def wrong(self: Any, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Any) -> None:
+        launch(self, module, kernel, blocks, threads, codes, values)
+        if self.name == "first":  # one bit of the last element
+            last = np.zeros(1, np.uint8)
+            self.copy_out(last, values[-2] + 8 * 499 + 6)
+            self.copy_in(values[-2] + 8 * 499 + 6, last ^ 1)
+
+    function = accelerate(lambda x: x * 3)
+    assert called(twin, function, np.ones(500))[0] == 3
+    monkeypatch.setattr(EmulatedDevice, "launch", wrong)
+    with pytest.raises(TwinDifference, match=r"map_0 on first \(sm_80\): 1 of 4000 bytes differ .* first byte 3998"):
+        called(twin, function, np.ones(500))
+
+
+def test_nan_is_nan() -> None:
+    one = np.array([1, np.nan, 2], "f4")
+    other = np.array([1, 0xFFFFFFFF, 0x40000000], "u4")
+    other[0] = one[:1].view("u4")[0]
+    assert different(one.view("u1"), other.view("u1")) is None
+    other[2] += 1
+    assert different(one.view("u1"), other.view("u1")) == (8, 1)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "inexact"),
+    [
+        ("ex2.approx.ftz.f32 %f1, %f2;", True),
+        ("atom.global.add.f32 %f1, [%rd1], %f2;", True),
+        ("red.relaxed.gpu.global.add.f64 [%rd1], %fd1;", True),
+        ("atom.global.add.u64 %rd1, [%rd2], 1;", False),
+        ("div.rn.f32 %f1, %f2, %f3;", False),
+        ("add.f32 %f1, %f2, %f3;", False),
+        ("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32 {%f1};", True),
+    ],
+)
+def test_what_is_exact(instruction: str, inexact: bool) -> None:
+    assert bool(INEXACT.search(instruction)) == inexact
+
+
+def test_rehearsal(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.gpu", "--rehearse", "--out", str(tmp_path), "--workers", "1"]
+    command += ["--examples", "3", "tests/test_programs.py", "tests/property/test_slicing.py", "-k", "scans or slicing"]
+    done = subprocess.run(command, cwd=suite.ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "gpu-tests-rehearsal.json").read_text())
+    assert result["failed"] == 0 and result["passed"] == len(result["tests"]) > 20
+    assert result["exact"] > 20
+    text = (tmp_path / "gpu-tests-rehearsal.md").read_text()
+    assert "| programs: scans |" in text and "| properties: slicing |" in text
+
+
+def test_no_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(cuda, "probe", lambda: cuda.Found(0, "there is none today"))
+    assert suite.main([]) == 0
+    assert capsys.readouterr().out == "skipped: no GPU to test on: there is none today\n"
