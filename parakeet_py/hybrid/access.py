@@ -1,0 +1,328 @@
+"""Which elements an operator touches when it computes a part of its index space.
+
+Every `Load` and `Store` in an operator's blocks has an index for each axis of its array, and most indices are linear
+forms of index variables: `i`, `i + 1`, `2 * i + j`. `touched` collects them once, as `Access`es of the arrays that the
+operator takes from outside (views made inside are traced to what they are views of). When a part is about to run, the
+values of all that does not vary are known, and `Box`es follow by interval arithmetic: of each axis the first and the
+last index that the part can touch. An index that depends on data may be any.
+
+Boxes are never too small. They may be too large, where an access is conditional or has a stride; whoever moves data
+has to bring the rest of a box that is written as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from parakeet_py.record import record
+from parakeet_py.typed_ir.ir import (
+    PARALLEL,
+    ZERO,
+    Block,
+    Const,
+    Dim,
+    For,
+    If,
+    Let,
+    Load,
+    Matmul,
+    Op,
+    Opaque,
+    Operand,
+    Prim,
+    Reduce,
+    Reshape,
+    Scatter,
+    Store,
+    Var,
+    View,
+    While,
+    blocks_of,
+)
+from parakeet_py.typed_ir.passes.linear import Forms, Linear
+from parakeet_py.typed_ir.types import Array
+
+Index = Linear | None  # None: it may be any
+Box = tuple[tuple[int, int], ...]  # for each axis [start, stop)
+
+
+@record
+class Access:
+    """One place in the program that reads or writes elements of an array: the index along each of its axes."""
+
+    array: Var
+    indices: tuple[Index, ...]
+
+
+class Touched:
+    """What an operator touches.
+
+    Attributes
+    ----------
+    reads, writes : accesses of arrays that exist outside
+    shapes : arrays of which only extents may be needed
+    traced : False if some access could not be traced to its array; then nothing is known
+    """
+
+    def __init__(self, op: Op | None) -> None:
+        self.reads: list[Access] = []
+        self.writes: list[Access] = []
+        self.shapes: set[Var] = set()
+        self.traced = True
+        self.definitions: dict[Var, Op] = {}
+        self.spans: dict[Var, tuple[Operand, Operand, int]] = {}  # index variables: start, stop, step
+        self._forms = Forms(self.definitions)
+        self._local: set[Var] = set()
+        self._views: dict[Var, tuple[Var, tuple[_Axis, ...]]] = {}
+        if op is not None:
+            self._op(op, ())
+
+    @staticmethod
+    def of(reads: Sequence[Access], writes: Sequence[Access]) -> Touched:
+        """What these accesses touch."""
+        touched = Touched(None)
+        touched.reads, touched.writes = list(reads), list(writes)
+        return touched
+
+    # ---- collecting --------------------------------------------------------------------------------------------------
+
+    def _block(self, block: Block) -> None:
+        for let in block.statements:
+            self._statement(let)
+
+    def _statement(self, let: Let) -> None:
+        for out in let.outs:
+            self.definitions[out] = let.op
+        self._op(let.op, let.outs)
+
+    def _op(self, op: Op, outs: tuple[Var, ...]) -> None:
+        match op:
+            case Load(array, indices):
+                self._access(self.reads, array, self._all(indices))
+            case Store(array, indices):
+                self._access(self.writes, array, self._all(indices))
+            case Dim(array):
+                self.shapes.add(array)
+            case View(base, starts, axes):
+                steps = {axis.source: (number, axis.step) for number, axis in enumerate(axes)}
+                self._views[outs[0]] = (
+                    base,
+                    tuple(_Axis(self._form(s), *steps.get(d, (None, None))) for d, s in enumerate(starts)),
+                )
+            case Reshape(base):
+                self._views[outs[0]] = base, tuple(_Axis(None, None, None) for _ in range(_rank(base)))
+            case Matmul(out, left, right):
+                for array in (left, right):
+                    self._access(self.reads, array, (None,) * _rank(array))
+                self._access(self.writes, out, (None,) * _rank(out))
+            case If() | For() | While():
+                if any(isinstance(var.type, Array) for var in (*outs, *getattr(op, "params", ()))):
+                    self.traced = False  # which array it is depends on the way taken
+                if isinstance(op, For) and isinstance(op.step, Const):
+                    self.spans[op.index] = op.start, op.stop, int(op.step.value.real)
+            case Opaque():
+                self.traced = False
+            case _ if isinstance(op, PARALLEL):
+                self._space(op)
+                self._local.update(out for out in outs if isinstance(out.type, Array))
+            case _:
+                self._local.update(out for out in outs if isinstance(out.type, Array))
+        for block in blocks_of(op):
+            self._block(block)
+        if isinstance(op, Scatter):
+            where = self._all(op.body.results[1:-1])
+            self._access(self.writes, op.target, where)
+            self._access(self.reads, op.target, where)
+
+    def _space(self, op: Any) -> None:
+        spaces = [(op.indices, op.extents)]
+        if isinstance(op, Reduce):
+            spaces.append((op.reduced_indices, op.reduced_extents))
+        for indices, extents in spaces:
+            for index, extent in zip(indices, extents, strict=True):
+                self.spans[index] = ZERO, extent, 1
+
+    def _form(self, operand: Operand) -> Linear:
+        return self._forms.of(operand)
+
+    def _all(self, operands: Sequence[Operand]) -> tuple[Index, ...]:
+        return tuple(self._form(operand) for operand in operands)
+
+    def _access(self, kind: list[Access], array: Var, indices: tuple[Index, ...]) -> None:
+        while array in self._views:
+            array, axes = self._views[array]
+            indices = tuple(axis.through(indices, self._form) for axis in axes)
+        if array not in self._local:
+            kind.append(Access(array, indices))
+
+
+class _Axis:
+    """An axis of a view's base: `start`, and the view's axis along which it grows by `step`."""
+
+    def __init__(self, start: Index, source: int | None, step: Operand | None) -> None:
+        self.start, self.source, self.step = start, source, step
+
+    def through(self, indices: tuple[Index, ...], form: Any) -> Index:
+        """The index into the base for an index into the view."""
+        if self.source is None or self.start is None:
+            return self.start
+        index, step = indices[self.source], form(self.step)
+        if index is None or step.terms:
+            return None
+        return self.start.combine(index, step.constant)
+
+
+def _rank(array: Var) -> int:
+    assert isinstance(array.type, Array)
+    return array.type.rank
+
+
+# ---- boxes -----------------------------------------------------------------------------------------------------------
+
+
+class _Never(Exception):
+    """An access that does not happen: a loop around it has no iterations."""
+
+
+class Part:
+    """The part [lo, hi) of an operator's index space along `split`, in a call where `values` are what the operator
+    takes from outside (arrays need a `shape`)."""
+
+    def __init__(
+        self, touched: Touched, values: Mapping[Var, Any], split: Var | None = None, lo: int = 0, hi: int = 0
+    ) -> None:
+        self.touched = touched
+        self.values = values
+        self.known: dict[Var, tuple[int, int] | None] = {}
+        if split is not None:
+            self.known[split] = lo, hi - 1
+
+    def box(self, access: Access) -> Box | None:
+        """The box of an access; None if it does not happen."""
+        shape = self.values[access.array].shape
+        box: list[tuple[int, int]] = []
+        try:
+            for index, extent in zip(access.indices, shape, strict=True):
+                found = None if index is None else self.interval(index)
+                low, high = (0, extent - 1) if found is None else found
+                low, high = max(low, 0), min(high, extent - 1)
+                if low > high:
+                    return None
+                box.append((low, high + 1))
+        except _Never:
+            return None
+        return tuple(box)
+
+    def interval(self, form: Linear) -> tuple[int, int] | None:
+        """The least and the greatest value of a form; None if they are not known."""
+        low = high = form.constant
+        for var, k in form.terms:
+            found = self.variable(var)
+            if found is None:
+                return None
+            ends = k * found[0], k * found[1]
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    def variable(self, var: Var) -> tuple[int, int] | None:
+        if var not in self.known:
+            self.known[var] = None  # should it depend on itself
+            self.known[var] = self._variable(var)
+        found = self.known[var]
+        if found is not None and found[0] > found[1]:
+            raise _Never
+        return found
+
+    def _variable(self, var: Var) -> tuple[int, int] | None:
+        if var in self.values:
+            value = int(self.values[var])
+            return value, value
+        if var in self.touched.spans:
+            first, stop, step = self.touched.spans[var]
+            starts, stops = self._operand(first), self._operand(stop)
+            if starts is None or stops is None:
+                return None
+            return (starts[0], stops[1] - 1) if step > 0 else (stops[0] + 1, starts[1])
+        match self.touched.definitions.get(var):
+            case Dim(array, axis) if array in self.values:
+                extent = self.values[array].shape[axis]
+                return extent, extent
+            case Prim(name, args) as op:
+                return self._prim(name, op, args)
+        return None
+
+    def _operand(self, operand: Operand) -> tuple[int, int] | None:
+        if isinstance(operand, Const):
+            value = int(operand.value.real)
+            return value, value
+        return self.interval(self.touched._form(operand))
+
+    def _prim(self, name: str, op: Prim, args: tuple[Operand, ...]) -> tuple[int, int] | None:
+        if name == "select":
+            then, orelse = self._operand(args[1]), self._operand(args[2])
+            if then is None or orelse is None:
+                return None
+            return min(then[0], orelse[0]), max(then[1], orelse[1])
+        if name not in ("minimum", "maximum", "floordiv", "mod"):
+            return None
+        left, right = (self._operand(arg) for arg in args)
+        if name in ("minimum", "maximum"):
+            if left is None or right is None:
+                return None
+            pick = min if name == "minimum" else max
+            return pick(left[0], right[0]), pick(left[1], right[1])
+        if right is None or right[0] != right[1] or right[0] <= 0:
+            return None
+        if name == "mod":
+            inside = left is not None and left[0] >= 0 and left[1] < right[0]
+            return left if inside else (0, right[0] - 1)
+        return None if left is None else (left[0] // right[0], left[1] // right[0])
+
+
+# ---- the contract of an input ----------------------------------------------------------------------------------------
+
+
+@record
+class Sliced:
+    """A part needs a slice along `axis`: for iteration i the elements step*i + low ... step*i + high; with bounds that
+    only a call knows, `halo` is None."""
+
+    axis: int
+    step: int
+    halo: tuple[int, int] | None
+
+
+@record
+class Whole:
+    """A part needs elements anywhere."""
+
+
+@record
+class Unused:
+    """A part needs no element."""
+
+
+Input = Sliced | Whole | Unused
+
+
+def contract(touched: Touched, array: Var, split: Var) -> Input:
+    """How parts of an index space along `split` need an array."""
+    accesses = [access for access in (*touched.reads, *touched.writes) if access.array is array]
+    if not accesses:
+        return Unused() if touched.traced else Whole()
+    for axis in range(_rank(array)):
+        forms = [access.indices[axis] for access in accesses]
+        steps = {0 if form is None else form.coefficient(split) for form in forms}
+        if len(steps) != 1 or steps == {0}:
+            continue
+        (step,) = steps
+        rest = [form.substitute(split, Linear(0)) for form in forms if form is not None]
+        if any(var in touched.spans or var in touched.definitions for form in rest for var in form.variables()):
+            return Sliced(axis, step, None)
+        offsets = [form - rest[0] for form in rest]
+        if rest[0].terms or any(form.terms for form in offsets):
+            return Sliced(axis, step, None)
+        constants = [form.constant for form in rest]
+        return Sliced(axis, step, (min(constants), max(constants)))
+    return Whole()
