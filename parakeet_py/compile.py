@@ -26,6 +26,7 @@ from parakeet_py.signature import Signature, Source, StaticSpec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
+from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
 
 MAX_ATTEMPTS = 64
@@ -209,7 +210,8 @@ def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
 def _rerun(compiled: Compiled) -> tuple[int, ...]:
     """The statuses after which Python runs the call instead: nothing has happened yet that anybody could see."""
     failures = enumerate(compiled.imp.failures)
-    codes = [code for code, site in failures if site.failure.exception in ("Deoptimize", GENERAL.exception)]
+    python = ("Deoptimize", GENERAL.exception)
+    codes = [code for code, site in failures if site.failure.exception in python or site.failure.message == OVERFLOW]
     if codes:
         early = checks_before_effects(compiled.imp)
         codes = [code for code in codes if code in early]

@@ -115,8 +115,8 @@ def box(tree: Result, leaves: Sequence[Any], given: Sequence[Any] = (), boxed: d
             return value
         case ResultEither(tag, choices):
             return box(choices[int(leaves[tag.index])], leaves, given, boxed)
-        case ResultListOf(leaf):
-            return leaves[leaf.index].tolist()
+        case ResultListOf(leaf, numpy):
+            return list(leaves[leaf.index]) if numpy else leaves[leaf.index].tolist()
         case ResultTuple(items, kind, type_):
             parts = [box(item, leaves, given, boxed) for item in items]
             if type_ is not None:

@@ -229,9 +229,11 @@ class ResultTuple:
 
 @record
 class ResultListOf:
-    """An array leaf boxed as a (nested) Python list of Python scalars, as `tolist()` does."""
+    """An array leaf boxed as a Python list: of Python scalars and lists of them, as `tolist()` does, or of what iterating
+    over the array gives (`numpy`)."""
 
     leaf: ResultLeaf
+    numpy: bool = False
 
 
 @record

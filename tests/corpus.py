@@ -13,7 +13,8 @@ Values are compared exactly, NaN for NaN and with the sign of zero, unless the p
   summation has this form with n = log2(size); the terms of a program are of the order of its arguments.
 
 `overflow=True` marks the one documented difference: where a Python int leaves the range of int64 plain Python goes on
-with a bignum, and the compiled function raises OverflowError.
+with a bignum. Python runs such a call from its beginning; where it has changed arguments already (`mutates`), it ends
+in an OverflowError.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def program(
     mutates
         Positions of arguments that at least one input changes.
     overflow
-        A Python int leaves int64: the compiled function raises OverflowError.
+        A Python int leaves int64: Python runs the call, or it ends in an OverflowError if it has changed arguments.
     order
         Whether the memory order (C or F) of new arrays is compared.
     """

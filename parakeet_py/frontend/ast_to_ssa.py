@@ -64,6 +64,7 @@ class FunctionBuilder(Statements):
     ) -> None:
         super().__init__(source, scopes, scope.declared_global)
         self.local_names = frozenset(scope.locals)
+        self.own_lists = scope.own_lists
         self.deleted_names = frozenset(scope.deleted)
         self.free_names = frozenset(captured)
         self.captured = captured

@@ -44,6 +44,7 @@ class Builder:
     local_names: frozenset[str]  # the names the function binds
     deleted_names: frozenset[str]  # those of them it deletes
     free_names: frozenset[str]  # the names it takes from the functions around it
+    own_lists: frozenset[str]  # the names of lists that it changes
 
     def __init__(self, source: Source, scopes: Scopes, declared_global: dict[str, None]) -> None:
         self.source = source

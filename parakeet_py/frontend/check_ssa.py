@@ -12,11 +12,13 @@ from collections.abc import Iterable
 
 from parakeet_py.errors import CodegenError, underlined
 from parakeet_py.frontend.operands import operands
+from parakeet_py.frontend.own_lists import CHANGES
 from parakeet_py.frontend.ssa import (
     Assert,
     Binary,
     Block,
     BuildDict,
+    ChangeList,
     CheckBound,
     Compare,
     Comprehension,
@@ -44,6 +46,7 @@ _BINARY = frozenset(
 )
 _COMPARE = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "is", "isnot", "in", "notin"])
 _UNARY = frozenset(["neg", "pos", "invert", "not"])
+_CHANGES = {**{name: (count,) for name, count in CHANGES.items()}, "pop": (0, 1), "set": (2,), "delete": (1,)}
 _KINDS = frozenset({"list", "generator", "set", "tuple", "dict", "inner"})
 
 
@@ -151,6 +154,11 @@ class _Checker:
             case Unpack(_, before, star, after):
                 self.outs(let, before + star + after)
                 self.expect(star or not after, pos, "unpack has targets after a star that is not there")
+            case ChangeList(change, _, args):
+                self.outs(let, 2 if change == "pop" else 1)
+                self.expect(
+                    len(args) in _CHANGES.get(change, ()), pos, f"{change} of a list with {len(args)} arguments"
+                )
             case SetItem() | SetAttribute() | DeleteItem() | Raise() | CheckBound():
                 self.outs(let, 0)
             case Unary(name, _):

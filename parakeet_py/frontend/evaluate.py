@@ -248,6 +248,8 @@ class _Frame:
                 return self.loop(op)
             case ssa.SetItem(value, index, new):
                 get(value)[get(index)] = get(new)
+            case ssa.ChangeList():
+                return self.change_list(op)
             case ssa.DeleteItem(value, index):
                 del get(value)[get(index)]
             case ssa.SetAttribute(value, name, new):
@@ -281,6 +283,21 @@ class _Frame:
             case _:
                 raise TypeError(op)
         return ()
+
+    def change_list(self, op: ssa.ChangeList) -> tuple[Any, ...]:
+        changed, args = self.get(op.object), [self.get(arg) for arg in op.args]
+        match op.change:
+            case "pop":
+                return changed.pop(*args), changed
+            case "set":
+                changed[args[0]] = args[1]
+            case "delete":
+                del changed[args[0]]
+            case "extend":
+                changed += args[0]
+            case method:
+                getattr(changed, method)(*args)
+        return (changed,)
 
     def call(
         self, let: Let, target: Any, items: tuple[ssa.Item, ...], kwargs: tuple[tuple[str | None, Operand], ...]

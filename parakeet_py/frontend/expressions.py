@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from parakeet_py.frontend.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.builder import Builder
+from parakeet_py.frontend.own_lists import changed_by_call
 from parakeet_py.frontend.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
     Attribute,
@@ -22,10 +23,12 @@ from parakeet_py.frontend.ssa import (
     BuildString,
     BuildTuple,
     Call,
+    ChangeList,
     Compare,
     Comprehension,
     Const,
     Item,
+    Let,
     Operand,
     Star,
     Subscript,
@@ -287,7 +290,23 @@ class Expressions(Builder):
 
     # ---- calls ------------------------------------------------------------------------------------------------------
 
+    def change_list(self, node: ast.AST, name: str, change: str, args: tuple[Operand, ...]) -> Operand:
+        """Change a list of the function's own; gives what Python's method gives."""
+        operand = self.read(name, node)
+        self.check_writable(name, node)
+        outs = (*([Var("item")] if change == "pop" else []), Var(name))
+        op = ChangeList(change, operand, args)
+        self.check_operands(op, node)
+        self.arm.out.append(Let(outs, op, pos_of(node)))
+        for out in outs:
+            self.hold(out, operand, *args)
+        self.bind(name, outs[-1])
+        return outs[0] if change == "pop" else NONE
+
     def call(self, node: ast.Call, hint: str) -> Operand:
+        changed = changed_by_call(node)
+        if changed is not None and changed[0] in self.own_lists:
+            return self.change_list(node, *changed, tuple(self.expression(arg) for arg in node.args))
         name = node.func.id if isinstance(node.func, ast.Name) else None
         if name in FRAME_BUILTINS and name not in self.env and name not in self.source.free_names:
             self.refuse(node, f"`{name}` cannot be accelerated: it looks at the frame of its caller")

@@ -14,6 +14,7 @@ from parakeet_py.frontend.ssa import (
     BuildString,
     BuildTuple,
     Call,
+    ChangeList,
     CheckBound,
     Compare,
     Comprehension,
@@ -59,6 +60,8 @@ def operands(op: Op) -> tuple[Operand, ...]:
             return (value, index)
         case SetItem(value, index, new):
             return (value, index, new)
+        case ChangeList(_, value, args):
+            return (value, *args)
         case BuildSlice(lower, upper, step):
             return (lower, upper, step)
         case BuildTuple(items) | BuildList(items):

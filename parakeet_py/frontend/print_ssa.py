@@ -22,6 +22,7 @@ from parakeet_py.frontend.ssa import (
     BuildString,
     BuildTuple,
     Call,
+    ChangeList,
     CheckBound,
     Compare,
     Comprehension,
@@ -182,6 +183,8 @@ class _Printer:
                 return f"set {show(value)}[{show(index)}] = {show(new)}"
             case DeleteItem(value, index):
                 return f"delete {show(value)}[{show(index)}]"
+            case ChangeList(change, value, args):
+                return f"change {change} {listed((value, *args))}"
             case BuildSlice(lower, upper, step):
                 return f"slice {listed((lower, upper, step))}"
             case BuildTuple(items):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from dataclasses import field
 
+from parakeet_py.frontend.own_lists import changed_by_call, own_lists
 from parakeet_py.record import record
 
 FALLS, BREAK, CONTINUE, RETURN = 1, 2, 4, 8
@@ -31,6 +32,7 @@ class Scope:
     deleted: dict[str, None] = field(default_factory=dict)
     declared_global: dict[str, None] = field(default_factory=dict)
     declared_nonlocal: dict[str, None] = field(default_factory=dict)
+    own_lists: frozenset[str] = frozenset()  # what changes them binds them
 
 
 class Scopes:
@@ -46,6 +48,7 @@ class Scopes:
     def scope(self, node: FunctionLike) -> Scope:
         if node not in self._scopes:
             walk = _Walk(self)
+            walk.scope.own_lists = own_lists(node)
             arguments = node.args
             for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
                 walk.scope.locals[arg.arg] = None
@@ -170,6 +173,17 @@ class _Walk:
                 self.visit(target)
                 self.visit(value)
                 self.scopes.binds_inside_expressions = True
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name in scope.own_lists:
+                if changed_by_call(node) is not None:
+                    self.bind(name)
+                    self.scopes.binds_inside_expressions = True
+                scope.free[name] = None
+                self.visit_all([*node.args, *(keyword.value for keyword in node.keywords)])
+            case ast.Subscript(value=ast.Name(id=name), slice=index, ctx=ast.Store() | ast.Del()) if (
+                name in scope.own_lists
+            ):
+                self.bind(name)
+                self.visit(index)
             case ast.For() | ast.While():
                 if isinstance(node, ast.For):
                     self.visit(node.iter)

@@ -177,6 +177,19 @@ class DeleteItem:
 
 
 @record
+class ChangeList:
+    """A list that only the function itself knows, changed; its name is bound to the out (see `own_lists`).
+
+    `change`: append extend insert clear reverse, as Python's methods; set: item `args[0]` becomes `args[1]`; delete;
+    pop, which has the item as its first out.
+    """
+
+    change: str
+    object: Operand
+    args: tuple[Operand, ...] = ()
+
+
+@record
 class BuildSlice:
     lower: Operand
     upper: Operand
@@ -331,6 +344,7 @@ Op = (
     | Subscript
     | SetItem
     | DeleteItem
+    | ChangeList
     | BuildSlice
     | BuildTuple
     | BuildList

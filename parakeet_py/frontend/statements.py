@@ -15,6 +15,7 @@ from parakeet_py.frontend.bindings import FALSE, NONE, NOTHING, RETURN, RETURNED
 from parakeet_py.frontend.expressions import BINARY, Expressions
 from parakeet_py.frontend.loops import LoopWriter
 from parakeet_py.frontend.operands import same
+from parakeet_py.frontend.own_lists import changed_by_call
 from parakeet_py.frontend.scopes import BREAK, CONTINUE, FALLS, LEAVES, is_endless
 from parakeet_py.frontend.scopes import RETURN as RETURNS
 from parakeet_py.frontend.ssa import (
@@ -54,9 +55,7 @@ class Statements(Expressions):
         for index, statement in enumerate(statements):
             if self.arm.dead or same(self.control(SKIP), TRUE):
                 return
-            if isinstance(statement, ast.While) and any(
-                isinstance(part, ast.NamedExpr) for part in ast.walk(statement.test)
-            ):
+            if isinstance(statement, ast.While) and any(self.binds(part) for part in ast.walk(statement.test)):
                 statement = self.with_test_inside(statement)
             if self.scopes.flow(statement) & LEAVES and isinstance(statement, ast.If | ast.For | ast.While | ast.With):
                 self.leaving(statement, statements[index + 1 :])
@@ -198,6 +197,13 @@ class Statements(Expressions):
 
         return LoopWriter(self, node, iterable, item).write(body)
 
+    def binds(self, node: ast.AST) -> bool:
+        """Does an expression itself bind a name?"""
+        if isinstance(node, ast.Call):
+            changed = changed_by_call(node)
+            return changed is not None and changed[0] in self.own_lists
+        return isinstance(node, ast.NamedExpr)
+
     def with_test_inside(self, node: ast.While) -> ast.While:
         """A `while` with a `:=` in its condition, which a condition block could not hand on to the body:
         `while True: if condition: body; else: orelse; break`."""
@@ -234,6 +240,8 @@ class Statements(Expressions):
             case ast.Name(id=name):
                 self.check_writable(name, target)
                 self.bind(name, operand)
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
+                self.change_list(target, name, "set", (self.expression(index), operand))
             case ast.Subscript(value=value, slice=index):
                 container = self.expression(value)
                 self.effect(SetItem(container, self.expression(index), operand), target)
@@ -263,6 +271,13 @@ class Statements(Expressions):
     def augmented(self, node: ast.AugAssign) -> None:
         op = BINARY[type(node.op)]
         match node.target:
+            case ast.Name(id=name) if name in self.own_lists:
+                self.change_list(node, name, "extend", (self.expression(node.value),))
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
+                key = self.expression(index)
+                item = self.emit(Subscript(self.read(name, node.target), key), node.target)
+                new = self.emit(Inplace(op, item, self.expression(node.value)), node)
+                self.change_list(node, name, "set", (key, new))
             case ast.Name(id=name):
                 self.check_writable(name, node.target)
                 left = self.read(name, node.target)
@@ -305,6 +320,8 @@ class Statements(Expressions):
                     self.env[name] = Binding(NOTHING, FALSE)
                 case ast.Tuple(elts=elts) | ast.List(elts=elts):
                     self.delete(elts)
+                case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
+                    self.change_list(target, name, "delete", (self.expression(index),))
                 case _:
                     self.refuse(target, "`del` of an item cannot be accelerated", "make a new object without it")
 

@@ -14,6 +14,7 @@ from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import run
 from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.interpreters import box, opaque_of, values_of
+from parakeet_py.typed_ir.semantics import OVERFLOW
 
 if TYPE_CHECKING:
     from parakeet_py.accelerate import Dispatcher
@@ -43,7 +44,9 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device) -> Any:
         if plan.stored_params:
             raise
         return dispatcher.evaluate(args, dispatcher.signature(args), log)
-    except DeoptimizedError:
+    except (DeoptimizedError, OverflowError) as error:
+        if isinstance(error, OverflowError) and str(error) != OVERFLOW:
+            raise
         if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
             raise
         return dispatcher.run_python(args)

@@ -23,7 +23,7 @@ import numpy as np
 
 from parakeet_py.imp import ir
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
-from parakeet_py.typed_ir.semantics import convert, evaluate, scalar
+from parakeet_py.typed_ir.semantics import OVERFLOW, convert, evaluate, scalar
 from parakeet_py.typed_ir.types import Array, Scalar, Type
 
 
@@ -65,7 +65,7 @@ def _wrap(value: int) -> int:
 
 def _checked(value: int) -> int:
     if not _LOW <= value < -_LOW:
-        raise OverflowError("Python integer result does not fit in 64 bits")
+        raise OverflowError(OVERFLOW)
     return value
 
 

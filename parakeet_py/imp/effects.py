@@ -22,6 +22,8 @@ from parakeet_py.imp.ir import (
     blocks_of,
     walk,
 )
+from parakeet_py.typed_ir.ir import CHECKED, Prim
+from parakeet_py.typed_ir.semantics import OVERFLOW
 
 _UNKNOWN = frozenset({-1})
 
@@ -54,6 +56,7 @@ def checks_before_effects(function: Function) -> frozenset[int]:
     made = own_memory(function)
     before: set[int] = set()
     after: set[int] = set()
+    overflows = [(code, site.pos) for code, site in enumerate(function.failures) if site.failure.message == OVERFLOW]
 
     def shows(statement: Statement) -> bool:
         return isinstance(statement, Opaque) or _stores_outside(function, made, statement)
@@ -63,6 +66,9 @@ def checks_before_effects(function: Function) -> frozenset[int]:
         for statement in block.statements:
             if isinstance(statement, Check):
                 (after if shown else before).add(statement.failure)
+            if isinstance(statement, Let) and isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
+                here = {code for code, pos in overflows if pos == statement.pos} or {code for code, _ in overflows}
+                (after if shown else before).update(here)
             inner = blocks_of(statement)
             again = isinstance(statement, For | While | Parallel)
             start = shown or (again and any(shows(part) for block in inner for part in walk(block)))

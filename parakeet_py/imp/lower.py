@@ -27,9 +27,10 @@ from parakeet_py.imp.scans import lower_scan
 from parakeet_py.imp.scatter import lower_scatter
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Var, ViewAxis
-from parakeet_py.typed_ir.types import INT64, PYINT, Array
+from parakeet_py.typed_ir.semantics import OVERFLOW
+from parakeet_py.typed_ir.types import INT64, PYINT, Array, Scalar, Type
 
-OVERFLOW = typed.Failure("OverflowError", "Python integer result does not fit in 64 bits")
+INT_OVERFLOW = typed.Failure("OverflowError", OVERFLOW)
 
 
 def lower(function: typed.Function, config: object = None) -> imp.Function:
@@ -121,7 +122,7 @@ def _prim(lo: Lowering, outs: tuple[Var, ...], op: typed.Prim) -> None:
     elif args != op.args:
         op = typed.Prim(op.name, args)
     if op.name.endswith("_checked"):
-        lo.failure(OVERFLOW)  # codegen looks its code up by position
+        lo.failure(INT_OVERFLOW)  # codegen looks its code up by position
     lo.shapes.learn_prim(out, op)
     lo.sink.append(imp.Let(out, op, lo.pos))
 
@@ -192,9 +193,21 @@ def _matmul(lo: Lowering, outs: tuple[Var, ...], op: typed.Matmul) -> None:
         lo.sink.append(imp.Matmul(lo.array(op.out), lo.array(op.left), lo.array(op.right), lo.pos))
 
 
+def _boxed_as(lo: Lowering, arg: Operand, wanted: Type) -> Operand:
+    """An operand for Python, which tells a float from an np.float64: casts between them are nothing elsewhere."""
+    if arg.type == wanted or not isinstance(arg.type, Scalar):
+        return arg
+    if isinstance(arg, Const):
+        assert isinstance(wanted, Scalar)
+        return Const(arg.value, wanted)
+    out = Var(arg.name, wanted)
+    lo.sink.append(imp.Let(lo.bind(out), typed.Cast(arg), lo.pos))
+    return out
+
+
 def _opaque(lo: Lowering, outs: tuple[Var, ...], op: typed.Opaque) -> None:
     lo.need_host()
-    args = lo.operands(op.args)
+    args = tuple([_boxed_as(lo, arg, wanted.type) for arg, wanted in zip(lo.operands(op.args), op.args, strict=True)])
     lo.sink.append(imp.Opaque(tuple(lo.bind(out) for out in outs), op.site, args, lo.pos))
 
 

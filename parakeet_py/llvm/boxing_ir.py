@@ -21,6 +21,7 @@ ARRAYS = """
 declare ptr @gate.PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare i32 @gate.PyArray_SetBaseObject(ptr, ptr)
 declare ptr @gate.PyArray_ToList(ptr)
+declare ptr @gate.PySequence_List(ptr)
 declare void @gate.pk_detach(ptr, ptr)
 @gate.ndarray = external global i8
 @gate.dtype.uint8 = external global i64
@@ -322,6 +323,20 @@ entry:
   br i1 %none, label %out, label %list
 list:
   %r = call ptr @gate.PyArray_ToList(ptr %array)
+  call void @gate.Py_DecRef(ptr %array)
+  br label %out
+out:
+  %result = phi ptr [null, %entry], [%r, %list]
+  ret ptr %result
+}
+
+; A list of what iterating over the array gives; takes over the reference to the array.
+define ptr @gate.box_items(ptr %array) {
+entry:
+  %none = icmp eq ptr %array, null
+  br i1 %none, label %out, label %list
+list:
+  %r = call ptr @gate.PySequence_List(ptr %array)
   call void @gate.Py_DecRef(ptr %array)
   br label %out
 out:

@@ -132,7 +132,8 @@ class ResultWriter(GateWriter):
             case ResultLeaf():
                 return self.again(tree)
             case ResultListOf():
-                listed = self.let(f"call ptr @gate.box_list(ptr {self.again(tree.leaf)})")
+                box = "box_items" if tree.numpy else "box_list"
+                listed = self.let(f"call ptr @gate.{box}(ptr {self.again(tree.leaf)})")
                 self.list_new(listed)
                 return listed
             case ResultEither():

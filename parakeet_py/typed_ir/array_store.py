@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import ir, long_ints
 from parakeet_py.typed_ir.axis_order import fortran
 from parakeet_py.typed_ir.elementwise import generate, load_broadcast, scalar_operand, shape_text
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -62,7 +62,7 @@ def store_array(
 ) -> None:
     """target[...] = value, broadcast; with a mask only where it is true. Never reads what it has already written."""
     b = s.builder
-    value = s.numeric(value)
+    value = s.numeric(long_ints.beside(value, target))
     assert isinstance(value, ScalarV | ArrayV)
     weak = isinstance(value, ScalarV) and value.python
     source = np.dtype(value.dtype)

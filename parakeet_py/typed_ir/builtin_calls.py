@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py import operators
-from parakeet_py.typed_ir import control, ir
+from parakeet_py.typed_ir import control, ir, long_ints
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.comprehensions import may_raise
 from parakeet_py.typed_ir.elementwise import scalar_operand
@@ -238,6 +238,9 @@ def type_of(s: Specializer, value: Value) -> type:
 
 @_builtin(abs)
 def _abs(s: Specializer, value: Value) -> Value:
+    known_result = long_ints.unary_of_known("abs", value)
+    if known_result is not None:
+        return known_result
     number = s.numeric(value)
     if isinstance(number, ScalarV) and number.python:
         return python_unary(s, "abs", number)
@@ -267,6 +270,8 @@ def _int(s: Specializer, value: Value | None = None) -> Value:
     b = s.builder
     if is_complex(dtype):
         raise s.unsupported("int() argument must not be complex")
+    if isinstance(operand, ir.Const) and math.isfinite(operand.value.real):
+        return lift(int(operand.value.real))
     if is_float(dtype):
         return ScalarV(float_to_int(s, b.cast(operand, PYFLOAT)))
     if dtype == "uint64":
@@ -278,7 +283,7 @@ def _int(s: Specializer, value: Value | None = None) -> Value:
 def float_to_int(s: Specializer, operand: ir.Operand) -> ir.Operand:
     """int(float): NaN and infinity raise as in Python, what does not fit 64 bits raises OverflowError."""
     b = s.builder
-    if isinstance(operand, ir.Const) and math.isfinite(operand.value.real):
+    if isinstance(operand, ir.Const) and abs(operand.value.real) < 2.0**63:
         return ir.Const(int(operand.value.real), PYINT)
     s.check(b.prim("not", b.prim("isnan", operand, type=PYBOOL)), "ValueError", "cannot convert float NaN to integer")
     s.check(

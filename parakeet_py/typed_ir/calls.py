@@ -19,7 +19,7 @@ import numpy as np
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
-from parakeet_py.typed_ir import ir, one_shot
+from parakeet_py.typed_ir import ir, long_ints, one_shot
 from parakeet_py.typed_ir.array_store import copy_array, weak_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
 from parakeet_py.typed_ir.elementwise import scalar_operand
@@ -306,6 +306,11 @@ def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) ->
         raise s.hand_back(f"{target.__name__} is not compiled")
     if not args:
         return lift(np.dtype(name).type())
+    if long_ints.is_long(args[0]) and name in ("uint64", "float64"):
+        try:
+            return lift(np.dtype(name).type(known(args[0])))
+        except OverflowError as error:
+            raise s.hand_back(str(error)) from None
     value = s.numeric(args[0])
     if isinstance(value, ArrayV) and value.rank > 0:
         return copy_array(s, value, name)

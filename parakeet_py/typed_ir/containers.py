@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, convert, indexing, ir
+from parakeet_py.typed_ir import control, convert, grown_lists, indexing, ir
 from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.index_entries import check_index
@@ -19,6 +19,7 @@ from parakeet_py.typed_ir.values import (
     ArrayV,
     ComprehensionV,
     DictV,
+    GrowV,
     ListV,
     MethodV,
     NeverV,
@@ -82,7 +83,7 @@ def keyword_values(s: Specializer, kwargs: Sequence[tuple[str | None, ssa.Operan
 
 
 def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
-    value = s.value(op.object)
+    value = s.shown(op.object)
     wanted = op.before + op.after
     if isinstance(value, ArrayV | ListV) and control.static_items(value) is None and not op.star:
         array = value.array if isinstance(value, ListV) else value
@@ -118,6 +119,8 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             return indexing.read(s, value, index)
         case ListV():
             return s.list_item(value, index)
+        case GrowV():
+            return grown_lists.subscript(s, value, index)
         case TupleV(items, kind):
             if isinstance(index, SliceV):
                 return TupleV(items[s.static(index, "a slice of a tuple")], kind)
@@ -150,6 +153,9 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
 def _tuple_item(s: Specializer, value: TupleV, index: Value) -> Value:
     number = s.numeric(index)
     if isinstance(number, ScalarV) and isinstance(number.operand, ir.Var):
+        if not value.items and value.kind == "list":
+            s.check(ir.Const(False, PYBOOL), "IndexError", "list index out of range")
+            return NeverV()
         kinds = {item.type if isinstance(item, ScalarV) else None for item in value.items}
         if len(kinds) == 1 and None not in kinds and not is_demandable(s, number.operand):
             # A small table of scalars indexed at run time.

@@ -11,15 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import gates, ir, unions
+from parakeet_py.typed_ir import gates, grown_lists, ir, unions
 from parakeet_py.typed_ir.indexing import read
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.python_scalars import int_add
+from parakeet_py.typed_ir.requests import NeedUnroll, NotGrown
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ComprehensionV,
     DictV,
+    GrowV,
     IteratorV,
     ListV,
     MessageV,
@@ -173,6 +175,8 @@ def counted(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
             return start.operand, stop.operand, step.operand, ScalarV
         case ListV(array):
             return ZERO, array.extents[0], ONE, lambda index: s.list_item(iterable, ScalarV(index))
+        case GrowV(length):
+            return ZERO, length.operand, ONE, lambda index: grown_lists.item_at(s, iterable, index)
         case ArrayV(rank=0):
             raise s.unsupported("iteration over a 0-d array")
         case ArrayV():
@@ -298,7 +302,12 @@ def _counted_loop(  # type: ignore[no-untyped-def]
         s.bind(op.item, item_at(index))
         return s.run(op.body)
 
-    blocks, params, templates = _fixed_point(s, op, templates, inits, [body], op.stoppable)
+    try:
+        blocks, params, templates = _fixed_point(s, op, templates, inits, [body], op.stoppable)
+    except NotGrown:
+        if all(isinstance(bound, ir.Const) for bound in (start, stop, step)) and not s.unroll_wanted(op):
+            raise NeedUnroll(op) from None
+        raise
     block = ir.Block(*blocks[0])
     starts = _leaves(s, inits, templates)
     kinds = [kind for template in templates for kind in gates.types_of(template)]

@@ -24,6 +24,7 @@ from parakeet_py.typed_ir.values import (
     ClosureV,
     ComprehensionV,
     DictV,
+    GrowV,
     ListV,
     MethodV,
     ObjectV,
@@ -194,6 +195,8 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
             return ir.Const(bool(entries), PYBOOL)
         case ListV(array):
             return b.prim("ne", array.extents[0], ZERO, type=PYBOOL)
+        case GrowV(length):
+            return truth(s, length)
         case RangeV():
             return b.prim("ne", control.range_length(s, value), ZERO, type=PYBOOL)
         case ClosureV() | MethodV():

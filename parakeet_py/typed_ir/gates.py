@@ -24,6 +24,7 @@ from parakeet_py.typed_ir.values import (
     ComprehensionV,
     DictV,
     Either,
+    GrowV,
     IteratorV,
     ListV,
     MethodV,
@@ -121,6 +122,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return items
         case ListV(array):
             return (array,)
+        case GrowV(length, columns, _):
+            return (length, *columns)
         case DictV(items):
             return tuple(item for _, item in items)
         case SliceV(lower, upper, step):
@@ -147,6 +150,10 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
             array = parts[0]
             assert isinstance(array, ArrayV)
             return ListV(array, like.items)
+        case GrowV():
+            length = parts[0]
+            assert isinstance(length, ScalarV)
+            return GrowV(length, tuple(part for part in parts[1:] if isinstance(part, ArrayV)), like.item)
         case DictV(items):
             return DictV(tuple((key, part) for (key, _), part in zip(items, parts, strict=True)))
         case SliceV():
@@ -175,6 +182,8 @@ def _same_shape(left: Value, right: Value) -> bool:
             return f is g and len(a) == len(b) and len(d) == len(e)
         case (ListV(_, a), ListV(_, b)):
             return a == b
+        case (GrowV(item=a), GrowV(item=b)):
+            return bool(a == b)
         case (IteratorV(k, a), IteratorV(m, b)):
             return k == m and len(a) == len(b)
         case (DictV(a), DictV(b)):
@@ -193,10 +202,10 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
     if left == right:
         return _exported(s, left)
     if isinstance(left, Fixed) and isinstance(left.value, UnboundV):
-        return _varying(right)
+        return varying(right)
     if isinstance(right, Fixed) and isinstance(right.value, UnboundV):
-        return _varying(left)
-    left, right = _varying(left), _varying(right)
+        return varying(left)
+    left, right = varying(left), varying(right)
     if left == right:
         return left
     match left, right:
@@ -212,16 +221,18 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
             return left if one.any or not other.any else right
         case Structure(a, parts), Structure(b, others) if _same_shape(a, b):
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
+        case Structure(a), Structure(b) if grown_lists.is_list(a) and grown_lists.is_list(b):
+            return grown_lists.grown_template(s, left, right)
     raise s.unsupported(f"a name is {describe(left)} on one path and {describe(right)} on another")
 
 
-def _varying(template: Template) -> Template:
+def varying(template: Template) -> Template:
     """The template without fixed numbers."""
     match template:
         case Fixed(value):
             return template_of(value, varying=True)
         case Structure(like, parts):
-            return Structure(like, tuple(_varying(part) for part in parts))
+            return Structure(like, tuple(varying(part) for part in parts))
     return template
 
 
@@ -233,9 +244,9 @@ def _exported(s: Specializer, template: Template) -> Template:
         case Fixed(ScalarV(operand, Either(_, tag, payloads))) if not all(
             part is None or s.in_scope(part) for part in (operand, tag, *payloads)
         ):
-            return _varying(template)
+            return varying(template)
         case Fixed(ObjectV(var)) if not s.in_scope(var):
-            return _varying(template)
+            return varying(template)
         case Structure(like, parts):
             return Structure(like, tuple(_exported(s, part) for part in parts))
     return template
@@ -342,6 +353,9 @@ def leaves_of(s: Specializer, value: Value, template: Template, like: Value | No
             if isinstance(value, ObjectV):
                 return [value.var]
             return [opaque_box(s, NONE if isinstance(value, UnboundV | NeverV) else value).var]
+        case Structure(GrowV(item=item), parts) if grown_lists.is_list(value):
+            grown = grown_lists.as_grown(s, value, item)
+            return [leaf for part, own in zip(parts, parts_of(grown), strict=True) for leaf in leaves_of(s, own, part)]
         case Structure(_, parts):
             values = parts_of(value) if not isinstance(value, UnboundV | NeverV) else (value,) * len(parts)
             return [leaf for part, own in zip(parts, values, strict=True) for leaf in leaves_of(s, own, part)]
@@ -373,4 +387,4 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
     raise AssertionError(template)
 
 
-from parakeet_py.typed_ir import unions  # noqa: E402  (each of the two needs the other)
+from parakeet_py.typed_ir import grown_lists, unions  # noqa: E402  (they need each other)

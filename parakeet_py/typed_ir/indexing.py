@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.record import record
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import ir, long_ints
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.axis_order import canonical, merged_order, view_order
 from parakeet_py.typed_ir.builder import Builder
@@ -206,7 +206,7 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
     """array[index] = value."""
     b = s.builder
     entries = parse_index(s, array, index)
-    value = s.numeric(value)
+    value = s.numeric(long_ints.beside(value, array))
     if not any(isinstance(entry, Gather | Mask) for entry in entries):
         if all(isinstance(entry, Fixed) for entry in entries) and not (
             _has_ellipsis(index) and isinstance(value, ArrayV)

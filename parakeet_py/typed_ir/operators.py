@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, ir
+from parakeet_py.typed_ir import control, grown_lists, ir
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.python_scalars import python_unary
@@ -64,6 +64,10 @@ def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Va
     match op, left, right:
         case "add", TupleV(a, kind), TupleV(b, other) if kind == other:
             return TupleV(a + b, kind)
+        case ("mul", TupleV((item,), "list"), ScalarV(ir.Var()) as count) if _repeats(item, count):
+            return grown_lists.shown(s, grown_lists.repeated(s, item, count))
+        case ("mul", ScalarV(ir.Var()) as count, TupleV((item,), "list")) if _repeats(item, count):
+            return grown_lists.shown(s, grown_lists.repeated(s, item, count))
         case "mul", TupleV(items, kind), ScalarV():
             if not right.python and isinstance(left, TupleV):
                 return None
@@ -76,6 +80,11 @@ def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Va
             except (Unknown, TypeError):
                 return None
     return None
+
+
+def _repeats(item: Value, count: ScalarV) -> bool:
+    """Can a list of this one item be repeated a run-time number of times?"""
+    return isinstance(item, ScalarV) and item.either is None and count.python and count.dtype in ("int64", "bool")
 
 
 def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:

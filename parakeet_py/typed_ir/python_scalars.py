@@ -1,7 +1,7 @@
 """Arithmetic of Python scalars among themselves: what `int`, `float`, `bool` and `complex` objects do, not NumPy's.
 
-Ints are exact: an operation whose result does not fit 64 bits raises OverflowError instead of wrapping. Division by
-zero raises. Where Python's result *type* depends on a value (int ** negative int, negative float ** fraction) the usual
+Ints are exact: an operation whose result does not fit 64 bits never wraps. It leaves the compiled code with `OVERFLOW`,
+and Python runs the call if nothing shows yet, else that is an OverflowError. Division by zero raises. Where Python's result *type* depends on a value (int ** negative int, negative float ** fraction) the usual
 case is compiled and guarded; the unusual one leaves the compiled code (`Deoptimize`) and the call is run by Python.
 """
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import combine_forms
+from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar
-from parakeet_py.typed_ir.values import ScalarV
+from parakeet_py.typed_ir.values import ScalarV, fits_int64
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -148,9 +149,6 @@ def _integer(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
     raise s.unsupported(f"unsupported operator {op} for int")
 
 
-OVERFLOW = "Python integer result does not fit in 64 bits"
-
-
 def _division_facts(s: Specializer, op: str, x: ir.Operand, y: ir.Const, result: ir.Var) -> None:
     b = s.builder
     if b.is_small(x):
@@ -167,10 +165,17 @@ def _division_facts(s: Specializer, op: str, x: ir.Operand, y: ir.Const, result:
 def _int_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ScalarV:
     b = s.builder
     if isinstance(x, ir.Const) and isinstance(y, ir.Const):
-        value = x.value**y.value
-        if isinstance(value, float) or -(1 << 63) <= value.real < 1 << 63:
-            return ScalarV(ir.Const(value, PYFLOAT if isinstance(value, float) else PYINT))
-        s.check(ir.Const(False, PYBOOL), "OverflowError", OVERFLOW)
+        base, exponent = int(x.value.real), int(y.value.real)
+        if exponent < 0 and base == 0:
+            s.check(ir.Const(False, PYBOOL), "ZeroDivisionError", "0.0 cannot be raised to a negative power")
+            return ScalarV(ir.Const(0.0, PYFLOAT))
+        if exponent < 0:
+            return ScalarV(ir.Const(float(base**exponent), PYFLOAT))
+        if base in (-1, 0, 1) or (base.bit_length() - 1) * exponent < 63:  # else it has more than 63 bits
+            power = base**exponent
+            if fits_int64(power):
+                return ScalarV(ir.Const(power, PYINT))
+        s.check(ir.Const(False, PYBOOL), "OverflowError", OVERFLOW)  # `long_ints` computes those of moderate size
         return ScalarV(ir.Const(0, PYINT))
     if isinstance(y, ir.Const):
         exponent = int(y.value.real)

@@ -57,5 +57,9 @@ class TooDeep(UnsupportedError):
     """A recursion that inlining does not bring to an end; what called the recursive function first may hand it back."""
 
 
+class NotGrown(UnsupportedError):
+    """A list whose length depends on values has items that columns cannot hold; a loop that is unrolled may do."""
+
+
 class HandBack(Exception):
     """One operation is not compiled: Python does it, the rest stays compiled."""

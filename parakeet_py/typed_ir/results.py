@@ -18,7 +18,7 @@ from parakeet_py.signature import (
     ResultStatic,
     ResultTuple,
 )
-from parakeet_py.typed_ir import ir, unions
+from parakeet_py.typed_ir import grown_lists, ir, unions
 from parakeet_py.typed_ir.types import Array
 from parakeet_py.typed_ir.values import (
     ArrayV,
@@ -45,6 +45,7 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         leaves.append(operand)
         return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
 
+    value = grown_lists.shown(s, value)
     match value:
         case ScalarV(operand, None):
             return leaf(operand, "scalar", value.dtype, value.python)
@@ -71,9 +72,9 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         case TupleV(items, kind):
             s.need_whole(value)
             return ResultTuple(tuple(result_tree(s, item, leaves) for item in items), kind)  # type: ignore[arg-type]
-        case ListV(array, ""):
+        case ListV(array, items) if not items or (items == array.dtype and array.rank == 1):
             made = leaf(array.var, "array", array.dtype, False, array.rank)
-            return ResultListOf(made)
+            return ResultListOf(made, bool(items))
         case Static(obj):
             return ResultStatic(obj)
         case NeverV():

@@ -17,7 +17,7 @@ from parakeet_py.typed_ir.types import INTEGERS, is_complex, is_unsigned, itemsi
 
 Value = Any  # a NumPy scalar
 
-OVERFLOW = "integer overflow: the result does not fit in 64 bits"
+OVERFLOW = "Python integer result does not fit in 64 bits"
 
 
 def integer_bounds(dtype: str) -> tuple[int, int]:

@@ -43,6 +43,7 @@ from parakeet_py.typed_ir import (
     convert,
     demand,
     gates,
+    grown_lists,
     inputs,
     ir,
     messages,
@@ -228,6 +229,10 @@ class Specializer:
                 return UnboundV()
             return lift(operand.value)
         return self.frames[-1].env[operand]
+
+    def shown(self, operand: ssa.Operand) -> Value:
+        """A value for those who know lists as arrays."""
+        return grown_lists.shown(self, self.value(operand))
 
     def bind(self, var: ssa.Var, value: Value) -> None:
         self.frames[-1].env[var] = value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, one_shot, unions
+from parakeet_py.typed_ir import control, grown_lists, one_shot, unions
 from parakeet_py.typed_ir.attributes import attribute
 from parakeet_py.typed_ir.containers import set_item, subscript, unpack
 from parakeet_py.typed_ir.inputs import import_module, read_cell, read_global
@@ -45,6 +45,8 @@ def execute(s: Specializer, let: ssa.Let) -> list[Value]:
             return control.specialize_while(s, op)
         case ssa.Unpack() as op:
             return unpack(s, op)
+        case ssa.ChangeList() as op:
+            return grown_lists.change(s, op)
     return [value] if (value := single(s, let)) is not None else []
 
 
@@ -94,17 +96,19 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
         case ssa.Free(name):
             return read_cell(s, name)
         case ssa.Binary(name, left, right):
-            return s.binary(name, s.value(left), s.value(right))
+            return s.binary(name, s.shown(left), s.shown(right))
         case ssa.Inplace(name, left, right):
-            return inplace_operator(s, name, s.value(left), s.value(right))
+            return inplace_operator(s, name, s.shown(left), s.shown(right))
         case ssa.Compare(name, left, right):
-            return s.compare(name, s.value(left), s.value(right))
+            return s.compare(name, s.shown(left), s.shown(right))
         case ssa.Unary(name, operand):
             return unary_operator(s, name, s.value(operand))
         case ssa.Call(function, args, kwargs):
-            return s.call(s.value(function), one_shot.arguments(s, args, s.items(args)), s.keywords(kwargs))
+            callee, named = s.value(function), s.keywords(kwargs)
+            given = grown_lists.arguments(s, callee, s.items(args))
+            return s.call(callee, one_shot.arguments(s, args, given), grown_lists.keywords(s, callee, named))
         case ssa.Attribute(obj, name):
-            return attribute(s, s.value(obj), name)
+            return attribute(s, s.shown(obj), name)
         case ssa.Subscript(obj, index):
             return subscript(s, s.value(obj), s.value(index))
         case ssa.SetItem(obj, index, value):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import ir, long_ints
 from parakeet_py.typed_ir.array_store import store_array, weak_cast
 from parakeet_py.typed_ir.elementwise import Body, elementwise
 from parakeet_py.typed_ir.python_scalars import python_binary
@@ -49,6 +49,7 @@ BINARY_UFUNCS = {
 UNARY_UFUNCS = {"neg": np.negative, "pos": np.positive, "invert": np.invert, "abs": np.absolute}
 
 
+COMPARISON_NAMES = ("eq", "ne", "lt", "le", "gt", "ge")
 COMPARISONS = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal})
 
 
@@ -70,6 +71,8 @@ def call_ufunc(
     where: Value | None = None,
 ) -> Value:
     """`ufunc(*args)` with NumPy's type resolution; several results come as a tuple."""
+    if len(args) == 2:
+        args = [long_ints.beside(args[0], args[1]), long_ints.beside(args[1], args[0])]
     values = [s.numeric(arg) for arg in args]
     if ufunc is np.power and len(values) == 2 and dtype is None and out is None and where is None:
         fast = _fast_power(s, values[0], values[1])
@@ -128,6 +131,12 @@ def _masked_ufunc(s: Specializer, body: Body, values: Sequence[Value], out: Valu
 
 def binary(s: Specializer, op: str, left: Value, right: Value) -> Value:
     """A Python binary operator or comparison on numeric values."""
+    result = long_ints.of_known(op, left, right)
+    if result is None and op in COMPARISON_NAMES:
+        result = long_ints.compared(s, op, left, right)
+    if result is not None:
+        return result
+    left, right = long_ints.beside(left, right), long_ints.beside(right, left)
     left, right = s.numeric(left), s.numeric(right)
     if isinstance(left, ScalarV) and isinstance(right, ScalarV) and left.python and right.python:
         return python_binary(s, op, left, right)
@@ -171,7 +180,7 @@ def _fast_power(s: Specializer, left: Value, right: Value) -> Value | None:
 def inplace(s: Specializer, op: str, left: Value, right: Value) -> Value:
     """`left op= right`."""
     if isinstance(left, ArrayV):
-        right = s.numeric(right)
+        right = s.numeric(long_ints.beside(right, left))
         ufunc = BINARY_UFUNCS[op]
         if op == "pow":
             fast = _fast_power(s, left, right)

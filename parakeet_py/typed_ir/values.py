@@ -137,6 +137,16 @@ class ListV:
 
 
 @record
+class GrowV:
+    """A Python list that the function changes (see `grown_lists`): the first `length` elements of each column, one for
+    each leaf of the template `item` that all items have."""
+
+    length: ScalarV
+    columns: tuple[ArrayV, ...]
+    item: Any
+
+
+@record
 class DictV:
     items: tuple[tuple[Any, Value], ...]
 
@@ -229,6 +239,7 @@ Value = (
     | ObjectV
     | TupleV
     | ListV
+    | GrowV
     | DictV
     | SliceV
     | ClosureV
@@ -283,12 +294,16 @@ def is_none(value: Value) -> bool:
     return isinstance(value, Static) and value.object is None
 
 
+def fits_int64(number: int) -> bool:
+    return -(1 << 63) <= number < 1 << 63
+
+
 def lift(obj: Any) -> Value:
     """The value of a Python object known at compile time."""
     import numpy as np
 
     if isinstance(obj, bool | int | float | complex) and type(obj) in (bool, int, float, complex):
-        return py(obj)
+        return py(obj) if type(obj) is not int or fits_int64(obj) else Static(obj)  # see long_ints
     if isinstance(obj, np.generic) and type(obj).__module__ == "numpy" and obj.dtype.name in _DTYPES:
         return ScalarV(ir.Const(obj.item(), Scalar(obj.dtype.name)))
     if type(obj) in (tuple, list):

@@ -382,3 +382,22 @@ def array_on_one_path(x, y):
     if y.shape[0] > 2:
         z = np.minimum(x, x.T[:1].T * 0 + x)
     return z
+
+
+@program([(arr("f8", 5), 0), (arr("f8", 5), 3), (arr("f4", 3, 4), 0), (arr("f8", 5), -2)])
+def loop_that_may_not_run(x, n):
+    """Without rounds the result is the very argument."""
+    for _ in range(n):
+        x = x * 2 + 1
+    return x
+
+
+@program(
+    [(arr("f8", 5), 0, 3, -1), (arr("f8", 5), 3, 0, -1), (arr("f8", 5), 0, 3, 2), (arr("f8", 5), 2, 2, 1)], mutates=(0,)
+)
+def loop_that_may_not_run_and_a_store(x, low, high, step):
+    y = x
+    for _ in range(low, high, step):
+        y = y * 2
+    y[0] = 7
+    return y

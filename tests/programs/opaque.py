@@ -180,3 +180,10 @@ def printed_to_nowhere(x):
     stream = io.StringIO()
     print("sum", len(x), file=stream)
     return stream.getvalue()
+
+
+@program([(arr("f8", 3),), (arr("i8", 3),), (arr("c16", 3),)], opaque=3)
+def types_of_numbers_given_to_python(a):
+    """A float is not an np.float64, whatever machine code makes of them."""
+    y = a[1].item()
+    return repr(y), repr(a[1]), repr(a.sum().item())

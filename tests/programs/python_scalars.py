@@ -106,6 +106,48 @@ def overflow_beside_arrays(x, n):
     return x * (m / n)
 
 
+@program([(arr("f8", 3), 2**62)], overflow=True, mutates=(0,))
+def overflow_after_a_store(x, n):
+    x[0] = 5
+    return n * 4
+
+
+@program([(3, 40), (arr("f8", 3), 2)], fell_back=True)
+def hash_of_64_bits(x, n):
+    """Intermediate results are longer than 64 bits."""
+    h = 0xCBF29CE484222325
+    for i in range(n):
+        h = ((h ^ i) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return h, x
+
+
+@program([(5,), (-5,), (2.5,), (-(2**63),), (2**63 - 1,)], opaque=None, fell_back=None)
+def beside_long_ints(x):
+    """Known ints beyond 64 bits: compared, computed with, converted."""
+    return x < 2**64, -(2**70) <= x, 10**20 // 10**18, x + float(10**20), (1 << 64) - 1 - (1 << 63), x * 2**64
+
+
+@program([(5,), (-5,), (2**63 - 1,)], opaque=1)
+def masked_with_64_ones(x):
+    return x & 0xFFFFFFFFFFFFFFFF
+
+
+@program([(arr("u8", 4),), (arr("f8", 4),), (arr("f4", 3),)], mutates=(0,))
+def long_int_in_an_array(x):
+    x[0] = 0x9E3779B97F4A7C15
+    return x + 0xCBF29CE484222325, np.uint64(0xCBF29CE484222325), -(-(2**63)) == 2**63
+
+
+@program([(2,), (3,)], overflow=True)
+def sum_of_static_ints_overflows(x):
+    return sum([2**62, 2**62, x])
+
+
+@program([(1e30,), (np.float64(-1e19),), (np.uint64(2**63),)], overflow=True)
+def long_int_of_a_number(x):
+    return int(x)
+
+
 @program([(2**62, -(2**62)), (2**63 - 1, -(2**63)), (-(2**63), 0)])
 def near_the_edge(a, b):
     return a + b, a // 3, b % 7, a | b

@@ -10,6 +10,9 @@ a loop: each round otherwise reads and writes all arrays through memory and star
 the loop contains scalars and one `Map`, whose outs are what the loop carries, and everything that changes from round to
 round (carried arrays, arrays stored to) is touched at the point of the index space only. Points then do not depend on
 each other, so the order of rounds and points can be exchanged; each tile runs its rounds in order.
+
+A loop that may not run at all leaves the very arrays that it started from. Where those are seen by somebody else too,
+the nest is run under a condition.
 """
 
 from __future__ import annotations
@@ -21,9 +24,11 @@ from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
     Cast,
+    Const,
     Dim,
     For,
     Function,
+    If,
     Let,
     Load,
     Map,
@@ -38,8 +43,8 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.alias import Aliases
 from parakeet_py.typed_ir.passes.cost import cost_of
-from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, fresh_copy, is_const, substitute
-from parakeet_py.typed_ir.types import PYINT, Array
+from parakeet_py.typed_ir.rewrite import Rewriter, Uses, free_in_op, fresh_copy, is_const, substitute
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array
 from parakeet_py.typed_ir.writer import Writer, index_const
 
 _TILE = 1024  # points: a few arrays of this size stay in the first-level cache
@@ -67,6 +72,7 @@ class _Interchanger(Rewriter):
     def __init__(self, function: Function) -> None:
         super().__init__()
         self.aliases = Aliases(function)
+        self.uses = Uses(function.body).data
         self.dims: dict[Var, tuple[Var, int]] = {}
         self.extents: dict[Var, tuple[Operand, ...]] = {}
         for let in function.statements():
@@ -81,7 +87,8 @@ class _Interchanger(Rewriter):
         if isinstance(op, For):
             nest = self.nest(let, op)
             if nest is not None:
-                return self.exchanged(let, nest)
+                made = self.exchanged(let, nest)
+                return self.where_it_runs(let, nest, made) if self.must_run(nest) else made
         return self.descend(let)
 
     # ---- conditions ----
@@ -158,7 +165,34 @@ class _Interchanger(Rewriter):
         # What is carried is copied; the arrays it starts from must not be stored to meanwhile.
         return not any(isinstance(init, Var) and not self.aliases.atoms(init).isdisjoint(writes) for init in op.inits)
 
+    def must_run(self, nest: _Nest) -> bool:
+        """Would it show that the results are copies, if there were no rounds?"""
+        loop = nest.loop
+        bounds = (loop.start, loop.stop, loop.step)
+        if all(isinstance(bound, Const) for bound in bounds):
+            return not range(*(int(bound.value.real) for bound in bounds if isinstance(bound, Const)))
+        starts = [init for _, init, _ in nest.carried if isinstance(init, Var)]
+        return any(start not in self.extents or self.uses.get(start, 0) > 1 for start in starts)
+
     # ---- rewriting ----
+
+    def where_it_runs(self, let: Let, nest: _Nest, made: list[Let]) -> list[Let]:
+        """The nest if the loop has rounds, else what it starts from."""
+        loop = nest.loop
+        writer = Writer(let.pos)
+        start, stop, step = self.operands((loop.start, loop.stop, loop.step))
+        runs: Operand
+        if isinstance(step, Const):
+            runs = writer.prim("lt" if step.value.real > 0 else "gt", start, stop, type_=PYBOOL)
+        else:
+            up = writer.prim("gt", step, index_const(0), type_=PYBOOL)
+            ahead = writer.prim("lt", start, stop, type_=PYBOOL)
+            back = writer.prim("gt", start, stop, type_=PYBOOL)
+            runs = writer.prim("select", up, ahead, back, type_=PYBOOL)
+        results = tuple([self.replacement.pop(out) for out in let.outs])
+        kept = self.operands(tuple([init for _, init, _ in nest.carried]))
+        writer.let(If(runs, Block(tuple(made), results), Block((), kept)), *let.outs)
+        return writer.statements
 
     def exchanged(self, let: Let, nest: _Nest) -> list[Let]:
         writer = Writer(let.pos)

@@ -1,0 +1,236 @@
+"""Lists that belong to a function alone: changing one is binding its name anew.
+
+    found = []                          found = []
+    for v in x:                         for v in x:
+        if v > 0:                           if v > 0:
+            found.append(v)                     found = change append found, v
+
+In SSA a list is a value like any other, as long as nobody else can see it change. That is so if every value its name is
+bound to is made on the spot (a display, a comprehension, `list(...)`, `sorted(...)`, a product or sum of these) and the
+name is only used in ways that do not give the list another name: items are read and written, it is gone through, passed
+to functions of modules or to builtins, asked for its truth, changed by its methods, and returned. `own_lists` finds
+these names; all other lists cannot be changed in an accelerated function. What calls do with a list they are passed is
+not seen here: specialization looks at the callee.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+CHANGES = {"append": 1, "extend": 1, "insert": 2, "clear": 0, "reverse": 0}
+"""The methods that change a list and give None, with the number of their arguments; `pop` gives an item."""
+
+_READING_METHODS = frozenset({"index", "count", "copy"})
+_BUILTINS = frozenset({"len", "sum", "min", "max", "sorted", "list", "tuple", "any", "all", "print"})
+_WALKED = frozenset({"enumerate", "zip", "reversed"})
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
+    """The names of a function that stand for lists which its statements change and nobody else knows."""
+    if isinstance(node, ast.Lambda) or not any(_may_change(part) for part in ast.walk(node)):
+        return frozenset()
+    uses = _Uses()
+    arguments = node.args
+    for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if arg is not None:
+            uses.escaped.add(arg.arg)
+    uses.all(node.body)
+    return frozenset(uses.made & uses.changed - uses.escaped)
+
+
+def changed_by_call(node: ast.Call) -> tuple[str, str] | None:
+    """The name and the method of `name.append(...)` and its kin."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method), args=args, keywords=[]):
+            if any(isinstance(arg, ast.Starred) for arg in args):
+                return None
+            if CHANGES.get(method) == len(args) or (method == "pop" and len(args) < 2):
+                return name, method
+    return None
+
+
+def _may_change(node: ast.AST) -> bool:
+    match node:
+        case ast.Call():
+            return changed_by_call(node) is not None
+        case ast.Subscript(ctx=ast.Store() | ast.Del()):
+            return True
+    return False
+
+
+class _Uses:
+    """What a function's own code does with its names."""
+
+    def __init__(self) -> None:
+        self.made: set[str] = set()
+        self.changed: set[str] = set()
+        self.escaped: set[str] = set()
+        self.waiting: frozenset[str] = frozenset()  # for a call, an operator or a tuple: must not change before that
+
+    def change(self, name: str) -> None:
+        self.changed.add(name)
+        if name in self.waiting:
+            self.escaped.add(name)
+
+    def all(self, nodes: Iterable[ast.AST | None]) -> None:
+        for node in nodes:
+            if node is not None:
+                self.visit(node)
+
+    def visit(self, node: ast.AST) -> None:
+        waiting = self.waiting
+        self.look_at(node)
+        self.waiting = waiting
+
+    def look_at(self, node: ast.AST) -> None:
+        match node:
+            case ast.Name(id=name):
+                self.escaped.add(name)
+            case ast.Assign(targets=[target], value=value):
+                self.bound(target, value)
+            case ast.AnnAssign(target=ast.Name() as target, value=value):
+                if value is not None:
+                    self.bound(target, value)
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
+                self.change(name)
+                self.operand(value)
+            case ast.AugAssign(target=ast.Subscript() as target, value=value):
+                self.visit(target)
+                self.visit(value)
+            case ast.Call():
+                self.call(node)
+            case ast.Subscript(value=ast.Name(id=name), slice=index, ctx=context):
+                if not isinstance(context, ast.Load):
+                    self.change(name)
+                self.visit(index)
+            case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+                self.walked(iterable, body)
+                self.all([target, *body, *orelse])
+            case ast.While(test=test, body=body, orelse=orelse):
+                self.test(test)
+                self.all([*body, *orelse])
+            case ast.If(test=test, body=body, orelse=orelse):
+                self.test(test)
+                self.all([*body, *orelse])
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self.test(test)
+                self.all([body, orelse])
+            case ast.UnaryOp(op=ast.Not()):
+                self.test(node)
+            case ast.Compare(left=left, comparators=comparators):
+                for part in (left, *comparators):
+                    self.operand(part)
+            case ast.Return(value=value):
+                for part in value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []:
+                    self.operand(part)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp():
+                self.comprehension(node)
+            case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.GeneratorExp():
+                self.escaped.update(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                self.escaped.update(names)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                self.escaped.update(alias.asname or alias.name for alias in aliases)
+            case _:
+                self.all(ast.iter_child_nodes(node))
+
+    def operand(self, node: ast.AST) -> None:
+        """A place where a list may stand without getting another name."""
+        if isinstance(node, ast.Name):
+            self.waiting |= {node.id}
+        else:
+            self.visit(node)
+
+    def test(self, node: ast.AST) -> None:
+        """An expression of which only the truth is asked for."""
+        match node:
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self.test(value)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self.test(operand)
+            case ast.Name():
+                pass
+            case _:
+                self.visit(node)
+
+    def bound(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            for one, part in zip(target.elts, value.elts, strict=True):
+                self.bound(one, part)
+        elif isinstance(target, ast.Name) and self.is_new(value):
+            self.made.add(target.id)
+            self.parts(value)
+        else:
+            self.all([target, value])
+
+    def is_new(self, value: ast.expr) -> bool:
+        """Does an expression make a list that has no other name?"""
+        match value:
+            case ast.List() | ast.ListComp():
+                return True
+            case ast.Call(func=ast.Name(id="list" | "sorted")):
+                return True
+            case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+                return self.is_new(left) or self.is_new(right)
+        return False
+
+    def parts(self, value: ast.expr) -> None:
+        """What is used by an expression that makes a list."""
+        if isinstance(value, ast.BinOp):
+            for part in (value.left, value.right):
+                if self.is_new(part):
+                    self.parts(part)
+                else:
+                    self.operand(part)
+        else:
+            self.visit(value)
+
+    def call(self, node: ast.Call) -> None:
+        changed = changed_by_call(node)
+        if changed is not None:
+            self.change(changed[0])
+            self.all(node.args) if changed[1] != "extend" else self.operand(node.args[0])
+            return
+        match node.func:
+            case ast.Name(id=name) if name in _BUILTINS:
+                pass
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if method in _READING_METHODS:
+                pass
+            case ast.Attribute(value=ast.Name() | ast.Attribute()) as function:
+                self.visit(function)
+            case _:
+                self.all([node.func, *node.args, *(keyword.value for keyword in node.keywords)])
+                return
+        for part in (*node.args, *(keyword.value for keyword in node.keywords)):
+            if isinstance(part, ast.GeneratorExp):
+                self.comprehension(part)  # gone through before the call ends
+            else:
+                self.operand(part.value if isinstance(part, ast.Starred) else part)
+
+    def walked(self, iterable: ast.expr, body: list[ast.stmt]) -> None:
+        """The iterable of a loop, which the body must not change."""
+        parts = [iterable]
+        match iterable:
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in _WALKED:
+                parts = [*args, *(keyword.value for keyword in keywords)]
+        inside = _Uses()
+        inside.all(body)
+        for part in parts:
+            if isinstance(part, ast.Name) and part.id in inside.changed | inside.made | inside.escaped:
+                self.escaped.add(part.id)
+            self.operand(part)
+
+    def comprehension(self, node: ast.expr) -> None:
+        """A comprehension, computed where it stands; it may read lists, and change none."""
+        assert isinstance(node, _COMPREHENSIONS)
+        inside = _Uses()
+        for generator in node.generators:
+            inside.walked(generator.iter, [])
+            inside.visit(generator.target)
+            for test in generator.ifs:
+                inside.test(test)
+        inside.all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
+        self.escaped |= inside.escaped | inside.changed | inside.made

@@ -1,0 +1,459 @@
+"""Lists that a function changes: items in arrays that have room for more.
+
+The frontend makes every change of a list that nobody else knows a new value of its name (`frontend.own_lists`). As long
+as the number of its items is known that value is a `TupleV`. Where paths with different numbers meet it is a `GrowV`:
+a length and, for each leaf of an item, a column, an array whose first elements are in use. Columns are changed in
+place, since the list before a change is never read again, and replaced by columns of one and a half times the size when
+they are full. All items have one template, whose leaves are scalars: numbers, numbers of several types, tuples of such.
+
+Whoever does not know `GrowV` gets a `ListV` that shows the elements in use (`shown`): good until the next change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import control, gates, indexing, ir
+from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
+from parakeet_py.typed_ir.elementwise import generate
+from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.requests import NotGrown
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    GrowV,
+    ListV,
+    NeverV,
+    RangeV,
+    ScalarV,
+    SliceV,
+    Static,
+    TupleV,
+    Unknown,
+    Value,
+    known,
+    py,
+)
+from parakeet_py.typed_ir.views import make_view
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+SMALLEST = 8  # elements of a column
+
+
+def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
+    """The outs of a change: the new list, for `pop` after the item."""
+    held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
+    if isinstance(held, NeverV):
+        return [NeverV()] * (2 if op.change == "pop" else 1)
+    if isinstance(held, TupleV) and held.kind == "list":
+        found = _change_known(s, held, op.change, args)
+        if found is not None:
+            return found
+    if not is_list(held):
+        raise s.unsupported(f"a change of {s.describe(held)}")
+    grown = as_grown(s, held, _item_template(s, held, [args[-1]] if op.change in ("append", "insert", "set") else []))
+    match op.change, args:
+        case "append", [item]:
+            return [append(s, grown, item)]
+        case "extend", [items]:
+            return [extend(s, grown, items)]
+        case "insert", [index, item]:
+            return [insert(s, grown, index, item)]
+        case "pop", _:
+            return list(pop(s, grown, args[0] if args else None))
+        case "delete", [index]:
+            _check_position(index, s)
+            place = position(s, grown, index, "list assignment index out of range")
+            return [_without(s, grown, place)]
+        case "set", [index, item]:
+            _check_position(index, s)
+            return [replace_item(s, grown, index, item)]
+        case "clear", []:
+            return [TupleV((), "list")]
+        case "reverse", []:
+            return [_reversed(s, grown)]
+    raise s.unsupported(f".{op.change}() of a list")
+
+
+def is_list(value: Value) -> bool:
+    return isinstance(value, GrowV | ListV) or (isinstance(value, TupleV) and value.kind == "list")
+
+
+def _check_position(index: Value, s: Specializer) -> None:
+    if isinstance(index, SliceV):
+        raise s.unsupported("a slice of a list that is changed")
+
+
+def _change_known(s: Specializer, held: TupleV, change: str, args: Sequence[Value]) -> list[Value] | None:
+    """The change of a list of known length; None where the length or place depends on values."""
+    items = list(held.items)
+    try:
+        match change, args:
+            case "append", [item]:
+                items.append(item)
+            case "extend", [more]:
+                found = control.static_items(more) if isinstance(more, TupleV) else None
+                if found is None:
+                    return None
+                items += found
+            case "insert", [index, item]:
+                items.insert(known(index), item)
+            case "clear", []:
+                items = []
+            case "reverse", []:
+                items.reverse()
+            case "pop", _:
+                if not items:
+                    s.check(ir.Const(False, PYBOOL), "IndexError", "pop from empty list")
+                    return [NeverV(), NeverV()]
+                item = items.pop(*(known(arg) for arg in args))
+                return [item, TupleV(tuple(items), "list")]
+            case "set", [index, item]:
+                if isinstance(index, SliceV):
+                    return None
+                items[known(index)] = item
+            case "delete", [index]:
+                del items[known(index)]
+    except (Unknown, IndexError, TypeError):
+        return None
+    return [TupleV(tuple(items), "list")]
+
+
+# ---- templates and conversion ----------------------------------------------------------------------------------------
+
+
+def _item_template(s: Specializer, held: Value, more: Sequence[Value] = ()) -> gates.Template:
+    """The template that all items of a list, and some more, fit."""
+    templates: list[gates.Template] = []
+    match held:
+        case GrowV():
+            templates.append(held.item)
+        case TupleV(items):
+            templates += [gates.template_of(item, varying=True) for item in items]
+        case ListV(array, items) if array.rank == 1 and items not in ("array", "table"):
+            templates.append(Scalar(array.dtype, items == ""))
+        case _:
+            raise NotGrown.at(s.frames[-1].function, s.builder.pos, f"a change of {s.describe(held)}")
+    templates += [gates.template_of(item, varying=True) for item in more]
+    return join_items(s, templates)
+
+
+def join_items(s: Specializer, templates: Sequence[gates.Template]) -> gates.Template:
+    """The least template that fits all these items; its leaves have to be scalars."""
+    joined: gates.Template = None
+    for template in templates:
+        template = gates.varying(template)
+        joined = template if joined is None else gates.join(s, joined, template)
+    if joined is not None and not all(isinstance(kind, Scalar) for kind in gates.types_of(joined)):
+        raise NotGrown.at(
+            s.frames[-1].function, s.builder.pos, "a list of arrays or objects whose length depends on values"
+        )
+    return joined
+
+
+def grown_template(s: Specializer, left: gates.Structure, right: gates.Structure) -> gates.Structure:
+    """The template of a list that has different lengths on two paths."""
+    items = join_items(s, [*_parts(left), *_parts(right)])
+    roots = frozenset({s.new_root()})
+    for one in (left, right):
+        if isinstance(one.like, GrowV):
+            roots |= frozenset(root for part in one.parts if isinstance(part, gates.ArrayT) for root in part.roots)
+    columns = [
+        gates.ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
+        for kind in gates.types_of(items)
+        if isinstance(kind, Scalar)
+    ]
+    return gates.Structure(GrowV(py(0), (), items), (PYINT, *columns))
+
+
+def _parts(template: gates.Structure) -> Sequence[gates.Template]:
+    match template.like:
+        case GrowV() as like:
+            return [like.item]
+        case ListV(array, items) if array.rank == 1 and items not in ("array", "table"):
+            return [Scalar(array.dtype, items == "")]
+        case TupleV():
+            return template.parts
+    return [template]
+
+
+def as_grown(s: Specializer, value: Value, item: gates.Template) -> GrowV:
+    """A list of known length, or an array that is a list, with columns of its own."""
+    b = s.builder
+    kinds = [kind for kind in gates.types_of(item) if isinstance(kind, Scalar)]
+    if isinstance(value, GrowV):
+        return value if value.item == item else _recoded(s, value, item)
+    if isinstance(value, ListV):
+        own = copy_array(s, value.array)
+        grown = GrowV(ScalarV(own.extents[0]), (own,), Scalar(own.dtype, value.items == ""))
+        return grown if grown.item == item else _recoded(s, grown, item)
+    assert isinstance(value, TupleV)
+    room = ir.Const(max(SMALLEST, len(value.items)), PYINT)
+    columns = [
+        ArrayV(b.emit1(ir.Alloc((room,)), Array(kind.dtype, 1, "C"), name="column"), (room,), frozenset({s.new_root()}))
+        for kind in kinds
+    ]
+    for place, part in enumerate(value.items):
+        _store(s, columns, ir.Const(place, PYINT), gates.leaves_of(s, part, item))
+    return GrowV(py(len(value.items)), tuple(columns), item)
+
+
+def _recoded(s: Specializer, grown: GrowV, item: gates.Template) -> GrowV:
+    """The same items with a wider template."""
+    length = grown.length.operand
+    columns = generate(s, (length,), lambda point: _encoded(s, gates.leaves_of(s, item_at(s, grown, point[0]), item)))
+    return GrowV(grown.length, tuple(columns), item)
+
+
+def _encoded(s: Specializer, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
+    """The leaves as elements of arrays."""
+    return [s.builder.cast(leaf, Scalar(ir.dtype_of(leaf))) for leaf in leaves]
+
+
+# ---- items -----------------------------------------------------------------------------------------------------------
+
+
+def item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
+    """The item at a position that is known to be one."""
+    b = s.builder
+    kinds = gates.types_of(grown.item)
+    leaves: list[Any] = []
+    for column, kind in zip(grown.columns, kinds, strict=True):
+        assert isinstance(kind, Scalar)
+        leaves.append(b.cast(b.emit1(ir.Load(column.var, (index,)), Scalar(column.dtype)), kind))
+    return gates.value_of(s, grown.item, leaves)
+
+
+def position(s: Specializer, grown: GrowV, index: Value, message: str) -> ir.Operand:
+    """The place that a Python index names; IndexError with this message if there is none."""
+    b = s.builder
+    number = s.numeric(index)
+    if not isinstance(number, ScalarV) or np.dtype(number.dtype).kind not in "iub":
+        raise s.unsupported(f"{s.describe(index)} as an index of a list")
+    operand, length = b.cast(number.operand, PYINT), grown.length.operand
+    if b.at_least_zero(b.form(operand)):
+        if not b.provably_lt(operand, length):
+            s.check(b.prim("lt", operand, length, type=PYBOOL), "IndexError", message)
+        return operand
+    negative = b.prim("lt", operand, ZERO, type=PYBOOL)
+    wrapped = b.select(negative, b.prim("add", operand, length), operand)
+    inside = b.logical_and(b.prim("ge", wrapped, ZERO, type=PYBOOL), b.prim("lt", wrapped, length, type=PYBOOL))
+    s.check(inside, "IndexError", message)
+    if isinstance(wrapped, ir.Var):
+        b.nonnegative.add(wrapped)
+        b.small.add(wrapped)
+    return wrapped
+
+
+def subscript(s: Specializer, grown: GrowV, index: Value) -> Value:
+    if not isinstance(index, SliceV):
+        return item_at(s, grown, position(s, grown, index, "list index out of range"))
+    columns = []
+    for column in grown.columns:
+        part = indexing.read(s, _in_use(s, column, grown.length.operand), index)
+        assert isinstance(part, ArrayV)
+        columns.append(copy_array(s, part))
+    length = columns[0].extents[0] if columns else ZERO
+    return GrowV(ScalarV(length), tuple(columns), grown.item)
+
+
+def _store(s: Specializer, columns: Sequence[ArrayV], place: ir.Operand, leaves: Sequence[ir.Operand]) -> None:
+    for column, leaf in zip(columns, leaves, strict=True):
+        s.will_store(column)
+        s.builder.emit(ir.Store(column.var, (place,), store_cast(s, leaf, Scalar(column.dtype))))
+
+
+def _in_use(s: Specializer, column: ArrayV, length: ir.Operand, start: ir.Operand = ZERO) -> ArrayV:
+    """`length` elements of a column from `start` on."""
+    return make_view(s, column, (start,), [(0, length, ONE)])
+
+
+# ---- changes ---------------------------------------------------------------------------------------------------------
+
+
+def append(s: Specializer, grown: GrowV, item: Value) -> GrowV:
+    length = grown.length.operand
+    columns = with_room(s, grown, ONE)
+    _store(s, columns, length, gates.leaves_of(s, item, grown.item))
+    return GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item)
+
+
+def _counted(s: Specializer, length: ir.Operand, more: ir.Operand) -> ir.Operand:
+    b = s.builder
+    total = b.index_add(length, more)
+    if isinstance(total, ir.Var):
+        b.nonnegative.add(total)
+        b.small.add(total)
+    return total
+
+
+def with_room(s: Specializer, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, ...]:
+    """The columns, larger ones if there is no room for so many more items."""
+    b = s.builder
+    if not grown.columns:
+        return ()
+    length = grown.length.operand
+    needed = _counted(s, length, more)
+
+    def larger() -> list[Value]:
+        half = b.prim("floordiv", needed, ir.Const(2, PYINT))
+        room = b.index_add(b.index_add(needed, half), ir.Const(SMALLEST, PYINT))
+        if isinstance(room, ir.Var):
+            b.nonnegative.add(room)
+            b.small.add(room)
+        made: list[Value] = []
+        for column in grown.columns:
+            var = b.emit1(ir.Alloc((room,)), Array(column.dtype, 1, "C"), name="column")
+            array = ArrayV(var, (room,), frozenset({s.new_root()}))
+            store_array(s, _in_use(s, array, length), _in_use(s, column, length))
+            made.append(array)
+        return made
+
+    full = b.prim("gt", needed, grown.columns[0].extents[0], type=PYBOOL)
+    chosen = control.branch(s, full, larger, lambda: list(grown.columns))
+    return tuple(column for column in chosen if isinstance(column, ArrayV))
+
+
+def extend(s: Specializer, grown: GrowV, items: Value) -> GrowV:
+    found = control.static_items(items)
+    if found is not None:
+        grown = as_grown(s, grown, join_items(s, [grown.item, *(gates.template_of(i, varying=True) for i in found)]))
+        for item in found:
+            grown = append(s, grown, item)
+        return grown
+    match items:
+        case RangeV():
+            array = s.as_array(items)
+            assert isinstance(array, ArrayV)
+            more = GrowV(ScalarV(array.extents[0]), (array,), PYINT)
+        case ArrayV(rank=1):
+            more = GrowV(ScalarV(items.extents[0]), (items,), Scalar(items.dtype))
+        case ListV() | GrowV():
+            more = as_grown(s, items, _item_template(s, items))
+        case _:
+            raise s.unsupported(f"a list extended by {s.describe(items)}")
+    template = join_items(s, [grown.item, more.item])
+    grown, more = as_grown(s, grown, template), as_grown(s, more, template)
+    length, count = grown.length.operand, more.length.operand
+    columns = with_room(s, grown, count)
+    for column, part in zip(columns, more.columns, strict=True):
+        s.will_store(column)
+        store_array(s, _in_use(s, column, count, length), _in_use(s, part, count))
+    return GrowV(ScalarV(_counted(s, length, count)), columns, template)
+
+
+def insert(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
+    b = s.builder
+    number = s.numeric(index)
+    if not isinstance(number, ScalarV) or np.dtype(number.dtype).kind not in "iub":
+        raise s.unsupported(f"{s.describe(index)} as an index of a list")
+    length, place = grown.length.operand, b.cast(number.operand, PYINT)
+    place = b.select(b.prim("lt", place, ZERO, type=PYBOOL), b.max0(b.prim("add", place, length)), place)
+    place = b.index_min(place, length)
+    columns = with_room(s, grown, ONE)
+    _move(s, columns, place, _counted(s, place, ONE), b.index_sub(length, place))
+    _store(s, columns, place, gates.leaves_of(s, item, grown.item))
+    return GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item)
+
+
+def pop(s: Specializer, grown: GrowV, index: Value | None) -> tuple[Value, Value]:
+    b = s.builder
+    length = grown.length.operand
+    s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", "pop from empty list")
+    if index is None or (isinstance(index, ScalarV) and index.operand == ir.Const(-1, PYINT)):
+        last = _counted(s, length, ir.Const(-1, PYINT))
+        return item_at(s, grown, last), GrowV(ScalarV(last), grown.columns, grown.item)
+    place = position(s, grown, index, "pop index out of range")
+    item = item_at(s, grown, place)
+    return item, _without(s, grown, place)
+
+
+def _without(s: Specializer, grown: GrowV, place: ir.Operand) -> GrowV:
+    b = s.builder
+    last = _counted(s, grown.length.operand, ir.Const(-1, PYINT))
+    _move(s, grown.columns, _counted(s, place, ONE), place, b.index_sub(last, place))
+    return GrowV(ScalarV(last), grown.columns, grown.item)
+
+
+def _move(s: Specializer, columns: Sequence[ArrayV], source: ir.Operand, target: ir.Operand, count: ir.Operand) -> None:
+    count = s.builder.max0(count)
+    for column in columns:
+        s.will_store(column)
+        store_array(s, _in_use(s, column, count, target), _in_use(s, column, count, source))
+
+
+def replace_item(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
+    place = position(s, grown, index, "list assignment index out of range")
+    _store(s, grown.columns, place, gates.leaves_of(s, item, grown.item))
+    return grown
+
+
+def _reversed(s: Specializer, grown: GrowV) -> GrowV:
+    b = s.builder
+    length = grown.length.operand
+    last = b.index_add(length, ONE, -1)
+    columns = []
+    for column in grown.columns:
+        backwards = make_view(s, column, (b.max0(last),), [(0, length, ir.Const(-1, PYINT))])
+        columns.append(copy_array(s, backwards))
+    return GrowV(grown.length, tuple(columns), grown.item)
+
+
+def repeated(s: Specializer, item: Value, count: ScalarV) -> Value:
+    """[item] * count."""
+    template = join_items(s, [gates.template_of(item, varying=True)])
+    length = s.builder.max0(s.builder.cast(count.operand, PYINT))
+    columns = generate(s, (length,), lambda point: _encoded(s, gates.leaves_of(s, item, template)))
+    return GrowV(ScalarV(length), tuple(columns), template)
+
+
+# ---- for those who know lists as arrays ------------------------------------------------------------------------------
+
+
+def shown(s: Specializer, value: Value) -> Value:
+    """A grown list as a `ListV`; all else as it is."""
+    if not isinstance(value, GrowV):
+        return value
+    length = value.length.operand
+    parts = [_in_use(s, column, length) for column in value.columns]
+    match value.item:
+        case None:
+            return TupleV((), "list")
+        case Scalar() as kind:
+            return ListV(parts[0], "" if kind.python else kind.dtype)
+        case gates.EitherT(kinds):
+            widest = s.compare("eq", parts[1], py(len(kinds) - 1))
+            some = s.truth(s.call(Static(np.any), [widest], {}))
+            s.check(some, "Deoptimize", "a list that might hold a wider type than it does")
+            return ListV(parts[0], "table")
+        case gates.Structure(TupleV()) if all(isinstance(part, Scalar) for part in value.item.parts):
+            dtype = np.result_type(*(np.dtype(part.dtype) for part in parts)).name
+            extents = (length, ir.Const(len(parts), PYINT))
+            table = s.builder.emit1(ir.Alloc(extents), Array(dtype, 2, "C"), name="rows")
+            array = ArrayV(table, extents, frozenset({s.new_root()}))
+            for place, part in enumerate(parts):
+                store_array(s, make_view(s, array, (ZERO, ir.Const(place, PYINT)), [(0, length, ONE)]), part)
+            return ListV(array, "table", True)
+    raise s.unsupported("a list of such items, given to something that needs an array")
+
+
+def arguments(s: Specializer, function: Value, values: list[Value]) -> list[Value]:
+    """The arguments of a call: grown lists are shown, but only to functions that will not keep them."""
+    if not any(isinstance(value, GrowV) for value in values):
+        return values
+    target = function.object if isinstance(function, Static) else None
+    module = str(getattr(target, "__module__", None) or "")
+    if not isinstance(target, np.ufunc) and module.partition(".")[0] not in ("numpy", "builtins", "math"):
+        raise s.unsupported("a list that is changed, given to a function", "give the function an array")
+    return [shown(s, value) for value in values]
+
+
+def keywords(s: Specializer, function: Value, values: dict[str, Value]) -> dict[str, Value]:
+    """The same for keyword arguments."""
+    return dict(zip(values, arguments(s, function, list(values.values())), strict=True))

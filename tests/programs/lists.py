@@ -1,0 +1,339 @@
+"""Lists that a function makes and changes: append, pop, insert, items assigned, work lists, and lists that escape."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program, raising
+
+NUMBERS = [(arr("f8", 7),), (arr("f8", 0),), (arr("f4", 5),), (arr("i4", 9),)]
+
+
+@program(NUMBERS)
+def chosen(x):
+    found = []
+    for value in x:
+        if value > 0:
+            found.append(value * 2)
+    return found
+
+
+@program(NUMBERS)
+def chosen_array(x):
+    found = []
+    for value in x:
+        if value > 0:
+            found.append(value)
+    return np.array(found)
+
+
+@program(NUMBERS)
+def split_in_two(x):
+    places, rest = [], []
+    for i, value in enumerate(x):
+        if value > 0:
+            places.append(i)
+        else:
+            rest.append(float(value))
+    return places, rest, len(places) - len(rest)
+
+
+@program([(27,), (1,), (6,)])
+def collatz(n):
+    path = [n]
+    while path[-1] != 1:
+        last = path[-1]
+        path.append(last // 2 if last % 2 == 0 else 3 * last + 1)
+    return path
+
+
+@program([(arr("f8", 40),), (arr("f8", 1),), (arr("f8", 0),)])
+def quicksort_with_a_stack(x):
+    x = x.copy()
+    todo = [(0, len(x) - 1)]
+    while todo:
+        low, high = todo.pop()
+        if low >= high:
+            continue
+        pivot = x[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while x[i] < pivot:
+                i += 1
+            while x[j] > pivot:
+                j -= 1
+            if i <= j:
+                x[i], x[j] = x[j], x[i]
+                i += 1
+                j -= 1
+        todo.append((low, j))
+        todo.append((i, high))
+    return x
+
+
+@program([(arr("?", 6, 6),), (arr("?", 3, 3),), (arr("?", 1, 1),)])
+def breadth_first(adjacent):
+    n = adjacent.shape[0]
+    distance = np.full(n, -1)
+    distance[0] = 0
+    queue = [0]
+    head = 0
+    while head < len(queue):
+        node = queue[head]
+        head += 1
+        for other in range(n):
+            if adjacent[node, other] and distance[other] < 0:
+                distance[other] = distance[node] + 1
+                queue.append(other)
+    return distance, queue
+
+
+@program([(30,), (2,), (1,)])
+def sieve(n):
+    prime = [True] * (n + 1)
+    prime[0] = False
+    prime[1] = False
+    for i in range(2, int(n**0.5) + 1):
+        if prime[i]:
+            for j in range(i * i, n + 1, i):
+                prime[j] = False
+    return [i for i in range(n + 1) if prime[i]], prime
+
+
+@program(NUMBERS)
+def squares_in_place(x):
+    result = [0.0] * len(x)
+    for i in range(len(x)):
+        result[i] = float(x[i]) ** 2
+    for i in range(len(result)):
+        result[i] += 1.0
+    return result
+
+
+@program([(arr("i8", 6),), (arr("i8", 1),)])
+def ints_then_floats(x):
+    total = [0]
+    for value in x:
+        total.append(total[-1] + int(value) * 0.5)
+    return np.array(total), total[0], total[-1], len(total)
+
+
+@program([(arr("f8", 9),), (arr("f8", 1),)])
+def insertion(x):
+    ordered = []
+    for value in x:
+        place = 0
+        while place < len(ordered) and ordered[place] < value:
+            place += 1
+        ordered.insert(place, value)
+    return np.array(ordered), ordered[0], ordered[-1], sum(ordered), min(ordered), ordered[:2], ordered[::-1]
+
+
+@program([(arr("f8", 5), 2), (arr("f8", 5), -1), (arr("f8", 5), -9)])
+def insert_anywhere(x, where):
+    items = list(x)
+    items.insert(where, 7.5)
+    items.insert(0, 1.5)
+    return np.array(items)
+
+
+@program([(arr("f8", 5), 0), (arr("f8", 5), -2), raising(IndexError, arr("f8", 5), 5)], message=True)
+def pop_anywhere(x, where):
+    items = list(x)
+    item = items.pop(where)
+    return item, items.pop(), len(items), items
+
+
+@program([(arr("f8", 5),)], fell_back=True)
+def changed_while_it_waits(x):
+    items = list(x)
+    return items, items.pop(), len(items)
+
+
+@program([raising(IndexError, 3), (0,)], message=True)
+def pop_too_often(n):
+    items = [1, 2]
+    for _ in range(n):
+        items.pop()
+    return items
+
+
+@program([raising(IndexError, arr("f8", 3), 4), (arr("f8", 3), -1)], message=True)
+def items_out_of_range(x, where):
+    items = []
+    for value in x:
+        items.append(float(value))
+    items[where] = 0.0
+    return items
+
+
+@program([raising(IndexError, arr("f8", 3), 4), (arr("f8", 3), -1), (arr("f8", 3), 1)], message=True)
+def deleted(x, where):
+    items = list(x)
+    del items[where]
+    return items
+
+
+@program([(arr("f8", 4),), (arr("f8", 0),)])
+def extended(x):
+    items = [1.5]
+    for _ in range(3):
+        items.extend([2.0, 3.0])
+        items += [4.0]
+    items.reverse()
+    items.extend(list(map(float, x)))
+    return items
+
+
+@program([(4,), (0,)])
+def extended_by_range(n):
+    items = [0]
+    items.extend(range(n))
+    items += range(n, 2 * n)
+    return items
+
+
+@program([(arr("f8", 5),), (arr("f8", 0),)])
+def pairs(x):
+    found = []
+    for i, value in enumerate(x):
+        found.append((i, value * 0.5))
+    total = 0.0
+    for i, value in found:
+        total += i * value
+    return np.array(found) if found else np.zeros((0, 2)), total
+
+
+@program([(arr("f8", 3),)])
+def arrays_of_known_number(x):
+    parts = []
+    for k in range(4):
+        parts.append(x * k)
+    return np.stack(parts), len(parts)
+
+
+@program([(6,), (0,)])
+def made_anew_in_a_loop(n):
+    lengths = np.zeros(n, dtype=np.int64)
+    for i in range(n):
+        divisors = []
+        for k in range(1, i + 2):
+            if (i + 1) % k == 0:
+                divisors.append(k)
+        lengths[i] = sum(divisors) * 10 + len(divisors)
+    return lengths
+
+
+@program([(arr("i8", 6), 3), (arr("i8", 6), 99)])
+def found_in(x, limit):
+    seen = []
+    repeated = 0
+    for value in x:
+        item = int(value) % 3
+        if item in seen:
+            repeated += 1
+        else:
+            seen.append(item)
+        if len(seen) >= limit:
+            return seen, -1
+    return seen, repeated
+
+
+@program([(5,), (0,)])
+def cleared(n):
+    items = []
+    kept = 0
+    for i in range(n):
+        items.append(i)
+        if len(items) == 2:
+            kept += items[0] * items[1]
+            items.clear()
+    return items, kept
+
+
+@program([(arr("f8", 6),)])
+def read_in_a_comprehension(x):
+    items = []
+    for value in x:
+        items.append(float(value))
+        items[0] = 2.5
+    doubled = [item * 2 for item in items]
+    items.append(1.0)
+    return doubled, [items[i] + items[-1] for i in range(len(items))], any(item > 0 for item in items)
+
+
+@program([(arr("f8", 6), True), (arr("f8", 6), False)])
+def on_some_paths(x, more):
+    items = []
+    if more:
+        for value in x:
+            items.append(value)
+    else:
+        items = [0.5]
+    while not items:
+        items.append(1.0)
+    return np.asarray(items), len(items)
+
+
+@program([(arr("f8", 5),)])
+def swapped(x):
+    items = list(x)
+    for i in range(len(items) // 2):
+        j = len(items) - 1 - i
+        items[i], items[j] = items[j], items[i]
+    return items
+
+
+@program([(arr("f8", 5),)])
+def kept_apart_from_arrays(x):
+    items = []
+    for value in x:
+        items.append(float(value))
+    before = np.asarray(items)
+    items[0] = 100.0
+    before[1] = 50.0
+    return before, items, np.sum(items)
+
+
+@program([(arr("f8", 5),)], fell_back=True)
+def two_names(x):
+    items = []
+    other = items
+    for value in x:
+        items.append(value)
+    return other
+
+
+@program([(arr("f8", 5),)], fell_back=True)
+def changed_while_walked(x):
+    items = [1, 2]
+    for item in items:
+        if len(items) < 5:
+            items.append(item + 1)
+    return items
+
+
+def _keep(items):
+    return items
+
+
+@program([(arr("f8", 5),)], fell_back=True)
+def given_to_a_function(x):
+    items = []
+    for value in x:
+        items.append(value)
+    kept = _keep(items)
+    items.append(0.5)
+    return kept
+
+
+@program([(4,)], fell_back=None)
+def of_several_types(n):
+    items = []
+    for i in range(n):
+        if i % 2:
+            items.append(i * 0.5)
+        else:
+            items.append(i)
+    return items[0], items[1], len(items)
