@@ -1,8 +1,9 @@
 """Arithmetic of Python scalars among themselves: what `int`, `float`, `bool` and `complex` objects do, not NumPy's.
 
 Ints are exact: an operation whose result does not fit 64 bits never wraps. It leaves the compiled code with `OVERFLOW`,
-and Python runs the call if nothing shows yet, else that is an OverflowError. Division by zero raises. Where Python's result *type* depends on a value (int ** negative int, negative float ** fraction) the usual
-case is compiled and guarded; the unusual one leaves the compiled code (`Deoptimize`) and the call is run by Python.
+and Python runs the call if nothing shows yet, else that is an OverflowError. Division by zero raises. Where Python's
+result *type* depends on a value (int ** negative int, negative float ** fraction) the usual case is compiled and
+guarded; the unusual one leaves the compiled code (`Deoptimize`) and the call is run by Python.
 """
 
 from __future__ import annotations
