@@ -128,7 +128,7 @@ def upload(device: Device, arrays: Sequence[np.ndarray[Any, Any]], keep_strides:
             uploaded[members[0]] = _packed(device, first)
             continue
         buffer = Buffer(device, high - low, low, [arrays[number] for number in members])
-        device.copy_in(buffer.address, _memory(low, high - low))
+        device.copy_in(buffer.address, memory_of(low, high - low))
         for number in members:
             array = arrays[number]
             offset = array.__array_interface__["data"][0] - low
@@ -144,7 +144,7 @@ def _packed(device: Device, array: np.ndarray[Any, Any]) -> DeviceArray:
     return DeviceArray(buffer, 0, array.dtype.name, array.shape, data.strides, array)
 
 
-def _memory(address: int, size: int) -> np.ndarray[Any, Any]:
+def memory_of(address: int, size: int) -> np.ndarray[Any, Any]:
     """Memory of the host as bytes."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def plan_of(compiled: Compiled) -> Plan:
     """The plan of a specialization, made once."""
     if compiled.plan is None:
-        compiled.plan = Plan(compiled)
+        compiled.plan = Plan(compiled.typed, compiled.config, compiled.function.__code__.co_filename)
     plan: Plan = compiled.plan
     return plan
 

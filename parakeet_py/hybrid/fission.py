@@ -205,7 +205,7 @@ class _Maker:
         whole = tuple(Var(out.name, out.type) for out in self.outs if isinstance(out.type, Array)) if into else ()
         writer = Writer(self.pos)
         results = tuple(write(writer, lo, hi, whole))
-        return _function(self.name, (lo, hi, *whole, *self.free), writer.block(*results))
+        return standalone(self.name, (lo, hi, *whole, *self.free), writer.block(*results))
 
     def restricted(self, w: Writer, axis: int, lo: Var, hi: Var) -> Op:
         """The operator over [lo, hi) of an axis, its indices counted from 0."""
@@ -360,7 +360,7 @@ class _Maker:
                 v.store(array, place, value)
 
         w.map(extents, take_in)
-        return _function(self.name, (lo, hi, *before, *whole, *self.free), w.block())
+        return standalone(self.name, (lo, hi, *before, *whole, *self.free), w.block())
 
     # ---- histograms --------------------------------------------------------------------------------------------------
 
@@ -395,7 +395,7 @@ class _Maker:
             v.store(target, point, value)
 
         w.map(extents, take_in)
-        return _function(self.name, (target, copy), w.block())
+        return standalone(self.name, (target, copy), w.block())
 
 
 def combine_function(combine: Lambda, types: Sequence[object], name: str) -> Function:
@@ -404,15 +404,15 @@ def combine_function(combine: Lambda, types: Sequence[object], name: str) -> Fun
     right = tuple(Var("new", kind) for kind in types)  # type: ignore[arg-type]
     w = Writer()
     if not any(isinstance(kind, Array) for kind in types):
-        return _function(name, (*left, *right), w.block(*_applied(w, combine, [*left, *right])))
+        return standalone(name, (*left, *right), w.block(*_applied(w, combine, [*left, *right])))
     extents = [w.dim(left[0], axis) for axis in range(_rank(left[0]))]
     results = w.map(
         extents, lambda v, *point: _applied(v, combine, [v.load(array, *point) for array in (*left, *right)])
     )
-    return _function(name, (*left, *right), w.block(*results))
+    return standalone(name, (*left, *right), w.block(*results))
 
 
-def _function(name: str, params: tuple[Var, ...], body: Block) -> Function:
+def standalone(name: str, params: tuple[Var, ...], body: Block) -> Function:
     """A function of its own: its variables are shared with no other."""
     known: dict[Var, Operand] = {param: Var(param.name, param.type) for param in params}
     fresh = tuple(known[param] for param in params)
@@ -481,7 +481,7 @@ def _matmul(op: Matmul, axis: int, name: str) -> Division:
     left = some(op.left, 0 if row else None)
     right = some(op.right, None if row else _rank(op.right) - 1)
     w.let(Matmul(some(op.out, axis), left, right))
-    part = _function(name, (lo, hi, *free), w.block())
+    part = standalone(name, (lo, hi, *free), w.block())
     index = Var("i", PYINT)
 
     def access(array: Var, which: int | None) -> Access:

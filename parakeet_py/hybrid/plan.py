@@ -7,8 +7,9 @@ device of that architecture first runs the plan.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from parakeet_py.config import Config
 from parakeet_py.hybrid.device import Device
 from parakeet_py.hybrid.host_code import HostFunction, host_function
 from parakeet_py.hybrid.meter import Run
@@ -17,11 +18,8 @@ from parakeet_py.ptx import target
 from parakeet_py.ptx.codegen import kernel_ir, stored_roots, strides_passed
 from parakeet_py.ptx.lowering import lower_for_gpu
 from parakeet_py.ptx.outline import Kernel
-from parakeet_py.typed_ir.ir import Var, dtype_of
+from parakeet_py.typed_ir.ir import Function, Var, dtype_of
 from parakeet_py.typed_ir.types import Array, Scalar, Type, is_complex, real_dtype
-
-if TYPE_CHECKING:
-    from parakeet_py.compile import Compiled
 
 _CODES = {
     "bool": "B",
@@ -56,10 +54,9 @@ class Plan:
     last_run : what the last call has done, None before the first
     """
 
-    def __init__(self, compiled: Compiled) -> None:
-        config = compiled.config
+    def __init__(self, function: Function, config: Config, filename: str) -> None:
         self.flags = {"contract": config.contract, "fastmath": config.fastmath}
-        device_function = lower_for_gpu(compiled.typed)
+        device_function = lower_for_gpu(function)
         if config.check:
             from parakeet_py.imp.check_imp import check_function
 
@@ -80,7 +77,7 @@ class Plan:
         for body in (self.function.body, *(kernel.function.body for kernel in self.kernels)):
             self._learn(body)
         self.check = config.check
-        self.filename = compiled.function.__code__.co_filename
+        self.filename = filename
         self.last_run: Run | None = None
         self._lock = threading.Lock()
         self._ptx: dict[tuple[str, int, bool], str] = {}

@@ -1,0 +1,117 @@
+"""A function as a host part and the regions that are shared among devices.
+
+Every parallel operator at the host level is taken out of the typed function; what stands in its place is an `Opaque`
+call numbered after those of the user's own. So the host part of a function whose regions the executor runs is made like
+any other (`host_code`). A loop or branch of the host that touches elements and holds no operator is a region too, one
+that cannot be cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parakeet_py.hybrid.access import Touched
+from parakeet_py.hybrid.fission import Division, divisions, standalone
+from parakeet_py.imp import ir as imp
+from parakeet_py.imp import storage
+from parakeet_py.imp.lower import lower_unmanaged
+from parakeet_py.ptx.lowering import lower_map
+from parakeet_py.record import record
+from parakeet_py.typed_ir.ir import (
+    PARALLEL,
+    Alloc,
+    Block,
+    For,
+    Function,
+    If,
+    Let,
+    Load,
+    Map,
+    Matmul,
+    Op,
+    Opaque,
+    Store,
+    Var,
+    While,
+    blocks_of,
+    walk,
+)
+from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op
+from parakeet_py.typed_ir.types import Array, Object
+
+
+@record
+class Region:
+    """An operator of the host level.
+
+    Attributes
+    ----------
+    name : of the function and what it is
+    line : in the source
+    op, outs : itself
+    args : what it takes from outside
+    whole : (*args) -> outs, the operator as it is
+    touched : the elements that it reads and writes
+    divisions : the ways to cut it, best first
+    """
+
+    name: str
+    line: int
+    op: Op
+    outs: tuple[Var, ...]
+    args: tuple[Var, ...]
+    whole: Function
+    touched: Touched
+    divisions: tuple[Division, ...]
+
+
+def cut_regions(function: Function) -> tuple[imp.Function, tuple[Region, ...], int]:
+    """The host part of a function, its regions, and the number of the first of them among opaque calls."""
+    cutter = _Cutter(function)
+    host = cutter.function(function)
+    lowered = lower_unmanaged(host, {Map: lower_map})
+    body = storage.manage(lowered.body, lowered.results)
+    managed = imp.Function(lowered.name, lowered.params, body, lowered.results, lowered.failures, lowered.roots)
+    return managed, tuple(cutter.regions), cutter.first
+
+
+class _Cutter(Rewriter):
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.name = function.name
+        self.first = 1 + max((let.op.site for let in function.statements() if isinstance(let.op, Opaque)), default=-1)
+        self.regions: list[Region] = []
+
+    def statement(self, let: Let) -> Sequence[Let] | None:
+        if not (isinstance(let.op, (*PARALLEL, Matmul)) or _is_task(let)):
+            return self.descend(let)
+        if any(isinstance(inner.op, Opaque) for block in blocks_of(let.op) for inner in walk(block)):
+            return None  # its points are the host's to run
+        args = tuple(free_in_op(let.op))
+        kind = type(let.op).__name__.lower()
+        name = f"{self.name}_{kind}_{len(self.regions)}"
+        whole = standalone(name, args, Block((let,), let.outs))
+        found = divisions(let, name)
+        self.regions.append(Region(name, let.pos.line, let.op, let.outs, args, whole, Touched(let.op), found))
+        return [Let(let.outs, Opaque(self.first + len(self.regions) - 1, args), let.pos)]
+
+
+def _is_task(let: Let) -> bool:
+    """Whether a loop or branch touches elements, and has nothing in it that the host has to do."""
+    if not isinstance(let.op, If | For | While) or any(isinstance(out.type, Array | Object) for out in let.outs):
+        return False
+    touches = False
+    for block in blocks_of(let.op):
+        for inner in walk(block):
+            match inner.op:
+                case Alloc() | Opaque() | Matmul():
+                    return False
+                case Load() | Store():
+                    touches = True
+                case _ if isinstance(inner.op, PARALLEL):
+                    return False
+            if isinstance(inner.op, If | For | While) and any(
+                isinstance(out.type, Array | Object) for out in inner.outs
+            ):
+                return False
+    return touches

@@ -1,0 +1,167 @@
+"""Where the bytes of arrays are: in the memory of the host, of devices, or of several at once.
+
+A `Root` is one piece of memory with arrays in it: an argument (several, if they overlap), or an array that a call has
+made. It exists on the host, and as a copy on each device that has needed some of it. For each of these memories it
+keeps the bytes that are valid there, as the MSI protocol does for the lines of caches:
+
+    valid in one memory only        Modified
+    valid in several                Shared
+    not valid in a memory           Invalid there
+
+`bring` makes bytes valid in a memory by copying those that are not; `wrote` says that a memory has changed some, which
+makes them invalid everywhere else. Nothing else moves data, so halos move alone and nothing moves twice. The blocks of
+the protocol are as large as what is done with them in one go: a row, a halo, half an array.
+
+The bytes of new memory are nobody's and valid everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from parakeet_py.hybrid.access import Box
+from parakeet_py.hybrid.arrays import Buffer, DeviceArray, memory_of
+from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.spans import Spans, bytes_of_box, difference, intersection, pieces, size_of, span, union
+
+HOST = 0  # the number of the host's memory; devices are counted from 1
+
+
+class Memories:
+    """The memories of a call, and the bytes that have moved between them.
+
+    Attributes
+    ----------
+    devices : the devices, memory 1, 2...
+    moved : bytes by (from, to)
+    """
+
+    def __init__(self, devices: Sequence[Device]) -> None:
+        self.devices = tuple(devices)
+        self.moved: dict[tuple[int, int], int] = {}
+
+    def count(self, source: int, target: int, size: int) -> None:
+        self.moved[source, target] = self.moved.get((source, target), 0) + size
+
+
+class Root:
+    """Memory with arrays in it: `size` bytes at `address` on the host, kept alive by `owner`."""
+
+    __slots__ = ("address", "copies", "memories", "owner", "size", "valid")
+
+    def __init__(self, memories: Memories, address: int, size: int, owner: Any, fresh: bool) -> None:
+        self.memories = memories
+        self.address, self.size, self.owner = address, size, owner
+        everything = span(0, size)
+        where = range(len(memories.devices) + 1) if fresh else (HOST,)
+        self.valid: dict[int, Spans] = dict.fromkeys(where, everything)
+        self.copies: dict[int, Buffer] = {}
+
+    def bring(self, memory: int, wanted: Spans) -> None:
+        """Make bytes valid in a memory."""
+        missing = difference(wanted, self.valid.get(memory, _NONE))
+        if not len(missing):
+            return
+        if memory != HOST:
+            self.copy_on(memory)
+        for other in sorted(self.valid):
+            some = intersection(missing, self.valid[other]) if other != memory else _NONE
+            if len(some):
+                self._copy(other, memory, some)
+                missing = difference(missing, some)
+        assert not len(missing), "bytes that are valid nowhere"
+
+    def wrote(self, memory: int, changed: Spans) -> None:
+        """A memory has changed bytes."""
+        for other in self.valid:
+            if other != memory:
+                self.valid[other] = difference(self.valid[other], changed)
+        self.valid[memory] = union(self.valid.get(memory, _NONE), changed)
+
+    def copy_on(self, memory: int) -> Buffer:
+        """This memory's copy on a device, made when it is first needed."""
+        found = self.copies.get(memory)
+        if found is None:
+            found = self.copies[memory] = Buffer(self.memories.devices[memory - 1], self.size)
+        return found
+
+    def _copy(self, source: int, target: int, some: Spans) -> None:
+        if source != HOST and target != HOST:  # by way of the host
+            self._copy(source, HOST, difference(some, self.valid.get(HOST, _NONE)))
+            source = HOST
+        host = memory_of(self.address, self.size)
+        for start, stop in pieces(some):
+            if target == HOST:
+                buffer = self.copies[source]
+                buffer.device.copy_out(host[start:stop], buffer.address + start)
+            else:
+                buffer = self.copies[target]
+                buffer.device.copy_in(buffer.address + start, host[start:stop])
+        self.memories.count(source, target, size_of(some))
+        self.valid[target] = union(self.valid.get(target, _NONE), some)
+
+
+_NONE: Spans = span(0, 0)
+
+
+class SharedArray:
+    """An array whose elements may be in several memories: `host` is it in the host's, valid or not."""
+
+    __slots__ = ("host", "root", "shape")
+
+    def __init__(self, root: Root, host: np.ndarray[Any, Any]) -> None:
+        self.root = root
+        self.host = host
+        self.shape = host.shape
+
+    def spans(self, box: Box | None = None, exact: bool = False) -> Spans:
+        """The bytes of the elements in a box, or of all."""
+        whole = tuple((0, extent) for extent in self.shape)
+        return bytes_of_box(self.host, self.root.address, whole if box is None else box, exact)
+
+    def on_host(self) -> np.ndarray[Any, Any]:
+        """The array, its elements valid."""
+        if self.host.size:
+            self.root.bring(HOST, self.spans())
+        return self.host
+
+    def on_device(self, memory: int) -> DeviceArray:
+        """The array in a device's memory; its elements are there if they have been brought."""
+        buffer = self.root.copy_on(memory)
+        offset = self.host.__array_interface__["data"][0] - self.root.address if self.host.size else 0
+        return DeviceArray(buffer, offset, self.host.dtype.name, self.shape, self.host.strides)
+
+
+def new_array(memories: Memories, dtype: str, shape: Sequence[int], layout: str = "C") -> SharedArray:
+    """An array of unspecified contents."""
+    return of_host(memories, np.empty(shape, dtype, "F" if layout == "F" else "C"), fresh=True)
+
+
+def of_host(memories: Memories, array: np.ndarray[Any, Any], fresh: bool = False) -> SharedArray:
+    """An array of the host that shares no memory with others."""
+    low, high = byte_bounds(array) if array.size else (0, 0)
+    return SharedArray(Root(memories, low, high - low, array, fresh), array)
+
+
+def of_arguments(memories: Memories, arrays: Sequence[np.ndarray[Any, Any]]) -> list[SharedArray]:
+    """Arrays of the host; those that overlap share a root."""
+    found: dict[int, SharedArray] = {}
+    order = sorted(
+        (number for number in range(len(arrays)) if arrays[number].size), key=lambda k: byte_bounds(arrays[k])
+    )
+    groups: list[tuple[int, int, list[int]]] = []
+    for number in order:
+        low, high = byte_bounds(arrays[number])
+        if groups and low < groups[-1][1]:
+            start, end, members = groups.pop()
+            groups.append((start, max(end, high), [*members, number]))
+        else:
+            groups.append((low, high, [number]))
+    for low, high, members in groups:
+        root = Root(memories, low, high - low, [arrays[number] for number in members], False)
+        found |= {number: SharedArray(root, arrays[number]) for number in members}
+    return [found.get(number) or of_host(memories, array) for number, array in enumerate(arrays)]

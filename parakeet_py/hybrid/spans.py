@@ -1,0 +1,103 @@
+"""Sets of bytes as sorted bounds: [a, b) and [c, d) are the array (a, b, c, d).
+
+Which bytes of an array's memory are valid somewhere, missing there, written by a part: all are such sets, and all that
+is done with them is union, intersection and difference. `bytes_of_box` gives the bytes of a box of elements in an
+array of any strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+Spans = np.ndarray[Any, np.dtype[np.int64]]
+NOTHING: Spans = np.empty(0, np.int64)
+MANY_SPANS = 1 << 16  # a box of more pieces is taken as one, where that does no harm
+
+
+def span(start: int, stop: int) -> Spans:
+    """One span; nothing if it is empty."""
+    return np.array((start, stop), np.int64) if start < stop else NOTHING
+
+
+def union(left: Spans, right: Spans) -> Spans:
+    if not len(left) or not len(right):
+        return left if len(left) else right
+    return _merged(left, right, np.logical_or)
+
+
+def intersection(left: Spans, right: Spans) -> Spans:
+    return _merged(left, right, np.logical_and) if len(left) and len(right) else NOTHING
+
+
+def difference(left: Spans, right: Spans) -> Spans:
+    return _merged(left, right, np.greater) if len(left) and len(right) else left
+
+
+def _merged(left: Spans, right: Spans, keep: Callable[..., Any]) -> Spans:
+    """The bytes for which `keep(in left, in right)`."""
+    if len(left) == 2 == len(right):  # by far the most frequent
+        (a, b), (c, d) = left.tolist(), right.tolist()
+        if keep is np.logical_and:
+            return span(max(a, c), min(b, d))
+        if keep is np.greater and c <= a and b <= d:
+            return NOTHING
+    bounds = np.union1d(left, right)
+    inside_left = np.searchsorted(left, bounds, side="right") % 2 == 1
+    inside_right = np.searchsorted(right, bounds, side="right") % 2 == 1
+    inside = keep(inside_left, inside_right)
+    changes = inside != np.concatenate(([False], inside[:-1]))
+    found: Spans = bounds[changes]
+    return found
+
+
+def size_of(spans: Spans) -> int:
+    return int((spans[1::2] - spans[::2]).sum())
+
+
+def pieces(spans: Spans) -> Iterator[tuple[int, int]]:
+    """The (start, stop) of every span."""
+    return zip(spans[::2].tolist(), spans[1::2].tolist(), strict=True)
+
+
+def bytes_of_box(array: np.ndarray[Any, Any], base: int, box: tuple[tuple[int, int], ...], exact: bool) -> Spans:
+    """The bytes of the elements in a box, counted from the address `base`.
+
+    Without `exact`, a box of very many pieces is taken with everything between them.
+    """
+    first = array.__array_interface__["data"][0] - base
+    axes = []
+    for (start, stop), stride in zip(box, array.strides, strict=True):
+        if start >= stop:
+            return NOTHING
+        first += start * stride
+        if stop - start > 1 and stride:
+            if stride < 0:
+                first += (stop - start - 1) * stride
+            axes.append((abs(stride), stop - start))
+    run = array.itemsize
+    outer: list[tuple[int, int]] = []
+    for stride, extent in sorted(axes):
+        if stride <= run and not outer:
+            run = (extent - 1) * stride + run  # neighbours, or overlapping themselves
+        else:
+            outer.append((stride, extent))
+    count = 1
+    for _, extent in outer:
+        count *= extent
+    if count > MANY_SPANS and not exact:
+        return span(first, first + run + sum((extent - 1) * stride for stride, extent in outer))
+    starts = np.array([first], np.int64)
+    for stride, extent in reversed(outer):
+        starts = (starts[:, None] + np.arange(extent, dtype=np.int64) * stride).ravel()
+    starts.sort()
+    bounds = np.empty(2 * len(starts), np.int64)
+    bounds[::2], bounds[1::2] = starts, starts + run
+    apart = np.concatenate(([True], bounds[2::2] > np.maximum.accumulate(bounds[1:-1:2])))
+    if apart.all():
+        return bounds
+    ends = np.maximum.accumulate(bounds[1::2])
+    last = np.concatenate((np.flatnonzero(apart)[1:] - 1, [len(starts) - 1]))
+    return np.column_stack((starts[apart], ends[last])).ravel()
