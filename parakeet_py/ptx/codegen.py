@@ -297,12 +297,10 @@ def _change(f: FunctionText, name: str, dtype: str, place: str, value: str) -> s
     bits, align = _BITS[itemsize(dtype)], itemsize(dtype)
     match name:
         case "load":
-            old = _call(f, f"load atomic volatile {bits}, ptr {place} {_SCOPE} acquire, align {align}")
+            old = _call(f, f"load atomic {bits}, ptr {place} {_SCOPE} acquire, align {align}")
             return _from_bits(f, dtype, old)
         case "store":
-            f.effect(
-                f"store atomic volatile {bits} {_to_bits(f, dtype, value)}, ptr {place} {_SCOPE} release, align {align}"
-            )
+            f.effect(f"store atomic {bits} {_to_bits(f, dtype, value)}, ptr {place} {_SCOPE} release, align {align}")
             return value
         case "exchange":
             old = _call(f, f"atomicrmw xchg ptr {place}, {bits} {_to_bits(f, dtype, value)} {_SCOPE} acq_rel")

@@ -8,7 +8,8 @@ into a host part and kernels.
 |---|---|
 | Map | a thread for every point, or for the neighbouring points that 16 bytes hold |
 | Reduce | see `reductions` |
-| Scan, Compress | see `scans` |
+| Scan | see `scans` |
+| Compress | see `compress` |
 | Scatter | see `scatter` |
 | Matmul | see `products` |
 """
@@ -27,11 +28,12 @@ from parakeet_py.imp.lower_map import check_then_store
 from parakeet_py.imp.merge import merge, merged_outs
 from parakeet_py.imp.schedule import Study, static_cost, study
 from parakeet_py.imp.writer import ZERO
+from parakeet_py.ptx.compress import lower_compress
 from parakeet_py.ptx.outline import DeviceFunction, outline
 from parakeet_py.ptx.products import lower_matmul
 from parakeet_py.ptx.reductions import lower_reduce
 from parakeet_py.ptx.regions import grid, unravel
-from parakeet_py.ptx.scans import lower_compress, lower_scan
+from parakeet_py.ptx.scans import lower_scan
 from parakeet_py.ptx.scatter import lower_scatter
 from parakeet_py.ptx.tiles import lower_tiles
 from parakeet_py.typed_ir import ir as typed

@@ -74,7 +74,7 @@ def _whole(lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> Non
             index_of(lo, block, thread),
             contribution,
         )
-        _across_block(lo, with_, cells, thread)
+        across_block(lo, with_, cells, thread)
         _store_first(lo, thread, partial, block, cells)
 
     grid_of_blocks(lo, blocks, "reduce", some)
@@ -92,7 +92,7 @@ def _whole(lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> Non
             thread,
             lambda number: [lo.load(array, number) for array in partial],
         )
-        _across_block(lo, with_, cells, thread)
+        across_block(lo, with_, cells, thread)
         _store_first(lo, thread, result, ZERO, cells)
 
     grid_of_blocks(lo, ONE, "reduce last", last)
@@ -163,7 +163,7 @@ def _by_axis(lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> N
                 unravel(lo, kept, number)
                 cells = declare(lo, with_)
                 _run(lo, with_, cells, size, Const(WARP, INT64), lane, contribution)
-                _across_warp(lo, with_, cells)
+                across_warp(lo, with_, cells)
                 lo.when(lo.compare("eq", lane, ZERO), lambda: leave(cells))
 
             lo.when(lo.compare("lt", number, points), point)
@@ -175,7 +175,7 @@ def _by_axis(lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> N
             unravel(lo, kept, block)
             cells = declare(lo, with_)
             _run(lo, with_, cells, size, Const(THREADS, INT64), thread, contribution)
-            _across_block(lo, with_, cells, thread)
+            across_block(lo, with_, cells, thread)
             lo.when(lo.compare("eq", thread, ZERO), lambda: leave(cells))
 
         grid_of_blocks(lo, points, "reduce rows by block", some)
@@ -200,7 +200,7 @@ def _side_by_side(found: Study, kept: Sequence[Axis], reduced: Sequence[Axis]) -
 # ---- between threads -------------------------------------------------------------------------------------------------
 
 
-def _across_warp(lo: Lowering, with_: Combination, cells: Sequence[Cell], lanes: int = WARP) -> None:
+def across_warp(lo: Lowering, with_: Combination, cells: Sequence[Cell], lanes: int = WARP) -> None:
     """Combine the cells of a warp's lanes, in order; lane 0 has the result."""
     distance = 1
     while distance < lanes:
@@ -210,10 +210,10 @@ def _across_warp(lo: Lowering, with_: Combination, cells: Sequence[Cell], lanes:
         distance *= 2
 
 
-def _across_block(lo: Lowering, with_: Combination, cells: Sequence[Cell], thread: Var) -> None:
+def across_block(lo: Lowering, with_: Combination, cells: Sequence[Cell], thread: Var) -> None:
     """Combine the cells of a block's threads, in order; thread 0 has the result."""
     warps = THREADS // WARP
-    _across_warp(lo, with_, cells)
+    across_warp(lo, with_, cells)
     lane = lo.let("lane", INT64, imp.Lane("lane"))
     warp = lo.floor_div(thread, Const(WARP, INT64))
     shared = [
@@ -232,7 +232,7 @@ def _across_block(lo: Lowering, with_: Combination, cells: Sequence[Cell], threa
             lo.write_all([(cell, lo.load(array, lane)) for array, cell in zip(shared, cells, strict=True)])
 
         lo.when(lo.compare("lt", lane, Const(warps, INT64)), take)
-        _across_warp(lo, with_, cells, warps)
+        across_warp(lo, with_, cells, warps)
 
     lo.when(lo.compare("eq", warp, ZERO), finish)
 

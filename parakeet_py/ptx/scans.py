@@ -1,44 +1,36 @@
-"""Scans and compressions on a GPU: tiles of one line, in the order of the line.
+"""Scans on a GPU, by tiles (see `scan_tiles`).
 
-A block scans a *tile* of `THREADS * ROUNDS` elements: in every round neighbouring threads take neighbouring elements;
-warps scan by shuffles; the totals of all warps in all rounds are scanned by one warp through shared memory.
+**One line** is scanned in a single pass with decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix
+Scan with Decoupled Look-back", 2016), in a form whose grouping, and with it every bit of the result, is the same in
+every run. Blocks take tiles by a ticket and publish the total of theirs. `THREADS` tiles are a group: a block reads the
+totals of all earlier tiles of its group at once, a thread each, as soon as they are there, and combines them in order;
+what is before the group is published by the last tile of the group before. So waiting goes from group to group, not
+from tile to tile.
 
-One long line is scanned in a single pass with decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix
-Scan with Decoupled Look-back", 2016): blocks take tiles by a ticket, publish the total of their tile, and look back
-over the totals of earlier tiles until one has published its prefix. Where the combine rounds (sums and products of
-floats), a block waits for the prefix of the tile just before instead: then the grouping, and with it every bit of the
-result, is the same in every run.
-
-Several lines are scanned by a block each, tile after tile, if they are contiguous and long; else by a thread each.
-
-Compress is two passes: count the kept points of every tile, scan the counts, fill.
+**Several lines**: a block for each long line, a warp for each shorter one, tile after tile; a thread for each very
+short one, and for lines across which memory is contiguous. Few lines that are longer still are scanned one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from parakeet_py.imp import compress as compress_on_cpu
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp import scans as on_cpu
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.combine import Combination, combination, combine, declare
-from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.loops import axes_of
 from parakeet_py.imp.schedule import study
 from parakeet_py.imp.writer import ONE, ZERO, array_type
-from parakeet_py.ptx.regions import THREADS, WARP, grid, grid_of_blocks, unravel
-from parakeet_py.typed_ir.ir import Block, Compress, Const, Lambda, Let, Operand, Prim, Scan, Var
-from parakeet_py.typed_ir.types import INT64, Array
+from parakeet_py.ptx.reductions import across_block
+from parakeet_py.ptx.regions import THREADS, WARP, grid, grid_of_blocks, index_of, unravel
+from parakeet_py.ptx.scan_tiles import WARPS, Store, Tile, Values, rounds_of
+from parakeet_py.typed_ir.ir import Const, Operand, Scan, Var
+from parakeet_py.typed_ir.types import BOOL, INT64, Array
 
-ROUNDS = 8
-WARPS = THREADS // WARP
-TILE = THREADS * ROUNDS
-TOTALS = ROUNDS * WARPS
-BLOCK_LINE = 128  # elements of a line from which a block works on it
-NOTHING, TOTAL, PREFIX = 0, 1, 2  # what a tile has published
-
-Values = Callable[[Operand], Sequence[Operand]]  # the contributions at a place of the line
+WARP_LINE, BLOCK_LINE = 16, 1024  # elements of a line from which a warp, a block works on it
+FEW_LINES, LONG_LINE = 64, 1 << 15  # at most so many lines of at least so many elements are scanned one by one
+GROUP = THREADS  # tiles of a group
 
 
 def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
@@ -53,21 +45,28 @@ def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
     axes = axes_of(op.indices, extents)
     along = axes[op.axis]
     others = [axis for axis in axes if axis is not along]
-
-    def at(place: Operand) -> list[Operand]:
-        return [place if axis is along else lo.operand(axis.index) for axis in axes]
+    length = Const(THREADS * rounds_of(with_), INT64)
 
     def values(place: Operand) -> Sequence[Operand]:
         lo.alias(along.index, place)
         return lo.lower_block(op.body)
 
     def store(place: Operand, results: Sequence[Operand]) -> None:
-        lo.store_outs(arrays, at(place), results)
+        indices = [place if axis is along else lo.operand(axis.index) for axis in axes]
+        lo.store_outs(arrays, indices, results)
 
     if not others:
         _one_line(lo, with_, along.extent, values, store, op.inclusive)
         return
     lines = lo.product(axis.extent for axis in others)
+
+    def one_by_one() -> None:
+        number = lo.index("line")
+
+        def line() -> None:
+            _one_line(lo, with_, along.extent, values, store, op.inclusive, lambda: unravel(lo, others, number))
+
+        lo.loop(number, ZERO, lines, line)
 
     def by_thread() -> None:
         def line(number: Var) -> None:
@@ -85,165 +84,54 @@ def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
 
         grid(lo, lines, "scan lines", line)
 
+    def tiles(thread: Operand, size: Operand, by_warp: bool) -> None:
+        """Scan a line tile after tile."""
+        carry = declare(lo, with_)
+        tile = lo.index("tile")
+
+        def step() -> None:
+            start = lo.multiply(tile, size)
+            scanned = Tile(lo, with_, thread, start, along.extent, values, by_warp=by_warp)
+            before = [lo.read(cell) for cell in carry]
+            scanned.finish(before, store, op.inclusive)
+            lo.write_all(list(zip(carry, combine(lo, with_, before, scanned.total()), strict=True)))
+            lo.emit(imp.Barrier("warp" if by_warp else "block"))  # the shared memory is written again
+
+        lo.loop(tile, ZERO, lo.ceil_div(along.extent, size), step)
+
+    def by_warp() -> None:
+        def some(block: Var, thread: Var) -> None:
+            number = lo.floor_div(index_of(lo, block, thread), Const(WARP, INT64))
+            size = Const(WARP * rounds_of(with_), INT64)
+
+            def line() -> None:
+                unravel(lo, others, number)
+                tiles(thread, size, True)
+
+            lo.when(lo.compare("lt", number, lines), line)
+
+        grid_of_blocks(lo, lo.ceil_div(lines, Const(WARPS, INT64)), "scan lines by warp", some)
+
     def by_block() -> None:
         def line(block: Var, thread: Var) -> None:
             unravel(lo, others, block)
-            carry = declare(lo, with_)
-            tile = lo.index("tile")
-
-            def step() -> None:
-                start = lo.multiply(tile, Const(TILE, INT64))
-                scanned = _Tile(lo, with_, thread, start, along.extent, values)
-                before = [lo.read(cell) for cell in carry]
-                scanned.finish(before, store, op.inclusive)
-                lo.write_all(list(zip(carry, combine(lo, with_, before, scanned.total()), strict=True)))
-                lo.emit(imp.Barrier("block"))  # the shared totals are written again
-
-            lo.loop(tile, ZERO, lo.ceil_div(along.extent, Const(TILE, INT64)), step)
+            tiles(thread, length, False)
 
         grid_of_blocks(lo, lines, "scan lines by block", line)
 
-    if along is axes[-1]:
-        lo.when(lo.compare("ge", along.extent, Const(BLOCK_LINE, INT64)), by_block, by_thread)
-    else:
-        by_thread()
+    def several() -> None:
+        if along is axes[-1]:
+            by_length = lambda: lo.when(lo.compare("ge", along.extent, Const(WARP_LINE, INT64)), by_warp, by_thread)  # noqa: E731
+            lo.when(lo.compare("ge", along.extent, Const(BLOCK_LINE, INT64)), by_block, by_length)
+        else:
+            few = lo.compare("lt", lo.multiply(lines, Const(WARP, INT64)), along.extent)
+            lo.when(few, by_block, by_thread)
 
-
-# ---- one tile --------------------------------------------------------------------------------------------------------
-
-
-class _Tile:
-    """A tile that a block has scanned up to its own start: what is before it comes later.
-
-    Every thread keeps, for each round, its element combined with those of the lanes before it; the shared totals hold,
-    for each warp in each round, everything of the tile before it, and last the total of the tile.
-    """
-
-    def __init__(
-        self, lo: Lowering, with_: Combination, thread: Var, start: Operand, stop: Operand, values: Values
-    ) -> None:
-        self.lo, self.with_, self.thread, self.start, self.stop = lo, with_, thread, start, stop
-        self.own = [lo.stack_array("own", dtype, ROUNDS) for dtype in with_.types]
-        self.shared = [
-            lo.let("totals", Array(dtype, 1, "C"), imp.NewArray((Const(TOTALS + 1, INT64),), "shared"))
-            for dtype in with_.types
-        ]
-        self.lane = lo.let("lane", INT64, imp.Lane("lane"))
-        self.warp = lo.floor_div(thread, Const(WARP, INT64))
-        self._warps(values)
-        lo.emit(imp.Barrier("block"))
-        lo.when(lo.compare("eq", self.warp, ZERO), self._totals)
-        lo.emit(imp.Barrier("block"))
-
-    def place(self, number: Operand) -> Operand:
-        """The place in the line of a thread's element of a round."""
-        lo = self.lo
-        return lo.add(lo.add(self.start, lo.multiply(number, Const(THREADS, INT64))), self.thread)
-
-    def _warps(self, values: Values) -> None:
-        lo, with_ = self.lo, self.with_
-        number = lo.index("round")
-
-        def one() -> None:
-            place = self.place(number)
-            cells = declare(lo, with_)
-            lo.when(
-                lo.compare("lt", place, self.stop),
-                lambda: lo.write_all(list(zip(cells, values(place), strict=True))),
-            )
-            _scan_warp(lo, with_, cells, self.lane)
-            scanned = [lo.read(cell) for cell in cells]
-            lo.store_outs(self.own, (number,), scanned)
-            slot = lo.add(lo.multiply(number, Const(WARPS, INT64)), self.warp)
-            last = lo.compare("eq", self.lane, Const(WARP - 1, INT64))
-            lo.when(last, lambda: lo.store_outs(self.shared, (slot,), scanned))
-
-        lo.loop(number, ZERO, Const(ROUNDS, INT64), one)
-
-    def _totals(self) -> None:
-        """One warp turns the totals of all warps into what is before each."""
-        lo, with_ = self.lo, self.with_
-        each = TOTALS // WARP
-        first = lo.multiply(self.lane, Const(each, INT64))
-        cells = declare(lo, with_)
-        index = lo.index("k")
-
-        def gather() -> None:
-            given = [lo.load(array, lo.add(first, index)) for array in self.shared]
-            lo.write_all(list(zip(cells, combine(lo, with_, [lo.read(c) for c in cells], given), strict=True)))
-
-        lo.loop(index, ZERO, Const(each, INT64), gather)
-        _scan_warp(lo, with_, cells, self.lane)
-        through = [lo.read(cell) for cell in cells]
-        last = lo.compare("eq", self.lane, Const(WARP - 1, INT64))
-        running = _from_lane_before(lo, with_, through, self.lane)
-        again = lo.index("k")
-
-        def spread() -> None:
-            slot = lo.add(first, again)
-            given = [lo.load(array, slot) for array in self.shared]
-            before = [lo.read(cell) for cell in running]
-            lo.store_outs(self.shared, (slot,), before)
-            lo.write_all(list(zip(running, combine(lo, with_, before, given), strict=True)))
-
-        lo.loop(again, ZERO, Const(each, INT64), spread)
-        lo.when(last, lambda: lo.store_outs(self.shared, (Const(TOTALS, INT64),), through))
-
-    def total(self) -> list[Var]:
-        """The total of the tile."""
-        return [self.lo.load(array, Const(TOTALS, INT64)) for array in self.shared]
-
-    def finish(
-        self,
-        before: Sequence[Operand],
-        store: Callable[[Operand, Sequence[Operand]], None],
-        inclusive: bool,
-    ) -> None:
-        """Store the results, given what is before the tile."""
-        lo, with_ = self.lo, self.with_
-        number = lo.index("round")
-
-        def one() -> None:
-            slot = lo.add(lo.multiply(number, Const(WARPS, INT64)), self.warp)
-            outer = combine(lo, with_, before, [lo.load(array, slot) for array in self.shared])
-            own = [lo.load(array, number) for array in self.own]
-            if not inclusive:
-                own = [lo.read(cell) for cell in _from_lane_before(lo, with_, own, self.lane)]
-            results = combine(lo, with_, outer, own)
-            place = self.place(number)
-            lo.when(lo.compare("lt", place, self.stop), lambda: store(place, results))
-
-        lo.loop(number, ZERO, Const(ROUNDS, INT64), one)
-
-
-def _scan_warp(lo: Lowering, with_: Combination, cells: Sequence[Cell], lane: Var) -> None:
-    """Combine every lane's cells with those of all lanes before it."""
-    distance = 1
-    while distance < WARP:
-        own = [lo.read(cell) for cell in cells]
-        amount = Const(distance, INT64)
-        others = [lo.let("other", value.type, imp.Shuffle("up", value, amount)) for value in own]
-        both = combine(lo, with_, others, own)
-        far = lo.compare("ge", lane, amount)
-        lo.write_all(
-            [
-                (cell, lo.let("acc", old.type, Prim("select", (far, new, old))))
-                for cell, old, new in zip(cells, own, both, strict=True)
-            ]
-        )
-        distance *= 2
-
-
-def _from_lane_before(lo: Lowering, with_: Combination, values: Sequence[Operand], lane: Var) -> list[Cell]:
-    """Cells with the values of the lane before; the identity in the first lane."""
-    first = lo.compare("eq", lane, ZERO)
-    cells = []
-    for value, init in zip(values, with_.inits, strict=True):
-        other = lo.let("other", value.type, imp.Shuffle("up", value, ONE))
-        cells.append(
-            lo.declare("before", value.type, lo.let("before", value.type, Prim("select", (first, init, other))))
-        )
-    return cells
+    few, long = (
+        lo.compare("le", lines, Const(FEW_LINES, INT64)),
+        lo.compare("ge", along.extent, Const(LONG_LINE, INT64)),
+    )
+    lo.when(lo.prim("and", few, long, type_=BOOL), one_by_one, several)
 
 
 # ---- one line --------------------------------------------------------------------------------------------------------
@@ -254,20 +142,45 @@ def _one_line(
     with_: Combination,
     size: Operand,
     values: Values,
-    store: Callable[[Operand, Sequence[Operand]], None],
+    store: Store,
     inclusive: bool,
+    enter: Callable[[], None] = lambda: None,
 ) -> None:
-    tiles = lo.ceil_div(size, Const(TILE, INT64))
-    # state[0] is the ticket counter, state[1 + tile] what the tile has published
-    state = lo.new_array("state", Array("int64", 1, "C"), (lo.add(tiles, ONE),))
-    totals, prefixes = (
-        [lo.new_array(name, Array(dtype, 1, "C"), (tiles,)) for dtype in with_.types] for name in ("total", "prefix")
+    """Scan a line by all blocks; `enter` writes what a thread does first."""
+    length = Const(THREADS * rounds_of(with_), INT64)
+    tiles = lo.ceil_div(size, length)
+    groups = lo.ceil_div(tiles, Const(GROUP, INT64))
+    # state[0] is the ticket counter; then whether the total of each tile, and what is before each group, is there
+    marks = lo.add(lo.add(tiles, groups), ONE)
+    state = lo.new_array("state", Array("int64", 1, "C"), (marks,))
+    totals, before_groups = (
+        [lo.new_array(name, Array(dtype, 1, "C"), (count,)) for dtype in with_.types]
+        for name, count in (("total", tiles), ("before", groups))
     )
-    grid(lo, lo.add(tiles, ONE), "clear", lambda number: lo.store(state, (number,), ZERO))
+    grid(lo, marks, "clear", lambda number: lo.store(state, (number,), ZERO))
+
+    def publish(arrays: Sequence[Var], place: Operand, what: Sequence[Operand], mark: Operand) -> None:
+        lo.store_outs(arrays, (place,), what)
+        lo.emit(imp.Barrier("fence"))
+        lo.let("done", INT64, imp.Atomic("store", state, (mark,), ONE))
+
+    def take(arrays: Sequence[Var], place: Operand, mark: Operand) -> list[Operand]:
+        """Wait until it is there, take it."""
+        lo.push()
+        there = lo.let("there", INT64, imp.Atomic("load", state, (mark,), ZERO))
+        missing = lo.compare("eq", there, ZERO)
+        head = lo.pop()
+        lo.emit(imp.While(head, missing, imp.Block(())))
+        lo.emit(imp.Barrier("fence"))
+        return [
+            lo.let("given", init.type, imp.Atomic("load", array, (place,), init))
+            for array, init in zip(arrays, with_.inits, strict=True)
+        ]
 
     def tile(block: Var, thread: Var) -> None:
+        enter()
         ticket = lo.let("ticket", Array("int64", 1, "C"), imp.NewArray((ONE,), "shared"))
-        before = [lo.let("before", Array(dtype, 1, "C"), imp.NewArray((ONE,), "shared")) for dtype in with_.types]
+        shared = [lo.let("before", Array(dtype, 1, "C"), imp.NewArray((ONE,), "shared")) for dtype in with_.types]
         first = lo.compare("eq", thread, ZERO)
 
         def draw() -> None:
@@ -276,124 +189,42 @@ def _one_line(
         lo.when(first, draw)
         lo.emit(imp.Barrier("block"))
         number = lo.load(ticket, ZERO)
-        scanned = _Tile(lo, with_, thread, lo.multiply(number, Const(TILE, INT64)), size, values)
+        scanned = Tile(lo, with_, thread, lo.multiply(number, length), size, values)
+        group = lo.floor_div(number, Const(GROUP, INT64))
+        start = lo.multiply(group, Const(GROUP, INT64))
+        follower = lo.compare("eq", lo.subtract(number, start), Const(GROUP - 1, INT64))
+        lo.when(first, lambda: publish(totals, number, scanned.total(), lo.add(number, ONE)))
+        cells = declare(lo, with_)
+        earlier = lo.add(start, thread)
 
-        def publish(arrays: Sequence[Var], what: Sequence[Operand], status: int) -> None:
-            lo.store_outs(arrays, (number,), what)
-            lo.emit(imp.Barrier("fence"))
-            lo.let("done", INT64, imp.Atomic("store", state, (lo.add(number, ONE),), Const(status, INT64)))
+        def one() -> None:
+            lo.write_all(list(zip(cells, take(totals, earlier, lo.add(earlier, ONE)), strict=True)))
 
-        def look_back() -> None:
-            total = scanned.total()
-            exact = not with_.inexact
-            found = declare(lo, with_)
-            if exact:
-                publish(totals, total, TOTAL)
-            place = lo.declare("place", INT64, number)
+        lo.when(lo.compare("lt", earlier, number), one)
+        across_block(lo, with_, cells, thread)
 
-            def earlier() -> None:
-                here = lo.read(place)
-                status = lo.let("status", INT64, imp.Atomic("load", state, (here,), ZERO))
+        def finish() -> None:
+            place = lo.add(lo.add(tiles, group), ONE)
 
-                def take(arrays: Sequence[Var], next_place: Operand) -> None:
-                    lo.emit(imp.Barrier("fence"))
-                    index = lo.subtract(here, ONE)
-                    given = [
-                        lo.let("given", init.type, imp.Atomic("load", array, (index,), init))
-                        for array, init in zip(arrays, with_.inits, strict=True)
-                    ]
-                    own = [lo.read(cell) for cell in found]
-                    lo.write_all(list(zip(found, combine(lo, with_, given, own), strict=True)))
-                    lo.write(place, next_place)
+            def outer() -> None:
+                given = take(before_groups, group, place)
+                lo.write_all(
+                    list(zip(cells, combine(lo, with_, given, [lo.read(cell) for cell in cells]), strict=True))
+                )
 
-                lo.when(lo.compare("eq", status, Const(PREFIX, INT64)), lambda: take(prefixes, ZERO))
-                if exact:
-                    lo.when(lo.compare("eq", status, Const(TOTAL, INT64)), lambda: take(totals, lo.subtract(here, ONE)))
+            lo.when(lo.compare("gt", group, ZERO), outer)
+            prefix = [lo.read(cell) for cell in cells]
+            lo.store_outs(shared, (ZERO,), prefix)
 
-            lo.push()
-            waiting = lo.compare("gt", lo.read(place), ZERO)
-            head = lo.pop()
-            lo.push()
-            earlier()
-            lo.emit(imp.While(head, waiting, lo.pop()))
-            prefix = [lo.read(cell) for cell in found]
-            publish(prefixes, combine(lo, with_, prefix, total), PREFIX)
-            lo.store_outs(before, (ZERO,), prefix)
+            def next_group() -> None:
+                through = combine(lo, with_, prefix, scanned.total())
+                publish(before_groups, lo.add(group, ONE), through, lo.add(place, ONE))
 
-        lo.when(first, look_back)
+            more = lo.compare("lt", lo.add(number, ONE), tiles)
+            lo.when(lo.prim("and", follower, more, type_=BOOL), next_group)
+
+        lo.when(first, finish)
         lo.emit(imp.Barrier("block"))
-        scanned.finish([lo.load(array, ZERO) for array in before], store, inclusive)
+        scanned.finish([lo.load(array, ZERO) for array in shared], store, inclusive)
 
     grid_of_blocks(lo, tiles, "scan", tile)
-
-
-# ---- compress --------------------------------------------------------------------------------------------------------
-
-
-def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
-    """Keep points in order: count those of each tile, scan the counts, fill."""
-    found = study(op.body)
-    axes = axes_of(op.indices, lo.operands(op.extents))
-    if lo.in_region or not axes or found.has_check or found.has_opaque or not found.simple:
-        compress_on_cpu.lower_compress(lo, outs, op)
-        return
-    size = lo.product(axis.extent for axis in axes)
-    with_ = _counting(lo)
-    tiles = lo.ceil_div(size, Const(TILE, INT64))
-    counts = lo.new_array("counts", Array("int64", 1, "C"), (tiles,))
-
-    def flags(place: Operand) -> list[Operand]:
-        unravel(lo, axes, place)
-        return [lo.prim("select", lo.lower_block(op.body)[0], ONE, ZERO)]
-
-    def scanned(block: Var, thread: Var) -> _Tile:
-        return _Tile(lo, with_, thread, lo.multiply(block, Const(TILE, INT64)), size, flags)
-
-    def count(block: Var, thread: Var) -> None:
-        total = scanned(block, thread).total()
-        lo.when(lo.compare("eq", thread, ZERO), lambda: lo.store(counts, (block,), total[0]))
-
-    grid_of_blocks(lo, tiles, "count", count)
-    places = lo.new_array("places", Array("int64", 1, "C"), (tiles,))
-    whole = lo.new_array("whole", Array("int64", 1, "C"), (ONE,))
-
-    def offsets(block: Var, thread: Var) -> None:
-        carry = lo.declare("carry", INT64, ZERO)
-        part = lo.index("part")
-
-        def step() -> None:
-            start = lo.multiply(part, Const(TILE, INT64))
-            tile = _Tile(lo, with_, thread, start, tiles, lambda place: [lo.load(counts, place)])
-            before = lo.read(carry)
-            tile.finish([before], lambda place, results: lo.store(places, (place,), results[0]), False)
-            lo.write(carry, lo.add(before, tile.total()[0]))
-            lo.emit(imp.Barrier("block"))
-
-        lo.loop(part, ZERO, lo.ceil_div(tiles, Const(TILE, INT64)), step)
-        lo.when(lo.compare("eq", thread, ZERO), lambda: lo.store(whole, (ZERO,), lo.read(carry)))
-
-    grid_of_blocks(lo, ONE, "offsets", offsets)
-    total = lo.load(whole, ZERO)
-    lo.alias(outs[0], total)
-    if len(outs) == 1:
-        return
-    arrays = [lo.new_array(out.name, array_type(out), (total,), lo.bind(out)) for out in outs[1:]]
-
-    def fill(block: Var, thread: Var) -> None:
-        tile = scanned(block, thread)
-
-        def keep(place: Operand, results: Sequence[Operand]) -> None:
-            unravel(lo, axes, place)
-            kept, *given = lo.lower_block(op.body)
-            lo.when(kept, lambda: lo.store_outs(arrays, (results[0],), given))
-
-        tile.finish([lo.load(places, block)], keep, False)
-
-    grid_of_blocks(lo, tiles, "compress", fill)
-
-
-def _counting(lo: Lowering) -> Combination:
-    """Sums of int64."""
-    left, right, out = (Var(name, INT64) for name in ("left", "right", "sum"))
-    add = Let((out,), Prim("add", (left, right)), lo.pos)
-    return combination(lo, Lambda((left, right), Block((add,), (out,))), (ZERO,))

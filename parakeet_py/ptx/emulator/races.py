@@ -142,7 +142,11 @@ class Shadow:
             since = order.barrier.take(slots - order.first_lane // order.slot_lanes)
             alone = other & (previous > 0) & ((previous - 1) // order.slot_lanes == slots)
             together = other & (previous == -(slots + 1))
-            recent = self.read_time.take(index) >= since
+            when = self.read_time.take(index)
+            recent = when >= since
+            if order.warp_used:  # what comes after this read comes after an earlier one of its warp, too
+                met = (previous > 0) & ((previous - 1) >> 5 == lanes >> 5)
+                recent &= ~(met & (order.warp.take((lanes - order.first_lane) >> 5) > when))
             several = np.where(recent, -(slots + 1), own)
             new = np.where(other, np.where(alone | together, several, _CROSSED), own)
             self.reader[index] = new
