@@ -237,7 +237,8 @@ class Dispatcher:
         try:
             self.knowledge.learn(data)
             for source in self.knowledge.hidden:
-                read_source(self.function, source)
+                if source[0] not in ("field", "method"):
+                    read_source(self.function, source, ())
         except (MissingValue, AssertionError, KeyError, TypeError):
             self.knowledge = Knowledge()
 

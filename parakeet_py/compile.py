@@ -26,6 +26,7 @@ from parakeet_py.signature import Signature, Source, StaticSpec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
+from parakeet_py.typed_ir.requests import FieldsMayChange
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
 
@@ -81,30 +82,47 @@ def specialize_call(
         signature = call_signature(function, args, knowledge)
         try:
             return Specializer(
-                template, function, signature, knowledge.observed.get(signature.params, {}), strict, guess
+                template,
+                function,
+                signature,
+                knowledge.observed.get(signature.params, {}),
+                strict,
+                guess,
+                knowledge.fields,
             ).specialize()
         except NeedHidden as need:
-            knowledge.hidden.append(need.source)
+            if need.source in knowledge.hidden:  # there is no such attribute
+                knowledge.fields = False
+            else:
+                knowledge.hidden.append(need.source)
+        except FieldsMayChange:
+            knowledge.fields = False
+            knowledge.hidden = [source for source in knowledge.hidden if source[0] not in ("field", "method")]
         except NeedStatic as need:
-            _learn_static(need, args, function, template, knowledge)
+            _learn_static(need, args, function, template, signature, knowledge)
         except NeedWhole as need:
             if need.index < len(args):
                 knowledge.whole.add(need.index)
             else:
-                knowledge.whole_hidden.add(knowledge.hidden[need.index - len(args)])
+                knowledge.whole_hidden.add(signature.hidden[need.index - len(args)].source)
     raise UnsupportedError(f"{function.__name__} depends on too many global values")
 
 
 def _learn_static(
-    need: NeedStatic, args: Sequence[Any], function: FunctionType, template: ssa.Function, knowledge: Knowledge
+    need: NeedStatic,
+    args: Sequence[Any],
+    function: FunctionType,
+    template: ssa.Function,
+    signature: Signature,
+    knowledge: Knowledge,
 ) -> None:
     if need.index < len(args):
         value = args[need.index]
         known = need.index in knowledge.static
         knowledge.static.add(need.index)
     else:
-        source = knowledge.hidden[need.index - len(args)]
-        value = read_source(function, source)
+        source = signature.hidden[need.index - len(args)].source
+        value = read_source(function, source, args)
         known = source in knowledge.static_hidden
         knowledge.static_hidden.add(source)
     if known or not can_be_static(value):

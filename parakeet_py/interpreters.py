@@ -73,7 +73,7 @@ def values_of(compiled: Compiled, normal: Sequence[Any]) -> list[Any]:
     """The leaf arguments of a call in positional form, hidden ones included."""
     from parakeet_py.native import read_source
 
-    hidden = [read_source(compiled.function, spec.source) for spec in compiled.signature.hidden]
+    hidden = [read_source(compiled.function, spec.source, normal) for spec in compiled.signature.hidden]
     return leaf_values(compiled.signature, [*normal, *hidden])
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError
+from parakeet_py.fields import read_field, read_method
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
 from parakeet_py.signature import ObjectSpec, Signature, Source, Spec, StaticSpec, signature_of
 
@@ -29,13 +30,15 @@ class Knowledge:
     hidden : where hidden arguments are read from, in order
     static : positions of parameters that are specialized by value
     static_hidden : hidden arguments that are
+    fields : may attributes of arguments be hidden arguments?
     whole, whole_hidden : positions of parameters, and hidden arguments, whose lists are taken as objects
     observed : result types of operations handed back to Python, by the specs of the parameters and then by place
     """
 
-    __slots__ = ("hidden", "observed", "static", "static_hidden", "whole", "whole_hidden")
+    __slots__ = ("fields", "hidden", "observed", "static", "static_hidden", "whole", "whole_hidden")
 
     def __init__(self) -> None:
+        self.fields = True
         self.hidden: list[Source] = []
         self.static: set[int] = set()
         self.static_hidden: set[Source] = set()
@@ -45,6 +48,7 @@ class Knowledge:
 
     def to_json(self) -> dict[str, Any]:
         return {
+            "fields": self.fields,
             "hidden": [list(source) for source in self.hidden],
             "static": sorted(self.static),
             "static_hidden": sorted(list(source) for source in self.static_hidden),
@@ -54,6 +58,7 @@ class Knowledge:
 
     def learn(self, data: dict[str, Any]) -> None:
         """Take over what another process has found out."""
+        self.fields = data["fields"]
         self.hidden = [tuple(source) for source in data["hidden"]]
         self.static = set(data["static"])
         self.static_hidden = {tuple(source) for source in data["static_hidden"]}
@@ -65,8 +70,8 @@ class MissingValue(UnsupportedError):
     """A hidden argument is not there (any more): Python will say so if the call gets that far."""
 
 
-def read_source(function: FunctionType, source: Source) -> Any:
-    """The present value of a hidden argument.
+def read_source(function: FunctionType, source: Source, args: Sequence[Any]) -> Any:
+    """The present value of a hidden argument of a call with these arguments, which are in positional form.
 
     Raises
     ------
@@ -74,15 +79,19 @@ def read_source(function: FunctionType, source: Source) -> Any:
         There is no such global, module, class or attribute, or the closure's cell is empty.
     """
     try:
-        return _read_source(function, source)
+        return _read_source(function, source, args)
     except (KeyError, AttributeError, ValueError, IndexError):
         what = ".".join(str(part) for part in source[1:])
         text = f"{function.__qualname__} reads the {source[0]} {what}, which is not there"
         raise MissingValue(text, function.__code__.co_filename) from None
 
 
-def _read_source(function: FunctionType, source: Source) -> Any:
+def _read_source(function: FunctionType, source: Source, args: Sequence[Any]) -> Any:
     match source:
+        case ("field", int() as index, *names):
+            return read_field(args[index], tuple(map(str, names)))
+        case ("method", int() as index, *names):
+            return read_method(args[index], tuple(map(str, names)))
         case ("global", str() as name):
             if name in function.__globals__:
                 return function.__globals__[name]
@@ -112,16 +121,22 @@ def class_named(module: str, qualname: str) -> type:
 
 
 def present(function: FunctionType, source: Source) -> Any:
-    """The present value of a hidden argument; None where there is none any more."""
+    """The present value of a global or free variable; None where there is none any more."""
     try:
-        return read_source(function, source)
+        return read_source(function, source, ())
     except MissingValue:
         return None
 
 
 def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowledge) -> Signature:
     """The signature of a call in positional form, with all that is known of the function's needs."""
-    hidden = [(source, read_source(function, source)) for source in knowledge.hidden]
+    hidden = []
+    for source in knowledge.hidden:
+        try:
+            hidden.append((source, read_source(function, source, args)))
+        except MissingValue:
+            if source[0] not in ("field", "method"):  # which objects of other classes need not have
+                raise
     overrides: dict[int, Spec] = {
         index: StaticSpec(args[index]) for index in knowledge.static if index < len(args) and can_be_static(args[index])
     }

@@ -108,7 +108,9 @@ Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec
 
 # ("global", name): function.__globals__, then builtins.  ("cell", index): the contents of function.__closure__[index].
 # ("attribute", module name, name): the __dict__ of sys.modules[module name].  ("class", module name, class name, name):
-# the __dict__ of the class with that qualified name.
+# the __dict__ of the class with that qualified name.  ("field", index, name, ...): an attribute (of an attribute ...)
+# of the argument with that index, see `fields`.  ("method", index, ..., name): what the class of that argument, or of
+# that attribute of it, holds under a name.
 Source = tuple[str | int, ...]
 
 
@@ -229,8 +231,8 @@ class ResultTuple:
 
 @record
 class ResultListOf:
-    """An array leaf boxed as a Python list: of Python scalars and lists of them, as `tolist()` does, or of what iterating
-    over the array gives (`numpy`)."""
+    """An array leaf boxed as a Python list: of Python scalars and lists of them, as `tolist()` does, or of what
+    iterating over the array gives (`numpy`)."""
 
     leaf: ResultLeaf
     numpy: bool = False

@@ -27,7 +27,7 @@ _PYTHON_FUNCTIONS = (
     "PyBool_Type PyErr_Clear PyErr_Occurred PyErr_SetString PyEval_RestoreThread PyEval_SaveThread PyExc_SystemError "
     "PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyLong_AsLongLongAndOverflow "
     "PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call PyObject_RichCompareBool "
-    "PyObject_Vectorcall PySequence_List PyTuple_New Py_DecRef _PyObject_New"
+    "PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef _PyObject_New"
 )
 _NUMPY_FUNCTIONS = {"PyArray_ToList": 86, "PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282}  # NumPy's C API
 _OBJECTS: dict[str, object] = {
@@ -50,6 +50,7 @@ EXPORTS = (
     "gate.overlaps_itself",
     "gate.equal",
     "gate.global",
+    "gate.field",
     "gate.opaque",
     "gate.fail",
     "gate.ask_threads",

@@ -148,6 +148,9 @@ def gate_symbols(
                     raise NotPortable(f"module {module} is not imported")
                 name(f"module.{index}", sys.modules[module].__dict__)
                 name(f"name.{index}", sys.intern(variable))
+            case ("field" | "method", int(), *names):
+                for place, attribute in enumerate(names):
+                    name(f"name.{index}.{place}", sys.intern(str(attribute)))
             case ("class", str() as module, str() as qualname, str() as variable):
                 (namespace,) = gc.get_referents(vars(class_named(module, qualname)))  # what the proxy stands for
                 name(f"module.{index}", namespace)

@@ -300,6 +300,15 @@ class ArgumentWriter(GateWriter):
             case ("attribute" | "class", *_):
                 module = self.own(f"module.{index}")
                 call = f"call ptr @gate.global(ptr {module}, ptr null, ptr {self.own(f'name.{index}')})"
+            case ("field" | "method" as kind, int() as position, *names):
+                value = self.field("%args", 8 * position)
+                for place in range(len(names)):
+                    if kind == "method" and place == len(names) - 1:
+                        value = self.field(value, Layout.TYPE)
+                    value = self.let(f"call ptr @gate.field(ptr {value}, ptr {self.own(f'name.{index}.{place}')})")
+                    self.need(self.let(f"icmp ne ptr {value}, null"))
+                    self.checkpoint()
+                return value
             case source:
                 raise ValueError(f"unknown source of a hidden argument: {source!r}")
         value = self.let(call)

@@ -60,6 +60,7 @@ _COMPARE = """
 declare i32 @gate.PyObject_RichCompareBool(ptr, ptr, i32)
 declare ptr @gate.PyDict_GetItemWithError(ptr, ptr)
 declare void @gate.PyErr_Clear()
+declare ptr @gate.PyObject_GetAttr(ptr, ptr)
 
 define internal void @increment(ptr %object) alwaysinline {
   $INCREMENT$
@@ -106,6 +107,23 @@ yes:
   ret i1 true
 no:
   ret i1 false
+}
+
+; An attribute, borrowed, or null. An object that only the caller would hold is none that the instance has.
+define ptr @gate.field(ptr %object, ptr %name) {
+entry:
+  %value = call ptr @gate.PyObject_GetAttr(ptr %object, ptr %name)
+  %none = icmp eq ptr %value, null
+  br i1 %none, label %missing, label %drop
+missing:
+  call void @gate.PyErr_Clear()
+  ret ptr null
+drop:
+  %count = load i64, ptr %value
+  %fresh = icmp eq i64 %count, 1
+  call void @gate.Py_DecRef(ptr %value)
+  %result = select i1 %fresh, ptr null, ptr %value
+  ret ptr %result
 }
 
 ; The value of a global name, borrowed, or null. `builtins` may be null.

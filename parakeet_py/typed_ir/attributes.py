@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py.fields import has_method, holds_plainly, in_class, stores_plainly
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
+from parakeet_py.signature import ObjectSpec, Source
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.calls import call_python
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
@@ -55,8 +57,45 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
         case RangeV(start, stop, step) if name in ("start", "stop", "step"):
             return {"start": start, "stop": stop, "step": step}[name]
         case ObjectV():
-            raise s.hand_back(f".{name} of an object")
+            return _object_attribute(s, value, name)
     raise s.unsupported(f".{name} of {s.describe(value)}")
+
+
+def _object_attribute(s: Specializer, value: ObjectV, name: str) -> Value:
+    """What an argument, or an attribute of one, holds under a name; a method that its class has."""
+    known = _known_object(s, value)
+    if known is not None:
+        cls, source = known
+        if has_method(cls, name):
+            return MethodV(value, name)
+        if holds_plainly(cls, name):
+            return s.hidden_value((*source, name), None)
+    raise s.hand_back(f".{name} of an object")
+
+
+def _known_object(s: Specializer, value: ObjectV) -> tuple[type, Source] | None:
+    """The class of an object that an argument is or holds, and where it is read from."""
+    index = s.leaf_param.get(value.var)
+    if index is None or not s.fields:
+        return None
+    split = len(s.signature.params)
+    spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
+    source: Source = ("field", index) if index < split else s.signature.hidden[index - split].source
+    return (spec.type, source) if isinstance(spec, ObjectSpec) and source[0] == "field" else None
+
+
+def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
+    """value.name = new"""
+    if isinstance(value, ArrayV) and name in ("real", "imag"):
+        s.call_library("set_part", [value, lift(name), new])
+        return
+    known = _known_object(s, value) if isinstance(value, ObjectV) else None
+    if known is not None and isinstance(new, ArrayV):
+        cls, source = known
+        held = s.hidden.get((*source, name))
+        if isinstance(held, ArrayV) and held.var is new.var and holds_plainly(cls, name) and stores_plainly(cls):
+            return  # it is what the object holds: `self.x += 1` has changed it in place
+    raise s.unsupported(f"assignment to the attribute .{name}")
 
 
 def _static_attribute(s: Specializer, obj: Any, name: str) -> Value:
@@ -228,7 +267,13 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
         case DictV():
             return _dict_method(s, obj, name, args)
         case ObjectV():
-            raise s.hand_back(f".{name}() of an object")
+            known = _known_object(s, obj)
+            if known is None or not has_method(known[0], name):
+                raise s.hand_back(f".{name}() of an object")
+            cls, source = known
+            function = s.hidden_value(("method", *source[1:], name), None)
+            own = [] if isinstance(in_class(cls, name), staticmethod) else [obj]
+            return s.call(function, [*own, *args], kwargs)
     s.need_whole(obj)
     raise s.unsupported(f".{name}() of {s.describe(obj)}")
 

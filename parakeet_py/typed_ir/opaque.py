@@ -98,6 +98,13 @@ class OpaqueSite:
     regular: bool = True
 
 
+def is_pure_site(site: OpaqueSite) -> bool:
+    """Is this a call that changes nothing outside?"""
+    if site.operation != "call" or not isinstance(site.operands[0], StaticT):
+        return False
+    return is_pure(site.operands[0].value, len(site.operands) - 1 - len(site.keywords), site.keywords)
+
+
 def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) -> Any:
     """Do the operation on Python objects. For calls: function, positional arguments, then keyword values."""
     kind, _, name = operation.partition(":")
@@ -181,6 +188,7 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
     raise s.unsupported(f"{type(op).__name__} of objects that are not compiled")
 
 
+_CHEAP = frozenset({"binary", "compare", "inplace", "same", "truth", "unary"})  # for Python itself
 _NEED_FRAME = frozenset(map(id, (globals, locals, eval, exec, super, breakpoint)))
 _TRUTHS = ("compare:is", "compare:isnot", "compare:in", "compare:notin", "unary:not")
 _BOOL = ScalarSpec("bool", True)
@@ -197,6 +205,8 @@ def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
         seen = find_observed(s.observed, key)
         if isinstance(seen, ObjectSpec) and seen.type in _METHODS:
             return MethodV(values[0], let.op.name)  # looked up when it is called
+        if seen is not None and s.looping:
+            raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
     result = _BOOL if operation in _TRUTHS else None
     return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs))
 
@@ -239,7 +249,7 @@ def emit_opaque(
     if any(isinstance(value, ObjectV) and value.var in s.unusual_arrays for value in (*values, *keywords.values())):
         raise s.unsupported("an array of an unusual kind, whose dtype is not known when this is compiled")
     text = describe_operation(operation, values)
-    if s.looping and operation.partition(":")[0] in ("binary", "compare", "inplace", "unary", "truth", "same"):
+    if s.looping and operation.partition(":")[0] in _CHEAP:
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
     if s.strict:
         raise s.unsupported(f"{reason}: with strict=True nothing is handed back to Python")

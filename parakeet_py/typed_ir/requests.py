@@ -44,6 +44,10 @@ class NeedHidden(Exception):
         self.value = value
 
 
+class FieldsMayChange(Exception):
+    """An operation handed back to Python might set attributes that are read as hidden arguments."""
+
+
 class NeedObservation(Exception):
     """The result type of an opaque call is not known yet; `error` says so to people."""
 

@@ -55,8 +55,8 @@ from parakeet_py.typed_ir import (
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.messages import compact
 from parakeet_py.typed_ir.one_shot import Readers
-from parakeet_py.typed_ir.opaque import OpaqueSite
-from parakeet_py.typed_ir.requests import HandBack, NeedHidden, NeedObservation, NeedStatic, NeedWhole
+from parakeet_py.typed_ir.opaque import OpaqueSite, is_pure_site
+from parakeet_py.typed_ir.requests import FieldsMayChange, HandBack, NeedHidden, NeedObservation, NeedStatic, NeedWhole
 from parakeet_py.typed_ir.shadows import NeedView, Shadows
 from parakeet_py.typed_ir.types import PYINT, Scalar
 from parakeet_py.typed_ir.values import (
@@ -109,11 +109,13 @@ class Specializer:
         observed: dict[tuple[Any, ...], Any],
         strict: bool = False,
         guess: bool = False,
+        fields: bool = True,
     ) -> None:
         self.function = function
         self.python_function = python_function
         self.strict = strict
         self.guess = guess
+        self.fields = fields  # may attributes of arguments be hidden arguments?
         self.guessed: list[NeedObservation] = []
         self.signature = signature
         self.observed = observed
@@ -151,7 +153,13 @@ class Specializer:
             return self._specialize()
         except NeedView as need:
             again = Specializer(
-                self.function, self.python_function, self.signature, self.observed, self.strict, self.guess
+                self.function,
+                self.python_function,
+                self.signature,
+                self.observed,
+                self.strict,
+                self.guess,
+                self.fields,
             )
             again.shadows = Shadows(need.sites)
             return again.specialize()
@@ -173,6 +181,9 @@ class Specializer:
                 value = DictV(tuple((known(name), item) for name, item in pairs))
             frame.env[param.var] = value
         value = self.run(self.function.body)[0]
+        late = any(source[0] in ("field", "method") for source in self.read_late)
+        if late and not all(map(is_pure_site, self.sites)):
+            raise FieldsMayChange
         leaves: list[ir.Operand] = []
         tree = results.result_tree(self, value, leaves)
         body = ir.Block(tuple(self.builder.scopes[0].statements), tuple(leaves))

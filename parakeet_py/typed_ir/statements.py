@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import control, grown_lists, one_shot, unions
-from parakeet_py.typed_ir.attributes import attribute
+from parakeet_py.typed_ir.attributes import attribute, set_attribute
 from parakeet_py.typed_ir.containers import set_item, subscript, unpack
 from parakeet_py.typed_ir.inputs import import_module, read_cell, read_global
 from parakeet_py.typed_ir.messages import assert_true, format_string, raise_value
@@ -19,7 +19,6 @@ from parakeet_py.typed_ir.opaque import opaque_operation
 from parakeet_py.typed_ir.operators import inplace_operator, unary_operator
 from parakeet_py.typed_ir.requests import HandBack, NeedUnroll
 from parakeet_py.typed_ir.values import (
-    ArrayV,
     ClosureV,
     ComprehensionV,
     DictV,
@@ -27,7 +26,6 @@ from parakeet_py.typed_ir.values import (
     SliceV,
     TupleV,
     Value,
-    lift,
 )
 
 if TYPE_CHECKING:
@@ -146,9 +144,7 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             error = ssa.unbound_name(name, free)
             s.check(s.truth(s.value(flag)), type(error).__name__, str(error))
             return None
-        case ssa.SetAttribute(obj, "real" | "imag" as name, value) if isinstance(s.value(obj), ArrayV):
-            s.call_library("set_part", [s.value(obj), lift(name), s.value(value)])
-            return None
         case ssa.SetAttribute(obj, name, value):
-            raise s.unsupported(f"assignment to the attribute .{name}")
+            set_attribute(s, s.value(obj), name, s.value(value))
+            return None
     raise s.unsupported(f"{type(op).__name__} is not compiled")

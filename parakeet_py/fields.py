@@ -1,0 +1,75 @@
+"""Attributes of objects that a function reads as it reads its arguments.
+
+`self.k` in a method is a hidden argument: the value is taken from the object at every call, and compiled code never
+looks at the object. That is right for plain attributes, values that the instance or its class holds. Methods are read
+likewise, through the class: the function is a hidden argument, and a call of it is a call of any other function.
+Properties and other descriptors, classes that compute attributes, and classes of C extensions are left to Python.
+"""
+
+from __future__ import annotations
+
+import types
+from _collections import _tuplegetter  # type: ignore[import-not-found]  # the fields of named tuples
+from typing import Any
+
+_ABSENT = object()
+_PLACES = (types.MemberDescriptorType, _tuplegetter)  # descriptors that only say where in the instance the value is
+_USUAL = (object.__dict__["__getattribute__"], tuple.__dict__["__getattribute__"])  # the same code in both
+_HEAP_TYPE = 1 << 9  # made by a class statement
+
+
+def holds_plainly(cls: type, name: str) -> bool:
+    """Would an attribute of this name be a value that the instance, or its class, holds?"""
+    if not is_plain(cls):
+        return False
+    found = in_class(cls, name)
+    return found is _ABSENT or isinstance(found, _PLACES) or not hasattr(type(found), "__get__")
+
+
+def is_plain(cls: type) -> bool:
+    """Are attributes of instances looked up as `object` does it?"""
+    made_by_statement = cls.__flags__ & _HEAP_TYPE and cls.__module__.partition(".")[0] not in ("numpy", "builtins")
+    return bool(
+        made_by_statement
+        and any(in_class(cls, "__getattribute__") is usual for usual in _USUAL)
+        and in_class(cls, "__getattr__") is _ABSENT
+        and not issubclass(cls, type | types.ModuleType)
+    )
+
+
+def stores_plainly(cls: type) -> bool:
+    """Does setting an attribute do no more than that?"""
+    return in_class(cls, "__setattr__") is object.__dict__["__setattr__"]
+
+
+def in_class(cls: type, name: str) -> Any:
+    """What the class and its bases hold under a name, as it is."""
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return _ABSENT
+
+
+def has_method(cls: type, name: str) -> bool:
+    """Do instances have a method of this name, a Python function or an accelerated one?"""
+    found = in_class(cls, name)
+    if isinstance(found, staticmethod):
+        found = found.__func__
+    return is_plain(cls) and (isinstance(found, types.FunctionType) or getattr(type(found), "stands_for_itself", False))
+
+
+def read_method(value: Any, names: tuple[str, ...]) -> Any:
+    """The function behind a method of an attribute ... of a value; raises `AttributeError` if there is none."""
+    cls = type(read_field(value, names[:-1]))
+    if not has_method(cls, names[-1]):
+        raise AttributeError(names[-1])
+    return getattr(cls, names[-1])
+
+
+def read_field(value: Any, names: tuple[str, ...]) -> Any:
+    """The attribute of an attribute ... of a value; raises `AttributeError` where one is not held plainly."""
+    for name in names:
+        if not holds_plainly(type(value), name):
+            raise AttributeError(name)
+        value = getattr(value, name)
+    return value
