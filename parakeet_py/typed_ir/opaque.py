@@ -98,6 +98,13 @@ class OpaqueSite:
     regular: bool = True
 
 
+def is_pure_site(site: OpaqueSite) -> bool:
+    """Is this a call that changes nothing outside?"""
+    if site.operation != "call" or not isinstance(site.operands[0], StaticT):
+        return False
+    return is_pure(site.operands[0].value, len(site.operands) - 1 - len(site.keywords), site.keywords)
+
+
 def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) -> Any:
     """Do the operation on Python objects. For calls: function, positional arguments, then keyword values."""
     kind, _, name = operation.partition(":")
