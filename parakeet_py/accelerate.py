@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from parakeet_py import cached
 from parakeet_py import config as settings
 from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
+from parakeet_py.hybrid.elsewhere import lives_elsewhere
 from parakeet_py.llvm.callable_type import AcceleratedFunction, gates_of, install
 from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
 from parakeet_py.signature import Signature, Source
@@ -101,6 +102,10 @@ class Dispatcher:
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
         target = self.instance if self.inner is None else self.inner
+        if any(map(lives_elsewhere, normal)):
+            found = self.call_in_place(normal)
+            if found is not None:
+                return found[0]
         device = self.device()
         if device is not None:
             return self.call_on_device(normal, device)
@@ -156,6 +161,14 @@ class Dispatcher:
             if found is not None:
                 return found
         return None
+
+    def call_in_place(self, normal: tuple[Any, ...]) -> tuple[Any] | None:
+        """A call on the device that arguments live on; None if they live on none."""
+        from parakeet_py.hybrid import calls
+        from parakeet_py.hybrid.devices import open_devices
+
+        config = self.config()
+        return calls.call_in_place(self, normal, () if config.on_cpu else open_devices(config.devices or ""))
 
     def call_on_device(self, normal: tuple[Any, ...], device: Device) -> Any:
         """A call that is to run on another device than the CPU."""

@@ -13,11 +13,12 @@ specialization that is not kept.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from parakeet_py.signature import Result, Signature, Spec, StaticSpec, TupleSpec
+from parakeet_py.signature import FunctionSpec, Result, Signature, Spec, StaticSpec, TupleSpec
 from parakeet_py.signature_json import NotPortable, from_json, to_json
 
 FORMAT = 4
@@ -85,6 +86,12 @@ def _spec_parts(spec: Spec) -> object:
             return _value_parts(value, ())
         case TupleSpec(items, kind):
             return (kind, *(_spec_parts(item) for item in items))
+        case FunctionSpec(code, namespace, cells, defaults):
+            module = str(namespace.get("__name__"))
+            if getattr(sys.modules.get(module), "__dict__", None) is not namespace:
+                raise NotPortable(f"the globals of {code.co_qualname} are of no module")
+            held = tuple(_spec_parts(item) for item in (*cells, *defaults))
+            return ("function", module, code.co_qualname, code_parts(code), len(cells), held)
     return repr(to_json(spec))
 
 

@@ -22,7 +22,7 @@ from parakeet_py.imp.effects import checks_before_effects
 from parakeet_py.imp.lower import lower
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
-from parakeet_py.signature import Signature, Source, StaticSpec
+from parakeet_py.signature import FunctionSpec, Signature, Source, StaticSpec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
@@ -98,6 +98,11 @@ def specialize_call(
         except FieldsMayChange:
             knowledge.fields = False
             knowledge.hidden = [source for source in knowledge.hidden if source[0] not in ("field", "method")]
+        except UnsupportedError:
+            functions = [i for i, spec in enumerate(signature.params) if isinstance(spec, FunctionSpec)]
+            if not functions:
+                raise
+            knowledge.static.update(functions)  # Python may be able to do with them what compiled code cannot
         except NeedStatic as need:
             _learn_static(need, args, function, template, signature, knowledge)
         except NeedWhole as need:

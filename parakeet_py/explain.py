@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.record import record
-from parakeet_py.signature import ArraySpec, ScalarSpec, Spec, StaticSpec, TupleSpec
+from parakeet_py.signature import ArraySpec, FunctionSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
 
 if TYPE_CHECKING:
@@ -190,6 +190,9 @@ def describe_spec(spec: Spec) -> str:
             return names[dtype] if python else dtype
         case StaticSpec(value):
             return repr(value)
+        case FunctionSpec(code, _, cells, defaults):
+            parts = ", ".join(describe_spec(item) for item in (*cells, *defaults))
+            return f"{code.co_qualname}" + (f" over {parts}" if parts else "")
         case TupleSpec(items, kind):
             parts = ", ".join(describe_spec(item) for item in items)
             return f"({parts})" if kind == "tuple" else f"{kind}[{parts}]"

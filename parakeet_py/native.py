@@ -155,7 +155,7 @@ def can_be_static(value: Any) -> bool:
     """Can a call be specialized by this value?"""
     if type(value) is tuple:
         return all(can_be_static(item) for item in value)
-    return type(value) in (bool, int, float, complex, str, type(None))
+    return type(value) in (bool, int, float, complex, str, type(None), FunctionType)
 
 
 class Loaded:

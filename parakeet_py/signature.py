@@ -2,7 +2,9 @@
 
 A *spec* is the type of one argument as the native gate can check it: arrays by dtype, rank, layout, unit axes and
 writeability; scalars by type only; tuples, lists and slices item by item; strings, functions, modules, types and dtypes
-by value or identity; everything else is an opaque Python object of an exact type. `spec_of` types a value. A
+by value or identity; everything else is an opaque Python object of an exact type. An argument that is a lambda or a
+nested function is known by its code, and what its closure holds item by item: each evaluation of its definition makes
+another object. `spec_of` types a value. A
 `Signature` adds the hidden arguments (globals, closure cells and module attributes, read at every call) and whether the
 memory of the array arguments overlaps.
 
@@ -104,7 +106,26 @@ class TupleSpec:
     kind: Literal["tuple", "list", "slice"] = "tuple"
 
 
-Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec
+@record(eq=False)
+class FunctionSpec:
+    """Any function with this code and these globals; the contents of its closure's cells, and then its defaults."""
+
+    code: types.CodeType
+    globals: dict[str, Any]
+    cells: tuple[Spec, ...]
+    defaults: tuple[Spec, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionSpec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return id(self.code), id(self.globals), self.cells, self.defaults
+
+
+Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec | FunctionSpec
 
 # ("global", name): function.__globals__, then builtins.  ("cell", index): the contents of function.__closure__[index].
 # ("attribute", module name, name): the __dict__ of sys.modules[module name].  ("class", module name, class name, name):
@@ -182,6 +203,9 @@ def _walk(spec: Spec, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], 
         case TupleSpec():
             for index, item in enumerate(spec.items):
                 yield from _walk(item, (*path, index))
+        case FunctionSpec():
+            for index, item in enumerate((*spec.cells, *spec.defaults)):
+                yield from _walk(item, (*path, index))
         case ArraySpec() | ScalarSpec() | ObjectSpec():
             yield path, spec
 
@@ -231,8 +255,8 @@ class ResultTuple:
 
 @record
 class ResultListOf:
-    """An array leaf boxed as a Python list: of Python scalars and lists of them, as `tolist()` does, or of what
-    iterating over the array gives (`numpy`)."""
+    """An array leaf boxed as a Python list: of Python scalars and lists of them, as `tolist()` does, or (`numpy`) of
+    what iterating over the array gives."""
 
     leaf: ResultLeaf
     numpy: bool = False
@@ -343,6 +367,38 @@ def spec_of(value: object, depth: int = 0) -> Spec:
     return ObjectSpec(kind)
 
 
+def argument_spec(value: object) -> Spec:
+    """The spec of an argument; only there, functions that are defined inside of others are known by their code."""
+    if type(value) is types.FunctionType and "<" in value.__qualname__:
+        return _function_spec(value)
+    return spec_of(value)
+
+
+def _function_spec(function: types.FunctionType) -> Spec:
+    if function.__kwdefaults__:
+        return StaticSpec(function)
+    try:
+        held = function_items(function)
+    except ValueError:  # a variable that is not bound yet
+        return StaticSpec(function)
+    if any(_holds_a_list(item) for item in held):
+        return StaticSpec(function)
+    specs = tuple(spec_of(item, 1) for item in held)
+    if sum(map(_count, specs)) > MAX_ITEMS:
+        return StaticSpec(function)
+    split = len(function.__closure__ or ())
+    return FunctionSpec(function.__code__, function.__globals__, specs[:split], specs[split:])
+
+
+def _holds_a_list(value: object) -> bool:
+    return isinstance(value, list) or (isinstance(value, tuple) and any(map(_holds_a_list, value)))
+
+
+def function_items(function: types.FunctionType) -> list[object]:
+    """What a function holds: the contents of its closure's cells, and its defaults."""
+    return [*(cell.cell_contents for cell in function.__closure__ or ()), *(function.__defaults__ or ())]
+
+
 def _sequence_spec(value: tuple[object, ...] | list[object], depth: int) -> Spec:
     kind = type(value)
     if len(value) > MAX_ITEMS or depth >= MAX_DEPTH:
@@ -415,7 +471,12 @@ def leaf_values(signature: Signature, values: Sequence[object]) -> list[object]:
     for leaf in leaves(signature):
         value = values[leaf.path[0]]
         for index in leaf.path[1:]:
-            value = _slice_items(value)[index] if isinstance(value, slice) else value[index]  # type: ignore[index]
+            if isinstance(value, slice):
+                value = _slice_items(value)[index]
+            elif isinstance(value, types.FunctionType):
+                value = function_items(value)[index]
+            else:
+                value = value[index]  # type: ignore[index]
         found.append(value)
     return found
 
@@ -436,8 +497,11 @@ def signature_of(
     """
     chosen = overrides or {}
     values = [*args, *(value for _, value in hidden)]
-    specs = [chosen[index] if index in chosen else spec_of(value) for index, value in enumerate(values)]
     split = len(args)
+    specs = [
+        chosen[index] if index in chosen else argument_spec(value) if index < split else spec_of(value)
+        for index, value in enumerate(values)
+    ]
     hidden_specs = tuple(HiddenSpec(source, spec) for (source, _), spec in zip(hidden, specs[split:], strict=True))
     plain = Signature(tuple(specs[:split]), hidden_specs)
     pairs = writeable_pairs(plain)

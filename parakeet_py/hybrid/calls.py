@@ -5,11 +5,12 @@ What has never been observed, and what cannot be compiled, is done by Python as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.errors import DeoptimizedError, NotObservedError, OpaqueResultChanged
-from parakeet_py.hybrid.device import Device
+from parakeet_py.errors import DeoptimizedError, NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
+from parakeet_py.hybrid.device import Device, Machine
+from parakeet_py.hybrid.foreign import Foreign, device_of
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import run
 from parakeet_py.imp.effects import stores_only_into_its_own
@@ -29,25 +30,51 @@ def plan_of(compiled: Compiled) -> Plan:
     return plan
 
 
-def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device) -> Any:
+def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any], opened: Sequence[Machine]) -> tuple[Any] | None:
+    """A call in positional form, where its arguments live; None if they live on no device.
+
+    Arrays of the result are of the arguments' library.
+    """
+    device = device_of(normal, opened)
+    if device is None:
+        return None
+    foreign = Foreign(device, normal)
+    try:
+        signature = dispatcher.signature(foreign.args)
+        if signature in dispatcher.refused:
+            return (dispatcher.run_python(tuple(normal)),)
+        try:
+            result = call(dispatcher, foreign.args, device, foreign)
+        except (UnsupportedError, NoSourceError) as found:
+            return (dispatcher.refuse(tuple(normal), signature, found),)
+        return (foreign.leaving(result),)
+    finally:
+        foreign.done()
+
+
+def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device, foreign: Foreign | None = None) -> Any:
     """A call in positional form, on a device."""
     args = tuple(normal)
+
+    def in_python(work: Callable[[], Any]) -> Any:
+        return work() if foreign is None else foreign.by_python(work)
+
     try:
         compiled = dispatcher.compiled_for_normal(args)
     except NotObservedError:
-        return dispatcher.evaluate(args, dispatcher.signature(args))
+        return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
     log: list[tuple[Any, Any]] = []
     plan = plan_of(compiled)
     try:
-        results = run(plan, device, values_of(compiled, args), opaque_of(compiled, log), plan.gives_views)
+        results = run(plan, device, values_of(compiled, args), opaque_of(compiled, log), plan.gives_views, foreign)
     except OpaqueResultChanged:
         if plan.stored_params:
             raise
-        return dispatcher.evaluate(args, dispatcher.signature(args), log)
+        return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args), log))
     except (DeoptimizedError, OverflowError) as error:
         if isinstance(error, OverflowError) and str(error) != OVERFLOW:
             raise
         if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
             raise
-        return dispatcher.run_python(args)
+        return in_python(lambda: dispatcher.run_python(args))
     return box(compiled.specialization.result, results)

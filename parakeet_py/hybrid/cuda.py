@@ -235,6 +235,40 @@ class CudaDevice:
         self._checked(call, "copying from the device")
         self.synchronize()
 
+    def copy_within(self, target: int, source: int, size: int) -> None:
+        self._enter()
+        self._checked(
+            self._driver.cuMemcpyDtoDAsync(target, source, size, self._stream.handle), "copying on the device"
+        )
+
+    # ---- time and order ----------------------------------------------------------------------------------------------
+
+    @property
+    def stream(self) -> int:
+        return int(self._stream.handle)
+
+    def mark(self) -> Any:
+        from cuda.core import EventOptions
+
+        self._enter()
+        return self._stream.record(options=EventOptions(timing_enabled=True))
+
+    def seconds(self, start: Any, end: Any) -> float:
+        end.sync()
+        return float(end - start) / 1e3
+
+    def owns(self, address: int) -> bool:
+        self._enter()
+        return bool(_ordinal(self._driver, address) == self._device.device_id)
+
+    def wait_for(self, stream: int) -> None:
+        self._enter()
+        self._stream.wait(_stream(stream))
+
+    def let_wait(self, stream: int) -> None:
+        self._enter()
+        _stream(stream).wait(self._stream)
+
     # ---- kernels -----------------------------------------------------------------------------------------------------
 
     def load(self, ptx: str) -> Any:
@@ -261,6 +295,32 @@ class CudaDevice:
             self._stream.sync()
         except Exception as error:
             raise self._failed("a kernel", error) from error
+
+
+def _ordinal(driver: Any, address: int) -> int | None:
+    """The number of the device that an address is on; None for memory of the host."""
+    attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    status, number = driver.cuPointerGetAttribute(attribute, address)
+    return int(number) if int(status) == 0 and int(number) >= 0 else None
+
+
+def _stream(number: int) -> Any:
+    """A stream of another library, by its handle; 1 and 2 are the default streams."""
+    from cuda.core import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream
+
+    if number == 1:
+        return LEGACY_DEFAULT_STREAM
+    return PER_THREAD_DEFAULT_STREAM if number == 2 else Stream.from_handle(number)
+
+
+def owner(address: int) -> CudaDevice | None:
+    """The CUDA device whose memory an address is in; None if that is none."""
+    if not probe().devices:
+        return None
+    from cuda.bindings import driver
+
+    number = _ordinal(driver, address)
+    return None if number is None else _opened(number)
 
 
 def _argument(code: str, value: Any) -> Any:

@@ -64,3 +64,29 @@ class Device(Protocol):
 
     def synchronize(self) -> None:
         """Wait until everything launched is done; raises `DeviceError` for what went wrong in it."""
+
+
+class Machine(Device, Protocol):
+    """A device with all that is needed to measure it, and to share its memory with other libraries."""
+
+    @property
+    def stream(self) -> int:
+        """What everything here is ordered by, as DLPack numbers streams."""
+
+    def copy_within(self, target: int, source: int, size: int) -> None:
+        """Copy from one place on the device to another."""
+
+    def mark(self) -> Any:
+        """A point in the order of what has been launched, for `seconds`."""
+
+    def seconds(self, start: Any, end: Any) -> float:
+        """The time between two points, once the device has come to the second."""
+
+    def owns(self, address: int) -> bool:
+        """Whether an address is one of memory on this device."""
+
+    def wait_for(self, stream: int) -> None:
+        """Let everything launched from now on wait for what another stream has been given so far."""
+
+    def let_wait(self, stream: int) -> None:
+        """Let another stream wait for everything launched so far."""

@@ -11,7 +11,7 @@ import threading
 import warnings
 from functools import lru_cache
 
-from parakeet_py.hybrid.device import Device, DeviceError, DeviceWarning
+from parakeet_py.hybrid.device import DeviceError, DeviceWarning, Machine
 
 _NAME = re.compile(r"(cpu)|(cuda)(?::(\d+))?|(emulated)(?:\*(\d+))?")
 _lock = threading.RLock()
@@ -50,7 +50,7 @@ def parse(names: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def open_devices(names: str) -> tuple[Device, ...]:
+def open_devices(names: str) -> tuple[Machine, ...]:
     """The devices other than the CPU that a setting names; none for "cuda" where there is no CUDA device.
 
     Raises
@@ -60,7 +60,7 @@ def open_devices(names: str) -> tuple[Device, ...]:
     DeviceError
         A CUDA device asked for by its number is not there, or cannot be used; the message says why.
     """
-    devices: list[Device] = []
+    devices: list[Machine] = []
     for name in parse(names):
         if name == "cpu":
             continue
@@ -81,7 +81,7 @@ def open_devices(names: str) -> tuple[Device, ...]:
 
 
 @lru_cache(maxsize=64)
-def _emulated(number: int) -> Device:
+def _emulated(number: int) -> Machine:
     from parakeet_py.hybrid.emulated import EmulatedDevice
 
     with _lock:

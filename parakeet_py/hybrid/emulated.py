@@ -7,6 +7,7 @@ copied there faults.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ class EmulatedDevice:
     """One emulated GPU, see `device.Device`."""
 
     asynchronous = False
+    stream = 1
 
     def __init__(self, name: str, memory: int = MEMORY, architecture: str = DEFAULT) -> None:
         self.name = name
@@ -49,6 +51,27 @@ class EmulatedDevice:
     def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
         with self._lock:
             self._device.copy_out(address, data)
+
+    def copy_within(self, target: int, source: int, size: int) -> None:
+        data = np.empty(size, np.uint8)
+        self.copy_out(data, source)
+        self.copy_in(target, data)
+
+    def mark(self) -> Any:
+        return time.perf_counter()
+
+    def seconds(self, start: Any, end: Any) -> float:
+        return float(end - start)
+
+    def owns(self, address: int) -> bool:
+        with self._lock:
+            return self._device.memory.find(address) is not None
+
+    def wait_for(self, stream: int) -> None:
+        """Everything has been done when it returns."""
+
+    def let_wait(self, stream: int) -> None:
+        """Everything has been done when it returns."""
 
     def load(self, ptx: str) -> Any:
         with self._lock:

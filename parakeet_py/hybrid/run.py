@@ -7,7 +7,7 @@ the call raises: what a Python function has stored before it raises, it has stor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -22,11 +22,19 @@ from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.semantics import scalar
 from parakeet_py.typed_ir.types import Array, Object, Scalar
 
+if TYPE_CHECKING:
+    from parakeet_py.hybrid.foreign import Foreign
+
 OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
 
 
 def run(
-    plan: Plan, device: Device, leaves: Sequence[Any], opaque: OpaqueCallback | None = None, keep_strides: bool = False
+    plan: Plan,
+    device: Device,
+    leaves: Sequence[Any],
+    opaque: OpaqueCallback | None = None,
+    keep_strides: bool = False,
+    foreign: Foreign | None = None,
 ) -> list[Any]:
     """Run a plan on leaf arguments; gives the leaves of the result.
 
@@ -34,8 +42,9 @@ def run(
     ----------
     opaque : does what is handed back to Python, see `interpreters`
     keep_strides : a result may be a view of an argument
+    foreign : the arguments that live on the device
     """
-    call = Call(plan, device, opaque)
+    call = Call(plan, device, opaque, foreign)
     try:
         return call.run(leaves, keep_strides)
     except KernelError:
@@ -51,10 +60,13 @@ def run(
 class Call:
     """A call in progress: the `Runtime` of its host code."""
 
-    def __init__(self, plan: Plan, device: Device, opaque: OpaqueCallback | None) -> None:
+    def __init__(
+        self, plan: Plan, device: Device, opaque: OpaqueCallback | None, foreign: Foreign | None = None
+    ) -> None:
         self.plan = plan
         self.device = Meter(device, plan.check)
         self.callback = opaque
+        self.foreign = foreign
         self.arguments: list[DeviceArray] = []
         self.record: Buffer | None = None  # of failures
         self.stored: list[DeviceArray] = []
@@ -63,8 +75,12 @@ class Call:
         params = self.plan.function.params
         places = [number for number, param in enumerate(params) if isinstance(param.type, Array)]
         keep_strides = keep_strides or bool(self.plan.opaque_args)
-        uploaded = upload(self.device, [np.asarray(leaves[number]) for number in places], keep_strides)
         values = [_entering(leaf, param.type) for leaf, param in zip(leaves, params, strict=True)]
+        if self.foreign is not None:
+            for number in places:
+                values[number] = self.foreign.resident(leaves[number]) or values[number]
+            places = [number for number in places if not isinstance(values[number], DeviceArray)]
+        uploaded = upload(self.device, [np.asarray(leaves[number]) for number in places], keep_strides)
         for number, array in zip(places, uploaded, strict=True):
             values[number] = array
         self.arguments = uploaded
@@ -79,7 +95,7 @@ class Call:
             raise
         self.bring_back()
         return [
-            self.leaving(value, result.type) for value, result in zip(results, self.plan.function.results, strict=True)
+            self.result(value, result.type) for value, result in zip(results, self.plan.function.results, strict=True)
         ]
 
     def bring_back(self) -> None:
@@ -87,7 +103,14 @@ class Call:
         for array in self.stored:
             download(array)
 
+    def result(self, value: Any, kind: object) -> Any:
+        """A result; one that the call has made stays on the device if arguments live there."""
+        if self.foreign is not None and isinstance(value, DeviceArray) and value.buffer.origin is None:
+            self.foreign.adopt(value.buffer)
+        return self.leaving(value, kind)
+
     def leaving(self, value: Any, kind: object) -> Any:
+        """A value as Python sees it."""
         if isinstance(value, DeviceArray):
             found = host_view(value)
             if found is None:
@@ -190,7 +213,14 @@ class Call:
         assert self.callback is not None
         self.bring_back()
         given = [self.leaving(value, kind) for value, kind in zip(args, self.plan.opaque_args[site], strict=True)]
-        leaves = self.callback(site, given)
+        borrowed = self._borrowed(args)
+        for buffer in borrowed:
+            self.foreign.fill(buffer)  # type: ignore[union-attr]
+        try:
+            leaves = self.callback(site, given)
+        finally:
+            for buffer in borrowed:
+                self.foreign.empty(buffer)  # type: ignore[union-attr]
         for array in self.arguments:
             self._refresh(array)
         shown: list[tuple[int, int, Buffer, int]] = []  # memory of the host, and of which memory it is a copy
@@ -207,6 +237,13 @@ class Call:
                 shown.append((origin, origin + array.buffer.size, array.buffer, 0))
         kinds = self.plan.opaque_outs[site]
         return [self._taken(leaf, kind, shown) for leaf, kind in zip(leaves, kinds, strict=True)]
+
+    def _borrowed(self, args: Sequence[Any]) -> list[Buffer]:
+        """The memory of foreign arrays among arguments."""
+        if self.foreign is None:
+            return []
+        buffers = {id(arg.buffer): arg.buffer for arg in args if isinstance(arg, DeviceArray)}
+        return [buffer for buffer in buffers.values() if self.foreign.lends(buffer)]
 
     def _taken(self, leaf: Any, kind: Any, shown: Sequence[tuple[int, int, Buffer, int]]) -> Any:
         if not isinstance(kind, Array):

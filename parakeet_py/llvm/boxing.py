@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import types
 from collections import ChainMap
 from collections.abc import Mapping
 from functools import lru_cache
@@ -41,6 +42,7 @@ _OBJECTS: dict[str, object] = {
     "tuple": tuple,
     "list": list,
     "slice": slice,
+    "function": types.FunctionType,
     "ndarray": np.ndarray,
     "numpy.True": np.True_,
     "numpy.False": np.False_,

@@ -28,6 +28,7 @@ from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.native import class_named
 from parakeet_py.signature import (
+    FunctionSpec,
     ObjectSpec,
     Result,
     ResultStatic,
@@ -174,6 +175,11 @@ def _objects(spec: Spec, path: str) -> Iterator[tuple[str, object]]:
             yield from _static_objects(spec.value, path)
         case TupleSpec():
             for index, item in enumerate(spec.items):
+                yield from _objects(item, f"{path}.{index}")
+        case FunctionSpec():
+            yield f"code.{path}", spec.code
+            yield f"globals.{path}", spec.globals
+            for index, item in enumerate((*spec.cells, *spec.defaults)):
                 yield from _objects(item, f"{path}.{index}")
 
 

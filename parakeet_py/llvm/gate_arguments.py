@@ -13,6 +13,7 @@ from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import (
     MAX_INNER,
     ArraySpec,
+    FunctionSpec,
     NoneSpec,
     ObjectSpec,
     ScalarSpec,
@@ -80,6 +81,8 @@ class ArgumentWriter(GateWriter):
                 self.static(value, spec.value, path)
             case TupleSpec():
                 self.items(value, spec, path, pinned)
+            case FunctionSpec():
+                self.function(value, spec, path)
             case ObjectSpec():
                 self.of_type(value, self.own(f"type.{path}"))
                 if spec.type is int and not spec.whole:
@@ -137,6 +140,37 @@ class ArgumentWriter(GateWriter):
                 pinned = True
         for index, item in enumerate(spec.items):
             self.take(self.field(start, first + 8 * index), item, f"{path}.{index}", pinned)
+            self.checkpoint()
+
+    def function(self, value: str, spec: FunctionSpec, path: str) -> None:
+        """A function by its code, with what its closure and its defaults hold."""
+        self.of_type(value, self.external("function"))
+        self.checkpoint()
+        for offset, wanted in (
+            (Layout.FUNCTION_CODE, self.own(f"code.{path}")),
+            (Layout.FUNCTION_GLOBALS, self.own(f"globals.{path}")),
+            (Layout.FUNCTION_KEYWORD_DEFAULTS, "null"),
+        ):
+            self.need(self.let(f"icmp eq ptr {self.field(value, offset)}, {wanted}"))
+        self.checkpoint()
+        closure = self.field(value, Layout.FUNCTION_CLOSURE)  # as long as the code says
+        for index, item in enumerate(spec.cells):
+            cell = self.field(closure, Layout.TUPLE_ITEMS + 8 * index)
+            content = self.field(cell, Layout.CELL)
+            self.need(self.let(f"icmp ne ptr {content}, null"))
+            self.checkpoint()
+            self.take(content, item, f"{path}.{index}", True)
+            self.checkpoint()
+        defaults = self.field(value, Layout.FUNCTION_DEFAULTS)
+        self.need(self.let(f"icmp {'ne' if spec.defaults else 'eq'} ptr {defaults}, null"))
+        self.checkpoint()
+        if not spec.defaults:
+            return
+        self.need(self.let(f"icmp eq i64 {self.field(defaults, Layout.SIZE, 'i64')}, {len(spec.defaults)}"))
+        self.checkpoint()
+        for index, item in enumerate(spec.defaults):
+            place = self.field(defaults, Layout.TUPLE_ITEMS + 8 * index)
+            self.take(place, item, f"{path}.{len(spec.cells) + index}", True)
             self.checkpoint()
 
     def scalar(self, value: str, spec: ScalarSpec) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -39,6 +39,12 @@ class Layout:
     LIST_ITEMS: Final = HEADER + 8
     SLICE_ITEMS: Final = HEADER
     CELL: Final = HEADER
+    # PyFunctionObject
+    FUNCTION_GLOBALS: Final = HEADER
+    FUNCTION_CODE: Final = HEADER + 32
+    FUNCTION_DEFAULTS: Final = HEADER + 40
+    FUNCTION_KEYWORD_DEFAULTS: Final = HEADER + 48
+    FUNCTION_CLOSURE: Final = HEADER + 56
 
 
 class Flags:
@@ -50,6 +56,15 @@ class Flags:
     ALIGNED: Final = 0x100
     WRITEABLE: Final = 0x400
     WARN_ON_WRITE: Final = 1 << 31
+
+
+def _with_everything(held: object) -> Any:
+    """A function with defaults of both kinds and a closure."""
+
+    def function(first: int = 1, *, second: int = 2) -> object:
+        return held, first, second
+
+    return function
 
 
 def check_layout() -> None:
@@ -75,7 +90,8 @@ def check_layout() -> None:
     items = (1.5, "a")
     listed = list(items)
     piece = slice(*items)
-    cell = (lambda: items).__closure__
+    function = _with_everything(items)
+    cell = function.__closure__
     assert cell is not None
     plain = np.dtype(np.float32)
     marked = np.dtype(np.float32, metadata={"a": 1})
@@ -105,6 +121,13 @@ def check_layout() -> None:
         word((word(id(listed) + Layout.LIST_ITEMS) or 0) + 8) == id(items[1]),
         word(id(piece) + Layout.SLICE_ITEMS + 8) == id(items[1]),
         word(id(cell[0]) + Layout.CELL) == id(items),
+        word(id(function) + Layout.FUNCTION_GLOBALS) == id(function.__globals__),
+        word(id(function) + Layout.FUNCTION_CODE) == id(function.__code__),
+        word(id(function) + Layout.FUNCTION_DEFAULTS) == id(function.__defaults__),
+        word(id(function) + Layout.FUNCTION_KEYWORD_DEFAULTS) == id(function.__kwdefaults__),
+        word(id(function) + Layout.FUNCTION_CLOSURE) == id(function.__closure__),
+        word(id(integer) + Layout.FUNCTION_DEFAULTS) is None,
+        word(id(integer) + Layout.FUNCTION_KEYWORD_DEFAULTS) is None,
         ctypes.c_double.from_address(id(items[0]) + Layout.HEADER).value == 1.5,
         ctypes.c_uint16.from_address(id(half) + Layout.HEADER).value == 0x3E00,
         sys.byteorder == "little",

@@ -191,8 +191,11 @@ def _is_data(cell: Any) -> bool:
 def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function = closure.function
     frame = Frame(function, closure.namespace)
-    for var, value in zip(function.captures, closure.captures, strict=True):
-        frame.env[var] = value
+    if closure.free:
+        frame.free.update(zip(closure.free, closure.captures, strict=True))
+    else:
+        for var, value in zip(function.captures, closure.captures, strict=True):
+            frame.env[var] = value
     plain = [param for param in function.params if param.has_default and param.kind == "positional"]
     defaults = list(closure.defaults[: len(plain)])
     keyword = [param.name for param in function.params if param.has_default and param.kind == "keyword"]

@@ -159,7 +159,7 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
         case SliceV():
             return SliceV(*parts)
         case ClosureV(function, captures, _, namespace):
-            return ClosureV(function, parts[: len(captures)], parts[len(captures) :], namespace)
+            return ClosureV(function, parts[: len(captures)], parts[len(captures) :], namespace, like.free)
         case RangeV():
             start, stop, step = parts
             assert isinstance(start, ScalarV) and isinstance(stop, ScalarV) and isinstance(step, ScalarV)
@@ -179,7 +179,8 @@ def _same_shape(left: Value, right: Value) -> bool:
         case (TupleV(a, k), TupleV(b, m)):
             return k == m and len(a) == len(b)
         case (ClosureV(f, a, d, _), ClosureV(g, b, e, _)):
-            return f is g and len(a) == len(b) and len(d) == len(e)
+            same = f is g and left.namespace.globals is right.namespace.globals
+            return same and len(a) == len(b) and len(d) == len(e)
         case (ListV(_, a), ListV(_, b)):
             return a == b
         case (GrowV(item=a), GrowV(item=b)):

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py.errors import NoSourceError, UnsupportedError
 from parakeet_py.signature import (
     ArraySpec,
+    FunctionSpec,
     NoneSpec,
     ObjectSpec,
     ScalarSpec,
@@ -28,11 +30,13 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.attributes import module_value
 from parakeet_py.typed_ir.axis_order import fortran
 from parakeet_py.typed_ir.ir import ONE
-from parakeet_py.typed_ir.requests import NeedHidden, NeedWhole
+from parakeet_py.typed_ir.requests import NeedHidden, NeedStatic, NeedWhole
 from parakeet_py.typed_ir.types import OBJECT, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
+    ClosureV,
+    Namespace,
     ObjectV,
     ScalarV,
     SliceV,
@@ -72,6 +76,8 @@ def parameter(s: Specializer, spec: Spec, index: int) -> Value:
             if issubclass(kind, np.ndarray):
                 s.unusual_arrays.add(opaque.var)
             return opaque
+        case FunctionSpec():
+            return _function(s, spec, index)
         case TupleSpec(items, "slice"):
             return SliceV(*(parameter(s, item, index) for item in items))
         case TupleSpec(items, kind):
@@ -80,6 +86,21 @@ def parameter(s: Specializer, spec: Spec, index: int) -> Value:
                 s.lists[id(made)] = (made, index)
             return made
     raise AssertionError(spec)
+
+
+def _function(s: Specializer, spec: FunctionSpec, index: int) -> Value:
+    """A function that is known by its code: a closure over parameters."""
+    from parakeet_py.frontend import to_ssa_cached
+
+    names = spec.code.co_freevars
+    like = types.FunctionType(spec.code, spec.globals, closure=tuple([types.CellType() for _ in names]))
+    try:
+        template = to_ssa_cached(like)
+    except (NoSourceError, UnsupportedError):
+        raise NeedStatic(index, "a function") from None
+    held = tuple([parameter(s, item, index) for item in spec.cells])
+    defaults = tuple([parameter(s, item, index) for item in spec.defaults])
+    return ClosureV(template, held, defaults, Namespace(spec.globals, like), names)
 
 
 def need_whole(s: Specializer, value: Value) -> None:
@@ -119,6 +140,9 @@ def read_global(s: Specializer, name: str) -> Value:
 
 def read_cell(s: Specializer, name: str) -> Value:
     namespace = s.frames[-1].namespace
+    if name in s.frames[-1].free:
+        s.closures_read_late |= bool(s.sites) or len(s.builder.scopes) > 1
+        return s.frames[-1].free[name]
     try:
         found = namespace.cells[name].cell_contents
     except (KeyError, ValueError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, grown_lists, ir
+from parakeet_py.typed_ir import control, grown_lists, ir, long_ints
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.python_scalars import python_unary
@@ -207,6 +207,9 @@ def _in_range(s: Specializer, item: Value, container: RangeV) -> ir.Operand:
 def unary_operator(s: Specializer, op: str, value: Value) -> Value:
     if op == "not":
         return ScalarV(s.builder.prim("not", s.truth(value), type=PYBOOL))
+    known_result = long_ints.unary_of_known(op, value)
+    if known_result is not None:
+        return known_result
     number = s.numeric(value)
     if isinstance(number, ScalarV) and number.python:
         return python_unary(s, op, number)

@@ -33,6 +33,7 @@ from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.record import record
 from parakeet_py.signature import (
+    FunctionSpec,
     Result,
     Signature,
     Source,
@@ -140,6 +141,7 @@ class Specializer:
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
         self.read_late: set[Source] = set()
+        self.closures_read_late = False
         self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
         self.static_extents: list[tuple[ir.Var, int, int]] = []
         self.shadows = Shadows()
@@ -166,6 +168,7 @@ class Specializer:
 
     def _specialize(self) -> Specialization:
         self.shared_root = self.new_root() if not self.signature.disjoint else -1
+        self.functions = [i for i, spec in enumerate(self.signature.params) if isinstance(spec, FunctionSpec)]
         arguments = [inputs.parameter(self, spec, index) for index, spec in enumerate(self.signature.params)]
         self.hidden: dict[Source, Value] = {}
         offset = len(arguments)
@@ -184,6 +187,8 @@ class Specializer:
         late = any(source[0] in ("field", "method") for source in self.read_late)
         if late and not all(map(is_pure_site, self.sites)):
             raise FieldsMayChange
+        if self.closures_read_late and not all(map(is_pure_site, self.sites)):
+            raise NeedStatic(self.functions[0], "a function whose closure may change")
         leaves: list[ir.Operand] = []
         tree = results.result_tree(self, value, leaves)
         body = ir.Block(tuple(self.builder.scopes[0].statements), tuple(leaves))

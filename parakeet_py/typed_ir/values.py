@@ -160,12 +160,16 @@ class SliceV:
 
 @record
 class ClosureV:
-    """A nested function with the values it captured; `namespace` resolves its globals."""
+    """A nested function with the values it captured; `namespace` resolves its globals.
+
+    One that is an argument reads its free variables by name: `free` are the names of what it captured.
+    """
 
     function: ssa.Function
     captures: tuple[Value, ...]
     defaults: tuple[Value, ...]
     namespace: Namespace
+    free: tuple[str, ...] = ()
 
 
 @record
@@ -272,6 +276,7 @@ class Frame:
     function: ssa.Function
     namespace: Namespace
     env: dict[ssa.Var, Value] = field(default_factory=dict)
+    free: dict[str, Value] = field(default_factory=dict)  # free variables of an argument
 
 
 def py(value: bool | int | float | complex) -> ScalarV:

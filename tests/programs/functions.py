@@ -274,3 +274,101 @@ def wrong_keyword(a, b=2):
 @program([raising(TypeError, 3)])
 def helper_with_wrong_argument_count(x):
     return _square(x, x)
+
+
+def _decay(rate, drift):
+    return lambda t, y: drift - rate * y
+
+
+def _counter():
+    calls = 0
+
+    def count(t, y):
+        nonlocal calls
+        calls += 1
+        return y * 0 + calls
+
+    return count
+
+
+def _factorial():
+    def factorial(t, y):
+        return y if t <= 0 else y * factorial(t - 1, y)
+
+    return factorial
+
+
+@program(
+    [
+        lambda: (_decay(2.0, 0.5), 1.0, 3),
+        lambda: (_decay(3.0, 0.25), 1.0, 3),
+        lambda: (_decay(2, np.arange(3.0)), np.ones(3), 2),
+        lambda: (_decay(np.full(3, 0.5), 1.0), np.ones(3), 2),
+        lambda: ((lambda t, y, scale=2.0: y * scale), np.ones(3), 2),
+        lambda: ((lambda t, y, scale=3.0: y * scale), np.ones(3), 2),
+        lambda: ((lambda t, y: np.sin(y)), 0.5, 2),
+        lambda: (_decay(_decay, 1.0), 1.0, 0),
+    ],
+    ulp=4,
+)
+def euler(f, y, n):
+    """A nested function is known by its code; what it closes over may be another at each call."""
+    t = 0.0
+    for _ in range(n):
+        y = y + 0.125 * f(t, y)
+        t += 0.125
+    return y
+
+
+@program([lambda: (_counter(), 1.0), lambda: (_factorial(), 2.0)], opaque=None)
+def call_of_what_is_not_inlined(f, y):
+    return f(2, y), f(3, y)
+
+
+@program(
+    [lambda: (_decay(2.0, 1.0), _decay(3.0, 1.0), True, 5.0), lambda: (_decay(2.0, 1.0), _decay(3.0, 1.0), False, 5.0)]
+)
+def either_function(f, g, first, y):
+    h = f if first else g
+    return h(0.0, y)
+
+
+def _reader_and_writer():
+    n = 0
+
+    def read(y):
+        return y + n
+
+    def write():
+        nonlocal n
+        n += 1
+
+    return read, write
+
+
+@program([lambda: (*_reader_and_writer(), 1.0)], opaque=None)
+def closure_that_changes_meanwhile(read, write, y):
+    before = read(y)
+    write()
+    return before, read(y)
+
+
+def _storing(x):
+    return lambda y: x.sum() + y.sum()
+
+
+def _sharing():
+    x = np.arange(4.0)
+    return _storing(x), x
+
+
+@program([_sharing], mutates=(1,))
+def closure_over_another_argument(f, x):
+    before = f(x)
+    x[1:] += x[:-1]
+    return before, f(x)
+
+
+@program([lambda: (_decay(2.0, 1.0), 1.0)], opaque=None)
+def function_given_back(f, y):
+    return f is f, callable(f), f(0.0, y)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -63,13 +64,57 @@ class Capability(NamedTuple):
     minor: int
 
 
-class Stream:
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.handle = self
+class EventOptions(NamedTuple):
+    timing_enabled: bool = False
+
+
+class Event:
+    """The time at which a context comes to what it was given before."""
+
+    def __init__(self, context: Context, timing: bool) -> None:
+        self.context, self.timing = context, timing
+        self.time: float | None = None
+        context.queue.append(self.happen)
+
+    def happen(self) -> None:
+        self.time = time.perf_counter()
 
     def sync(self) -> None:
         self.context.finish()
+
+    def __sub__(self, other: Event) -> float:
+        assert self.timing and other.timing and self.time is not None and other.time is not None
+        return (self.time - other.time) * 1e3
+
+
+class Stream:
+    """A stream; `waited` has the streams that it was told to wait for."""
+
+    streams: ClassVar[dict[int, Stream]] = {}
+
+    def __init__(self, context: Context | None, number: int | None = None) -> None:
+        self.context: Any = context
+        self.number = len(Stream.streams) + 100 if number is None else number
+        self.handle = self
+        self.waited: list[Stream] = []
+        Stream.streams[self.number] = self
+
+    def __int__(self) -> int:
+        return self.number
+
+    @staticmethod
+    def from_handle(handle: int) -> Stream:
+        return Stream.streams[handle]
+
+    def sync(self) -> None:
+        self.context.finish()
+
+    def wait(self, event_or_stream: Stream) -> None:
+        assert isinstance(event_or_stream, Stream)
+        self.waited.append(event_or_stream)
+
+    def record(self, event: None = None, options: EventOptions | None = None) -> Event:
+        return Event(self.context, options is not None and options.timing_enabled)
 
 
 class Buffer:
@@ -115,6 +160,7 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
     class Device:
         def __init__(self, device_id: int | None = None) -> None:
             self.context = contexts[device_id or 0]
+            self.device_id = device_id or 0
             self.compute_capability = Capability(*capability)
             self.properties = types.SimpleNamespace(multiprocessor_count=4)
 
@@ -168,9 +214,24 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
     driver.cuMemcpyDtoHAsync = lambda data, address, size, stream: told(
         lambda context: context.device.copy_out(address, memory_of(data, size))
     )[:1]
+    driver.cuMemcpyDtoDAsync = lambda target, source, size, stream: told(
+        lambda context: context.device.copy_in(target, context.device.copy_out(source, size))
+    )[:1]
+    driver.CUpointer_attribute = types.SimpleNamespace(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9)
+
+    def pointer_attribute(attribute: int, address: int) -> tuple[int, int]:
+        assert attribute == 9
+        for number, context in enumerate(contexts):
+            if context.device.memory.find(address) is not None:
+                return 0, number
+        return 1, 0
+
+    driver.cuPointerGetAttribute = pointer_attribute
     core: Any = types.ModuleType("cuda.core")
     core.Device, core.DeviceMemoryResource, core.ObjectCode = Device, DeviceMemoryResource, ObjectCode
     core.LaunchConfig, core.launch = LaunchConfig, launch
+    core.EventOptions, core.Stream = EventOptions, Stream
+    core.LEGACY_DEFAULT_STREAM, core.PER_THREAD_DEFAULT_STREAM = Stream(None, 1), Stream(None, 2)
     bindings: Any = types.ModuleType("cuda.bindings")
     bindings.driver = driver
     package: Any = types.ModuleType("cuda")
