@@ -22,6 +22,7 @@ from parakeet_py.errors import (
 from parakeet_py.signature import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
 from parakeet_py.typed_ir.observed import accepts, observed_spec
 from parakeet_py.typed_ir.opaque import perform, rebuild, result_leaves_of
+from parakeet_py.typed_ir.semantics import OVERFLOW
 
 
 def run_typed(accelerated: Any, args: Sequence[Any]) -> Any:
@@ -58,8 +59,9 @@ def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -
         if compiled.specialization.stored_params and before != _contents(leaves):
             raise
         return dispatcher.evaluate(normal, dispatcher.signature(normal), log)
-    except DeoptimizedError:
-        if compiled.specialization.opaque_sites or before != _contents(leaves):
+    except (DeoptimizedError, OverflowError) as error:
+        leaves_int64 = isinstance(error, DeoptimizedError) or str(error) == OVERFLOW
+        if not leaves_int64 or compiled.specialization.opaque_sites or before != _contents(leaves):
             raise
         return compiled.function(*args)  # as a gate does: nothing has been changed yet
     return box(compiled.specialization.result, results, leaves)
