@@ -16,7 +16,7 @@ from parakeet_py.imp.combine import Combination, combination, declare, fold
 from parakeet_py.imp.loops import axes_of
 from parakeet_py.imp.schedule import study
 from parakeet_py.imp.writer import ONE, ZERO, array_type
-from parakeet_py.ptx.reductions import across_block
+from parakeet_py.ptx.combining import across_block
 from parakeet_py.ptx.regions import THREADS, grid_of_blocks, unravel
 from parakeet_py.ptx.scan_tiles import Tile, rounds_of
 from parakeet_py.typed_ir.ir import Block, Cast, Compress, Const, Lambda, Let, Operand, Prim, Var

@@ -1,39 +1,52 @@
 """Reductions on a GPU.
 
-Contributions are combined in registers, then between the lanes of a warp by shuffles, then between the warps of a block
-through shared memory; blocks leave partial results that one more block combines. Which threads share a result depends
-on the shape, chosen when the call runs:
+Contributions are combined in registers, then between threads (`combining`); blocks leave partial results that a second
+launch combines, unless there is one block. Which threads share a result depends on the shape, chosen when the call
+runs:
 
-* no kept axes: all threads on one result, two launches;
-* many contributions for each kept point, lying side by side: a block for each point (or a warp, if they are fewer);
-* otherwise a thread for each kept point, which reads what its neighbours' neighbours are.
-
-A combine of known primitives (sum, minimum, any...) may take contributions in any order, so neighbouring threads read
-neighbouring elements. For any other combine, every thread takes a run of its own and all trees keep the order.
+* no kept axes: all threads on one result, each taking 16 bytes at a time where they lie side by side;
+* the contributions of a kept point lie side by side: a block for each point, or a warp, or a thread, if they are fewer;
+  several blocks for each if there are few points with many contributions;
+* otherwise: blocks of 32 neighbouring points and 8 threads for each; where points are few, several blocks for each.
 
 The number of blocks and what each thread takes depend on the extents alone: a sum has the same bits each time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp import reductions as on_cpu
-from parakeet_py.imp.builder import Lowering, Outs
-from parakeet_py.imp.combine import Combination, combination, combine, declare, fold
-from parakeet_py.imp.ir import Cell
+from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.loops import Axis, axes_of
-from parakeet_py.imp.merge import merge, merged_outs
-from parakeet_py.imp.schedule import Study, stride_cost, study
+from parakeet_py.imp.merge import merge
+from parakeet_py.imp.schedule import Study, access_cost, static_cost, stride_cost, study
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.ptx.regions import THREADS, WARP, grid, grid_of_blocks, index_of, unravel
-from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
-from parakeet_py.typed_ir.types import INT64, Array
+from parakeet_py.ptx.combining import (
+    Combine,
+    Placed,
+    across_block,
+    any_order,
+    cells_of,
+    combine_of,
+    gather,
+    memory,
+    store_cells,
+    stride,
+    take,
+    take_partial,
+)
+from parakeet_py.ptx.reductions_by_axis import by_axis
+from parakeet_py.ptx.regions import THREADS, grid_of_blocks, index_of, split32, unravel
+from parakeet_py.ptx.tiles import Shape
+from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var, dtype_of
+from parakeet_py.typed_ir.types import INT64, itemsize
 
-PER_THREAD = 8  # contributions that a thread takes before there are more blocks
+PER_THREAD = 16  # contributions that a thread takes before there are more blocks
 MAX_BLOCKS = 1024  # partial results that the last block combines
-WARP_ROW, BLOCK_ROW = 16, 1024  # contributions of one kept point from which a warp, a block works on it
+VECTOR_BYTES = 16
+MAX_UNROLLED = 64  # operations of the contributions that a thread takes with one load
 
 
 def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
@@ -42,201 +55,122 @@ def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
     if lo.in_region or found.has_check or found.has_opaque or not found.simple:
         on_cpu.lower_reduce(lo, outs, op)
     elif op.extents:
-        _by_axis(lo, outs, op, found)
+        by_axis(lo, outs, op, found)
     else:
         _whole(lo, outs, op, found)
 
 
-# ---- the whole space -------------------------------------------------------------------------------------------------
-
-
 def _whole(lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> None:
-    with_ = combination(lo, op.combine, op.inits)
+    with_ = combine_of(lo, op.combine, op.inits)
     merged = lo.merged
     (axes,) = merge(lo, found, axes_of(op.reduced_indices, lo.operands(op.reduced_extents)))
-    size = lo.product(axis.extent for axis in axes)
-    wanted = lo.ceil_div(size, Const(THREADS * PER_THREAD, INT64))
-    blocks = lo.minimum(lo.maximum(wanted, ONE), Const(MAX_BLOCKS, INT64))
-    partial = _memory(lo, with_, blocks)
-
-    def contribution(number: Operand) -> Sequence[Operand]:
-        unravel(lo, axes, number)
-        return lo.lower_block(op.body)
+    space = (
+        _Nest(lo, op, found, with_, axes) if len(axes) > 1 and any_order(with_) else _Line(lo, op, found, with_, axes)
+    )
+    partial = memory(lo, with_, (space.blocks,))
 
     def some(block: Var, thread: Var) -> None:
-        cells = declare(lo, with_)
-        _run(
-            lo,
-            with_,
-            cells,
-            size,
-            lo.multiply(blocks, Const(THREADS, INT64)),
-            index_of(lo, block, thread),
-            contribution,
-        )
+        cells = cells_of(lo, with_)
+        space.gather(cells, block, thread)
         across_block(lo, with_, cells, thread)
-        _store_first(lo, thread, partial, block, cells)
+        lo.when(lo.compare("eq", thread, ZERO), lambda: store_cells(lo, partial, (block,), cells))
 
-    grid_of_blocks(lo, blocks, "reduce", some)
+    grid_of_blocks(lo, space.blocks, "reduce", some)
     lo.merged = merged
-    result = _memory(lo, with_, ONE)
 
     def last(block: Var, thread: Var) -> None:
-        cells = declare(lo, with_)
-        _run(
-            lo,
-            with_,
-            cells,
-            blocks,
-            Const(THREADS, INT64),
-            thread,
-            lambda number: [lo.load(array, number) for array in partial],
-        )
+        cells = cells_of(lo, with_)
+        visit = lambda number: take_partial(lo, with_, cells, partial, number)  # noqa: E731
+        gather(lo, with_, space.blocks, (thread, Const(THREADS, INT64)), 1, visit)
         across_block(lo, with_, cells, thread)
-        _store_first(lo, thread, result, ZERO, cells)
+        lo.when(lo.compare("eq", thread, ZERO), lambda: store_cells(lo, partial, (ZERO,), cells))
 
-    grid_of_blocks(lo, ONE, "reduce last", last)
-    for out, array in zip(outs, result, strict=True):
+    several = lo.compare("gt", space.blocks, ONE)
+    lo.when(several, lambda: grid_of_blocks(lo, ONE, "reduce last", last))
+    for out, array in zip(outs, partial, strict=False):
         if out in lo.used:
             lo.alias(out, lo.load(array, ZERO))
 
 
-def _memory(lo: Lowering, with_: Combination, count: Operand) -> list[Var]:
-    return [lo.new_array("partial", Array(dtype, 1, "C"), (count,)) for dtype in with_.types]
+class _Line:
+    """A space as a line of points; neighbouring threads take neighbouring points."""
+
+    def __init__(self, lo: Lowering, op: Reduce, found: Study, with_: Combine, axes: Sequence[Axis]) -> None:
+        self.lo, self.op, self.with_, self.axes = lo, op, with_, axes
+        self.cost = static_cost(op.body)
+        self.size = lo.product(axis.extent for axis in axes)
+        wanted = lo.ceil_div(self.size, Const(THREADS * PER_THREAD, INT64))
+        self.blocks = lo.minimum(lo.maximum(wanted, ONE), Const(MAX_BLOCKS, INT64))
+        self.threads = lo.multiply(self.blocks, Const(THREADS, INT64))
+        self.width = _width(found, self.cost, axes[0]) if len(axes) == 1 and any_order(with_) else 1
+
+    def gather(self, cells: Sequence[imp.Cell], block: Var, thread: Var) -> None:
+        lo, width = self.lo, self.width
+        me = index_of(lo, block, thread)
+
+        def one(number: Operand) -> None:
+            unravel(lo, self.axes, number)
+            take(lo, self.with_, cells, lo.lower_block(self.op.body), number)
+
+        if width == 1:
+            gather(lo, self.with_, self.size, (me, self.threads), self.cost, one)
+            return
+        each = Const(width, INT64)
+        chunks = lo.floor_div(self.size, each)
+
+        def chunk(number: Operand) -> None:
+            start = lo.multiply(number, each)
+            for position in range(width):
+                one(lo.add(start, Const(position, INT64)))
+
+        stride(lo, me, chunks, self.threads, self.cost * width, chunk)
+        rest = lo.add(lo.multiply(chunks, each), me)
+        lo.when(lo.compare("lt", rest, self.size), lambda: one(rest))
 
 
-def _run(
-    lo: Lowering,
-    with_: Combination,
-    cells: Sequence[Cell],
-    size: Operand,
-    threads: Operand,
-    thread: Operand,
-    contribution: Callable[[Operand], Sequence[Operand]],
-) -> None:
-    """What thread number `thread` of `threads` takes of `size` contributions, combined into its cells."""
-    number = lo.index("k")
-    body = lambda: fold(lo, with_, cells, contribution(number))  # noqa: E731
-    if with_.names is not None:
-        lo.loop(number, thread, size, body, "serial", threads)
-        return
-    share = lo.ceil_div(size, threads)
-    start = lo.multiply(thread, share)
-    lo.loop(number, start, lo.minimum(lo.add(start, share), size), body)
+class _Nest:
+    """A space of several axes: lanes lie along the one in which accesses move least, and no point is divided."""
+
+    def __init__(self, lo: Lowering, op: Reduce, found: Study, with_: Combine, axes: Sequence[Axis]) -> None:
+        self.lo, self.op, self.with_, self.axes = lo, op, with_, axes
+        self.cost = static_cost(op.body)
+        self.inner = min(reversed(axes), key=lambda axis: stride_cost(found, axis.mover))
+        self.outer = [axis for axis in axes if axis is not self.inner]
+        self.rows = lo.product(axis.extent for axis in self.outer)
+        self.shape = Shape.fitting(lo, self.inner.extent, self.rows, 1)
+        most, one_row = Const(MAX_BLOCKS, INT64), lo.multiply(self.shape.width, Const(PER_THREAD, INT64))
+        groups = lo.ceil_div(self.rows, lo.maximum(self.shape.height, ONE))
+        self.groups = lo.minimum(lo.maximum(groups, ONE), most)
+        wanted = lo.ceil_div(self.inner.extent, one_row)
+        self.parts = lo.minimum(lo.maximum(wanted, ONE), lo.floor_div(most, self.groups))
+        self.blocks = lo.multiply(self.groups, self.parts)
+
+    def gather(self, cells: Sequence[imp.Cell], block: Var, thread: Var) -> None:
+        lo, shape = self.lo, self.shape
+        part, group = split32(lo, block, self.groups)
+        column = lo.add(lo.multiply(part, shape.width), lo.prim("and", thread, lo.subtract(shape.width, ONE)))
+        first = lo.add(lo.multiply(group, shape.height), lo.prim("shr", thread, shape.across))
+        step = lo.multiply(self.parts, shape.width)
+
+        def row(number: Operand) -> None:
+            unravel(lo, self.outer, number)
+            stride(lo, column, self.inner.extent, step, self.cost, one)
+
+        def one(place: Operand) -> None:
+            lo.alias(self.inner.index, place)
+            number: Operand = ZERO
+            if isinstance(self.with_, Placed):
+                for axis in self.axes:
+                    number = lo.add(lo.multiply(number, axis.extent), lo.operand(axis.index))
+            take(lo, self.with_, cells, lo.lower_block(self.op.body), number)
+
+        stride(lo, first, self.rows, lo.multiply(self.groups, shape.height), MAX_UNROLLED, row)
 
 
-# ---- with kept axes --------------------------------------------------------------------------------------------------
-
-
-def _by_axis(lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> None:
-    extents = lo.operands(op.extents)
-    arrays = lo.new_outs(outs, extents)
-    with_ = combination(lo, op.combine, op.inits)
-    merged = lo.merged
-    space, inner = axes_of(op.indices, extents), axes_of(op.reduced_indices, lo.operands(op.reduced_extents))
-    kept, reduced = merge(lo, found, space, inner)
-    targets = merged_outs(lo, arrays, space, kept)
-    points, size = (lo.product(axis.extent for axis in axes) for axes in (kept, reduced))
-
-    def contribution(number: Operand) -> Sequence[Operand]:
-        unravel(lo, reduced, number)
-        return lo.lower_block(op.body)
-
-    def leave(cells: Sequence[Cell]) -> None:
-        lo.store_outs(targets, [lo.operand(axis.index) for axis in kept], [lo.read(cell) for cell in cells])
-
-    def by_thread() -> None:
-        def point(number: Var) -> None:
-            unravel(lo, kept, number)
-            cells = declare(lo, with_)
-            _run(lo, with_, cells, size, ONE, ZERO, contribution)
-            leave(cells)
-
-        grid(lo, points, "reduce rows", point)
-
-    def by_warp() -> None:
-        def some(block: Var, thread: Var) -> None:
-            lane = lo.let("lane", INT64, imp.Lane("lane"))
-            number = lo.floor_div(index_of(lo, block, thread), Const(WARP, INT64))
-
-            def point() -> None:
-                unravel(lo, kept, number)
-                cells = declare(lo, with_)
-                _run(lo, with_, cells, size, Const(WARP, INT64), lane, contribution)
-                across_warp(lo, with_, cells)
-                lo.when(lo.compare("eq", lane, ZERO), lambda: leave(cells))
-
-            lo.when(lo.compare("lt", number, points), point)
-
-        grid_of_blocks(lo, lo.ceil_div(points, Const(THREADS // WARP, INT64)), "reduce rows by warp", some)
-
-    def by_block() -> None:
-        def some(block: Var, thread: Var) -> None:
-            unravel(lo, kept, block)
-            cells = declare(lo, with_)
-            _run(lo, with_, cells, size, Const(THREADS, INT64), thread, contribution)
-            across_block(lo, with_, cells, thread)
-            lo.when(lo.compare("eq", thread, ZERO), lambda: leave(cells))
-
-        grid_of_blocks(lo, points, "reduce rows by block", some)
-
-    if _side_by_side(found, kept, reduced):
-        lo.when(
-            lo.compare("ge", size, Const(BLOCK_ROW, INT64)),
-            by_block,
-            lambda: lo.when(lo.compare("ge", size, Const(WARP_ROW, INT64)), by_warp, by_thread),
-        )
-    else:
-        few = lo.compare("lt", lo.multiply(points, Const(4, INT64)), size)
-        lo.when(few, by_block, by_thread)
-    lo.merged = merged
-
-
-def _side_by_side(found: Study, kept: Sequence[Axis], reduced: Sequence[Axis]) -> bool:
-    """Whether the contributions of one point lie closer together than those of neighbouring points."""
-    return stride_cost(found, reduced[-1].mover) <= stride_cost(found, kept[-1].mover)
-
-
-# ---- between threads -------------------------------------------------------------------------------------------------
-
-
-def across_warp(lo: Lowering, with_: Combination, cells: Sequence[Cell], lanes: int = WARP) -> None:
-    """Combine the cells of a warp's lanes, in order; lane 0 has the result."""
-    distance = 1
-    while distance < lanes:
-        own = [lo.read(cell) for cell in cells]
-        others = [lo.let("other", value.type, imp.Shuffle("down", value, Const(distance, INT64))) for value in own]
-        lo.write_all(list(zip(cells, combine(lo, with_, own, others), strict=True)))
-        distance *= 2
-
-
-def across_block(lo: Lowering, with_: Combination, cells: Sequence[Cell], thread: Var) -> None:
-    """Combine the cells of a block's threads, in order; thread 0 has the result."""
-    warps = THREADS // WARP
-    across_warp(lo, with_, cells)
-    lane = lo.let("lane", INT64, imp.Lane("lane"))
-    warp = lo.floor_div(thread, Const(WARP, INT64))
-    shared = [
-        lo.let("shared", Array(dtype, 1, "C"), imp.NewArray((Const(warps, INT64),), "shared")) for dtype in with_.types
-    ]
-
-    def put() -> None:
-        for array, cell in zip(shared, cells, strict=True):
-            lo.store(array, (warp,), lo.read(cell))
-
-    lo.when(lo.compare("eq", lane, ZERO), put)
-    lo.emit(imp.Barrier("block"))
-
-    def finish() -> None:
-        def take() -> None:
-            lo.write_all([(cell, lo.load(array, lane)) for array, cell in zip(shared, cells, strict=True)])
-
-        lo.when(lo.compare("lt", lane, Const(warps, INT64)), take)
-        across_warp(lo, with_, cells, warps)
-
-    lo.when(lo.compare("eq", warp, ZERO), finish)
-
-
-def _store_first(lo: Lowering, thread: Var, arrays: Outs, place: Operand, cells: Sequence[Cell]) -> None:
-    """Let thread 0 leave its cells in memory."""
-    lo.when(lo.compare("eq", thread, ZERO), lambda: lo.store_outs(arrays, (place,), [lo.read(cell) for cell in cells]))
+def _width(found: Study, cost: int, axis: Axis) -> int:
+    """Neighbouring contributions that a thread takes with one load."""
+    if not found.accesses or any(access_cost(found, access, axis.mover) > 1 for access in found.accesses):
+        return 1
+    size = max(itemsize(dtype_of(access.array)) for access in found.accesses)
+    width = VECTOR_BYTES // size
+    return width if width > 1 and width * cost <= MAX_UNROLLED else 1

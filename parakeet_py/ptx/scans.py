@@ -22,7 +22,7 @@ from parakeet_py.imp.combine import Combination, combination, combine, declare
 from parakeet_py.imp.loops import axes_of
 from parakeet_py.imp.schedule import study
 from parakeet_py.imp.writer import ONE, ZERO, array_type
-from parakeet_py.ptx.reductions import across_block
+from parakeet_py.ptx.combining import across_block
 from parakeet_py.ptx.regions import THREADS, WARP, grid, grid_of_blocks, index_of, unravel
 from parakeet_py.ptx.scan_tiles import WARPS, Store, Tile, Values, rounds_of
 from parakeet_py.typed_ir.ir import Const, Operand, Scan, Var

@@ -45,7 +45,7 @@ def lower_tiles(
     others = [axis for axis in axes if axis is not x and axis is not y]
     simple = found.simple and not (found.has_check and lo.checking)
     rows = ROWS if transposed or (simple and ROWS * static_cost(found.block) <= MAX_UNROLLED) else 1
-    shape = _Shape.square(rows) if transposed else _Shape.fitting(lo, x.extent, y.extent, rows)
+    shape = Shape.square(rows) if transposed else Shape.fitting(lo, x.extent, y.extent, rows)
     across = _parts(lo, x.extent, shape.width, shape.across)
     down = _parts(lo, y.extent, lo.multiply(shape.height, Const(rows, INT64)), shape.down)
     blocks = lo.product((across, down, *(axis.extent for axis in others)))
@@ -177,7 +177,7 @@ def _plain(found: Study, index: Operand) -> bool:
 
 
 @record
-class _Shape:
+class Shape:
     """A block of `width` x `height` threads: powers of two with the logarithms `across` and `down` (which counts the
     points of a thread, too)."""
 
@@ -187,14 +187,14 @@ class _Shape:
     down: Operand
 
     @staticmethod
-    def square(rows: int) -> _Shape:
+    def square(rows: int) -> Shape:
         height = THREADS // SIDE
         logarithms = SIDE.bit_length() - 1, (height * rows).bit_length() - 1
         width_, height_, across, down = (Const(value, INT64) for value in (SIDE, height, *logarithms))
-        return _Shape(width_, height_, across, down)
+        return Shape(width_, height_, across, down)
 
     @staticmethod
-    def fitting(lo: Lowering, x: Operand, y: Operand, rows: int) -> _Shape:
+    def fitting(lo: Lowering, x: Operand, y: Operand, rows: int) -> Shape:
         """Blocks 32 wide; narrower where x is short, one row where y is."""
         whole = THREADS.bit_length() - 1
         across: Operand = Const(WARP.bit_length() - 1, INT64)
@@ -207,7 +207,7 @@ class _Shape:
         else:
             shape = lo.prim("shl", ONE, across), lo.prim("shr", Const(THREADS, INT64), across)  # type: ignore[assignment]
         points = Const(whole + rows.bit_length() - 1, INT64)
-        return _Shape(*shape, across, lo.subtract(points, across))
+        return Shape(*shape, across, lo.subtract(points, across))
 
 
 def _either(lo: Lowering, extent: Operand, limit: int, then: Operand, orelse: Operand) -> Operand:
