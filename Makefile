@@ -8,7 +8,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 WORKERS ?= 2
 
-.PHONY: help bench cold results test lint clean
+# The packages for GPUs are installed only where there is a driver.
+DRIVER = $(shell $(PYTHON) -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' >/dev/null 2>&1 && echo yes)
+
+.PHONY: help bench cold results test test-gpu bench-gpu lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +19,8 @@ help:
 	@echo "make cold    imports, first calls and small calls in fresh processes"
 	@echo "make results measure sizes M and L on a quiet machine, update README.md and benchmarks/results"
 	@echo "make test    install, then run the tests"
+	@echo "make test-gpu   the tests on a GPU, bit for bit against the emulator; reports in benchmarks/results"
+	@echo "make bench-gpu  times, bytes and flops on a GPU, beside CuPy, JAX, PyTorch and numba where installed"
 	@echo "make lint    formatting, lint, types"
 	@echo "make clean   remove the environment and all caches of this folder"
 
@@ -33,6 +38,14 @@ results: $(VENV)/.bench
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+test-gpu: $(VENV)/.test
+	@$(if $(DRIVER),$(MAKE) --no-print-directory $(VENV)/.gpu)
+	@$(BIN)/python -m tests.gpu $(ARGS)
+
+bench-gpu: $(VENV)/.bench
+	@$(if $(DRIVER),$(MAKE) --no-print-directory $(VENV)/.gpu)
+	@$(BIN)/parakeet bench-gpu --out benchmarks/results $(ARGS)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff format --check .
@@ -53,6 +66,11 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@echo "installing parakeet-py[bench,test,dev]"
 	@$(PIP) install -e '.[bench,test,dev]'
 	@touch $@ $(VENV)/.bench
+
+$(VENV)/.gpu: pyproject.toml | $(VENV)/bin/python
+	@echo "installing parakeet-py[cuda,bench,test,test-gpu]"
+	@$(PIP) install -e '.[cuda,bench,test,test-gpu]'
+	@touch $@
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

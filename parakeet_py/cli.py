@@ -1,4 +1,4 @@
-"""The command line: `parakeet bench`, `parakeet explain FILE.py:FUNCTION`, `parakeet doctor`.
+"""The command line: `parakeet bench`, `parakeet bench-gpu`, `parakeet explain FILE.py:FUNCTION`, `parakeet doctor`.
 
 Commands import what they need when they run, so that `--help` is quick. This is the only module that prints.
 """
@@ -186,6 +186,44 @@ def _bench_cold(console: Console, programs: list[str], settings: Any, json_file:
     if json_file is not None:
         json_file.parent.mkdir(parents=True, exist_ok=True)
         json_file.write_text(json.dumps(report.as_data(), indent=1) + "\n", encoding="utf-8")
+
+
+@app.command("bench-gpu")
+def bench_gpu(
+    names: Annotated[list[str] | None, typer.Argument(help="Operators and programs; all if none is named.")] = None,
+    device: Annotated[str, typer.Option(help="cuda:0, cuda:1..., or emulated for a rehearsal.")] = "cuda:0",
+    size: Annotated[str, typer.Option(help="Input size: XS, S, M or L.")] = "M",
+    budget: Annotated[float, typer.Option(help="Seconds for the whole run, roughly.")] = 400.0,
+    out: Annotated[Path | None, typer.Option(help="Write JSON and Markdown into this folder.")] = None,
+) -> None:
+    """Measure operators and programs on a GPU: kernels, transfers, bandwidth; CuPy, JAX, PyTorch, numba beside them."""
+    from parakeet_py.bench.gpu import report, runner
+    from parakeet_py.bench.program import SIZES
+    from parakeet_py.hybrid import cuda
+    from parakeet_py.hybrid.device import DeviceError
+    from parakeet_py.hybrid.devices import open_devices
+
+    sizes = {str(name): name for name in SIZES}
+    if size.upper() not in sizes:
+        raise _fail(f"no size {size}; there are {', '.join(SIZES)}")
+    if device.startswith("cuda") and not cuda.probe().devices:
+        typer.echo(f"skipped: no GPU to measure: {cuda.probe().reason}")
+        return
+    try:
+        machines = open_devices(device)
+        if len(machines) != 1:
+            raise _fail(f"{device!r} is not one GPU")
+        total = len(names) if names else runner.TASKS
+        found = _with_progress(
+            total, lambda tell: runner.run(machines[0], sizes[size.upper()], budget, names or (), lambda n: tell(n, ""))
+        )
+    except (ValueError, DeviceError) as error:
+        raise _fail(str(error)) from None
+    typer.echo(report.markdown(found))
+    if out is not None:
+        typer.echo(f"written: {', '.join(map(str, report.write(out, found)))}")
+    if any(row.ours.status == "WRONG" for row in (*found.operators, *found.programs)):
+        raise typer.Exit(1)
 
 
 @app.command()
