@@ -55,7 +55,7 @@ def test_rehearsal(tmp_path: Path) -> None:
     assert 0 < axpy["ours"]["kernels"] < axpy["ours"]["resident"] and axpy["ours"]["transfers"] > 0
     assert axpy["bytes_per_second"] == pytest.approx(axpy["bytes"] / axpy["ours"]["kernels"])
     assert axpy["of_copy"] == pytest.approx(axpy["bytes_per_second"] / result["ceilings"]["copy"])
-    assert total["ours"]["launches"] == 2
+    assert total["ours"]["launches"] >= 1 and total["bytes"] == 4 * 3000
     (smoothing,) = result["programs"]
     assert smoothing["ours"]["status"] == "ok" and smoothing["flops"] is None
     text = (tmp_path / "gpu-XS-rehearsal.md").read_text()
