@@ -27,6 +27,7 @@ from parakeet_py.signature import Signature, Source
 if TYPE_CHECKING:
     from parakeet_py.compile import Compiled, Extents
     from parakeet_py.hybrid.device import Device
+    from parakeet_py.hybrid.team import Team
 
 log_ = logging.getLogger("parakeet_py")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -77,14 +78,14 @@ class Dispatcher:
         with settings.options(**self.options) as config:
             return config
 
-    def device(self) -> Device | None:
-        """The device that calls run on here and now, opened; None for the CPU."""
+    def device(self) -> Device | Team | None:
+        """The device, or the team of several, that calls run on here and now, opened; None for the CPU."""
         config = self.config()
         if config.on_cpu:
             return None
-        from parakeet_py.hybrid.devices import open_devices
+        from parakeet_py.hybrid.devices import chosen
 
-        return next(iter(open_devices(config.devices or "")), None)
+        return chosen(config.devices or "", config.split)
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
@@ -110,7 +111,7 @@ class Dispatcher:
         if device is not None:
             return self.call_on_device(normal, device)
         if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
-            with settings.options(devices="cpu"):
+            with settings.options(devices="cpu", split=None):
                 return target(*normal)
         tried = gates_of(target)
         log = self.left_off() if self.hands_back else None
@@ -170,15 +171,18 @@ class Dispatcher:
         config = self.config()
         return calls.call_in_place(self, normal, () if config.on_cpu else open_devices(config.devices or ""))
 
-    def call_on_device(self, normal: tuple[Any, ...], device: Device) -> Any:
-        """A call that is to run on another device than the CPU."""
-        from parakeet_py.hybrid import calls
+    def call_on_device(self, normal: tuple[Any, ...], device: Device | Team) -> Any:
+        """A call that is to run on another device than the CPU, or on a team."""
+        from parakeet_py.hybrid import calls, team_calls
+        from parakeet_py.hybrid.team import Team
 
         with self.lock:
             signature = self.signature(normal)
         if signature in self.refused:
             return self.run_python(normal)
         try:
+            if isinstance(device, Team):
+                return team_calls.call_on_team(self, normal, device)
             return calls.call(self, normal, device)
         except (UnsupportedError, NoSourceError) as found:
             return self.refuse(normal, signature, found)
@@ -494,6 +498,7 @@ def accelerate(
     strict: bool = ...,
     threads: int | None = ...,
     devices: str | None = ...,
+    split: float | None = ...,
     deterministic: bool = ...,
     contract: bool = ...,
     fastmath: bool = ...,
@@ -512,7 +517,9 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
     threads : int, optional
         Threads a parallel region may use; all CPUs of the process by default.
     devices : str, optional
-        Devices to run on, such as ``"cpu"``.
+        Devices to run on, such as ``"cpu"``, ``"cuda:0"`` or ``"cpu,emulated*2"``, which share the work of a call.
+    split : float, optional
+        The share of every index space that devices other than the CPU get, between 0 and 1.
     deterministic : bool
         Results are bit-identical for any number of threads (the default).
     contract, fastmath : bool
@@ -524,7 +531,7 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
         A callable with `specializations`, `opaque_calls`, `fell_back`, `explain(*args)`, `untyped_ir()`,
         `typed_ir(*args)`, `imp(*args)`, `llvm(*args)` and `ptx(*args, target="sm_90")`.
     """
-    unknown = set(options) - {"strict", "threads", "devices", "deterministic", "contract", "fastmath"}
+    unknown = set(options) - {"strict", "threads", "devices", "split", "deterministic", "contract", "fastmath"}
     if unknown:
         raise TypeError(f"accelerate() has no option {sorted(unknown)[0]!r}")
     with settings.options(**options):

@@ -48,6 +48,7 @@ class Compiled:
     passes: PassReport
     times: dict[str, float] = field(default_factory=dict)
     plan: Any = None  # how it runs on other devices, once it has
+    divided: Any = None  # how a team runs it, once one has
 
     @property
     def signature(self) -> Signature:

@@ -44,6 +44,7 @@ class Config:
     cache : keep compiled code on disk (PARAKEET_CACHE)
     cache_dir : where to keep it (PARAKEET_CACHE_DIR)
     devices : devices to run on, such as "cpu,cuda:0,emulated*2" (PARAKEET_DEVICES)
+    split : the share of every index space that devices other than the CPU get, 0 to 1 (PARAKEET_SPLIT)
     deterministic : bit-identical results for any number of threads (PARAKEET_DETERMINISTIC)
     contract : a*b+c may be rounded once (PARAKEET_CONTRACT)
     fastmath : floating point may be reassociated and assumed finite (PARAKEET_FASTMATH)
@@ -58,6 +59,7 @@ class Config:
     cache: bool = True
     cache_dir: Path | None = None
     devices: str | None = None
+    split: float | None = None
     deterministic: bool = True
     contract: bool = False
     fastmath: bool = False
@@ -68,6 +70,8 @@ class Config:
     def __post_init__(self) -> None:
         if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
             raise ValueError(f"threads must be between 1 and {MAX_THREADS}, not {self.threads}")
+        if self.split is not None and not 0 <= self.split <= 1:
+            raise ValueError(f"split is a share, between 0 and 1, not {self.split}")
         if not 0 <= self.debug <= 4:
             raise ValueError(f"debug must be between 0 and 4, not {self.debug}")
 
@@ -114,6 +118,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "cache": ("PARAKEET_CACHE", _parse_bool),
     "cache_dir": ("PARAKEET_CACHE_DIR", _parse_path),
     "devices": ("PARAKEET_DEVICES", str.strip),
+    "split": ("PARAKEET_SPLIT", float),
     "deterministic": ("PARAKEET_DETERMINISTIC", _parse_bool),
     "contract": ("PARAKEET_CONTRACT", _parse_bool),
     "fastmath": ("PARAKEET_FASTMATH", _parse_bool),
@@ -169,7 +174,7 @@ def reload() -> Config:
             raise ValueError(f"{variable}={text!r}: {error}") from None
     if _from_environment is not None and not _from_environment.on_cpu:
         _count_blocks(-1)
-    _from_environment = Config(**values)
+    _from_environment = _consistent(Config(**values))
     if not _from_environment.on_cpu:
         _count_blocks(1)  # gates have to ask
     _default_threads[0] = _from_environment.thread_count
@@ -197,13 +202,22 @@ def options(**changes: Any) -> Iterator[Config]:
     ValueError
         A value out of range.
     """
-    token = _changed.set(replace(current(), **_validated(changes)))
+    token = _changed.set(_consistent(replace(current(), **_validated(changes))))
     _count_blocks(1)
     try:
         yield current()
     finally:
         _count_blocks(-1)
         _changed.reset(token)
+
+
+def _consistent(config: Config) -> Config:
+    """The settings, if they do not contradict each other."""
+    if config.split is not None:
+        from parakeet_py.hybrid.devices import check_split
+
+        check_split(config.devices or "cpu", config.split)
+    return config
 
 
 def _validated(changes: dict[str, Any]) -> dict[str, Any]:
@@ -223,6 +237,8 @@ def _typed(name: str, value: Any) -> Any:
             isinstance(value, int) and not isinstance(value, bool)
         ):
             return value
+        case "split" if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            return None if value is None else float(value)
         case "cache_dir" if value is None or isinstance(value, (str, os.PathLike)):
             return None if value is None else _parse_path(os.fspath(value))
         case "print_passes" if isinstance(value, (str, tuple, list)):

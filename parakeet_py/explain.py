@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from parakeet_py.accelerate import Dispatcher
     from parakeet_py.compile import Compiled
     from parakeet_py.hybrid.rehearsal import DeviceReport
+    from parakeet_py.hybrid.team_report import TeamReport
     from parakeet_py.imp.storage import StorageReport
 
 
@@ -65,7 +66,7 @@ class Explanation:
     fell_back: str | None
     widened: tuple[str, ...] = ()
     threads: int = 1
-    device: DeviceReport | None = None
+    device: DeviceReport | TeamReport | None = None
 
     @property
     def kernels(self) -> int:
@@ -129,11 +130,15 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
         if device is None:
             return explain_compiled(dispatcher.compiled_for(tuple(args), kwargs))
         from parakeet_py.hybrid.rehearsal import device_report
+        from parakeet_py.hybrid.team import Team
+        from parakeet_py.hybrid.team_report import team_report
 
         normal = dispatcher.normalize(tuple(args), kwargs)
         if normal is None:
             raise TypeError(f"{name} does not take these arguments")
         compiled = dispatcher.compiled_for_normal(normal)
+        if isinstance(device, Team):
+            return replace(explain_compiled(compiled), device=team_report(compiled, normal, device))
         return replace(explain_compiled(compiled), device=device_report(compiled, normal, device))
     except (UnsupportedError, NoSourceError) as error:
         specs = tuple(describe_spec(spec_of(arg)) for arg in args)

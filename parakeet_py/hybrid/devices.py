@@ -12,6 +12,7 @@ import warnings
 from functools import lru_cache
 
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning, Machine
+from parakeet_py.hybrid.team import Team
 
 _NAME = re.compile(r"(cpu)|(cuda)(?::(\d+))?|(emulated)(?:\*(\d+))?")
 _lock = threading.RLock()
@@ -47,6 +48,37 @@ def parse(names: str) -> tuple[str, ...]:
             first = sum(name.startswith("emulated") for name in found)
             found += [f"emulated:{first + number}" for number in range(count)]
     return tuple(dict.fromkeys(found))
+
+
+def check_split(names: str, split: float) -> None:
+    """Whether a forced split makes sense for these devices.
+
+    Raises
+    ------
+    ValueError
+        There is nobody to give the one or the other share to.
+    """
+    found = parse(names)
+    if split > 0 and found == ("cpu",):
+        raise ValueError(
+            f"split={split:g} is the share of devices other than the CPU, but devices={names!r} names none; "
+            "there are cuda, cuda:0, cuda:1..., emulated, emulated*2..."
+        )
+    if split < 1 and "cpu" not in found:
+        raise ValueError(
+            f"split={split:g} leaves a share to the CPU, which devices={names!r} does not name; "
+            "add cpu, or leave split out"
+        )
+
+
+@lru_cache(maxsize=64)
+def chosen(names: str, split: float | None) -> Machine | Team | None:
+    """Who runs calls with these settings: a device alone, several together, or the CPU alone (None)."""
+    devices = open_devices(names)
+    if not devices:
+        return None
+    cpu = "cpu" in parse(names)
+    return devices[0] if len(devices) == 1 and not cpu else Team(devices, cpu, split)
 
 
 @lru_cache(maxsize=64)

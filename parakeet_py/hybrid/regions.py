@@ -98,7 +98,7 @@ class _Cutter(Rewriter):
 
 def _is_task(let: Let) -> bool:
     """Whether a loop or branch touches elements, and has nothing in it that the host has to do."""
-    if not isinstance(let.op, If | For | While) or any(isinstance(out.type, Array | Object) for out in let.outs):
+    if not isinstance(let.op, If | For | While) or _carries_arrays(let):
         return False
     touches = False
     for block in blocks_of(let.op):
@@ -115,3 +115,7 @@ def _is_task(let: Let) -> bool:
             ):
                 return False
     return touches
+
+
+def _carries_arrays(let: Let) -> bool:
+    return any(isinstance(out.type, Array | Object) for out in let.outs)

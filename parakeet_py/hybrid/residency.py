@@ -38,10 +38,12 @@ class Memories:
     ----------
     devices : the devices, memory 1, 2...
     moved : bytes by (from, to)
+    rehearsal : bytes are counted, but none moves
     """
 
-    def __init__(self, devices: Sequence[Device]) -> None:
+    def __init__(self, devices: Sequence[Device], rehearsal: bool = False) -> None:
         self.devices = tuple(devices)
+        self.rehearsal = rehearsal
         self.moved: dict[tuple[int, int], int] = {}
 
     def count(self, source: int, target: int, size: int) -> None:
@@ -66,8 +68,6 @@ class Root:
         missing = difference(wanted, self.valid.get(memory, _NONE))
         if not len(missing):
             return
-        if memory != HOST:
-            self.copy_on(memory)
         for other in sorted(self.valid):
             some = intersection(missing, self.valid[other]) if other != memory else _NONE
             if len(some):
@@ -93,14 +93,14 @@ class Root:
         if source != HOST and target != HOST:  # by way of the host
             self._copy(source, HOST, difference(some, self.valid.get(HOST, _NONE)))
             source = HOST
-        host = memory_of(self.address, self.size)
-        for start, stop in pieces(some):
-            if target == HOST:
-                buffer = self.copies[source]
-                buffer.device.copy_out(host[start:stop], buffer.address + start)
-            else:
-                buffer = self.copies[target]
-                buffer.device.copy_in(buffer.address + start, host[start:stop])
+        if not self.memories.rehearsal:
+            host = memory_of(self.address, self.size)
+            buffer = self.copy_on(source if target == HOST else target)
+            for start, stop in pieces(some):
+                if target == HOST:
+                    buffer.device.copy_out(host[start:stop], buffer.address + start)
+                else:
+                    buffer.device.copy_in(buffer.address + start, host[start:stop])
         self.memories.count(source, target, size_of(some))
         self.valid[target] = union(self.valid.get(target, _NONE), some)
 

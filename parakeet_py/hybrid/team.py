@@ -35,6 +35,13 @@ class Team:
         """Who does what cannot be shared."""
         return HOST if self.cpu else 1
 
+    @property
+    def reason(self) -> str:
+        """Why the ranges are what they are."""
+        if self.split is not None:
+            return f"split={self.split:g} is forced"
+        return "each gets an equal share"
+
     def ranges(self, extent: int) -> tuple[Range, ...]:
         """Who gets which part of an axis; nobody gets an empty one."""
         count = len(self.devices)

@@ -40,6 +40,7 @@ def test_every_variable(environment: pytest.MonkeyPatch) -> None:
         "CACHE": "0",
         "CACHE_DIR": "/some/where",
         "DEVICES": "cpu,cuda:0",
+        "SPLIT": "0.25",
         "DETERMINISTIC": "off",
         "CONTRACT": "true",
         "FASTMATH": "ON",
@@ -51,7 +52,8 @@ def test_every_variable(environment: pytest.MonkeyPatch) -> None:
         environment.setenv("PARAKEET_" + name, text)
     assert config.reload() == Config(
         threads=3, check=True, strict=True, cache=False, cache_dir=Path("/some/where"), devices="cpu,cuda:0",
-        deterministic=False, contract=True, fastmath=True, debug=2, print_passes=("fuse", "cse"), stop_pass="fuse",
+        split=0.25, deterministic=False, contract=True, fastmath=True, debug=2, print_passes=("fuse", "cse"),
+        stop_pass="fuse",
     )  # fmt: skip
     assert current().thread_count == 3
 
@@ -120,6 +122,14 @@ def test_options_belong_to_their_thread() -> None:
         ({"check": 1}, TypeError, "the setting check cannot be 1"),
         ({"debug": None}, TypeError, "the setting debug cannot be None"),
         ({"print_passes": (1,)}, TypeError, "the setting print_passes cannot be"),
+        ({"split": True}, TypeError, "the setting split cannot be True"),
+        ({"devices": "cpu,emulated", "split": 1.5}, ValueError, "split is a share, between 0 and 1, not 1.5"),
+        (
+            {"split": 0.5},
+            ValueError,
+            "split=0.5 is the share of devices other than the CPU, but devices='cpu' names none",
+        ),
+        ({"devices": "emulated*2", "split": 0.5}, ValueError, "split=0.5 leaves a share to the CPU, which devices="),
     ],
 )
 def test_bad_options(changes: dict[str, object], error: type[Exception], message: str) -> None:

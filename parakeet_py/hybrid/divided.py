@@ -1,0 +1,82 @@
+"""A specialization for a team: its host part, its regions, and the code of every part that has been needed.
+
+A `DividedPlan` is made once for each specialization, from the typed IR after fusion. The parts of a region are compiled
+when somebody first runs one: to machine code for the CPU, to PTX for devices. Each exists in up to two forms: one for
+calls in which what it stores to overlaps nothing else that it is given, one for all calls.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.hybrid.host_code import HostFunction, host_function
+from parakeet_py.hybrid.host_parts import HostPart
+from parakeet_py.hybrid.plan import Plan
+from parakeet_py.hybrid.regions import Region, cut_regions
+from parakeet_py.imp import ir as imp
+from parakeet_py.typed_ir.ir import Function, dtype_of
+from parakeet_py.typed_ir.types import Type
+
+if TYPE_CHECKING:
+    from parakeet_py.compile import Compiled
+
+
+class DividedPlan:
+    """How a specialization runs on a team.
+
+    Attributes
+    ----------
+    function, host, host_text : the host part, as Imp, as a Python function, and that one's source
+    regions, first : the regions, and the number of the first among the opaque calls of the host part
+    failure_types : the dtypes of the arguments of each failure of the host part
+    opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
+    last_run : what the last call has done, None before the first
+    """
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.config = compiled.config
+        self.filename = compiled.function.__code__.co_filename
+        self.function, self.regions, self.first = cut_regions(compiled.typed)
+        self.host: HostFunction
+        self.host, self.host_text = host_function(self.function)
+        self.failure_types: dict[int, tuple[str, ...]] = {}
+        self.opaque_args: dict[int, tuple[Type, ...]] = {}
+        self.opaque_outs: dict[int, tuple[Type, ...]] = {}
+        for statement in imp.walk(self.function.body):
+            match statement:
+                case imp.Check(_, failure, args):
+                    self.failure_types[failure] = tuple(dtype_of(arg) for arg in args)
+                case imp.Opaque(outs, site, args):
+                    self.opaque_args[site] = tuple(arg.type for arg in args)
+                    self.opaque_outs[site] = tuple(out.type for out in outs)
+        self.last_run: Any = None
+        self._lock = threading.RLock()
+        self._made: dict[tuple[str, int, bool], Any] = {}
+        self._kept: list[Function] = []  # their ids are keys
+
+    def region(self, site: int) -> Region | None:
+        """The region that stands at an opaque call of the host part; None if it is one of the user's."""
+        return self.regions[site - self.first] if site >= self.first else None
+
+    def on_host(self, part: Function, disjoint: bool) -> HostPart:
+        """The machine code of a part."""
+        found: HostPart = self._code("host", part, disjoint)
+        return found
+
+    def on_device(self, part: Function, disjoint: bool) -> Plan:
+        """A part for devices."""
+        found: Plan = self._code("device", part, disjoint)
+        return found
+
+    def _code(self, where: str, part: Function, disjoint: bool) -> Any:
+        key = where, id(part), disjoint
+        with self._lock:
+            if key not in self._made:
+                function = replace(part, disjoint=disjoint)
+                self._kept.append(part)
+                self._made[key] = (
+                    HostPart(function, self.config) if where == "host" else Plan(function, self.config, self.filename)
+                )
+            return self._made[key]

@@ -1,0 +1,489 @@
+"""One call of an accelerated function on a team: the CPU's threads and devices together.
+
+The host part runs as on a single device; at every region it asks for the results, and the region is cut: a way to cut
+it is chosen (`fission`), everybody gets a range (`team`), what each part needs is brought to where it will run
+(`residency`), the parts run, and their results are joined in the order of the index. Results stay where they were made
+until somebody needs them elsewhere.
+
+All transfers of a region are done before its first part starts, devices are started before the CPU begins its own part
+on its threads, and of the parts that fail the first one's exception is raised. If what parts would write meets, which
+only a call can tell, the region is cut another way or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parakeet_py import config as settings
+from parakeet_py.hybrid.access import Access, Part, Touched
+from parakeet_py.hybrid.arrays import DeviceArray, strides_of
+from parakeet_py.hybrid.device import DeviceError
+from parakeet_py.hybrid.divided import DividedPlan
+from parakeet_py.hybrid.fission import Division
+from parakeet_py.hybrid.host_parts import kept
+from parakeet_py.hybrid.regions import Region
+from parakeet_py.hybrid.residency import HOST, Memories, Root, SharedArray, new_array, of_arguments, of_host
+from parakeet_py.hybrid.run import Call, OpaqueCallback
+from parakeet_py.hybrid.spans import NOTHING, Spans, intersection, union
+from parakeet_py.hybrid.team import Range, Team
+from parakeet_py.typed_ir.interpret import format_failure
+from parakeet_py.typed_ir.ir import Dim, Function, Operand, Scatter, Var
+from parakeet_py.typed_ir.semantics import scalar
+from parakeet_py.typed_ir.types import Array, Object, Scalar
+
+
+class RegionRun(NamedTuple):
+    """What has become of a region in a call.
+
+    Attributes
+    ----------
+    region : its name
+    line : in the source
+    join, axis : how it was cut; "whole" and -1 if it was not
+    ranges : who had which part
+    """
+
+    region: str
+    line: int
+    join: str
+    axis: int
+    ranges: tuple[Range, ...]
+
+
+class TeamRun(NamedTuple):
+    """What a call has done.
+
+    Attributes
+    ----------
+    members : names by the numbers of their memories
+    regions : in order
+    moved : bytes by (from, to)
+    """
+
+    members: tuple[str, ...]
+    regions: tuple[RegionRun, ...]
+    moved: dict[tuple[int, int], int]
+
+
+def run_divided(
+    plan: DividedPlan, team: Team, leaves: Sequence[Any], opaque: OpaqueCallback | None = None
+) -> list[Any]:
+    """Run a plan on leaf arguments; gives the leaves of the result."""
+    call = DividedCall(plan, team, opaque)
+    try:
+        return call.run(leaves)
+    finally:
+        plan.last_run = call.done()
+
+
+Written = dict[Root, Spans]
+
+
+class DividedCall:
+    """A call in progress: the `Runtime` of its host code."""
+
+    def __init__(self, plan: DividedPlan, team: Team, opaque: OpaqueCallback | None) -> None:
+        self.plan, self.team, self.callback = plan, team, opaque
+        self.memories = Memories(team.devices)
+        self.arguments: list[SharedArray] = []
+        self.runs: list[RegionRun] = []
+        self.threads = settings.current().thread_count
+
+    def done(self) -> TeamRun:
+        """What has been done so far."""
+        names = ("cpu", *(device.name for device in self.team.devices))
+        return TeamRun(names, tuple(self.runs), dict(self.memories.moved))
+
+    def run(self, leaves: Sequence[Any]) -> list[Any]:
+        params = self.plan.function.params
+        places = [number for number, param in enumerate(params) if isinstance(param.type, Array)]
+        self.arguments = of_arguments(self.memories, [np.asarray(leaves[number]) for number in places])
+        values = [_entering(leaf, param.type) for leaf, param in zip(leaves, params, strict=True)]
+        for number, array in zip(places, self.arguments, strict=True):
+            values[number] = array
+        try:
+            results = self.plan.host(self, *values)
+        except DeviceError:  # nothing on the device can be trusted any more
+            raise
+        except BaseException:
+            self.bring_back()
+            raise
+        self.bring_back()
+        kinds = [result.type for result in self.plan.function.results]
+        return [self.leaving(value, kind) for value, kind in zip(results, kinds, strict=True)]
+
+    def bring_back(self) -> None:
+        """Let the host see what has been stored into arguments."""
+        for array in self.arguments:
+            array.on_host()
+
+    def leaving(self, value: Any, kind: object) -> Any:
+        if isinstance(value, SharedArray):
+            return value.on_host()
+        if isinstance(kind, Scalar):
+            made = scalar(value, kind.dtype)
+            return made.item() if kind.python else made
+        return value
+
+    # ---- what host code asks for -------------------------------------------------------------------------------------
+
+    def new(self, dtype: str, shape: tuple[int, ...], layout: str) -> SharedArray:
+        return new_array(self.memories, dtype, shape, layout)
+
+    def view(
+        self, base: SharedArray, starts: Sequence[int], axes: Sequence[tuple[int | None, int, int]]
+    ) -> SharedArray:
+        shape = tuple(extent for _, extent, _ in axes)
+        strides = tuple(0 if source is None else base.host.strides[source] * step for source, _, step in axes)
+        return SharedArray(base.root, _view(base.host, starts, shape, strides))
+
+    def reshape(self, base: SharedArray, shape: tuple[int, ...]) -> SharedArray:
+        strides = strides_of(shape, base.host.itemsize)
+        return SharedArray(base.root, _view(base.host, (0,) * base.host.ndim, shape, strides))
+
+    def load(self, array: SharedArray, indices: tuple[int, ...]) -> Any:
+        array.root.bring(HOST, array.spans(_point(indices)))
+        return array.host[indices]
+
+    def store(self, array: SharedArray, indices: tuple[int, ...], value: Any) -> None:
+        array.host[indices] = value
+        array.root.wrote(HOST, array.spans(_point(indices)))
+
+    def launch(self, kernel: int, blocks: int, args: tuple[Any, ...]) -> None:
+        raise AssertionError("the host part of a divided function launches nothing itself")
+
+    def failure(self, code: int, args: Sequence[Any]) -> Exception:
+        kinds = self.plan.failure_types.get(code, ())
+        values = [
+            np.float64(value) if kind.startswith("float") else np.int64(value)
+            for value, kind in zip(args, kinds, strict=False)
+        ]
+        return format_failure(self.plan.function.failures[code].failure, values)
+
+    def opaque(self, site: int, args: tuple[Any, ...]) -> Sequence[Any]:
+        region = self.plan.region(site)
+        if region is not None:
+            return self.region(region, dict(zip(region.args, args, strict=True)))
+        return self.hand_back(site, args)
+
+    def hand_back(self, site: int, args: tuple[Any, ...]) -> list[Any]:
+        """An operation of Python's, which sees all arrays on the host and may change them."""
+        assert self.callback is not None
+        roots = {array.root: None for array in (*args, *self.arguments) if isinstance(array, SharedArray)}
+        everything = {root: np.array((0, root.size), np.int64) if root.size else NOTHING for root in roots}
+        for root, spans in everything.items():
+            root.bring(HOST, spans)
+        given = [self.leaving(arg, kind) for arg, kind in zip(args, self.plan.opaque_args[site], strict=True)]
+        leaves = self.callback(site, given)
+        for root, spans in everything.items():
+            root.wrote(HOST, spans)
+        kinds = self.plan.opaque_outs[site]
+        return [self._taken(leaf, kind, list(roots)) for leaf, kind in zip(leaves, kinds, strict=True)]
+
+    def _taken(self, leaf: Any, kind: object, roots: Sequence[Root]) -> Any:
+        if not isinstance(kind, Array):
+            return _entering(leaf, kind)
+        array = np.asarray(leaf)
+        start = array.__array_interface__["data"][0]
+        for root in roots:
+            if array.size and root.address <= start < root.address + root.size:
+                return SharedArray(root, array)
+        return of_host(self.memories, array)
+
+    # ---- regions -----------------------------------------------------------------------------------------------------
+
+    def region(self, region: Region, values: dict[Var, Any]) -> list[Any]:
+        """Run a region; gives its results."""
+        parts = self.cut(region, values)
+        return self.whole(region, values) if parts is None else parts.run()
+
+    def cut(self, region: Region, values: dict[Var, Any]) -> Parts | None:
+        """The parts of a region; None if it is not cut."""
+        for division in region.divisions:
+            ranges = self.team.ranges(self.extent(division.extent, values))
+            if not ranges:
+                break
+            parts = Parts(self, region, division, values, ranges)
+            if parts.independent():
+                self.runs.append(RegionRun(region.name, region.line, division.join, division.axis, ranges))
+                return parts
+        self.runs.append(RegionRun(region.name, region.line, "whole", -1, ()))
+        return None
+
+    def whole(self, region: Region, values: dict[Var, Any]) -> list[Any]:
+        """The region as it is, by one of the team."""
+        who = self.team.first
+        needed, written = self.touched_whole(region, values)
+        for root, spans in needed.items():
+            root.bring(who, spans)
+        stored = {access.array for access in region.touched.writes}
+        try:
+            return self.launch_part(who, region.whole, [values[arg] for arg in region.args], region.args, stored)()
+        finally:
+            for root, spans in written.items():
+                root.wrote(who, spans)
+
+    def touched_whole(self, region: Region, values: Mapping[Var, Any]) -> tuple[Written, Written]:
+        """The bytes that a region that is not cut needs, and those that it writes."""
+        return self.touched(region.touched, Part(region.touched, values), values)
+
+    def extent(self, extent: Operand | Dim, values: Mapping[Var, Any]) -> int:
+        if isinstance(extent, Dim):
+            return int(values[extent.array].shape[extent.axis])
+        return int(values[extent]) if isinstance(extent, Var) else int(extent.value.real)
+
+    def touched(self, touched: Touched, part: Part, values: Mapping[Var, Any]) -> tuple[Written, Written]:
+        """The bytes that a part needs, and those that it writes."""
+        needed: Written = {}
+        written: Written = {}
+        if not touched.traced:
+            for array in values.values():
+                if isinstance(array, SharedArray) and array.host.size:
+                    _add(needed, array.root, array.spans())
+                    if array.host.flags.writeable:
+                        _add(written, array.root, array.spans())
+            return needed, written
+
+        def spans(access: Access, exact: bool) -> tuple[Root, Spans]:
+            array: SharedArray = values[access.array]
+            box = part.box(access)
+            return array.root, NOTHING if box is None or not array.host.size else array.spans(box, exact)
+
+        for access in touched.reads:
+            _add(needed, *spans(access, False))
+        for access in touched.writes:
+            root, some = spans(access, True)
+            _add(needed, root, some)
+            _add(written, root, some)
+        return needed, written
+
+    def launch_part(
+        self, who: int, part: Function, args: Sequence[Any], names: Sequence[Var | None], stored: set[Var]
+    ) -> Callable[[], list[Any]]:
+        """Start a part where `who` is; gives what waits for its results, which are values of the host part.
+
+        `names` are what the arguments are called outside, None for what the executor has made; `stored` are those of
+        them that are stored to.
+        """
+        disjoint = _disjoint(args, names, stored)
+        if who == HOST:
+            code = self.plan.on_host(part, disjoint)
+            given = [arg.host if isinstance(arg, SharedArray) else arg for arg in args]
+
+            def compute() -> list[Any]:
+                return [
+                    of_host(self.memories, value) if isinstance(value, np.ndarray) else value
+                    for value in code(given, self.threads)
+                ]
+
+            return compute
+        plan = self.plan.on_device(part, disjoint)
+        call = Call(plan, self.team.devices[who - 1], None)
+        given = [arg.on_device(who) if isinstance(arg, SharedArray) else arg for arg in args]
+        try:
+            results = plan.host(call, *given)
+        except DeviceError:
+            raise
+        except Exception as error:
+            return _raiser(error)
+        return lambda: [self._made_on(who, value) for value in results]
+
+    def _made_on(self, who: int, value: Any) -> Any:
+        """What a part has made on a device, as a value of the host part."""
+        if not isinstance(value, DeviceArray):
+            return value
+        array = value.to_host()
+        self.memories.count(who, HOST, array.nbytes)
+        return of_host(self.memories, array)
+
+
+class Parts:
+    """The parts of one region, cut in one way."""
+
+    def __init__(
+        self, call: DividedCall, region: Region, division: Division, values: dict[Var, Any], ranges: Sequence[Range]
+    ) -> None:
+        self.call, self.region, self.division, self.values, self.ranges = call, region, division, values, ranges
+        self.whole: list[SharedArray] = []
+        self.stored = {access.array for access in division.touched.writes}
+        if division.join == "histogram":
+            self.stored = set()
+        self.needed: list[Written] = []
+        self.written: list[Written] = []
+        for _, lo, hi in ranges:
+            part = Part(division.touched, values, division.index, lo, hi)
+            needed, written = call.touched(division.touched, part, values)
+            if division.join == "histogram":
+                written = {}
+            self.needed.append(needed)
+            self.written.append(written)
+
+    def independent(self) -> bool:
+        """Whether no two parts write the same bytes."""
+        if len(self.ranges) == 1:
+            return True
+        if not self.division.touched.traced:
+            return False
+        seen: Written = {}
+        for written in self.written:
+            for root, spans in written.items():
+                if root in seen and len(intersection(seen[root], spans)):
+                    return False
+                _add(seen, root, spans)
+        return True
+
+    def run(self) -> list[Any]:
+        division, op = self.division, self.division.op
+        if division.join in ("concatenate", "scan") and not isinstance(op, Scatter):
+            self.make_results()
+        partial = self._all(division.part, ())
+        match division.join:
+            case "concatenate":
+                return [*self.whole]
+            case "combine":
+                return self._combined(partial)
+            case "scan":
+                return self._scanned(partial)
+            case "compress":
+                return self._joined(partial)
+            case "histogram":
+                return self._taken_in(partial)
+        raise AssertionError(division.join)
+
+    def make_results(self) -> None:
+        arrays = [out for out in self.region.outs if isinstance(out.type, Array)]
+        if not arrays:
+            return
+        extents = self.division.op.extents  # type: ignore[union-attr]
+        shape = [self.call.extent(extent, self.values) for extent in extents]
+        for out in arrays:
+            assert isinstance(out.type, Array)
+            self.whole.append(self.call.new(out.type.dtype, tuple(shape), out.type.layout))
+        for written, (_, lo, hi) in zip(self.written, self.ranges, strict=True):
+            box = tuple((lo, hi) if axis == self.division.axis else (0, n) for axis, n in enumerate(shape))
+            for array in self.whole:
+                if array.host.size:
+                    _add(written, array.root, array.spans(box, True))
+
+    def _all(self, function: Function, extra: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Run a function for every range, with more arguments for each; gives their results in order."""
+        call, division = self.call, self.division
+        for (who, _, _), needed, more in zip(self.ranges, self.needed, extra or [()] * len(self.ranges), strict=True):
+            for root, spans in needed.items():
+                root.bring(who, spans)
+            for array in more:
+                if isinstance(array, SharedArray) and array.host.size:
+                    array.root.bring(who, array.spans())
+        names: list[Var | None] = [None, None]
+        waiting: list[tuple[int, Callable[[], list[Any]]]] = []
+        order = sorted(range(len(self.ranges)), key=lambda number: self.ranges[number][0] == HOST)  # the CPU last
+        for number in order:
+            who, lo, hi = self.ranges[number]
+            more = extra[number] if extra else ()
+            args = [lo, hi, *more, *self.whole, *(self.values[var] for var in division.free)]
+            called = [*names, *[None] * (len(more) + len(self.whole)), *division.free]
+            waiting.append((number, call.launch_part(who, function, args, called, self.stored)))
+        results: list[list[Any]] = [[] for _ in self.ranges]
+        failed: dict[int, Exception] = {}
+        for number, wait in waiting:
+            try:
+                results[number] = wait()
+            except DeviceError:
+                raise
+            except Exception as error:
+                failed[number] = error
+            for root, spans in self.written[number].items():
+                root.wrote(self.ranges[number][0], spans)
+        if failed:
+            raise failed[min(failed)]
+        return results
+
+    def _on_host(self, function: Function, args: Sequence[Any], stored: bool = False) -> list[Any]:
+        """A join, on the host; with `stored` it stores to its first argument."""
+        for arg in args:
+            if isinstance(arg, SharedArray):
+                arg.on_host()
+        params = list(function.params)
+        return self.call.launch_part(HOST, function, args, params, {params[0]} if stored else set())()
+
+    def _combined(self, partial: Sequence[list[Any]]) -> list[Any]:
+        assert self.division.combine is not None
+        accumulated = partial[0]
+        for more in partial[1:]:
+            accumulated = self._on_host(self.division.combine, [*accumulated, *more])
+        return accumulated
+
+    def _scanned(self, totals: list[list[Any]]) -> list[Any]:
+        combine, after = self.division.combine, self.division.after
+        assert combine is not None and after is not None
+        if len(totals) > 1:
+            before = [totals[0]]
+            for more in totals[1:-1]:
+                before.append(self._on_host(combine, [*before[-1], *more]))
+            self.ranges, self.written = self.ranges[1:], self.written[1:]
+            self.needed = self.written  # parts change what they have made
+            self._all(after, before)
+        return [*self.whole]
+
+    def _joined(self, partial: Sequence[list[Any]]) -> list[Any]:
+        columns = zip(*partial, strict=True)
+        counts = next(columns)
+        joined = [np.concatenate([array.on_host() for array in column]) for column in columns]
+        return [sum(counts), *(of_host(self.call.memories, array) for array in joined)]
+
+    def _taken_in(self, partial: Sequence[list[Any]]) -> list[Any]:
+        assert self.division.combine is not None and isinstance(self.division.op, Scatter)
+        target: SharedArray = self.values[self.division.op.target]
+        for (copy,) in partial:
+            self._on_host(self.division.combine, [target, copy], stored=True)
+        if target.host.size:
+            target.root.wrote(HOST, target.spans(exact=True))
+        return []
+
+
+def _add(found: Written, root: Root, spans: Spans) -> None:
+    if len(spans):
+        found[root] = union(found.get(root, NOTHING), spans)
+
+
+def _disjoint(args: Sequence[Any], names: Sequence[Var | None], stored: set[Var]) -> bool:
+    """Whether arrays that are stored to share no memory with any other argument."""
+    arrays = [(name, arg) for name, arg in zip(names, args, strict=True) if isinstance(arg, SharedArray)]
+    for position, (name, array) in enumerate(arrays):
+        if name not in stored:
+            continue
+        for other, (_, second) in enumerate(arrays):
+            if other != position and second.root is array.root and np.may_share_memory(second.host, array.host):
+                return False
+    return True
+
+
+def _raiser(error: Exception) -> Callable[[], list[Any]]:
+    def wait() -> list[Any]:
+        raise error
+
+    return wait
+
+
+def _point(indices: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    return tuple((int(index), int(index) + 1) for index in indices)
+
+
+def _view(base: Any, starts: Sequence[int], shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    if 0 in shape or not base.size:
+        start = base[tuple(slice(0, 0) for _ in starts)]
+    else:
+        start = base[(*(slice(start, start + 1) for start in starts), ...)]
+    return np.lib.stride_tricks.as_strided(start, shape, strides)
+
+
+def _entering(value: Any, kind: object) -> Any:
+    match kind:
+        case Scalar(dtype):
+            return kept(value, dtype)
+        case Object():
+            return value
+    return value

@@ -1,0 +1,53 @@
+"""Calls of accelerated functions on a team: compile for the signature, run the divided plan, box the result.
+
+What has never been observed, and what cannot be compiled, is done by Python as on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.errors import DeoptimizedError, NotObservedError, OpaqueResultChanged
+from parakeet_py.hybrid.divided import DividedPlan
+from parakeet_py.hybrid.executor import run_divided
+from parakeet_py.hybrid.team import Team
+from parakeet_py.imp.effects import stores_only_into_its_own
+from parakeet_py.interpreters import box, opaque_of, values_of
+from parakeet_py.typed_ir.semantics import OVERFLOW
+
+if TYPE_CHECKING:
+    from parakeet_py.accelerate import Dispatcher
+    from parakeet_py.compile import Compiled
+
+
+def divided_plan_of(compiled: Compiled) -> DividedPlan:
+    """The divided plan of a specialization, made once."""
+    if compiled.divided is None:
+        compiled.divided = DividedPlan(compiled)
+    plan: DividedPlan = compiled.divided
+    return plan
+
+
+def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team) -> Any:
+    """A call in positional form, on a team."""
+    args = tuple(normal)
+    try:
+        compiled = dispatcher.compiled_for_normal(args)
+    except NotObservedError:
+        return dispatcher.evaluate(args, dispatcher.signature(args))
+    log: list[tuple[Any, Any]] = []
+    leaves = values_of(compiled, args)
+    try:
+        results = run_divided(divided_plan_of(compiled), team, leaves, opaque_of(compiled, log))
+    except OpaqueResultChanged:
+        if compiled.specialization.stored_params:
+            raise
+        return dispatcher.evaluate(args, dispatcher.signature(args), log)
+    except (DeoptimizedError, OverflowError) as error:
+        if isinstance(error, OverflowError) and str(error) != OVERFLOW:
+            raise
+        if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
+            raise
+        return dispatcher.run_python(args)
+    return box(compiled.specialization.result, results)

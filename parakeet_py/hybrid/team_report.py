@@ -1,0 +1,147 @@
+"""What a call on a team does: who, which ranges, how the parts are joined, which bytes move. For `explain()`.
+
+Most of it is known before anything runs: the host part is rehearsed with arrays that have extents but no elements. The
+rehearsal ends where an element, or how many there are, decides what comes next.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.hybrid.divided import DividedPlan
+from parakeet_py.hybrid.executor import DividedCall, RegionRun, TeamRun
+from parakeet_py.hybrid.regions import Region
+from parakeet_py.hybrid.residency import HOST, Memories, SharedArray, new_array
+from parakeet_py.hybrid.team import Team
+from parakeet_py.hybrid.team_calls import divided_plan_of
+from parakeet_py.interpreters import values_of
+from parakeet_py.record import record
+from parakeet_py.typed_ir.ir import Compress, Var
+from parakeet_py.typed_ir.types import Array
+
+
+class _Unknown(Exception):
+    """What comes next depends on elements."""
+
+
+class _Rehearsal(DividedCall):
+    def __init__(self, plan: DividedPlan, team: Team) -> None:
+        super().__init__(plan, team, None)
+        self.memories = Memories(team.devices, rehearsal=True)
+
+    def region(self, region: Region, values: dict[Var, Any]) -> list[Any]:
+        parts = self.cut(region, values)
+        if isinstance(region.op, Compress) or (parts is not None and parts.division.join == "histogram"):
+            raise _Unknown
+        if parts is None:
+            needed, written = self.touched_whole(region, values)
+            for root, spans in needed.items():
+                root.bring(self.team.first, spans)
+            for root, spans in written.items():
+                root.wrote(self.team.first, spans)
+            return [self._result(region, out, values) for out in region.outs]
+        if parts.division.join in ("concatenate", "scan"):
+            parts.make_results()
+        for (who, _, _), needed in zip(parts.ranges, parts.needed, strict=True):
+            for root, spans in needed.items():
+                root.bring(who, spans)
+        for (who, _, _), written in zip(parts.ranges, parts.written, strict=True):
+            for root, spans in written.items():
+                root.wrote(who, spans)
+        if parts.division.join != "combine":
+            return [*parts.whole]
+        results = [self._result(region, out, values) for out in region.outs]
+        sizes = sum(array.host.nbytes for array in results if array is not None)
+        for who, _, _ in parts.ranges:
+            if who != HOST and sizes:
+                self.memories.count(who, HOST, sizes)
+        return results
+
+    def _result(self, region: Region, out: Var, values: dict[Var, Any]) -> Any:
+        """An array like a region's result; scalars have no value."""
+        if not isinstance(out.type, Array):
+            return None
+        shape = tuple(self.extent(extent, values) for extent in region.op.extents)  # type: ignore[union-attr]
+        return new_array(self.memories, out.type.dtype, shape, out.type.layout)
+
+    def load(self, array: SharedArray, indices: tuple[int, ...]) -> Any:
+        raise _Unknown
+
+    def store(self, array: SharedArray, indices: tuple[int, ...], value: Any) -> None:
+        array.root.wrote(HOST, array.spans(tuple((index, index + 1) for index in indices)))
+
+    def hand_back(self, site: int, args: tuple[Any, ...]) -> list[Any]:
+        raise _Unknown
+
+    def leaving(self, value: Any, kind: object) -> Any:
+        return value.on_host() if isinstance(value, SharedArray) else None
+
+
+@record
+class TeamReport:
+    """A call on a team.
+
+    Attributes
+    ----------
+    members : who is in it
+    reason : why the ranges are what they are
+    foreseen : what the call does, as far as it is known without elements
+    complete : whether that is all
+    last_run : what the last call of this signature has done
+    """
+
+    members: tuple[str, ...]
+    reason: str
+    foreseen: TeamRun
+    complete: bool
+    last_run: TeamRun | None
+
+    def __str__(self) -> str:
+        more = "" if self.complete else ", and what depends on elements"
+        lines = [f"runs on {' and '.join(self.members)}: {self.reason}"]
+        for run, same in itertools.groupby(self.foreseen.regions):
+            times = len(list(same))
+            lines.append(f"  {describe_region(run, self.foreseen.members)}" + (f", {times} times" if times > 1 else ""))
+        lines.append(f"before the run: {_moved(self.foreseen)}{more}")
+        if self.last_run is not None:
+            lines.append(f"last run: {_moved(self.last_run)}")
+        return "\n".join(lines)
+
+
+def describe_region(run: RegionRun, members: Sequence[str]) -> str:
+    """One region: who has which range of which axis."""
+    where = f"{run.region} (line {run.line})"
+    if not run.ranges:
+        return f"{where}: not cut"
+    ranges = ", ".join(f"{members[who]} [{lo}, {hi})" for who, lo, hi in run.ranges)
+    return f"{where}: axis {run.axis} {ranges}; {run.join}"
+
+
+def _moved(run: TeamRun) -> str:
+    if not run.moved:
+        return "no byte moves"
+    return ", ".join(
+        f"{size} bytes from {run.members[source]} to {run.members[target]}"
+        for (source, target), size in sorted(run.moved.items())
+    )
+
+
+def team_report(compiled: Any, normal: Sequence[Any], team: Team) -> TeamReport:
+    """What a call in positional form would do on a team."""
+    plan = divided_plan_of(compiled)
+    call = _Rehearsal(plan, team)
+    complete = True
+    leaves = values_of(compiled, normal)
+    kinds = [param.type for param in plan.function.params]
+    given = [np.asarray(leaf) if isinstance(kind, Array) else leaf for leaf, kind in zip(leaves, kinds, strict=True)]
+    try:
+        call.run(given)
+    except Exception:  # unknown, or the call raises: what it has done so far is what is known
+        complete = False
+    foreseen = call.done()
+    members = foreseen.members if team.cpu else foreseen.members[1:]
+    return TeamReport(members, team.reason, foreseen, complete, plan.last_run)

@@ -1,0 +1,40 @@
+"""Programs of the corpus on teams, their index spaces cut at 0, 1, n/2, n-1 and n: a sample, drawn with a fixed seed.
+
+`PARAKEET_TEST_TEAMS=all` runs every case of every program on every team at every place.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.corpus import Case, Program, all_programs, assert_same, outcome
+from tests.teams import PLACES, TEAMS, run_on_team
+
+SAMPLE = 70
+
+
+def _runs() -> Iterator[object]:
+    cases = [(program, number) for program in all_programs() for number in range(len(program.cases))]
+    runs = [(*case, devices, place) for case in cases for devices in TEAMS for place in PLACES]
+    if os.environ.get("PARAKEET_TEST_TEAMS") != "all":
+        small = [run for run in runs if not run[0].cases[run[1]].native_only]
+        runs = random.Random(4).sample(small, SAMPLE)
+    for program, number, devices, place in runs:
+        case = program.cases[number]
+        yield pytest.param(program, case, devices, place, id=f"{program.name}-{number}-{devices}-{place}")
+
+
+@pytest.mark.parametrize(("program", "case", "devices", "place"), list(_runs()))
+def test_program_on_team(program: Program, case: Case, devices: str, place: str) -> None:
+    args, kwargs = case.make()
+    expected = outcome(program.function, args, kwargs)
+    actual = run_on_team(program, case, devices, place)
+    if program.overflow and program.mutates:
+        assert type(actual.exception) is OverflowError
+        return
+    sums = max(program.sums, program.regrouped)  # parts are summed on their own
+    assert_same(expected, actual, ulp=program.ulp, sums=sums, message=program.message, order=program.order)

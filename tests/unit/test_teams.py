@@ -1,0 +1,242 @@
+"""Calls on teams: who gets what, which bytes move, failures, what explain says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import accelerate, options
+from parakeet_py.hybrid.devices import chosen
+from parakeet_py.hybrid.emulated import EmulatedDevice
+from parakeet_py.hybrid.executor import TeamRun
+from parakeet_py.hybrid.residency import HOST, Memories, of_arguments, of_host
+from parakeet_py.hybrid.spans import bytes_of_box, difference, intersection, size_of, span, union
+from parakeet_py.hybrid.team import Team
+from parakeet_py.hybrid.team_calls import call_on_team, divided_plan_of
+
+DEVICES = tuple(EmulatedDevice(f"emulated:{20 + number}", memory=1 << 22) for number in range(3))
+
+
+def on(team: Team, function: Any, *args: Any) -> tuple[Any, TeamRun]:
+    """A call on a team, and what it has done."""
+    result = call_on_team(function._dispatcher, args, team)
+    run = divided_plan_of(function._dispatcher.compiled_for_normal(args)).last_run
+    assert isinstance(run, TeamRun)
+    return result, run
+
+
+# ---- sets of bytes ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sets_of_bytes(seed: int) -> None:
+    source = np.random.default_rng(seed)
+
+    def some() -> tuple[set[int], Any]:
+        bytes_: set[int] = set()
+        spans = span(0, 0)
+        for _ in range(source.integers(0, 5)):
+            start = int(source.integers(0, 30))
+            stop = start + int(source.integers(0, 6))
+            bytes_ |= set(range(start, stop))
+            spans = union(spans, span(start, stop))
+        return bytes_, spans
+
+    def members(spans: Any) -> set[int]:
+        assert (np.diff(spans) > 0).all()
+        return {byte for start, stop in zip(spans[::2], spans[1::2], strict=True) for byte in range(start, stop)}
+
+    (left, left_spans), (right, right_spans) = some(), some()
+    assert members(left_spans) == left and size_of(left_spans) == len(left)
+    assert members(union(left_spans, right_spans)) == left | right
+    assert members(intersection(left_spans, right_spans)) == left & right
+    assert members(difference(left_spans, right_spans)) == left - right
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros((4, 5)), np.zeros((4, 5)).T, np.zeros((6, 5))[::-2], np.zeros((4, 10))[:, ::3], np.zeros(7)[:, None],
+     np.broadcast_to(np.zeros(5), (4, 5)), np.lib.stride_tricks.as_strided(np.zeros(9), (4, 3), (8, 16))],
+)  # fmt: skip
+def test_bytes_of_boxes(array: np.ndarray[Any, Any]) -> None:
+    low = np.lib.array_utils.byte_bounds(array)[0]
+    start = array.__array_interface__["data"][0] - low
+    for box in (((0, 4), (0, 5)), ((1, 3), (0, 2)), ((1, 2), (1, 2)), ((2, 2), (0, 5))):
+        inside = tuple((min(lo, n), min(hi, n)) for (lo, hi), n in zip(box, array.shape, strict=True))
+        wanted = {
+            start + i * array.strides[0] + j * array.strides[1] + byte
+            for i in range(*inside[0])
+            for j in range(*inside[1])
+            for byte in range(8)
+        }
+        spans = bytes_of_box(array, low, inside, True)
+        got = {byte for a, b in zip(spans[::2], spans[1::2], strict=True) for byte in range(a, b)}
+        assert got == wanted
+
+
+# ---- residency -------------------------------------------------------------------------------------------------------
+
+
+def test_only_what_is_missing_moves() -> None:
+    memories = Memories(DEVICES[:2])
+    array = of_host(memories, np.arange(10.0))
+    rows = array.spans(((2, 6),))
+    array.root.bring(1, rows)
+    array.root.bring(1, array.spans(((3, 8),)))
+    assert memories.moved == {(0, 1): 6 * 8}
+    array.root.wrote(1, rows)  # Modified there, Invalid on the host
+    array.root.bring(2, array.spans(((5, 7),)))  # one element by way of the host, which has the other
+    assert memories.moved == {(0, 1): 6 * 8, (1, 0): 8, (0, 2): 16}
+    array.root.bring(HOST, array.spans())
+    assert memories.moved[1, 0] == 4 * 8
+    array.root.bring(2, rows)
+    assert memories.moved[0, 2] == 16 + 3 * 8
+
+
+def test_arguments_that_overlap_share_their_memory() -> None:
+    base = np.arange(10.0)
+    arrays = of_arguments(Memories(DEVICES[:1]), [base[5:], base[:6], np.ones(3), base[:0]])
+    assert arrays[0].root is arrays[1].root
+    assert len({id(array.root) for array in arrays}) == 3
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+
+
+@accelerate
+def relax(x: Any, y: Any, times: int) -> Any:
+    for _ in range(times):
+        y[1:-1] = 0.25 * (x[:-2] + 2.0 * x[1:-1] + x[2:])
+        x[1:-1] = 0.25 * (y[:-2] + 2.0 * y[1:-1] + y[2:])
+    return None
+
+
+@pytest.mark.parametrize("devices", [2, 3])
+@pytest.mark.parametrize("cpu", [False, True])
+def test_iterated_relaxation_moves_halos_only(devices: int, cpu: bool) -> None:
+    def moved(times: int) -> dict[tuple[int, int], int]:
+        x = np.random.default_rng(1).random((60, 10))
+        y = x.copy()
+        mine, theirs = x.copy(), y.copy()
+        relax._dispatcher.run_python((mine, theirs, times))
+        _, run = on(Team(DEVICES[:devices], cpu), relax, x, y, times)
+        assert np.array_equal(x, mine) and np.array_equal(y, theirs)
+        return run.moved
+
+    once, twice, often = (sum(moved(times).values()) for times in (1, 2, 6))
+    members = devices + cpu
+    row = 10 * 8
+    # at each cut, in each of the two half-steps, a row goes up and a row goes down; through the host where neither
+    # side is the host's, so twice
+    cuts_of_devices = devices - 1
+    cuts_with_cpu = members - 1 - cuts_of_devices
+    step = 2 * 2 * row * (2 * cuts_of_devices + cuts_with_cpu)
+    assert twice - once == step
+    assert often - twice == 4 * step
+
+
+def test_results_stay_where_they_were_made() -> None:
+    @accelerate
+    def twice(x: Any) -> Any:
+        y = np.cumsum(x * 2.0, axis=1)
+        return np.cumsum(y + 1.0, axis=1)
+
+    x = np.random.default_rng(1).random((40, 8))
+    result, run = on(Team(DEVICES[:1], True, 0.5), twice, x)
+    assert np.allclose(result, np.cumsum(np.cumsum(x * 2.0, axis=1) + 1.0, axis=1))
+    assert run.moved == {(0, 1): x.nbytes // 2, (1, 0): x.nbytes // 2}
+
+
+def test_the_first_failure_is_raised() -> None:
+    @accelerate
+    def pick(x: Any, places: Any) -> Any:
+        return x[places]
+
+    x = np.arange(10.0)
+    for bad in ([15, 25], [3, 17, 9, 11], [0] * 6 + [30]):
+        with pytest.raises(IndexError) as wanted:
+            x[np.array(bad)]
+        for split in (0.0, 0.5, 1.0):
+            with pytest.raises(IndexError) as got:
+                on(Team(DEVICES[:2], True, split), pick, x, np.array(bad))
+            assert str(got.value) == str(wanted.value)
+
+
+def test_a_fixed_split_gives_the_same_bits() -> None:
+    @accelerate
+    def total(x: Any) -> Any:
+        return x.sum(), (x * x).sum(axis=0)
+
+    x = np.random.default_rng(1).random((301, 7)) * 1e3
+    for split in (0.0, 0.3, 1.0):
+        team = Team(DEVICES, True, split)
+        first, again = on(team, total, x)[0], on(team, total, x)[0]
+        assert first[0] == again[0] and np.array_equal(first[1], again[1])
+        assert np.isclose(first[0], x.sum(), rtol=1e-12)
+
+
+def test_what_parts_would_write_meets() -> None:
+    """Only the call can tell that the places are no permutation: the region is not cut then."""
+
+    @accelerate
+    def spread(target: Any, places: Any, values: Any) -> Any:
+        target[places] = values
+        return target
+
+    places = np.array([3, 1, 3, 0, 1, 5])
+    values = np.arange(6.0)
+    wanted = np.zeros(8)
+    wanted[places] = values
+    result, run = on(Team(DEVICES[:2], True, 0.5), spread, np.zeros(8), places, values)
+    assert np.array_equal(result, wanted)
+    assert [one.join for one in run.regions][-1] == "whole"
+
+
+def test_joins() -> None:
+    @accelerate
+    def all_of_them(x: Any, k: Any) -> Any:
+        return x[x > 0.5], np.bincount(k, minlength=4), np.cumsum(x), x.argmax(), x.reshape(10, 10) @ x.reshape(10, 10)
+
+    source = np.random.default_rng(1)
+    x, k = source.random(100), source.integers(0, 4, 100)
+    wanted = all_of_them._dispatcher.run_python((x, k))
+    result, run = on(Team(DEVICES[:2], True, 0.6), all_of_them, x, k)
+    for one, other in zip(result, wanted, strict=True):
+        assert np.allclose(one, other) and np.asarray(one).dtype == np.asarray(other).dtype
+    assert {one.join for one in run.regions} >= {"compress", "histogram", "scan", "combine", "concatenate"}
+
+
+# ---- settings and explain --------------------------------------------------------------------------------------------
+
+
+def test_who_is_chosen() -> None:
+    alone = chosen("emulated", None)
+    assert isinstance(alone, EmulatedDevice)
+    team = chosen("cpu,emulated*2", 0.37)
+    assert isinstance(team, Team) and team.cpu and len(team.devices) == 2
+    assert team.ranges(100) == ((0, 0, 63), (1, 63, 81), (2, 81, 100))
+    assert chosen("cpu", None) is None
+    both = chosen("emulated*2", None)
+    assert isinstance(both, Team) and both.ranges(5) == ((1, 0, 2), (2, 2, 5))
+    assert both.ranges(1) == ((2, 0, 1),) and both.ranges(0) == ()
+
+
+def test_explain_of_a_team() -> None:
+    @accelerate
+    def several(x: Any) -> Any:
+        return (x * 2.0).sum(axis=1), np.cumsum(x, axis=1)
+
+    x = np.ones((10, 4))
+    line = several._dispatcher.function.__code__.co_firstlineno + 2
+    with options(devices="cpu,emulated*2", split=0.4):
+        before = several.explain(x).device
+        several(x)
+        after = several.explain(x).device
+        text = str(after)
+    assert before.complete and before.last_run is None
+    assert before.foreseen == after.foreseen == after.last_run
+    assert f"(line {line}): axis 0 cpu [0, 6), emulated:0 [6, 8), emulated:1 [8, 10); concatenate" in text
+    assert "runs on cpu and emulated:0 and emulated:1: split=0.4 is forced" in text
+    assert "64 bytes from cpu to emulated:0, 64 bytes from cpu to emulated:1" in text
