@@ -240,14 +240,13 @@ class CallState:
                     leaves.append(_scalar(slots, dtype, python))
                     slots += 16 if dtype == "complex128" else 8
                 case Object():
-                    leaves.append(_object(_word(slots)))
+                    leaves.append(_object_at(slots).value)
                     slots += 8
         return leaves
 
     def array(self, ctx: int, slots: int, dtype: str, rank: int) -> Any:
-        same = _word(slots)
-        if same:
-            return _object(same)
+        if _word(slots):
+            return _object_at(slots).value
         array = _lend()(ctx, slots, rank, id(np.dtype(dtype)))
         if not _word(slots + 8):
             owner = array if array.base is None else array.base  # of the block
@@ -258,8 +257,8 @@ class CallState:
         """Write the leaves of a result; gives the slot behind them."""
         match spec:
             case ScalarSpec(dtype):
-                if type(value) is float:
-                    ctypes.c_double.from_address(slots).value = value
+                if dtype in _C_TYPES:
+                    _C_TYPES[dtype].from_address(slots).value = value
                 else:
                     bits = np.asarray(value, dtype).tobytes()
                     ctypes.memmove(slots, bits, len(bits))
@@ -304,17 +303,20 @@ def _word(address: int) -> int:
     return ctypes.c_void_p.from_address(address).value or 0
 
 
-def _object(address: int) -> Any:
-    return ctypes.cast(address, ctypes.py_object).value
+_object_at: Any = ctypes.py_object.from_address  # its value: the object that the word at an address points to
+_C_TYPES: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
 
 
 def _scalar(address: int, dtype: str, python: bool) -> Any:
-    if dtype == "float64" and python:
-        return ctypes.c_double.from_address(address).value
-    if dtype == "int64" and python:
-        return ctypes.c_int64.from_address(address).value
-    value = np.frombuffer(ctypes.string_at(address, itemsize(dtype)), dtype)[0]
-    return value.item() if python else value
+    c_type = _C_TYPES.get(dtype)
+    if c_type is None:
+        value = np.frombuffer(ctypes.string_at(address, itemsize(dtype)), dtype)[0]
+        return value.item() if python else value
+    plain = c_type.from_address(address).value
+    return plain if python else _NUMPY_TYPES[dtype](plain)
+
+
+_NUMPY_TYPES = {dtype: np.dtype(dtype).type for dtype in _C_TYPES}
 
 
 def _kind(value: Any) -> str:
@@ -368,12 +370,11 @@ def take_log(knowledge: Knowledge) -> list[tuple[Key, Any]] | None:
 
 
 def _enter(ctx: int, number: int, arguments: int | None, results: int | None) -> int:
-    word = ctypes.c_void_p.from_address(ctx + Context.STATE)
-    state = _object(word.value or 0)
+    state = _object_at(ctx + Context.STATE).value
     if type(state) is OpaqueCalls:
         state = CallState(state)
         _own(state)
-        word.value = id(state)
+        ctypes.c_void_p.from_address(ctx + Context.STATE).value = id(state)
     status = OPAQUE_RAISED
     try:
         status = state.perform(ctx, number, arguments or 0, results or 0)
@@ -402,7 +403,7 @@ _callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ct
 
 
 def _hold(ctx: int, address: int, delta: int) -> None:
-    state = _object(ctypes.c_void_p.from_address(ctx + Context.STATE).value or 0)
+    state = _object_at(ctx + Context.STATE).value
     if type(state) is CallState:
         state.count(address, delta)
 

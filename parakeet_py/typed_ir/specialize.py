@@ -77,6 +77,7 @@ from parakeet_py.typed_ir.values import (
     known,
     lift,
 )
+from parakeet_py.typed_ir.worth import light_site
 
 
 @record(frozen=False)
@@ -200,6 +201,12 @@ class Specializer:
             self.signature.disjoint,
             tuple(self.static_extents),
         )
+        light = light_site(typed) if self.sites else None
+        if light is not None:
+            site = self.sites[light]
+            raise UnsupportedError.at(
+                self.function, site.key[-2], f"{site.reason} in a loop that does little else: it is faster in Python"
+            )
         stored = results.stored_params(typed)
         return Specialization(
             typed,

@@ -96,7 +96,7 @@ def call_in_loop(x, n):
     return total
 
 
-@program([case(3, setup=_reset), case(0, setup=_reset)], opaque=1)
+@program([case(3, setup=_reset), case(0, setup=_reset)], opaque=None, fell_back=None)
 def call_that_only_has_effects(n):
     for i in range(n):
         _calls.append(i)

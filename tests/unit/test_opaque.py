@@ -91,6 +91,36 @@ def test_objects_of_all_ranks() -> None:
         same(accelerate(function), function, np.asfortranarray(x))
 
 
+@pytest.fixture
+def loops_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops are compiled, however little they do besides what is handed back."""
+    monkeypatch.setattr("parakeet_py.typed_ir.specialize.light_site", lambda function: None)
+
+
+def test_loops_that_do_little_else_are_for_python() -> None:
+    note = hidden("def note(x): return x + 1")
+
+    def light(n: int) -> int:
+        total = 0
+        for i in range(n):
+            total += note(i)
+        return total
+
+    def heavy(x: Any) -> Any:
+        for i in range(3):
+            x = x * 2 + note(i)
+        return x
+
+    made = accelerate(light)
+    with pytest.warns(FallbackWarning, match="in a loop that does little else"):
+        assert [made(3), made(3), made(3)] == [6, 6, 6]
+    made = accelerate(heavy)
+    for _ in range(3):
+        assert np.array_equal(made(x4), heavy(x4))
+    assert len(made.opaque_calls) == 1 and not made.fell_back
+
+
+@pytest.mark.usefixtures("loops_are_worth_it")
 def test_effects_happen_once_in_order() -> None:
     seen: list[Any] = []
     note = hidden("def note(x): seen.append(x); return x + 1", seen=seen)
@@ -110,6 +140,7 @@ def test_effects_happen_once_in_order() -> None:
     assert len(made.opaque_calls) == 2
 
 
+@pytest.mark.usefixtures("loops_are_worth_it")
 def test_effects_without_results() -> None:
     seen: list[Any] = []
     note = hidden("def note(x): seen.append(float(x))", seen=seen)
@@ -585,6 +616,7 @@ def test_a_list_that_is_changed() -> None:
             assert items == [1.0, 2.0, 3.0]
 
 
+@pytest.mark.usefixtures("loops_are_worth_it")
 def test_results_of_iterations_are_dropped() -> None:
     seen: list[Any] = []
     alive: list[int] = []
@@ -622,6 +654,7 @@ def test_results_of_iterations_are_dropped() -> None:
         assert max(alive) <= 6, function
 
 
+@pytest.mark.usefixtures("loops_are_worth_it")
 def test_objects_of_iterations_are_dropped() -> None:
     class Thing:
         alive = 0

@@ -1,0 +1,45 @@
+"""Loops that are not worth compiling, because Python does most of each iteration.
+
+An operation handed back costs some microseconds more than in Python itself. Around array operations or loops of its own
+that is nothing; but a loop that does little else is faster in Python as a whole.
+"""
+
+from __future__ import annotations
+
+from parakeet_py.typed_ir import ir
+
+FEW = 4096  # points of an operator that Python's own loop would not notice
+
+
+def light_site(function: ir.Function) -> int | None:
+    """The number of an operation handed back in a loop that does little else; None if there is none."""
+    return _light_site(function.body)
+
+
+def _light_site(block: ir.Block) -> int | None:
+    for let in block.statements:
+        if isinstance(let.op, ir.For | ir.While):
+            inside = [inner.op for part in ir.blocks_of(let.op) for inner in ir.walk(part)]
+            sites = [op.site for op in inside if isinstance(op, ir.Opaque)]
+            if sites and not any(map(_is_heavy, inside)):
+                return sites[0]
+        else:
+            for part in ir.blocks_of(let.op):
+                found = _light_site(part)
+                if found is not None:
+                    return found
+    return None
+
+
+def _is_heavy(op: ir.Op) -> bool:
+    match op:
+        case ir.Matmul():
+            return True
+        case ir.For() | ir.While():
+            return not any(isinstance(let.op, ir.Opaque) for part in ir.blocks_of(op) for let in ir.walk(part))
+        case ir.Map() | ir.Reduce() | ir.Scan() | ir.Compress() | ir.Scatter():
+            points = 1.0
+            for extent in (*op.extents, *(op.reduced_extents if isinstance(op, ir.Reduce) else ())):
+                points *= extent.value.real if isinstance(extent, ir.Const) else FEW
+            return points >= FEW
+    return False
