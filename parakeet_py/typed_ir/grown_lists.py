@@ -405,12 +405,28 @@ def _reversed(s: Specializer, grown: GrowV) -> GrowV:
     return GrowV(grown.length, tuple(columns), grown.item)
 
 
-def repeated(s: Specializer, item: Value, count: ScalarV) -> Value:
-    """[item] * count."""
-    template = join_items(s, [gates.template_of(item, varying=True)])
-    length = s.builder.max0(s.builder.cast(count.operand, PYINT))
-    columns = generate(s, (length,), lambda point: _encoded(s, gates.leaves_of(s, item, template)))
-    return GrowV(ScalarV(length), tuple(columns), template)
+def is_uniform(held: TupleV) -> bool:
+    """Are all items scalars of one type?"""
+    kinds = {item.type if isinstance(item, ScalarV) and item.either is None else None for item in held.items}
+    return len(kinds) == 1 and None not in kinds
+
+
+def repeated(s: Specializer, held: TupleV, count: ScalarV) -> GrowV:
+    """held * count, of a list whose items are scalars of one type."""
+    b = s.builder
+    number = ir.Const(len(held.items), PYINT)
+    template = _item_template(s, held)
+    length = b.index_mul(b.max0(b.cast(count.operand, PYINT)), number)
+    if len(held.items) == 1:
+        columns = generate(s, (length,), lambda point: _encoded(s, gates.leaves_of(s, held.items[0], template)))
+        return GrowV(ScalarV(length), tuple(columns), template)
+    once = as_grown(s, held, template)
+
+    def element(point: tuple[ir.Var, ...]) -> list[ir.Operand]:
+        place = b.prim("mod", point[0], number)
+        return [b.emit1(ir.Load(column.var, (place,)), Scalar(column.dtype)) for column in once.columns]
+
+    return GrowV(ScalarV(length), tuple(generate(s, (length,), element)), template)
 
 
 # ---- for those who know lists as arrays ------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
 
 
 _CHEAP = frozenset({"binary", "compare", "inplace", "same", "truth", "unary"})  # for Python itself
-_NEED_FRAME = frozenset(map(id, (globals, locals, eval, exec, super, breakpoint)))
+_NEED_FRAME = frozenset(map(id, (globals, locals, eval, exec, super, breakpoint, np.bmat)))
 _TRUTHS = ("compare:is", "compare:isnot", "compare:in", "compare:notin", "unary:not")
 _BOOL = ScalarSpec("bool", True)
 _METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)

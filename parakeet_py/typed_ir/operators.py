@@ -38,6 +38,8 @@ from parakeet_py.typed_ir.values import (
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
+LONGEST = 1024  # items of a sequence that is known item by item
+
 
 def binary_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:
     if isinstance(left, TupleV | ListV | DictV | MessageV | Static) or isinstance(right, TupleV | MessageV):
@@ -64,16 +66,12 @@ def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Va
     match op, left, right:
         case "add", TupleV(a, kind), TupleV(b, other) if kind == other:
             return TupleV(a + b, kind)
-        case ("mul", TupleV((item,), "list"), ScalarV(ir.Var()) as count) if _repeats(item, count):
-            return grown_lists.shown(s, grown_lists.repeated(s, item, count))
-        case ("mul", ScalarV(ir.Var()) as count, TupleV((item,), "list")) if _repeats(item, count):
-            return grown_lists.shown(s, grown_lists.repeated(s, item, count))
-        case "mul", TupleV(items, kind), ScalarV():
-            if not right.python and isinstance(left, TupleV):
-                return None
-            return TupleV(items * s.static_int(right, "a repeat count"), kind)
-        case "mul", ScalarV(), TupleV(items, kind) if left.python:
-            return TupleV(items * s.static_int(left, "a repeat count"), kind)
+        case "mul", TupleV(), ScalarV():
+            if right.python or not isinstance(left, TupleV):
+                return _repeated(s, left, right)
+            return None
+        case "mul", ScalarV(), TupleV() if left.python:
+            return _repeated(s, right, left)
         case "add", (Static() | MessageV()), (Static() | MessageV()):
             try:
                 return lift(known(left) + known(right))
@@ -82,9 +80,18 @@ def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Va
     return None
 
 
-def _repeats(item: Value, count: ScalarV) -> bool:
-    """Can a list of this one item be repeated a run-time number of times?"""
-    return isinstance(item, ScalarV) and item.either is None and count.python and count.dtype in ("int64", "bool")
+def _repeated(s: Specializer, sequence: TupleV, count: ScalarV) -> Value:
+    """sequence * count; long lists of numbers are arrays."""
+    length = len(sequence.items)
+    alike = sequence.kind == "list" and length and grown_lists.is_uniform(sequence)
+    if alike and isinstance(count.operand, ir.Var) and count.dtype in ("int64", "bool"):
+        return grown_lists.shown(s, grown_lists.repeated(s, sequence, count))
+    times = s.static_int(count, "a repeat count")
+    if length * times <= LONGEST:
+        return TupleV(sequence.items * times, sequence.kind)
+    if alike:
+        return grown_lists.shown(s, grown_lists.repeated(s, sequence, count))
+    raise s.hand_back(f"a {sequence.kind} of {length * times} items")
 
 
 def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:

@@ -337,3 +337,14 @@ def of_several_types(n):
         else:
             items.append(i)
     return items[0], items[1], len(items)
+
+
+@program([(3, 2.5), (0, 1.0), (-2, 0.5), (500, 1.5)])
+def repeated(n, value):
+    pairs = [value, 2 * value] * n
+    return pairs, n * [1], np.array([1.0, 2e-9, 3e-9] * 4000).shape, [0, 1] * 3
+
+
+@program([(arr("f8", 3),)], opaque=None)
+def long_sequences(x):
+    return len((1, 2.0) * 2000), np.array([True, False] * 1000)[:3], x
