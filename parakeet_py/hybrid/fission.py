@@ -30,6 +30,7 @@ from dataclasses import replace
 
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.hybrid.access import Access, Input, Touched, contract
+from parakeet_py.hybrid.part_functions import applied, combine_function, fresh_lambda, identity_of, standalone
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     ONE,
@@ -40,7 +41,6 @@ from parakeet_py.typed_ir.ir import (
     Const,
     Dim,
     Function,
-    Lambda,
     Let,
     Map,
     Matmul,
@@ -58,7 +58,7 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.linear import atom
 from parakeet_py.typed_ir.rewrite import free_in_op, fresh_copy
-from parakeet_py.typed_ir.types import INTEGERS, PYINT, Array, Scalar, itemsize
+from parakeet_py.typed_ir.types import PYINT, Array, Scalar
 from parakeet_py.typed_ir.writer import Writer
 
 Space = Map | Reduce | Scan | Compress | Scatter
@@ -230,11 +230,11 @@ class _Maker:
                 tuple(indices[kept:]),
                 body,
                 op.inits,
-                _fresh_lambda(op.combine),
+                fresh_lambda(op.combine),
             )
         changed = replace(op, extents=tuple(extents), indices=tuple(indices), body=body)
         return (
-            changed if isinstance(changed, Map | Compress) else replace(changed, combine=_fresh_lambda(changed.combine))
+            changed if isinstance(changed, Map | Compress) else replace(changed, combine=fresh_lambda(changed.combine))
         )
 
     def emit(self, w: Writer, axis: int, lo: Var, hi: Var) -> tuple[Var, ...]:
@@ -318,7 +318,7 @@ class _Maker:
                 known[op.indices[axis]] = inner.prim("add", last, lo, type_=PYINT)
                 contribution = fresh_copy(op.body, known)
                 inner.statements += contribution.statements
-                values = _applied(inner, op.combine, [*values, *contribution.results])
+                values = applied(inner, op.combine, [*values, *contribution.results])
             totals = tuple(
                 Var("total", Array(dtype_of(out), len(lines)) if lines else Scalar(dtype_of(out))) for out in outs
             )
@@ -330,7 +330,7 @@ class _Maker:
                     (unused,),
                     inner.block(*values),
                     op.inits,
-                    _fresh_lambda(op.combine),
+                    fresh_lambda(op.combine),
                 ),
                 *totals,
             )
@@ -356,7 +356,7 @@ class _Maker:
             line = [*point[:axis], *point[axis + 1 :]]
             totals = [v.load(one, *line) if isinstance(one.type, Array) else one for one in before]
             own = [v.load(array, *place) for array in whole]
-            for array, value in zip(whole, _applied(v, op.combine, [*totals, *own]), strict=True):
+            for array, value in zip(whole, applied(v, op.combine, [*totals, *own]), strict=True):
                 v.store(array, place, value)
 
         w.map(extents, take_in)
@@ -391,70 +391,11 @@ class _Maker:
         extents = [w.dim(copy, number) for number in range(_rank(copy))]
 
         def take_in(v: Writer, *point: Operand) -> None:
-            (value,) = _applied(v, op.combine, [v.load(target, *point), v.load(copy, *point)])
+            (value,) = applied(v, op.combine, [v.load(target, *point), v.load(copy, *point)])
             v.store(target, point, value)
 
         w.map(extents, take_in)
         return standalone(self.name, (target, copy), w.block())
-
-
-def combine_function(combine: Lambda, types: Sequence[object], name: str) -> Function:
-    """The function that combines two partial results, scalars or arrays of them."""
-    left = tuple(Var("acc", kind) for kind in types)  # type: ignore[arg-type]
-    right = tuple(Var("new", kind) for kind in types)  # type: ignore[arg-type]
-    w = Writer()
-    if not any(isinstance(kind, Array) for kind in types):
-        return standalone(name, (*left, *right), w.block(*_applied(w, combine, [*left, *right])))
-    extents = [w.dim(left[0], axis) for axis in range(_rank(left[0]))]
-    results = w.map(
-        extents, lambda v, *point: _applied(v, combine, [v.load(array, *point) for array in (*left, *right)])
-    )
-    return standalone(name, (*left, *right), w.block(*results))
-
-
-def standalone(name: str, params: tuple[Var, ...], body: Block) -> Function:
-    """A function of its own: its variables are shared with no other."""
-    known: dict[Var, Operand] = {param: Var(param.name, param.type) for param in params}
-    fresh = tuple(known[param] for param in params)
-    return Function(name, fresh, fresh_copy(body, known))  # type: ignore[arg-type]
-
-
-def _fresh_lambda(function: Lambda) -> Lambda:
-    known: dict[Var, Operand] = {param: Var(param.name, param.type) for param in function.params}
-    params = tuple(known[param] for param in function.params)
-    return Lambda(params, fresh_copy(function.body, known))  # type: ignore[arg-type]
-
-
-def _applied(w: Writer, function: Lambda, values: Sequence[Operand]) -> list[Operand]:
-    """The results of a function, written out."""
-    copied = fresh_copy(function.body, dict(zip(function.params, values, strict=True)))
-    w.statements += copied.statements
-    return list(copied.results)
-
-
-_IDENTITIES = {"add": 0, "or": 0, "xor": 0, "mul": 1, "and": -1}
-
-
-def identity_of(combine: Lambda) -> Const | None:
-    """The identity of a combine that is one exact, commutative primitive: then neither grouping nor order shows."""
-    body = combine.body
-    if len(body.statements) != 1 or len(combine.params) != 2:
-        return None
-    op, dtype = body.statements[0].op, dtype_of(combine.params[0])
-    if not isinstance(op, Prim) or body.results != body.statements[0].outs or {*op.args} != {*combine.params}:
-        return None
-    kind = Scalar(dtype)
-    if dtype == "bool":
-        return {"or": Const(False, kind), "xor": Const(False, kind), "and": Const(True, kind)}.get(op.name)
-    if dtype not in INTEGERS:
-        return None
-    bits, unsigned = 8 * itemsize(dtype), dtype.startswith("u")
-    least, most = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    if op.name in ("minimum", "maximum"):
-        return Const(most if op.name == "minimum" else least, kind)
-    if op.name not in _IDENTITIES:
-        return None
-    return Const(most if unsigned and op.name == "and" else _IDENTITIES[op.name], kind)
 
 
 # ---- products --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import threading
 from functools import lru_cache
 from typing import Any
 
-from parakeet_py.llvm import engine
+from parakeet_py import config as settings
+from parakeet_py.llvm import disk_cache, engine
 from parakeet_py.llvm.engine import CodegenError, HostInfo
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -52,7 +53,7 @@ def gpu(architecture: str = DEFAULT) -> HostInfo:
 
 
 def compile_ptx(text: str, architecture: str = DEFAULT) -> str:
-    """The PTX of a module of LLVM IR text.
+    """The PTX of a module of LLVM IR text; what has been compiled before, by whatever process, comes from the cache.
 
     Raises
     ------
@@ -64,7 +65,14 @@ def compile_ptx(text: str, architecture: str = DEFAULT) -> str:
         known = _texts.get(key)
     if known is not None:
         return known
-    made = _compile(text, architecture)
+    on_disk = disk_cache.digest("ptx", text, architecture) if settings.current().uses_disk else None
+    stored = disk_cache.get(on_disk) if on_disk is not None else None
+    if stored is None:
+        made = _compile(text, architecture)
+        if on_disk is not None:
+            disk_cache.put(on_disk, made.encode())
+    else:
+        made = stored.decode()
     with _lock:
         _texts[key] = made
     return made

@@ -1,0 +1,172 @@
+"""The parts of one region in one call: who has which, what each needs and writes, how their results are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.hybrid.access import Part
+from parakeet_py.hybrid.device import DeviceError
+from parakeet_py.hybrid.fission import Division
+from parakeet_py.hybrid.regions import Region
+from parakeet_py.hybrid.residency import HOST, Root, SharedArray, of_host
+from parakeet_py.hybrid.spans import NOTHING, Spans, intersection, union
+from parakeet_py.hybrid.team import Range
+from parakeet_py.typed_ir.ir import Function, Scatter, Var
+from parakeet_py.typed_ir.types import Array
+
+if TYPE_CHECKING:
+    from parakeet_py.hybrid.executor import DividedCall
+
+Written = dict[Root, Spans]
+
+
+def add(found: Written, root: Root, spans: Spans) -> None:
+    if len(spans):
+        found[root] = union(found.get(root, NOTHING), spans)
+
+
+class Parts:
+    """The parts of one region, cut in one way."""
+
+    def __init__(
+        self, call: DividedCall, region: Region, division: Division, values: dict[Var, Any], ranges: Sequence[Range]
+    ) -> None:
+        self.call, self.region, self.division, self.values, self.ranges = call, region, division, values, ranges
+        self.whole: list[SharedArray] = []
+        self.stored = {access.array for access in division.touched.writes}
+        if division.join == "histogram":
+            self.stored = set()
+        self.needed: list[Written] = []
+        self.written: list[Written] = []
+        for _, lo, hi in ranges:
+            part = Part(division.touched, values, division.index, lo, hi)
+            needed, written = call.touched(division.touched, part, values)
+            if division.join == "histogram":
+                written = {}
+            self.needed.append(needed)
+            self.written.append(written)
+
+    def independent(self) -> bool:
+        """Whether no two parts write the same bytes."""
+        if len(self.ranges) == 1:
+            return True
+        if not self.division.touched.traced:
+            return False
+        seen: Written = {}
+        for written in self.written:
+            for root, spans in written.items():
+                if root in seen and len(intersection(seen[root], spans)):
+                    return False
+                add(seen, root, spans)
+        return True
+
+    def run(self) -> list[Any]:
+        division, op = self.division, self.division.op
+        if division.join in ("concatenate", "scan") and not isinstance(op, Scatter):
+            self.make_results()
+        partial = self._all(division.part, ())
+        match division.join:
+            case "concatenate":
+                return [*self.whole]
+            case "combine":
+                return self._combined(partial)
+            case "scan":
+                return self._scanned(partial)
+            case "compress":
+                return self._joined(partial)
+            case "histogram":
+                return self._taken_in(partial)
+        raise AssertionError(division.join)
+
+    def make_results(self) -> None:
+        arrays = [out for out in self.region.outs if isinstance(out.type, Array)]
+        if not arrays:
+            return
+        extents = self.division.op.extents  # type: ignore[union-attr]
+        shape = [self.call.extent(extent, self.values) for extent in extents]
+        for out in arrays:
+            assert isinstance(out.type, Array)
+            self.whole.append(self.call.new(out.type.dtype, tuple(shape), out.type.layout))
+        for written, (_, lo, hi) in zip(self.written, self.ranges, strict=True):
+            box = tuple((lo, hi) if axis == self.division.axis else (0, n) for axis, n in enumerate(shape))
+            for array in self.whole:
+                if array.host.size:
+                    add(written, array.root, array.spans(box, True))
+
+    def _all(self, function: Function, extra: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Run a function for every range, with more arguments for each; gives their results in order."""
+        call, division = self.call, self.division
+        for (who, _, _), needed, more in zip(self.ranges, self.needed, extra or [()] * len(self.ranges), strict=True):
+            for root, spans in needed.items():
+                root.bring(who, spans)
+            for array in more:
+                if isinstance(array, SharedArray) and array.host.size:
+                    array.root.bring(who, array.spans())
+        names: list[Var | None] = [None, None]
+        waiting: list[tuple[int, Callable[[], list[Any]]]] = []
+        order = sorted(range(len(self.ranges)), key=lambda number: self.ranges[number][0] == HOST)  # the CPU last
+        for number in order:
+            who, lo, hi = self.ranges[number]
+            more = extra[number] if extra else ()
+            args = [lo, hi, *more, *self.whole, *(self.values[var] for var in division.free)]
+            called = [*names, *[None] * (len(more) + len(self.whole)), *division.free]
+            waiting.append((number, call.launch_part(who, function, args, called, self.stored)))
+        results: list[list[Any]] = [[] for _ in self.ranges]
+        failed: dict[int, Exception] = {}
+        for number, wait in waiting:
+            try:
+                results[number] = wait()
+            except DeviceError:
+                raise
+            except Exception as error:
+                failed[number] = error
+            for root, spans in self.written[number].items():
+                root.wrote(self.ranges[number][0], spans)
+        if failed:
+            raise failed[min(failed)]
+        return results
+
+    def _on_host(self, function: Function, args: Sequence[Any], stored: bool = False) -> list[Any]:
+        """A join, on the host; with `stored` it stores to its first argument."""
+        for arg in args:
+            if isinstance(arg, SharedArray):
+                arg.on_host()
+        params = list(function.params)
+        return self.call.launch_part(HOST, function, args, params, {params[0]} if stored else set())()
+
+    def _combined(self, partial: Sequence[list[Any]]) -> list[Any]:
+        assert self.division.combine is not None
+        accumulated = partial[0]
+        for more in partial[1:]:
+            accumulated = self._on_host(self.division.combine, [*accumulated, *more])
+        return accumulated
+
+    def _scanned(self, totals: list[list[Any]]) -> list[Any]:
+        combine, after = self.division.combine, self.division.after
+        assert combine is not None and after is not None
+        if len(totals) > 1:
+            before = [totals[0]]
+            for more in totals[1:-1]:
+                before.append(self._on_host(combine, [*before[-1], *more]))
+            self.ranges, self.written = self.ranges[1:], self.written[1:]
+            self.needed = self.written  # parts change what they have made
+            self._all(after, before)
+        return [*self.whole]
+
+    def _joined(self, partial: Sequence[list[Any]]) -> list[Any]:
+        columns = zip(*partial, strict=True)
+        counts = next(columns)
+        joined = [np.concatenate([array.on_host() for array in column]) for column in columns]
+        return [sum(counts), *(of_host(self.call.memories, array) for array in joined)]
+
+    def _taken_in(self, partial: Sequence[list[Any]]) -> list[Any]:
+        assert self.division.combine is not None and isinstance(self.division.op, Scatter)
+        target: SharedArray = self.values[self.division.op.target]
+        for (copy,) in partial:
+            self._on_host(self.division.combine, [target, copy], stored=True)
+        if target.host.size:
+            target.root.wrote(HOST, target.spans(exact=True))
+        return []
