@@ -66,7 +66,6 @@ from parakeet_py.typed_ir.values import (
     DictV,
     Frame,
     ListV,
-    MessageV,
     Namespace,
     NeverV,
     ScalarV,
@@ -135,6 +134,7 @@ class Specializer:
         namespace = Namespace(python_function.__globals__, python_function, cells=cells)
         self.frames = [Frame(function, namespace)]
         self.pos = ssa.Pos(1, 0, 1, 0)
+        self.out: ssa.Var | None = None  # of the statement that is being specialized
         self.in_body = 0
         self.unrolling = 0
         self.looping = 0
@@ -418,7 +418,7 @@ class Specializer:
     def sequence(self, value: Value) -> list[Value]:
         return containers.sequence(self, value)
 
-    def message(self, value: Value) -> MessageV:
+    def message(self, value: Value) -> tuple[str, tuple[ir.Operand, ...]]:
         return messages.message_of(self, value)
 
     def call(self, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
