@@ -300,6 +300,21 @@ def emit_opaque(
     return result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
 
 
+def seldom_sites(sites: Sequence[OpaqueSite]) -> frozenset[int]:
+    """The sites that make or raise exceptions, or print."""
+    found = []
+    for number, site in enumerate(sites):
+        if site.operation == "call" and isinstance(site.operands[0], StaticT):
+            target = site.operands[0].value
+            if (
+                target is print
+                or target is raise_it
+                or (isinstance(target, type) and issubclass(target, BaseException))
+            ):
+                found.append(number)
+    return frozenset(found)
+
+
 def _known_result(operation: str, values: list[Value]) -> Spec | None:
     """What a call gives whenever it returns, for some well-known functions."""
     if operation != "call" or not isinstance(values[0], Static):

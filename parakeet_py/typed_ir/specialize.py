@@ -56,7 +56,7 @@ from parakeet_py.typed_ir import (
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.messages import compact
 from parakeet_py.typed_ir.one_shot import Readers
-from parakeet_py.typed_ir.opaque import OpaqueSite, is_pure_site
+from parakeet_py.typed_ir.opaque import OpaqueSite, is_pure_site, seldom_sites
 from parakeet_py.typed_ir.requests import FieldsMayChange, HandBack, NeedHidden, NeedObservation, NeedStatic, NeedWhole
 from parakeet_py.typed_ir.shadows import NeedView, Shadows
 from parakeet_py.typed_ir.types import PYINT, Scalar
@@ -201,7 +201,7 @@ class Specializer:
             self.signature.disjoint,
             tuple(self.static_extents),
         )
-        light = light_site(typed) if self.sites else None
+        light = light_site(typed, seldom_sites(self.sites)) if self.sites else None
         if light is not None:
             site = self.sites[light]
             raise UnsupportedError.at(

@@ -448,3 +448,14 @@ def told_on_the_way(x, n, verbose):
             _shown.append(f"{i:3d} {x.max():.3e} {x.shape} {x}")
             _show("step %d of %s", i, n)
     return x
+
+
+@program([(5, True), (5, False)], opaque=1)
+def printed_in_a_loop(n, verbose):
+    """A loop of scalars is compiled although it may print."""
+    s = 0.0
+    for i in range(n):
+        s += i * 0.5
+        if verbose and s > 1e9:
+            print(f"step {i}: {s:.3f}")
+    return s
