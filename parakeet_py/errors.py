@@ -10,11 +10,35 @@ has no class here.
 
 from __future__ import annotations
 
+import builtins
+import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from parakeet_py.frontend.ssa import Function, Pos
+
+
+def name_of_exception(kind: type[BaseException]) -> str | None:
+    """How compiled code names an exception that it raises: where it is found again, if it is found there now."""
+    name: str = kind.__name__
+    if getattr(builtins, name, None) is kind:
+        return name
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    try:
+        return name if exception_named(name) is kind else None
+    except (KeyError, AttributeError):
+        return None
+
+
+def exception_named(name: str) -> type[Exception]:
+    """The exception of a name."""
+    module, _, qualname = name.rpartition(":")
+    found: Any = sys.modules[module] if module else builtins
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    kind: type[Exception] = found
+    return kind
 
 
 class ParakeetError(Exception):

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.cached import FailureText, Native
-from parakeet_py.errors import DeoptimizedError, UnsupportedError
+from parakeet_py.errors import DeoptimizedError, UnsupportedError, exception_named
 from parakeet_py.fields import read_field, read_method
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
 from parakeet_py.signature import ObjectSpec, Signature, Source, Spec, StaticSpec, signature_of
@@ -240,7 +240,7 @@ def exception_of(failure: FailureText, words: Sequence[int]) -> Exception:
             "such calls run in Python from now on"
             f": {failure.place}"
         )
-    kind: type[Exception] = getattr(builtins, failure.exception)
+    kind = exception_named(failure.exception)
     if not failure.message:
         return kind()
     values = [

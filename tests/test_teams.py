@@ -15,10 +15,12 @@ from tests.corpus import Case, Program, all_programs, assert_same, outcome
 from tests.teams import PLACES, TEAMS, run_on_team
 
 SAMPLE = 70
+SHOWS_GROUPING = "opaque.types_of_numbers_given_to_python"  # it gives the text of a sum
 
 
 def _runs() -> Iterator[object]:
-    cases = [(program, number) for program in all_programs() for number in range(len(program.cases))]
+    programs = [program for program in all_programs() if program.name != SHOWS_GROUPING]
+    cases = [(program, number) for program in programs for number in range(len(program.cases))]
     runs = [(*case, devices, place) for case in cases for devices in TEAMS for place in PLACES]
     if os.environ.get("PARAKEET_TEST_TEAMS") != "all":
         small = [run for run in runs if not run[0].cases[run[1]].native_only]

@@ -1,8 +1,9 @@
 """CUDA devices, through `cuda.core` (the `cuda` extra).
 
 Nothing of CUDA is imported before libcuda has been found: its Python packages must not be touched without a driver.
-Every device has one stream of its own for everything, the driver's stream-ordered memory pool, and modules from PTX
-that the driver compiles for it. `probe` says what there is, or why there is nothing.
+Every device has one stream of its own for everything, the driver's stream-ordered memory pool, pinned memory that
+copies go through (`staging`), and modules from PTX that the driver compiles for it. `probe` says what there is, or why
+there is nothing.
 
 A kernel that faults takes the context of its device along: everything on it fails from then on, in this process. The
 device remembers what happened and says it again instead of the driver's later errors.
@@ -13,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.staging import Staging
 from parakeet_py.ptx.target import ARCHITECTURES
 
 _TYPES = {
@@ -168,6 +170,7 @@ class CudaDevice:
         self.multiprocessors = int(self._device.properties.multiprocessor_count)
         self._stream = self._device.create_stream()
         self._memory = DeviceMemoryResource(number)
+        self._staging = Staging(driver, self._stream, self._checked)
         self._buffers: dict[int, Any] = {}
         self._broken: str | None = None
 
@@ -224,16 +227,19 @@ class CudaDevice:
         return kept + (int(free) if int(status) == 0 else 0)
 
     def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        self._enter()
-        call = self._driver.cuMemcpyHtoDAsync(address, data.ctypes.data, data.nbytes, self._stream.handle)
-        self._checked(call, "copying to the device")
-        self.synchronize()  # pageable memory has been read by now, pinned memory may not
+        self._copied("copying to the device", self._staging.copy_in, address, data)
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
+        self._copied("copying from the device", self._staging.copy_out, data, address)
+
+    def _copied(self, what: str, copy: Callable[[Any, Any], None], *where: Any) -> None:
         self._enter()
-        call = self._driver.cuMemcpyDtoHAsync(data.ctypes.data, address, data.nbytes, self._stream.handle)
-        self._checked(call, "copying from the device")
-        self.synchronize()
+        try:
+            copy(*where)
+        except DeviceError:
+            raise
+        except Exception as error:  # what the copy has waited for
+            raise self._failed(what, error) from error
 
     def copy_within(self, target: int, source: int, size: int) -> None:
         self._enter()

@@ -112,6 +112,12 @@ def open_devices(names: str) -> tuple[Machine, ...]:
     return tuple(devices)
 
 
+def forget() -> None:
+    """Let devices be looked for anew."""
+    open_devices.cache_clear()
+    chosen.cache_clear()
+
+
 @lru_cache(maxsize=64)
 def _emulated(number: int) -> Machine:
     from parakeet_py.hybrid.emulated import EmulatedDevice

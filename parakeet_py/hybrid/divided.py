@@ -29,6 +29,7 @@ class DividedPlan:
     Attributes
     ----------
     function, host, host_text : the host part, as Imp, as a Python function, and that one's source
+    stored : the positions of the leaf arguments that are stored to
     regions, first : the regions, and the number of the first among the opaque calls of the host part
     failure_types : the dtypes of the arguments of each failure of the host part
     opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
@@ -39,6 +40,7 @@ class DividedPlan:
         self.config = compiled.config
         self.filename = compiled.function.__code__.co_filename
         self.function, self.regions, self.first = cut_regions(compiled.typed)
+        self.stored = sorted(compiled.specialization.stored_params)
         self.host: HostFunction
         self.host, self.host_text = host_function(self.function)
         self.failure_types: dict[int, tuple[str, ...]] = {}

@@ -20,9 +20,11 @@ import numpy as np
 from parakeet_py import config as settings
 from parakeet_py.hybrid.access import Access, Part, Touched
 from parakeet_py.hybrid.arrays import DeviceArray, strides_of
-from parakeet_py.hybrid.device import DeviceError
+from parakeet_py.hybrid.device import DeviceError, KernelError
 from parakeet_py.hybrid.divided import DividedPlan
+from parakeet_py.hybrid.faults import fault_text
 from parakeet_py.hybrid.host_parts import kept
+from parakeet_py.hybrid.losses import Lost, member_of, with_losses
 from parakeet_py.hybrid.parts import Parts, Written, add
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Memories, Root, SharedArray, new_array, of_arguments, of_host
@@ -72,11 +74,23 @@ def run_divided(
     plan: DividedPlan, team: Team, leaves: Sequence[Any], opaque: OpaqueCallback | None = None
 ) -> list[Any]:
     """Run a plan on leaf arguments; gives the leaves of the result."""
-    call = DividedCall(plan, team, opaque)
-    try:
-        return call.run(leaves)
-    finally:
-        plan.last_run = call.done()
+    handed_back = False
+
+    def call_python(site: int, args: list[Any]) -> Sequence[Any]:
+        nonlocal handed_back
+        handed_back = True
+        assert opaque is not None
+        return opaque(site, args)
+
+    def work(members: Team) -> list[Any]:
+        call = DividedCall(plan, members, call_python)
+        try:
+            return call.run(leaves)
+        finally:
+            plan.last_run = call.done()
+
+    stored = [leaves[number] for number in plan.stored]
+    return with_losses(team, stored, work, lambda: not handed_back)
 
 
 class DividedCall:
@@ -84,7 +98,7 @@ class DividedCall:
 
     def __init__(self, plan: DividedPlan, team: Team, opaque: OpaqueCallback | None) -> None:
         self.plan, self.team, self.callback = plan, team, opaque
-        self.memories = Memories(team.devices)
+        self.memories = Memories([*map(member_of, team.devices)])
         self.arguments: list[SharedArray] = []
         self.runs: list[RegionRun] = []
         self.threads = settings.current().thread_count
@@ -103,7 +117,7 @@ class DividedCall:
             values[number] = array
         try:
             results = self.plan.host(self, *values)
-        except DeviceError:  # nothing on the device can be trusted any more
+        except Lost:
             raise
         except BaseException:
             self.bring_back()
@@ -278,11 +292,13 @@ class DividedCall:
 
             return compute
         plan = self.plan.on_device(part, disjoint)
-        call = Call(plan, self.team.devices[who - 1], None)
+        call = Call(plan, self.memories.devices[who - 1], None)
         given = [arg.on_device(who) if isinstance(arg, SharedArray) else arg for arg in args]
         try:
             results = plan.host(call, *given)
-        except DeviceError:
+        except Lost as lost:
+            if isinstance(lost.error, DeviceError) and call.device.unfinished:
+                lost.error = KernelError(fault_text(plan, call.device, lost.error))
             raise
         except Exception as error:
             return _raiser(error)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.hybrid.access import Part
-from parakeet_py.hybrid.device import DeviceError
 from parakeet_py.hybrid.fission import Division
+from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray, of_host
 from parakeet_py.hybrid.spans import NOTHING, Spans, intersection, union
@@ -119,7 +119,7 @@ class Parts:
         for number, wait in waiting:
             try:
                 results[number] = wait()
-            except DeviceError:
+            except Lost:
                 raise
             except Exception as error:
                 failed[number] = error

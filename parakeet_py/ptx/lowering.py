@@ -32,7 +32,7 @@ from parakeet_py.ptx.compress import lower_compress
 from parakeet_py.ptx.outline import DeviceFunction, outline
 from parakeet_py.ptx.products import lower_matmul
 from parakeet_py.ptx.reductions import lower_reduce
-from parakeet_py.ptx.regions import grid, unravel
+from parakeet_py.ptx.regions import grid, unravel, walked
 from parakeet_py.ptx.scans import lower_scan
 from parakeet_py.ptx.scatter import lower_scatter
 from parakeet_py.ptx.tiles import lower_tiles
@@ -95,22 +95,23 @@ def _space(lo: Lowering, op: typed.Map, extents: tuple[Operand, ...], arrays: Ou
     (axes,) = merge(lo, found, space)
     outs = merged_outs(lo, arrays, space, axes)
 
-    if len(axes) > 1:
+    lines = walked(lo, axes)
+    if len(lines) > 1:
 
         def here() -> None:
             values = lo.lower_block(op.body)
             lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
 
         try:
-            lower_tiles(lo, found, axes, outs, here)
+            lower_tiles(lo, found, lines, axes, outs, here)
         finally:
             lo.merged = merged
         return
     points = lo.product(axis.extent for axis in axes)
-    width = _width(op, found, arrays) if len(axes) == 1 else 1
+    width = _width(op, found, arrays) if len(lines) == 1 else 1
 
     def point(number: Operand) -> None:
-        unravel(lo, axes, number)
+        unravel(lo, lines, number)
         values = lo.lower_block(op.body)
         lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp import reductions as on_cpu
 from parakeet_py.imp.builder import Lowering
+from parakeet_py.imp.combine import combination, declare, fold
 from parakeet_py.imp.loops import Axis, axes_of
 from parakeet_py.imp.merge import merge
 from parakeet_py.imp.schedule import Study, access_cost, static_cost, stride_cost, study
@@ -38,7 +39,7 @@ from parakeet_py.ptx.combining import (
     take_partial,
 )
 from parakeet_py.ptx.reductions_by_axis import by_axis
-from parakeet_py.ptx.regions import THREADS, grid_of_blocks, index_of, split32, unravel
+from parakeet_py.ptx.regions import THREADS, grid_of_blocks, index_of, split32, unravel, walked
 from parakeet_py.ptx.tiles import Shape
 from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var, dtype_of
 from parakeet_py.typed_ir.types import INT64, itemsize
@@ -52,7 +53,9 @@ MAX_UNROLLED = 64  # operations of the contributions that a thread takes with on
 def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
     """A reduction as GPU regions; inside of others, and where it may fail, as on the CPU."""
     found = study(op.body)
-    if lo.in_region or found.has_check or found.has_opaque or not found.simple:
+    if lo.in_region and not op.extents and not found.has_opaque:
+        _serial(lo, outs, op)
+    elif lo.in_region or found.has_check or found.has_opaque or not found.simple:
         on_cpu.lower_reduce(lo, outs, op)
     elif op.extents:
         by_axis(lo, outs, op, found)
@@ -60,10 +63,28 @@ def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
         _whole(lo, outs, op, found)
 
 
+def _serial(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
+    """Inside a thread: loops, one contribution after the other. (A CPU sums blocks, to use its vectors.)"""
+    with_ = combination(lo, op.combine, op.inits)
+    cells = declare(lo, with_)
+
+    def nest(position: int) -> None:
+        if position == len(op.reduced_indices):
+            fold(lo, with_, cells, lo.lower_block(op.body))
+            return
+        index = lo.bind(op.reduced_indices[position])
+        lo.loop(index, ZERO, lo.operand(op.reduced_extents[position]), lambda: nest(position + 1))
+
+    nest(0)
+    for out, cell in zip(outs, cells, strict=True):
+        lo.alias(out, lo.read(cell))
+
+
 def _whole(lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> None:
     with_ = combine_of(lo, op.combine, op.inits)
     merged = lo.merged
-    (axes,) = merge(lo, found, axes_of(op.reduced_indices, lo.operands(op.reduced_extents)))
+    (merged_axes,) = merge(lo, found, axes_of(op.reduced_indices, lo.operands(op.reduced_extents)))
+    axes = walked(lo, merged_axes)
     space = (
         _Nest(lo, op, found, with_, axes) if len(axes) > 1 and any_order(with_) else _Line(lo, op, found, with_, axes)
     )

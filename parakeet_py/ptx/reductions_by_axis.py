@@ -25,7 +25,7 @@ from parakeet_py.ptx.combining import (
     take,
     take_partial,
 )
-from parakeet_py.ptx.regions import THREADS, WARP, grid, grid_of_blocks, index_of, split32, unravel
+from parakeet_py.ptx.regions import THREADS, WARP, grid, grid_of_blocks, index_of, split32, unravel, walked
 from parakeet_py.ptx.tiles import Shape
 from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
 from parakeet_py.typed_ir.types import BOOL, INT64
@@ -41,7 +41,7 @@ Gather = Callable[[Sequence[Cell], Operand, Operand], None]  # (cells, kept poin
 def by_axis(lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> None:
     """A reduction that keeps axes, as GPU regions."""
     work = _Work(lo, outs, op, found)
-    if _side_by_side(found, work.kept, work.reduced):
+    if work.side_by_side:
         long = lambda: lo.when(work.few_and_long(), work.rows_by_blocks, work.rows_by_block)  # noqa: E731
         short = lambda: lo.when(lo.compare("ge", work.size, Const(WARP_ROW, INT64)), work.rows_by_warp, work.rows)  # noqa: E731
         lo.when(lo.compare("ge", work.size, Const(BLOCK_ROW, INT64)), long, short)
@@ -69,8 +69,10 @@ class _Work:
         self.cost = static_cost(op.body)
         self.merged = lo.merged
         space, inner = axes_of(op.indices, extents), axes_of(op.reduced_indices, lo.operands(op.reduced_extents))
-        self.kept, self.reduced = merge(lo, found, space, inner)
-        self.targets = merged_outs(lo, arrays, space, self.kept)
+        self.every, reduced = merge(lo, found, space, inner)
+        self.targets = merged_outs(lo, arrays, space, self.every)
+        self.side_by_side = _side_by_side(found, self.every, reduced)
+        self.kept, self.reduced = walked(lo, self.every), walked(lo, reduced)
         self.points, self.size = (lo.product(axis.extent for axis in axes) for axes in (self.kept, self.reduced))
 
     def take(self, cells: Sequence[Cell], number: Operand) -> None:
@@ -79,7 +81,7 @@ class _Work:
         take(self.lo, self.with_, cells, self.lo.lower_block(self.op.body), number)
 
     def leave(self, cells: Sequence[Cell]) -> None:
-        store_cells(self.lo, self.targets, [self.lo.operand(axis.index) for axis in self.kept], cells)
+        store_cells(self.lo, self.targets, [self.lo.operand(axis.index) for axis in self.every], cells)
 
     def few_and_long(self) -> Operand:
         lo = self.lo
@@ -150,7 +152,7 @@ class _Work:
         lo = self.lo
 
         def some(block: Var, thread: Var) -> None:
-            unravel(lo, self.kept, block)
+            unravel(lo, self.kept, block, True)
             cells = cells_of(lo, self.with_)
             team = thread, Const(THREADS, INT64)
             gather(lo, self.with_, self.size, team, self.cost, lambda place: self.take(cells, place))
@@ -168,7 +170,7 @@ class _Work:
 
         def some(block: Var, thread: Var) -> None:
             point, part = split32(lo, block, parts)
-            unravel(lo, self.kept, point)
+            unravel(lo, self.kept, point, True)
             cells = cells_of(lo, self.with_)
             team = lo.add(lo.multiply(part, whole), thread), lo.multiply(parts, whole)
             gather(lo, self.with_, self.size, team, self.cost, lambda place: self.take(cells, place))
@@ -176,7 +178,7 @@ class _Work:
             lo.when(lo.compare("eq", thread, ZERO), lambda: store_cells(lo, partial, (point, part), cells))
 
         def last(block: Var, thread: Var) -> None:
-            unravel(lo, self.kept, block)
+            unravel(lo, self.kept, block, True)
             cells = cells_of(lo, self.with_)
             visit = lambda part: take_partial(lo, self.with_, cells, partial, block, part)  # noqa: E731
             gather(lo, self.with_, parts, (thread, whole), 1, visit)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.loops import Axis
+from parakeet_py.imp.writer import ZERO
 from parakeet_py.typed_ir.ir import Cast, Const, Operand, Var
 from parakeet_py.typed_ir.types import INT64, Scalar
 
 THREADS = 256  # of a block
 WARP = 32
-_UINT32 = Scalar("uint32")
 
 
 def grid_of_blocks(
@@ -50,19 +50,40 @@ def index_of(lo: Lowering, block: Var, thread: Var, threads: int = THREADS) -> V
 
 def split32(lo: Lowering, number: Operand, size: Operand) -> tuple[Operand, Operand]:
     """Quotient and remainder of a block's number, which fits in 32 bits as whatever counts blocks does."""
-    narrow, by = (lo.let("n", _UINT32, Cast(operand)) for operand in (number, size))
-    quotient = lo.prim("floordiv", narrow, by, type_=_UINT32)
-    rest = lo.prim("sub", narrow, lo.prim("mul", quotient, by, type_=_UINT32), type_=_UINT32)
-    return lo.let("q", INT64, Cast(quotient)), lo.let("r", INT64, Cast(rest))
+    return _split(lo, number, size, Scalar("uint32"))
 
 
-def unravel(lo: Lowering, axes: Sequence[Axis], point: Operand) -> None:
-    """Bind the index variables of a space to those of its point number `point`, in C order."""
+def _split(lo: Lowering, number: Operand, size: Operand, kind: Scalar) -> tuple[Operand, Operand]:
+    """Quotient and remainder of numbers that are not negative."""
+    if isinstance(size, Const):
+        quotient = lo.floor_div(number, size)
+        return quotient, lo.subtract(number, lo.multiply(quotient, size))
+    left, right = (lo.let("n", kind, Cast(operand)) for operand in (number, size))
+    ratio = lo.prim("floordiv", left, right, type_=kind)
+    rest = lo.prim("sub", left, lo.prim("mul", ratio, right, type_=kind), type_=kind)
+    return lo.let("q", INT64, Cast(ratio)), lo.let("r", INT64, Cast(rest))
+
+
+def walked(lo: Lowering, axes: Sequence[Axis]) -> list[Axis]:
+    """The axes along which there can be more than one point; the others' indices are 0."""
+    for axis in axes:
+        if _single(axis):
+            lo.alias(axis.index, ZERO)
+    return [axis for axis in axes if not _single(axis)]
+
+
+def _single(axis: Axis) -> bool:
+    return isinstance(axis.extent, Const) and axis.extent.value == 1
+
+
+def unravel(lo: Lowering, axes: Sequence[Axis], point: Operand, of_blocks: bool = False) -> None:
+    """Bind the index variables of a space to those of its point number `point`, in C order; `of_blocks` if there are
+    no more points than blocks."""
     left = point
+    kind = Scalar("uint32" if of_blocks else "uint64")
     for position in range(len(axes) - 1, 0, -1):
         axis = axes[position]
-        rest = lo.floor_div(left, axis.extent)
-        lo.alias(axis.index, lo.subtract(left, lo.multiply(rest, axis.extent)))
-        left = rest
+        left, rest = _split(lo, left, axis.extent, kind)
+        lo.alias(axis.index, rest)
     if axes:
         lo.alias(axes[0].index, left)

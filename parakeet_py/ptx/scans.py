@@ -114,7 +114,7 @@ def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
 
     def by_block() -> None:
         def line(block: Var, thread: Var) -> None:
-            unravel(lo, others, block)
+            unravel(lo, others, block, True)
             tiles(thread, length, False)
 
         grid_of_blocks(lo, lines, "scan lines by block", line)

@@ -37,11 +37,15 @@ def lower_tiles(
     lo: Lowering,
     found: Study,
     axes: Sequence[Axis],
+    every: Sequence[Axis],
     outs: Outs,
     point: Callable[[], None],
 ) -> None:
-    """A region over a space of rank >= 2; `point` writes the body at the present values of the index variables."""
-    x, y, transposed = _directions(lo, found, axes, outs)
+    """A region over two and more axes; `point` writes the body at the present values of the index variables.
+
+    The outs are arrays over `every` axis, also those along which there is only one point.
+    """
+    x, y, transposed = _directions(lo, found, axes, every, outs)
     others = [axis for axis in axes if axis is not x and axis is not y]
     simple = found.simple and not (found.has_check and lo.checking)
     rows = ROWS if transposed or (simple and ROWS * static_cost(found.block) <= MAX_UNROLLED) else 1
@@ -110,12 +114,14 @@ def _number(lo: Lowering, axes: Sequence[Axis]) -> Operand:
 # ---- which axes ------------------------------------------------------------------------------------------------------
 
 
-def _directions(lo: Lowering, found: Study, axes: Sequence[Axis], outs: Outs) -> tuple[Axis, Axis, list[Access]]:
+def _directions(
+    lo: Lowering, found: Study, axes: Sequence[Axis], every: Sequence[Axis], outs: Outs
+) -> tuple[Axis, Axis, list[Access]]:
     """The axes x and y, and the loads that are made through shared memory."""
     best: tuple[int, Axis, Axis, list[Access]] | None = None
     for position in reversed(range(len(axes))):
         x = axes[position]
-        stores = sum(16 for out in outs if out is not None and _unit(out, len(axes)) != position)
+        stores = sum(16 for out in outs if out is not None and every[_unit(out)] is not x)
         costs = [access_cost(found, access, x.mover) for access in found.accesses]
         beside = axes[position - 1] if position else axes[1]
         for y in dict.fromkeys([beside, *(axis for axis in axes if axis is not x)]):
@@ -129,9 +135,9 @@ def _directions(lo: Lowering, found: Study, axes: Sequence[Axis], outs: Outs) ->
     return best[1:]
 
 
-def _unit(out: Var, rank: int) -> int:
+def _unit(out: Var) -> int:
     """The axis of the space along which elements of an out are neighbours."""
-    return 0 if array_type(out).layout == "F" else rank - 1
+    return 0 if array_type(out).layout == "F" else -1
 
 
 def _transposed(lo: Lowering, found: Study, x: Axis, y: Axis) -> list[Access]:

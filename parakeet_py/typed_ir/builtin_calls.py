@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py import operators
+from parakeet_py.errors import UnsupportedError, name_of_exception
 from parakeet_py.typed_ir import control, ir, long_ints
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.comprehensions import may_raise
@@ -498,13 +499,17 @@ def _quantifier(s: Specializer, value: Value, universal: bool) -> Value:
 
 
 def build_exception(s: Specializer, kind: type[BaseException], args: list[Value]) -> Value:
-    """An exception object: at most one argument, a message."""
+    """An exception object: at most one argument, a message. Python makes those that are no failure of a check."""
+    if name_of_exception(kind) is None:
+        raise s.hand_back(f"{kind.__name__} cannot be found by its name")
     if not args:
         return ErrorV(kind, "")
     if len(args) > 1:
-        raise s.unsupported(f"{kind.__name__} with several arguments")
-    message = s.message(args[0])
-    return ErrorV(kind, message.template, message.args)
+        raise s.hand_back(f"{kind.__name__} with several arguments")
+    try:
+        return ErrorV(kind, *s.message(args[0]))
+    except UnsupportedError as error:
+        raise s.hand_back(error.message) from None
 
 
 # ---- math ------------------------------------------------------------------------------------------------------------

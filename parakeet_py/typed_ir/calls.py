@@ -19,7 +19,7 @@ import numpy as np
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
-from parakeet_py.typed_ir import ir, long_ints, one_shot
+from parakeet_py.typed_ir import ir, long_ints, messages, one_shot
 from parakeet_py.typed_ir.array_store import copy_array, weak_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
 from parakeet_py.typed_ir.elementwise import scalar_operand
@@ -101,6 +101,11 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     if isinstance(target, types.MethodType) and isinstance(target.__func__, types.FunctionType):
         return call_user(s, target.__func__, [lift(target.__self__), *args], kwargs)
     name = getattr(target, "__name__", repr(target))
+    text = getattr(target, "__self__", None)
+    if type(text) is str and name == "format" and s.out is not None and one_shot.is_passed_on(s, s.out):
+        made = messages.str_format(text, args, kwargs)
+        if made is not None:
+            return made
     raise s.hand_back(f"{name} is not compiled")
 
 

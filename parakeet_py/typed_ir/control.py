@@ -161,7 +161,7 @@ def static_items(iterable: Value) -> list[Value] | None:
             own = static_items(inner)
             return None if own is None else own[::-1]
         case MessageV(template, ()):
-            return [Static(character) for character in template]
+            return [Static(character) for character in template.format()]
         case Static(str() as text):
             return [Static(character) for character in text]
     return None

@@ -12,7 +12,6 @@ raises what the function raises: the builtin exception a failed `Check` names, O
 
 from __future__ import annotations
 
-import builtins
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from parakeet_py.errors import DeoptimizedError
+from parakeet_py.errors import DeoptimizedError, exception_named
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
@@ -89,7 +88,7 @@ def format_failure(failure: Failure, args: Sequence[Any]) -> Exception:
     """The exception a failed check raises."""
     if failure.exception == "Deoptimize":
         return DeoptimizedError(failure.message)
-    kind: type[Exception] = getattr(builtins, failure.exception)
+    kind = exception_named(failure.exception)
     if not failure.message:
         return kind()
     return kind(failure.message.format(*(arg.item() for arg in args)))

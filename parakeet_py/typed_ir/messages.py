@@ -8,7 +8,6 @@ integers into the text and mentions every other operand once. Axes that still fi
 
 from __future__ import annotations
 
-import builtins
 import re
 import string
 from collections.abc import Sequence
@@ -16,17 +15,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parakeet_py.errors import name_of_exception
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.opaque import emit_opaque, raise_it, site_key
 from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT
 from parakeet_py.typed_ir.values import (
     ErrorV,
     MessageV,
     NeverV,
+    ObjectV,
     ScalarV,
     Static,
     TupleV,
-    Unknown,
     Value,
     is_known,
     known,
@@ -66,67 +67,176 @@ def raise_value(s: Specializer, value: Value) -> Value:
             s.check(ir.Const(False, PYBOOL), _exception_name(s, kind), "")
         case ErrorV(kind, message, args):
             s.check(ir.Const(False, PYBOOL), _exception_name(s, kind), message, args)
+        case ObjectV():
+            raise_object(s, value)
         case _:
             raise s.unsupported(f"raise of {s.describe(value)}")
     return NeverV()
+
+
+def raise_object(s: Specializer, value: ObjectV) -> None:
+    """Let Python raise an exception that it has made."""
+    key = site_key(s, s.pos, "Raise")
+    emit_opaque(s, "call", [Static(raise_it), value], {}, key, "raise of an object", None, wants_result=False)
 
 
 def assert_true(s: Specializer, condition: ssa.Operand, message: ssa.Block | None) -> None:
     truth = s.truth(s.value(condition))
     if isinstance(truth, ir.Const) and truth.value:
         return
-    text = MessageV("")
+    text: tuple[str, tuple[ir.Operand, ...]] = ("", ())
     if message is not None:
         found = s.run(message)[0]
         text = message_of(s, found)
-    s.check(truth, "AssertionError", text.template, text.args)
+    s.check(truth, "AssertionError", *text)
 
 
-def message_of(s: Specializer, value: Value) -> MessageV:
-    match value:
-        case MessageV():
-            return value
-        case Static(str() as text):
-            return MessageV(text.replace("{", "{{").replace("}", "}}"))
-        case ScalarV(operand) if value.python and not isinstance(operand, ir.Const):
-            return MessageV("{0}", (operand,))
-        case TupleV(items, kind) if not is_known(value) and all(
-            isinstance(item, ScalarV) and item.python and item.dtype in ("int64", "float64") for item in items
+def message_of(s: Specializer, value: Value) -> tuple[str, tuple[ir.Operand, ...]]:
+    """The text of an exception with this value as its argument: a template, and the operands that fill it."""
+    args: list[ir.Operand] = []
+    if isinstance(value, MessageV):
+        text = ""
+        for literal, field, spec, conversion in string.Formatter().parse(value.template):
+            text += _escaped(literal)
+            if field is not None:
+                text += _field(s, value.args[int(field)], conversion or "", spec or "", args)
+        return text, tuple(args)
+    if isinstance(value, ScalarV) and not value.python:
+        raise s.unsupported(f"a message made of {s.describe(value)}")
+    if is_known(value):
+        return _escaped(str(known(value))), ()
+    if not isinstance(value, TupleV | ScalarV):
+        raise s.unsupported(f"a message made of {s.describe(value)}")
+    return _field(s, value, "", "", args), tuple(args)
+
+
+def _field(s: Specializer, value: Value, conversion: str, spec: str, args: list[ir.Operand]) -> str:
+    """The template of a value in a message; its operands are appended."""
+    if isinstance(value, ScalarV):
+        kind = np.dtype(value.dtype).kind
+        fits = value.dtype == "float64" or (kind in "iu" and value.dtype != "uint64")
+        if value.either is None and fits and (conversion != "r" or value.python):
+            args.append(s.builder.cast(value.operand, PYINT if kind in "iu" else PYFLOAT))
+            return f"{{{len(args) - 1}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}"
+    if isinstance(value, TupleV) and not spec:
+        if is_known(value):
+            return _escaped(str(known(value)))
+        if all(
+            isinstance(item, ScalarV) and item.python and item.dtype in ("int64", "float64") for item in value.items
         ):
-            inner = ", ".join(f"{{{position}!r}}" for position in range(len(items)))
-            if kind == "tuple":
-                inner = f"({inner},)" if len(items) == 1 else f"({inner})"
-            else:
-                inner = f"[{inner}]"
-            return MessageV(inner, tuple(item.operand for item in items if isinstance(item, ScalarV)))
-    try:
-        return MessageV(str(known(value)).replace("{", "{{").replace("}", "}}"))
-    except Unknown:
-        raise s.unsupported(f"a message made of {s.describe(value)}") from None
+            inner = ", ".join([_field(s, item, "r", "", args) for item in value.items])
+            comma = "," if len(value.items) == 1 else ""
+            return f"({inner}{comma})" if value.kind == "tuple" else f"[{inner}]"
+    raise s.unsupported(f"{s.describe(value)} in a message")
 
 
 def format_string(s: Specializer, parts: Sequence[tuple[ssa.Operand, str, str]]) -> MessageV:
+    """An f-string."""
+    return _formatted([(s.value(operand), conversion, spec) for operand, conversion, spec in parts])
+
+
+def _formatted(parts: Sequence[tuple[Value, str, str]]) -> MessageV:
+    """Values, each with its conversion and format, one after the other; those that are known become text at once."""
     template = ""
-    args: list[ir.Operand] = []
-    for operand, conversion, spec in parts:
-        value = s.value(operand)
-        if isinstance(value, ScalarV) and isinstance(value.operand, ir.Var):
-            kind = np.dtype(value.dtype).kind
-            if (kind not in "iu" and value.dtype != "float64") or (conversion == "r" and not value.python):
-                raise s.unsupported(f"{s.describe(value)} in a message")
+    args: list[Value] = []
+    for value, conversion, spec in parts:
+        if isinstance(value, MessageV) and not spec and conversion != "r":
+            template += _renumbered(value.template, len(args))
+            args.extend(value.args)
+        elif is_known(value):
+            found = known(value)
+            text = repr(found) if conversion == "r" else str(found) if conversion == "s" else found
+            template += _escaped(format(text, spec))
+        else:
             suffix = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
             template += f"{{{len(args)}{suffix}}}"
-            args.append(s.builder.cast(value.operand, PYINT if kind in "iu" else PYFLOAT))
-            continue
-        if not is_known(value) and isinstance(value, TupleV | MessageV) and not spec and conversion != "r":
-            inner = message_of(s, value)
-            template += _renumbered(inner.template, len(args))
-            args.extend(inner.args)
-            continue
-        found = s.static(value, "a part of a message")
-        text = repr(found) if conversion == "r" else str(found) if conversion == "s" else found
-        template += format(text, spec).replace("{", "{{").replace("}", "}}")
+            args.append(value)
     return MessageV(template, tuple(args))
+
+
+def joined(parts: Sequence[Value]) -> MessageV | None:
+    """Strings one after the other; None where something else is among them."""
+    texts = all(isinstance(part, MessageV) or (isinstance(part, Static) and type(part.object) is str) for part in parts)
+    return _formatted([(part, "", "") for part in parts]) if texts else None
+
+
+_PERCENT = re.compile(
+    r"%(?:(?P<flags>[-+ 0]*)(?P<width>\d*)(?:\.(?P<digits>\d+))?(?P<kind>[disrfFgGeExX])|(?P<percent>%))"
+)
+
+
+def percent(text: str, value: Value) -> MessageV | None:
+    """`text % value` as a formatted string; None where it is no simple one."""
+    given = list(value.items) if isinstance(value, TupleV) and value.kind == "tuple" else [value]
+    parts: list[tuple[Value, str, str]] = []
+    end = 0
+    for match in _PERCENT.finditer(text):
+        between = text[end : match.start()]
+        end = match.end()
+        parts.append((Static(between + match["percent"] if match["percent"] else between), "", ""))
+        if match["percent"]:
+            continue
+        if "%" in between or not given:
+            return None
+        spec = _spec_of_percent(match, given[0])
+        if spec is None:
+            return None
+        parts.append((given.pop(0), *spec))
+    rest = text[end:]
+    if given or "%" in rest:
+        return None
+    return _formatted([*parts, (Static(rest), "", "")])
+
+
+def _spec_of_percent(match: re.Match[str], value: Value) -> tuple[str, str] | None:
+    """The conversion and the format that do the same as a field of a %-format."""
+    flags, width, digits, kind = match["flags"], match["width"], match["digits"], match["kind"]
+    integer = isinstance(value, ScalarV) and value.either is None and np.dtype(value.dtype).kind in "iu"
+    number = isinstance(value, ScalarV) and value.either is None and np.dtype(value.dtype).kind in "iuf"
+    if kind in "sr":
+        if flags or width or digits:
+            return None
+        return (kind, "") if not isinstance(value, MessageV) else ("", "")
+    if kind in "dixX":
+        if not integer or digits or kind in "xX":
+            return None
+        kind = "d"
+    elif not number:
+        return None
+    sign = "+" if "+" in flags else " " if " " in flags else ""
+    align = "<" if "-" in flags and width else ""
+    zero = "0" if "0" in flags and not align and width else ""
+    return "", f"{align}{sign}{zero}{width}{'.' + digits if digits else ''}{kind}"
+
+
+def str_format(text: str, args: Sequence[Value], kwargs: dict[str, Value]) -> MessageV | None:
+    """`text.format(*args, **kwargs)` as a formatted string; None where it is no simple one."""
+    parts: list[tuple[Value, str, str]] = []
+    automatic = 0
+    try:
+        fields = list(string.Formatter().parse(text))
+    except ValueError:
+        return None
+    for literal, field, spec, conversion in fields:
+        parts.append((Static(literal), "", ""))
+        if field is None:
+            continue
+        if "{" in (spec or ""):
+            return None
+        if field == "":
+            field, automatic = str(automatic), automatic + 1
+        if field.isdigit() and int(field) < len(args):
+            value = args[int(field)]
+        elif field in kwargs:
+            value = kwargs[field]
+        else:
+            return None
+        parts.append((value, conversion or "", spec or ""))
+    return _formatted(parts)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _renumbered(template: str, first: int) -> str:
@@ -135,7 +245,7 @@ def _renumbered(template: str, first: int) -> str:
 
 
 def _exception_name(s: Specializer, kind: type[BaseException]) -> str:
-    name: str = kind.__name__
-    if getattr(builtins, name, None) is not kind:
-        raise s.unsupported(f"raise of {name}, which is not a builtin exception")
+    name = name_of_exception(kind)
+    if name is None:
+        raise s.unsupported(f"raise of {kind.__name__}, which cannot be found by its name")
     return name

@@ -27,35 +27,51 @@ OFTEN = 2
 
 @record
 class Readers:
-    """How many statements read each variable of a function, and which ones list comprehensions have made."""
+    """How many statements read each variable of a function, which ones list comprehensions have made, and which ones
+    are read by something that takes no formatted strings."""
 
     counts: dict[ssa.Var, int]
     lists: frozenset[ssa.Var]
+    elsewhere: frozenset[ssa.Var]
 
 
 def readers(s: Specializer, function: ssa.Function, var: ssa.Var) -> int:
     """How many statements of a function read a variable; at least `OFTEN` if one of them may do so repeatedly."""
+    return _readers_of(s, function).counts.get(var, 0)
+
+
+def is_passed_on(s: Specializer, var: ssa.Var) -> bool:
+    """Is a variable of the present function only read by what takes formatted strings (calls, `raise`, `assert`, +)?"""
+    return var not in _readers_of(s, s.frames[-1].function).elsewhere
+
+
+def _readers_of(s: Specializer, function: ssa.Function) -> Readers:
     known = s.readers.get(id(function))
     if known is None:
         known = s.readers[id(function)] = (function, _count(function))
-    return known[1].counts.get(var, 0)
+    return known[1]
 
 
 def _count(function: ssa.Function) -> Readers:
     found: dict[ssa.Var, int] = {}
     lists: set[ssa.Var] = set()
     depth: dict[ssa.Var, int] = {}
+    elsewhere: set[ssa.Var] = set()
 
     def read(operand: ssa.Operand | None, loops: int, times: int = 1) -> None:
         if isinstance(operand, ssa.Var):
             found[operand] = found.get(operand, 0) + (times if depth.get(operand, 0) == loops else OFTEN)
 
-    def block(body: ssa.Block, loops: int) -> None:
+    def block(body: ssa.Block, loops: int, told: bool = False) -> None:
+        if not told:
+            elsewhere.update([result for result in body.results if isinstance(result, ssa.Var)])
         for let in body.statements:
             depth.update((out, loops) for out in let.outs)
             times = OFTEN if isinstance(let.op, ssa.MakeClosure) else 1
             for operand in operands(let.op):
                 read(operand, loops, times)
+                if isinstance(operand, ssa.Var) and not _is_for_strings(let.op):
+                    elsewhere.add(operand)
             match let.op:
                 case ssa.Comprehension("list"):
                     lists.update(let.outs)
@@ -63,7 +79,7 @@ def _count(function: ssa.Function) -> Readers:
                     block(then, loops)
                     block(orelse, loops)
                 case ssa.Assert(_, ssa.Block() as message):
-                    block(message, loops)
+                    block(message, loops, True)
                 case ssa.For(_, item, params, _, inner, _):
                     depth.update((param, loops + 1) for param in (item, *params))
                     block(inner, loops + 1)
@@ -75,7 +91,11 @@ def _count(function: ssa.Function) -> Readers:
             read(result, loops)
 
     block(function.body, 0)
-    return Readers(found, frozenset(lists))
+    return Readers(found, frozenset(lists), frozenset(elsewhere))
+
+
+def _is_for_strings(op: ssa.Op) -> bool:
+    return isinstance(op, ssa.Call | ssa.Raise | ssa.BuildString) or (isinstance(op, ssa.Binary) and op.op == "add")
 
 
 def check_statement(s: Specializer, let: ssa.Let, value: Value | None) -> None:

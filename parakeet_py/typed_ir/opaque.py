@@ -66,8 +66,10 @@ class StaticT:
 
 @record
 class ContainerT:
-    """tuple, list, slice, range, dict (keys in `keys`), method (`keys[0]`); list_of and items_of: an array to be made
-    a list, of Python scalars or of its items."""
+    """tuple, list, slice, range, dict (keys in `keys`), method (`keys[0]`), format (of `keys[0]`).
+
+    list_of and items_of: an array to be made a list, of Python scalars or of its items.
+    """
 
     kind: str
     items: tuple[Template, ...]
@@ -160,6 +162,8 @@ def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
                     return list(parts[0])
                 case "method":
                     return getattr(parts[0], keys[0])
+                case "format":
+                    return str.format(keys[0], *parts)
     raise AssertionError(template)
 
 
@@ -211,9 +215,9 @@ def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
     return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs))
 
 
-def opaque_box(s: Specializer, value: Value) -> ObjectV:
-    """A value as a Python object, where other paths have objects of other types."""
-    made = emit_opaque(s, "same", [value], {}, site_key(s, s.pos, "same"), "values of different types meet", ANY)
+def opaque_box(s: Specializer, value: Value, reason: str = "values of different types meet") -> ObjectV:
+    """A value as a Python object, where other paths have objects of other types, or Python has to make it."""
+    made = emit_opaque(s, "same", [value], {}, site_key(s, s.pos, "same"), reason, ANY)
     assert isinstance(made, ObjectV)
     return made
 
@@ -260,6 +264,7 @@ def emit_opaque(
         raise s.unsupported(f"{reason}, and {text} changes a list, dict or global that is in use here")
     leaves: list[ir.Operand] = []
     templates = tuple(template_of(s, value, leaves) for value in (*values, *keywords.values()))
+    result = result or _known_result(operation, values)
     if wants_result and result is None:
         if observed is None:
             need = NeedObservation(key, s.unsupported(f"{reason}, and no call has shown yet what it gives"))
@@ -295,6 +300,36 @@ def emit_opaque(
     return result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
 
 
+def seldom_sites(sites: Sequence[OpaqueSite]) -> frozenset[int]:
+    """The sites that make or raise exceptions, or print."""
+    found = []
+    for number, site in enumerate(sites):
+        if site.operation == "call" and isinstance(site.operands[0], StaticT):
+            target = site.operands[0].value
+            if (
+                target is print
+                or target is raise_it
+                or (isinstance(target, type) and issubclass(target, BaseException))
+            ):
+                found.append(number)
+    return frozenset(found)
+
+
+def _known_result(operation: str, values: list[Value]) -> Spec | None:
+    """What a call gives whenever it returns, for some well-known functions."""
+    if operation != "call" or not isinstance(values[0], Static):
+        return None
+    target = values[0].object
+    if target is print or target is raise_it:
+        return NoneSpec()
+    return ObjectSpec(target) if type(target) is type and issubclass(target, BaseException) else None
+
+
+def raise_it(error: BaseException) -> None:
+    """Raise an exception that Python has made."""
+    raise error
+
+
 def _uses_up(target: Value) -> bool:
     """Does this function go through a whole iterator, so that a list will do?"""
     match target:
@@ -327,11 +362,8 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             return ContainerT("method", (template_of(s, obj, leaves),), (name,))
         case ClosureV():
             raise s.unsupported("a nested function cannot be handed to Python code")
-        case MessageV():
-            try:
-                return StaticT(known(value))
-            except Unknown:
-                raise s.unsupported("a formatted string is compiled in raise and assert only") from None
+        case MessageV(template, args) if args:
+            return ContainerT("format", tuple([template_of(s, arg, leaves) for arg in args]), (template,))
     try:
         return StaticT(known(value))
     except Unknown:

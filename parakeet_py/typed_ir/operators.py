@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, grown_lists, ir, long_ints
+from parakeet_py.typed_ir import control, grown_lists, ir, long_ints, messages
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.one_shot import is_passed_on
 from parakeet_py.typed_ir.python_scalars import python_unary
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.ufuncs import UNARY_UFUNCS, binary, call_ufunc, inplace
@@ -75,8 +76,17 @@ def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Va
         case "add", (Static() | MessageV()), (Static() | MessageV()):
             try:
                 return lift(known(left) + known(right))
-            except (Unknown, TypeError):
+            except TypeError:
                 return None
+            except Unknown:
+                return messages.joined([left, right])
+        case "mod", Static(str() as text), _:
+            try:
+                return lift(text % known(right))
+            except (TypeError, ValueError):
+                return None
+            except Unknown:
+                return messages.percent(text, right) if s.out is not None and is_passed_on(s, s.out) else None
     return None
 
 

@@ -19,10 +19,13 @@ from parakeet_py.signature import (
     ResultTuple,
 )
 from parakeet_py.typed_ir import grown_lists, ir, unions
+from parakeet_py.typed_ir.opaque import opaque_box
 from parakeet_py.typed_ir.types import Array
 from parakeet_py.typed_ir.values import (
     ArrayV,
+    DictV,
     ListV,
+    MessageV,
     NeverV,
     ObjectV,
     ScalarV,
@@ -46,6 +49,8 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
 
     value = grown_lists.shown(s, value)
+    if _made_by_python(value):
+        value = opaque_box(s, value, "a result that Python puts together")
     match value:
         case ScalarV(operand, None):
             return leaf(operand, "scalar", value.dtype, value.python)
@@ -80,6 +85,16 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         case NeverV():
             return ResultStatic(None)
     raise s.unsupported(f"a function cannot return {s.describe(value)}")
+
+
+def _made_by_python(value: Value) -> bool:
+    """Is a dict or a formatted string (part of) a result?"""
+    match value:
+        case TupleV(items):
+            return any(map(_made_by_python, items))
+        case DictV() | MessageV():
+            return True  # a dict is a new one at each call
+    return False
 
 
 def stored_params(function: ir.Function) -> frozenset[int]:

@@ -56,7 +56,7 @@ from parakeet_py.typed_ir import (
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.messages import compact
 from parakeet_py.typed_ir.one_shot import Readers
-from parakeet_py.typed_ir.opaque import OpaqueSite, is_pure_site
+from parakeet_py.typed_ir.opaque import OpaqueSite, is_pure_site, seldom_sites
 from parakeet_py.typed_ir.requests import FieldsMayChange, HandBack, NeedHidden, NeedObservation, NeedStatic, NeedWhole
 from parakeet_py.typed_ir.shadows import NeedView, Shadows
 from parakeet_py.typed_ir.types import PYINT, Scalar
@@ -66,7 +66,6 @@ from parakeet_py.typed_ir.values import (
     DictV,
     Frame,
     ListV,
-    MessageV,
     Namespace,
     NeverV,
     ScalarV,
@@ -135,6 +134,7 @@ class Specializer:
         namespace = Namespace(python_function.__globals__, python_function, cells=cells)
         self.frames = [Frame(function, namespace)]
         self.pos = ssa.Pos(1, 0, 1, 0)
+        self.out: ssa.Var | None = None  # of the statement that is being specialized
         self.in_body = 0
         self.unrolling = 0
         self.looping = 0
@@ -201,7 +201,7 @@ class Specializer:
             self.signature.disjoint,
             tuple(self.static_extents),
         )
-        light = light_site(typed) if self.sites else None
+        light = light_site(typed, seldom_sites(self.sites)) if self.sites else None
         if light is not None:
             site = self.sites[light]
             raise UnsupportedError.at(
@@ -418,7 +418,7 @@ class Specializer:
     def sequence(self, value: Value) -> list[Value]:
         return containers.sequence(self, value)
 
-    def message(self, value: Value) -> MessageV:
+    def message(self, value: Value) -> tuple[str, tuple[ir.Operand, ...]]:
         return messages.message_of(self, value)
 
     def call(self, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -72,6 +72,7 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
     mark, frames, path, sites = s.builder.mark(), len(s.frames), s.path, len(s.sites)
     if not s.frames[-1].namespace.trusted:
         s.shadows.site = (s.path, let.pos)
+    s.out = let.outs[0] if len(let.outs) == 1 else None
     try:
         value = compute(s, let.op)
         if isinstance(value, IteratorV | ComprehensionV) or isinstance(let.op, ssa.Call):

@@ -220,10 +220,10 @@ class ErrorV:
 
 @record
 class MessageV:
-    """A formatted string: template with {0}... and the scalar operands that fill it."""
+    """A formatted string: a template with {0}... and the values that fill it."""
 
     template: str
-    args: tuple[ir.Operand, ...] = ()
+    args: tuple[Value, ...] = ()
 
 
 @record
@@ -346,7 +346,7 @@ def known(value: Value) -> Any:
         case DictV(items):
             return {key: known(item) for key, item in items}
         case MessageV(template, ()):
-            return template
+            return template.format()
     raise Unknown(value)
 
 

@@ -6,26 +6,31 @@ that is nothing; but a loop that does little else is faster in Python as a whole
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from parakeet_py.typed_ir import ir
 
 FEW = 4096  # points of an operator that Python's own loop would not notice
 
 
-def light_site(function: ir.Function) -> int | None:
-    """The number of an operation handed back in a loop that does little else; None if there is none."""
-    return _light_site(function.body)
+def light_site(function: ir.Function, seldom: Container[int] = ()) -> int | None:
+    """The number of an operation handed back in a loop that does little else; None if there is none.
+
+    Operations that are `seldom` done, or take much longer anyway, do not count.
+    """
+    return _light_site(function.body, seldom)
 
 
-def _light_site(block: ir.Block) -> int | None:
+def _light_site(block: ir.Block, seldom: Container[int]) -> int | None:
     for let in block.statements:
         if isinstance(let.op, ir.For | ir.While):
             inside = [inner.op for part in ir.blocks_of(let.op) for inner in ir.walk(part)]
-            sites = [op.site for op in inside if isinstance(op, ir.Opaque)]
+            sites = [op.site for op in inside if isinstance(op, ir.Opaque) and op.site not in seldom]
             if sites and not any(map(_is_heavy, inside)):
                 return sites[0]
         else:
             for part in ir.blocks_of(let.op):
-                found = _light_site(part)
+                found = _light_site(part, seldom)
                 if found is not None:
                     return found
     return None

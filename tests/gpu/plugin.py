@@ -18,7 +18,7 @@ import pytest
 
 from parakeet_py import options
 from parakeet_py.hybrid import cuda
-from parakeet_py.hybrid.devices import open_devices
+from parakeet_py.hybrid.devices import forget
 from parakeet_py.hybrid.emulated import EmulatedDevice
 from tests import backends
 from tests.gpu.twin import Twin
@@ -41,7 +41,7 @@ def install() -> Twin:
     (real,) = cuda.devices(0)
     twin = Twin(real, EmulatedDevice("emulated", architecture=real.architecture))  # type: ignore[arg-type]
     cuda._open[0] = twin  # type: ignore[assignment]
-    open_devices.cache_clear()
+    forget()
     return twin
 
 

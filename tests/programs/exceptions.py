@@ -1,5 +1,7 @@
 """Exceptions: the type plain Python raises, its message, and the state in which arguments are left."""
 
+import math
+
 import numpy as np
 
 from tests.arrays import arr
@@ -347,3 +349,113 @@ def long_message_of_shapes(x, v):
 def output_of_fewer_axes(x, y):
     """An output is never broadcast, not even by axes of extent 1."""
     x += y
+
+
+class NotPositive(ValueError):
+    """An exception of the user's."""
+
+
+class At(Exception):
+    """One with several arguments."""
+
+    def __init__(self, place, value):
+        super().__init__(place, value)
+        self.place = place
+
+
+@program([(arr("f8", 3),), raising(np.linalg.LinAlgError, -1.0), raising(NotPositive, 0)], message=True)
+def exceptions_found_by_name(x):
+    if np.ndim(x) == 0:
+        if x < 0:
+            raise np.linalg.LinAlgError("negative")
+        raise NotPositive(f"{x} is not positive")
+    return x
+
+
+@program(
+    [
+        raising(ValueError, 1, 2.5),
+        raising(ValueError, 10**9, -0.5),
+        raising(ValueError, -3, 1e300),
+        raising(ValueError, 2, math.nan),
+    ],
+    message=True,
+)
+def percent_formats(i, x):
+    raise ValueError(
+        "%d|%5d|%-5d|%05d|%+d|%i|%f|%8.3f|%.0e|%g|%s|%s|%r|100%%|{}" % (i, i, i, i, i, i, x, x, x, x, i, x, x)
+    )
+
+
+@program([raising(ValueError, 1, 2.5), raising(ValueError, -7, 0.1)], message=True)
+def str_formats(i, x):
+    raise ValueError("{:4d}|{x:.3e}|{}|{{}}|{y!r}".format(i, x, x=x, y=x))
+
+
+@program([(4, 3), raising(ValueError, 4, 2), raising(ValueError, 4, 0)], message=True)
+def percent_in_a_loop(n, m):
+    for i in range(n):
+        if i > m:
+            raise ValueError("row %d of %d" % (i, n) + f" is beyond {m}")
+    return n
+
+
+@program(
+    [(arr("f8", 3), 5.0), (arr("f8", 3), 9.0)],
+    opaque=None,
+    mutates=(0,),
+)
+def not_raised_with_arguments(x, limit):
+    for i in range(len(x)):
+        x[i] *= 2
+        if x[i] > 1e6 * limit:
+            raise At(i, x[i])
+        if x[i] < -1e6 * limit:
+            raise At(i, x)
+    return x
+
+
+@program([raising(At, 3), raising(At, 0)], opaque=None)
+def raised_with_arguments(i):
+    raise At(i, np.zeros(i))
+
+
+@program([(1.5, 2), (-0.0, 3), (math.inf, 0)], opaque=None)
+def strings_given_back(x, n):
+    return f"{x:.2f}|{n:3d}", f"{x}{n!r}", "constant"
+
+
+@program([(arr("f8", 4),), (arr("i4", 2, 3),)], opaque=None, sums=8)
+def dicts_given_back(x):
+    """Each call gives dicts of its own, with the very arrays."""
+    y = x * 2
+    return {"mean": y.mean(), "x": x, "y": y, "view": x[1:], "inner": {"n": len(x)}, "none": None}, y
+
+
+_shown: list[str] = []
+
+
+def _show(text, *more):
+    _shown.append(text % more if more else text)
+
+
+@program([(arr("f8", 3), 3, True), (arr("f8", 3), 3, False), (arr("f4", 3), 2, True)], opaque=None)
+def told_on_the_way(x, n, verbose):
+    """Formatted strings are handed to Python as they are made."""
+    for i in range(n):
+        x = x * 0.5
+        if verbose:
+            _shown.append(f"{i:3d} {x.max():.3e} {x.shape} {x}")
+            _show("step %d of %s", i, n)
+    return x
+
+
+@program([(5, True), (5, False)], opaque=1)
+def printed_in_a_loop(n, verbose):
+    """A loop of scalars is compiled although it may print."""
+    s = 0.0
+    for i in range(n):
+        s += i * 0.5
+        if verbose and s > 1e9:
+            print(f"step {i}: {s:.3f}")
+    return s

@@ -44,13 +44,14 @@ class Context:
 
     def __init__(self, memory: int) -> None:
         self.device = emulator.Device(memory_bytes=memory)
-        self.queue: list[Callable[[], None]] = []
+        self.queue: list[Callable[[], Any]] = []
         self.error: str | None = None
 
-    def finish(self) -> None:
+    def finish(self, event: Event | None = None) -> None:
+        """Do what has been given, all of it or as far as an event."""
         if self.error is not None:
             raise CUDAError(self.error)
-        while self.queue:
+        while self.queue and (event is None or event.time is None):
             try:
                 self.queue.pop(0)()
             except emulator.KernelFault as fault:
@@ -80,7 +81,8 @@ class Event:
         self.time = time.perf_counter()
 
     def sync(self) -> None:
-        self.context.finish()
+        """Wait until this, and what was given before it, has happened."""
+        self.context.finish(self)
 
     def __sub__(self, other: Event) -> float:
         assert self.timing and other.timing and self.time is not None and other.time is not None
@@ -113,8 +115,12 @@ class Stream:
         assert isinstance(event_or_stream, Stream)
         self.waited.append(event_or_stream)
 
-    def record(self, event: None = None, options: EventOptions | None = None) -> Event:
-        return Event(self.context, options is not None and options.timing_enabled)
+    def record(self, event: Event | None = None, options: EventOptions | None = None) -> Event:
+        if event is None:
+            return Event(self.context, options is not None and options.timing_enabled)
+        event.time = None
+        self.context.queue.append(event.happen)
+        return event
 
 
 class Buffer:
@@ -192,6 +198,14 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
         values = [argument.value for argument in arguments]
         stream.context.queue.append(lambda: module.launch(name, config.grid, config.block, values) and None)
 
+    pinned: dict[int, np.ndarray[Any, Any]] = {}
+
+    class LegacyPinnedMemoryResource:
+        def allocate(self, size: int, *, stream: Stream | None = None) -> Any:
+            data = np.empty(size, np.uint8)
+            pinned[data.ctypes.data] = data
+            return types.SimpleNamespace(handle=data.ctypes.data)
+
     current = [contexts[0]]
     driver: Any = types.ModuleType("cuda.bindings.driver")
 
@@ -208,18 +222,35 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
     driver.cuGetErrorString = lambda status: (0, b"an illegal memory access was encountered")
     driver.cuCtxSynchronize = lambda: told(lambda context: None)[:1]
     driver.cuMemGetInfo = lambda: (*told(lambda context: context.device.free_bytes), memory)
-    driver.cuMemcpyHtoDAsync = lambda address, data, size, stream: told(
-        lambda context: context.device.copy_in(address, memory_of(data, size))
-    )[:1]
-    driver.cuMemcpyDtoHAsync = lambda data, address, size, stream: told(
-        lambda context: context.device.copy_out(address, memory_of(data, size))
-    )[:1]
+
+    def copied(work: Callable[[emulator.Device], Any], at_once: bool) -> tuple[int]:
+        """A copy in the order of the stream; pinned memory is read or written when it is due, other memory now."""
+        context = current[0]
+        if context.error is not None:
+            return (700,)
+        context.queue.append(lambda: work(context.device))
+        return told(lambda context: None)[:1] if at_once else (0,)
+
+    def to_device(address: int, source: int, size: int, stream: Stream) -> tuple[int]:
+        data = memory_of(source, size)
+        data = data if source in pinned else data.copy()  # the driver reads what is not pinned before it returns
+        return copied(lambda device: device.copy_in(address, data), False)
+
+    def to_host(target: int, address: int, size: int, stream: Stream) -> tuple[int]:
+        return copied(lambda device: device.copy_out(address, memory_of(target, size)), target not in pinned)
+
+    driver.cuMemcpyHtoDAsync, driver.cuMemcpyDtoHAsync = to_device, to_host
     driver.cuMemcpyDtoDAsync = lambda target, source, size, stream: told(
         lambda context: context.device.copy_in(target, context.device.copy_out(source, size))
     )[:1]
-    driver.CUpointer_attribute = types.SimpleNamespace(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9)
+    driver.CUpointer_attribute = types.SimpleNamespace(
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE=2, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9
+    )
+    driver.CUmemorytype = types.SimpleNamespace(CU_MEMORYTYPE_HOST=1)
 
     def pointer_attribute(attribute: int, address: int) -> tuple[int, int]:
+        if attribute == 2:
+            return (0, 1) if address in pinned else (1, 0)
         assert attribute == 9
         for number, context in enumerate(contexts):
             if context.device.memory.find(address) is not None:
@@ -230,6 +261,7 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
     core: Any = types.ModuleType("cuda.core")
     core.Device, core.DeviceMemoryResource, core.ObjectCode = Device, DeviceMemoryResource, ObjectCode
     core.LaunchConfig, core.launch = LaunchConfig, launch
+    core.LegacyPinnedMemoryResource = LegacyPinnedMemoryResource
     core.EventOptions, core.Stream = EventOptions, Stream
     core.LEGACY_DEFAULT_STREAM, core.PER_THREAD_DEFAULT_STREAM = Stream(None, 1), Stream(None, 2)
     bindings: Any = types.ModuleType("cuda.bindings")
@@ -239,13 +271,13 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
     modules = {"cuda": package, "cuda.core": core, "cuda.bindings": bindings, "cuda.bindings.driver": driver}
     before = {name: sys.modules.get(name) for name in modules}
     probe, opened = cuda.probe, dict(cuda._open)
-    from parakeet_py.hybrid.devices import open_devices
+    from parakeet_py.hybrid.devices import forget
 
     try:
         sys.modules.update(modules)
         cuda.probe = lambda: cuda.Found(2, "", ("first", "second"), (12, 8))  # type: ignore[assignment]
         cuda._open.clear()
-        open_devices.cache_clear()
+        forget()
         yield contexts[0]
     finally:
         for name, module in before.items():
@@ -256,4 +288,4 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
         cuda.probe = probe
         cuda._open.clear()
         cuda._open.update(opened)
-        open_devices.cache_clear()
+        forget()

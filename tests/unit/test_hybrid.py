@@ -451,7 +451,7 @@ def test_names_of_the_cpu(names: str | None) -> None:
 
 def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "probe", lambda: cuda.Found(0, "there is none today"))
-    devices.open_devices.cache_clear()
+    devices.forget()
     try:
         with options(devices="cuda:0"), pytest.raises(DeviceError, match="no CUDA device: there is none today"):
             accelerate(triple)(np.ones(3))
@@ -466,7 +466,7 @@ def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
             assert always(np.ones(3))[0] == 3
         assert not always.fell_back and len(always.specializations) == 1
     finally:
-        devices.open_devices.cache_clear()
+        devices.forget()
 
 
 def test_environment() -> None:

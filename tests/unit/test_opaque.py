@@ -94,7 +94,7 @@ def test_objects_of_all_ranks() -> None:
 @pytest.fixture
 def loops_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops are compiled, however little they do besides what is handed back."""
-    monkeypatch.setattr("parakeet_py.typed_ir.specialize.light_site", lambda function: None)
+    monkeypatch.setattr("parakeet_py.typed_ir.specialize.light_site", lambda function, seldom: None)
 
 
 def test_loops_that_do_little_else_are_for_python() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.hybrid import losses
+from parakeet_py.hybrid.device import DeviceError, DeviceWarning
 from parakeet_py.hybrid.devices import chosen
 from parakeet_py.hybrid.emulated import EmulatedDevice
 from parakeet_py.hybrid.executor import TeamRun
@@ -240,3 +244,98 @@ def test_explain_of_a_team() -> None:
     assert f"(line {line}): axis 0 cpu [0, 6), emulated:0 [6, 8), emulated:1 [8, 10); concatenate" in text
     assert "runs on cpu and emulated:0 and emulated:1: split=0.4 is forced" in text
     assert "64 bytes from cpu to emulated:0, 64 bytes from cpu to emulated:1" in text
+
+
+# ---- devices that fail -----------------------------------------------------------------------------------------------
+
+
+class Failing(EmulatedDevice):
+    """A device that fails at its so-many-eth operation, and from then on."""
+
+    def __init__(self, name: str, after: int, memory: int = 1 << 22) -> None:
+        super().__init__(name, memory)
+        self.left = after
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise DeviceError(f"{self.name} has fallen off the bus")
+
+    def allocate(self, size: int) -> int:
+        self._count()
+        return super().allocate(size)
+
+    def copy_in(self, *args: Any) -> None:
+        self._count()
+        super().copy_in(*args)
+
+    def copy_out(self, *args: Any) -> None:
+        self._count()
+        super().copy_out(*args)
+
+    def launch(self, *args: Any) -> None:
+        self._count()
+        super().launch(*args)
+
+
+@pytest.fixture(autouse=True)
+def _all_devices_there() -> Iterator[None]:
+    losses.forget_losses()
+    yield
+    losses.forget_losses()
+
+
+@pytest.mark.parametrize("cpu", [False, True])
+@pytest.mark.parametrize("after", range(0, 13, 2))
+def test_a_device_fails_in_the_middle(after: int, cpu: bool) -> None:
+    start = np.random.default_rng(1).random((30, 6))
+    mine, theirs = start.copy(), start.copy()
+    relax._dispatcher.run_python((mine, theirs, 2))
+    x, y = start.copy(), start.copy()
+    bad = Failing("emulated:40", after)
+    team = Team((DEVICES[0], bad), cpu)
+    with pytest.warns(DeviceWarning, match="emulated:40 has failed, its work is done by .*emulated:20: .*off the bus"):
+        _, run = on(team, relax, x, y, 2)
+    assert np.array_equal(x, mine) and np.array_equal(y, theirs)
+    assert run.members == ("cpu", "emulated:20")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x, y = start.copy(), start.copy()
+        on(team, relax, x, y, 2)  # it is not asked again at once
+    assert np.array_equal(x, mine)
+    losses.forget_losses()
+    bad.left = 1000
+    _, run = on(team, relax, x, y, 1)
+    assert len(run.members) == 3
+
+
+def test_no_memory_is_no_failure() -> None:
+    small = EmulatedDevice("emulated:41", memory=1 << 10)
+    x = np.random.default_rng(1).random((100, 10))
+    y = x.copy()
+    for _ in range(2):  # it is asked each time
+        with pytest.warns(DeviceWarning, match="emulated:41 has failed, its work is done by the CPU: .* no memory for"):
+            on(Team((small,), False), relax, x, y, 1)
+
+
+def test_what_python_has_done_is_not_done_again() -> None:
+    calls = []
+
+    def note(x: Any) -> float:
+        calls.append(1)
+        return float(x[0])
+
+    @accelerate
+    def tell(x: Any) -> Any:
+        y = x * 2.0
+        return (y + note(y)).cumsum()
+
+    x = np.ones(20)
+    tell(x)
+    with options(devices="cpu,emulated"):
+        tell(x)
+    del calls[:]
+    bad = Failing("emulated:42", 5)
+    with pytest.raises(DeviceError, match="off the bus"):
+        on(Team((bad,), True, 0.5), tell, x)
+    assert len(calls) == 1

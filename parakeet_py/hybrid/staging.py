@@ -1,0 +1,127 @@
+"""Copies between the host and a CUDA device through pinned memory, so that neither waits for the other.
+
+A device reads and writes pinned memory by itself; from other memory the driver copies first, and waits. `Staging` owns
+a ring of pinned blocks: a copy to the device fills one block while the one before is on its way, and returns when the
+host's memory has been read; a copy to the host has all blocks under way while it empties the first. Memory that is
+pinned already needs no block, but whoever owns it may change it next, so it is waited for.
+
+Copies of a few kilobytes are the driver's own: it takes those along at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+SMALL = 64 << 10  # bytes that the driver takes along without waiting
+BLOCK = 4 << 20
+BLOCKS = 4
+
+Checked = Callable[[Any, str], Any]
+
+
+class _Block:
+    """Pinned memory; `event` is the last copy from or to it."""
+
+    __slots__ = ("address", "buffer", "event", "view")
+
+    def __init__(self, resource: Any) -> None:
+        self.buffer = resource.allocate(BLOCK)
+        self.address = int(self.buffer.handle)
+        self.view = np.ctypeslib.as_array((ctypes.c_uint8 * BLOCK).from_address(self.address))
+        self.event: Any = None
+
+    def wait(self) -> None:
+        if self.event is not None:
+            self.event.sync()
+
+
+class Staging:
+    """The copies of one device, in the order of its stream.
+
+    Parameters
+    ----------
+    driver : `cuda.bindings.driver`
+    stream : the device's
+    checked : gives the values of a driver call, or raises
+    """
+
+    def __init__(self, driver: Any, stream: Any, checked: Checked) -> None:
+        self._driver, self._stream, self._checked = driver, stream, checked
+        self._blocks: list[_Block] = []
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
+        """Copy contiguous memory of the host to the device; it has been read when this returns."""
+        source, size = data.ctypes.data, data.nbytes
+        pinned = size > 0 and self._is_pinned(source)
+        if size <= SMALL or pinned:
+            self._to_device(address, source, size)
+            if pinned:
+                self._stream.sync()
+            return
+        flat = data.reshape(-1).view(np.uint8)
+        with self._lock:
+            for start in range(0, size, BLOCK):
+                part = flat[start : start + BLOCK]
+                block = self._free_block()
+                np.copyto(block.view[: part.size], part)
+                self._to_device(address + start, block.address, part.size)
+                block.event = self._stream.record(event=block.event)
+
+    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
+        """Copy to contiguous memory of the host, after everything launched before."""
+        target, size = data.ctypes.data, data.nbytes
+        if size <= SMALL or self._is_pinned(target):
+            self._to_host(target, address, size)
+            self._stream.sync()
+            return
+        flat = data.reshape(-1).view(np.uint8)
+        with self._lock:
+            starts = range(0, size, BLOCK)
+            under_way: list[tuple[int, _Block]] = []
+            for start in starts:
+                if len(under_way) == BLOCKS:
+                    self._empty(flat, *under_way.pop(0))
+                block = self._free_block()
+                self._to_host(block.address, address + start, min(BLOCK, size - start))
+                block.event = self._stream.record(event=block.event)
+                under_way.append((start, block))
+            for start, block in under_way:
+                self._empty(flat, start, block)
+
+    def _empty(self, flat: np.ndarray[Any, Any], start: int, block: _Block) -> None:
+        block.wait()
+        part = flat[start : start + BLOCK]
+        np.copyto(part, block.view[: part.size])
+
+    def _free_block(self) -> _Block:
+        """The next block of the ring, once the copy that used it last is done."""
+        if len(self._blocks) < BLOCKS:
+            from cuda.core import LegacyPinnedMemoryResource
+
+            self._blocks.append(_Block(LegacyPinnedMemoryResource()))
+            return self._blocks[-1]
+        block = self._blocks[self._next]
+        self._next = (self._next + 1) % BLOCKS
+        block.wait()
+        return block
+
+    def _is_pinned(self, address: int) -> bool:
+        driver = self._driver
+        attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+        status, kind = driver.cuPointerGetAttribute(attribute, address)  # fails for memory that CUDA does not know
+        return int(status) == 0 and int(kind) == int(driver.CUmemorytype.CU_MEMORYTYPE_HOST)
+
+    def _to_device(self, address: int, source: int, size: int) -> None:
+        call = self._driver.cuMemcpyHtoDAsync(address, source, size, self._stream.handle)
+        self._checked(call, "copying to the device")
+
+    def _to_host(self, target: int, address: int, size: int) -> None:
+        call = self._driver.cuMemcpyDtoHAsync(target, address, size, self._stream.handle)
+        self._checked(call, "copying from the device")
