@@ -349,6 +349,11 @@ def as_scalar(value):
 
 @implements(np.logspace)
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
-    made = np.power(base, exponents)
+    if is_sequence(base):
+        base = as_array(base)
+    if is_array(base) and base.ndim > 0:
+        rank = max(np.ndim(start), np.ndim(stop), base.ndim)
+        start, stop = np.array(start, ndmin=rank), np.array(stop, ndmin=rank)
+        base = np.expand_dims(np.array(base, ndmin=rank), axis)
+    made = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
     return made if dtype is None or np.dtype(dtype) == dtype_of(made) else cast(made, dtype)

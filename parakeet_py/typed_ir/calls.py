@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import logging
 import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,8 @@ from parakeet_py.typed_ir.values import (
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
+
+logger = logging.getLogger("parakeet_py")
 
 MAX_DEPTH = 48
 MAX_RECURSIONS = 200
@@ -92,7 +95,7 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
         return build_exception(s, target, args)
     body = registry.function_for(target)
     if body is not None:
-        return call_python(s, body, args, kwargs, trusted=True)
+        return _call_implementation(s, target, body, args, kwargs)
     if s.frames[-1].namespace.trusted and getattr(target, "__module__", "").startswith("parakeet_py.library."):
         return call_python(s, target, args, kwargs, trusted=True)
     inner = getattr(target, "__wrapped__", None) if is_accelerated(target) else target
@@ -107,6 +110,18 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
         if made is not None:
             return made
     raise s.hand_back(f"{name} is not compiled")
+
+
+def _call_implementation(s: Specializer, target: Any, body: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Inline the library's implementation of a function; arguments it was not written for are for Python."""
+    try:
+        return call_python(s, body, args, kwargs, trusted=True)
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        if s.frames[-1].namespace.trusted:
+            raise
+        name = getattr(target, "__name__", repr(target))
+        logger.debug("%s is handed back: its implementation has failed", name, exc_info=True)
+        raise s.hand_back(f"{name} with these arguments is not compiled ({error})") from None
 
 
 @functools.cache

@@ -86,7 +86,7 @@ def call_ufunc(
     ):
         # A Python int is compared by value, however narrow the array's dtype is.
         types = [np.dtype("int64") if kind is int else kind for kind in types]
-    if all(kind in (int, float, complex) for kind in types):
+    if all(isinstance(kind, type) for kind in types):  # which a dtype would be equal to
         types = [np.dtype(kind) for kind in types]
     try:
         wanted: Any = {} if dtype is None else {"signature": (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.arrays import arr
-from tests.corpus import each, program, raising
+from tests.corpus import ELEMENTARY, each, program, raising
 
 LIKES = [
     arr("f8", 4),
@@ -190,3 +190,16 @@ def dtype_objects(x):
 @program([(arr("f8"), 2), (arr("i4"), 1.5)], order=False)
 def at_least_one_axis(x, c):
     return np.asfortranarray(x), np.ascontiguousarray(x), np.asfortranarray(c), np.ascontiguousarray(c)
+
+
+@program([(2.0, 3.0, arr("f8", 2)), (arr("f8", 2), 3.0, arr("f8", 2))], ulp=ELEMENTARY, opaque=None)
+def logspace_of_several_bases(start, stop, base):
+    return (
+        np.logspace(start, stop, num=4, base=np.abs(base), axis=-1),
+        np.logspace(start, stop, num=3, base=[2.0, 3.0]),
+    )
+
+
+@program([(arr("f8", 3, 4),)], opaque=2)
+def pad_by_dict(x):
+    return np.pad(x, {1: (1, 2)}), np.pad(x, {-1: 2}), np.pad(x, ((1, 0), (0, 1)))

@@ -282,3 +282,9 @@ def heaviside_and_differences(x, y):
 @program([(arr("i4", 5), arr("i4", 5, seed=1)), (arr("f8", 5), arr("f8", 5, seed=1))])
 def explicit_dtype(x, y):
     return np.add(x, y, dtype=np.float64), np.multiply(x, y, dtype="f4") if x.dtype == np.int16 else np.sqrt(abs(y))
+
+
+@program([(arr("i8", 4),), (arr("i1", 4),), (arr("i4", 0),)])
+def weak_with_the_default_integer(x):
+    """A Python int beside int64 is weak all the same: ldexp takes it as float16."""
+    return np.ldexp(5, x), np.ldexp(1.5, x), np.ldexp(np.float32(2), x)
