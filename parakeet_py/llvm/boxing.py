@@ -25,8 +25,8 @@ from parakeet_py.llvm.support_ir import support_ir
 from parakeet_py.typed_ir.types import DTYPES
 
 _PYTHON_FUNCTIONS = (
-    "PyBool_Type PyErr_Clear PyErr_Occurred PyErr_SetString PyEval_RestoreThread PyEval_SaveThread PyExc_SystemError "
-    "PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyLong_AsLongLongAndOverflow "
+    "PyBool_Type PyErr_Clear PyErr_Occurred PyErr_SetObject PyErr_SetString PyEval_RestoreThread PyEval_SaveThread "
+    "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyLong_AsLongLongAndOverflow "
     "PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call PyObject_RichCompareBool "
     "PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef _PyObject_New"
 )
