@@ -218,18 +218,18 @@ class Loaded:
         types = ", ".join(describe_spec(spec) for spec in self.native.signature.params)
         return f"<{self.function.__qualname__}({types}), {'from the disk cache' if self.from_disk else 'compiled'}>"
 
-    def raise_failure(self, status: int, *words: Any) -> None:
-        """Raise what a status stands for (called by the gate with the six words of the context)."""
+    def raise_failure(self, status: int, *words: Any) -> BaseException:
+        """The exception that a status stands for (called by the gate with the six words of the context)."""
         if status == OUT_OF_MEMORY:
-            raise MemoryError("out of memory in compiled code")
+            return MemoryError("out of memory in compiled code")
         if status == OPAQUE_RAISED:
             raised: BaseException = words[6].exception
             words[6].exception = None
-            raise raised
+            return raised
         error = exception_of(self.native.failures[status], words)
         if isinstance(error, DeoptimizedError):
             self.give_up(str(error))
-        raise error
+        return error
 
 
 def exception_of(failure: FailureText, words: Sequence[int]) -> Exception:

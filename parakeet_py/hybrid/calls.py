@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.errors import DeoptimizedError, NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.hybrid.device import Device, Machine
 from parakeet_py.hybrid.foreign import Foreign, device_of
+from parakeet_py.hybrid.guard import examine, plan_for
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import run
 from parakeet_py.imp.effects import stores_only_into_its_own
@@ -64,7 +65,8 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device, foreign:
     except NotObservedError:
         return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
     log: list[tuple[Any, Any]] = []
-    plan = plan_of(compiled)
+    made = plan_of(compiled)
+    plan = plan_for(made, device)
     try:
         results = run(plan, device, values_of(compiled, args), opaque_of(compiled, log), plan.gives_views, foreign)
     except OpaqueResultChanged:
@@ -77,4 +79,6 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device, foreign:
         if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
             raise
         return in_python(lambda: dispatcher.run_python(args))
+    if plan is made:
+        examine(compiled, made, device)
     return box(compiled.specialization.result, results)

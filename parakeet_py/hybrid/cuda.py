@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.guard import Resources
 from parakeet_py.hybrid.staging import Staging
 from parakeet_py.ptx.target import ARCHITECTURES
 
@@ -283,15 +284,30 @@ class CudaDevice:
         self._enter()
         return _Module(ObjectCode.from_ptx(ptx.encode()), {})
 
+    def resources(self, module: Any, kernel: str, threads: int) -> Resources:
+        """What a kernel takes, and how many of its threads a multiprocessor holds at once."""
+        self._enter()
+        try:
+            found = _kernel(module, kernel)
+            blocks = int(found.occupancy.max_active_blocks_per_multiprocessor(threads, 0))
+            takes = found.attributes
+            most = int(self._device.properties.max_threads_per_multiprocessor)
+            return Resources(
+                int(takes.num_regs),
+                int(takes.local_size_bytes),
+                int(takes.shared_size_bytes),
+                blocks * threads / most,
+            )
+        except Exception as error:
+            raise self._failed(f"asking about {kernel}", error) from error
+
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         from cuda.core import LaunchConfig, launch
 
         self._enter()
         arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
         try:
-            if kernel not in module.kernels:
-                module.kernels[kernel] = module.code.get_kernel(kernel)  # the driver compiles it here
-            launch(self._stream, LaunchConfig(grid=blocks, block=threads), module.kernels[kernel], *arguments)
+            launch(self._stream, LaunchConfig(grid=blocks, block=threads), _kernel(module, kernel), *arguments)
         except Exception as error:
             raise self._failed(f"launching {kernel}", error) from error
 
@@ -327,6 +343,13 @@ def owner(address: int) -> CudaDevice | None:
 
     number = _ordinal(driver, address)
     return None if number is None else _opened(number)
+
+
+def _kernel(module: _Module, name: str) -> Any:
+    """A kernel of a module; the driver compiles it when it is first asked for."""
+    if name not in module.kernels:
+        module.kernels[name] = module.code.get_kernel(name)
+    return module.kernels[name]
 
 
 def _argument(code: str, value: Any) -> Any:

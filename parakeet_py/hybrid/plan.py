@@ -52,6 +52,8 @@ class Plan:
     check : wait for every kernel
     filename : where the function was read from
     last_run : what the last call has done, None before the first
+    resources : what kernels take on a device, by their numbers, as far as `guard` has asked
+    instead : the plans that run in place of this one, by the ids of devices, see `guard`
     """
 
     def __init__(self, function: Function, config: Config, filename: str) -> None:
@@ -79,6 +81,9 @@ class Plan:
         self.check = config.check
         self.filename = filename
         self.last_run: Run | None = None
+        self.resources: dict[int, Any] = {}
+        self.instead: dict[int, Plan] = {}
+        self._loaded: list[tuple[int, Any]] = []
         self._lock = threading.Lock()
         self._ptx: dict[tuple[str, int, bool], str] = {}
         self._modules: dict[tuple[int, int, bool], tuple[Device, Any]] = {}
@@ -110,7 +115,13 @@ class Plan:
         found = self._modules.get(key)
         if found is None:
             found = self._modules[key] = device, device.load(self.ptx(device.architecture, kernel, aligned))
+            self._loaded.append((kernel, found[1]))
         return found[1]
+
+    def take_loaded(self) -> list[tuple[int, Any]]:
+        """The kernels, and their modules, that have been loaded since the last question."""
+        loaded, self._loaded = self._loaded, []
+        return loaded
 
 
 def _stored_params(host: imp.Function, kernels: tuple[Kernel, ...]) -> frozenset[Var]:

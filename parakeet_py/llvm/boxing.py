@@ -25,10 +25,11 @@ from parakeet_py.llvm.support_ir import support_ir
 from parakeet_py.typed_ir.types import DTYPES
 
 _PYTHON_FUNCTIONS = (
-    "PyBool_Type PyErr_Clear PyErr_Occurred PyErr_SetString PyEval_RestoreThread PyEval_SaveThread PyExc_SystemError "
-    "PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyLong_AsLongLongAndOverflow "
-    "PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call PyObject_RichCompareBool "
-    "PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef _PyObject_New"
+    "PyBool_Type PyErr_Clear PyErr_Occurred PyErr_SetObject PyErr_SetString PyEval_RestoreThread PyEval_SaveThread "
+    "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New "
+    "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
+    "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
+    "_PyObject_New"
 )
 _NUMPY_FUNCTIONS = {"PyArray_ToList": 86, "PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282}  # NumPy's C API
 _OBJECTS: dict[str, object] = {

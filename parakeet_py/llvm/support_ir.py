@@ -213,10 +213,12 @@ declare i64 @gate.PyLong_AsLong(ptr)
 declare ptr @gate.PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @gate.PyErr_Occurred()
 declare void @gate.PyErr_SetString(ptr, ptr)
+declare void @gate.PyErr_SetObject(ptr, ptr)
 declare void @gate.Py_DecRef(ptr)
 declare void @gate.pk_free_all(ptr)
 @gate.PyExc_SystemError = external global ptr
 @gate.True = external global i64
+@gate.None = external global i64
 @gone = private constant [39 x i8] c"call of a function that is being freed\00"
 
 ; The vectorcall function of a decorated function without native code: straight to its `slow`.
@@ -288,8 +290,8 @@ out:
   ret void
 }
 
-; Raise what the status of a call says: helper(status, a0, ..., a5), and the state of the call if it has
-; one. An exception already set stays.
+; Raise what the status of a call says: the exception that helper(status, a0, ..., a5) gives or raises; the state of the
+; call comes last if it has one. What the helper gives has no traceback through it. An exception already set stays.
 define void @gate.fail(ptr %ctx, ptr %helper, ptr %state) cold noinline {
 entry:
   %objects = alloca [9 x ptr], align 8
@@ -326,6 +328,16 @@ call:
   %stateless = icmp eq ptr %state, null
   %count = select i1 %stateless, i64 7, i64 8
   %r = call ptr @gate.PyObject_Vectorcall(ptr %helper, ptr %first, i64 %count, ptr null)
+  %raised = icmp eq ptr %r, null
+  %nothing = icmp eq ptr %r, @gate.None
+  %done = or i1 %raised, %nothing
+  br i1 %done, label %drop, label %given
+given:
+  %type_p = getelementptr i8, ptr %r, i64 $TYPE$
+  %type = load ptr, ptr %type_p
+  call void @gate.PyErr_SetObject(ptr %type, ptr %r)
+  br label %drop
+drop:
   call void @gate.Py_DecRef(ptr %r)
   br label %release
 release:

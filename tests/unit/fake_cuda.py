@@ -146,10 +146,24 @@ class ObjectCode:
         made.ptx = module.decode()  # type: ignore[attr-defined]
         return made
 
-    def get_kernel(self, name: str) -> tuple[ObjectCode, str]:
+    def get_kernel(self, name: str) -> Kernel:
         if name not in self.ptx:  # type: ignore[attr-defined]
             raise CUDAError("CUDA_ERROR_NOT_FOUND")
-        return self, name
+        return Kernel(self, name)
+
+
+class Kernel:
+    """A kernel, and what it takes: as many registers as `registers` says for its name."""
+
+    registers: ClassVar[Callable[[str], int]] = staticmethod(lambda name: 32)
+
+    def __init__(self, code: ObjectCode, name: str) -> None:
+        self.code, self.name = code, name
+        registers = Kernel.registers(name)
+        self.attributes = types.SimpleNamespace(num_regs=registers, local_size_bytes=0, shared_size_bytes=16)
+        self.occupancy = types.SimpleNamespace(
+            max_active_blocks_per_multiprocessor=lambda threads, shared: min(2048, 65536 // registers) // threads
+        )
 
 
 class LaunchConfig:
@@ -168,7 +182,7 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
             self.context = contexts[device_id or 0]
             self.device_id = device_id or 0
             self.compute_capability = Capability(*capability)
-            self.properties = types.SimpleNamespace(multiprocessor_count=4)
+            self.properties = types.SimpleNamespace(multiprocessor_count=4, max_threads_per_multiprocessor=2048)
 
         def set_current(self) -> None:
             current[0] = self.context
@@ -189,11 +203,11 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
             except MemoryError as error:
                 raise CUDAError("CUDA_ERROR_OUT_OF_MEMORY: the API call failed") from error
 
-    def launch(stream: Stream, config: LaunchConfig, kernel: tuple[ObjectCode, str], *arguments: Any) -> None:
+    def launch(stream: Stream, config: LaunchConfig, kernel: Kernel, *arguments: Any) -> None:
         assert all(isinstance(argument, CTYPES) for argument in arguments)
         if stream.context.error is not None:
             raise CUDAError(stream.context.error)
-        code, name = kernel
+        code, name = kernel.code, kernel.name
         module = stream.context.device.load(code.ptx)  # type: ignore[attr-defined]
         values = [argument.value for argument in arguments]
         stream.context.queue.append(lambda: module.launch(name, config.grid, config.block, values) and None)

@@ -816,3 +816,30 @@ def test_object_spec_of_a_hidden_list() -> None:
     signature = Signature((), (HiddenSpec(("global", "scale"), ObjectSpec(list)),))
     probe = Probe(signature, function=reads_globals)
     assert not probe.takes()
+
+
+def test_a_helper_that_gives_the_exception() -> None:
+    """It is raised as if by the call itself: no frame of the helper, the exception that is being handled as context."""
+    function = AcceleratedFunction(lambda: None)
+    entry = "define i32 @entry(ptr %c, ptr %a, ptr %r) {\n  store i64 1, ptr %c\n  ret i32 1\n}"
+    given = KeyError("given")
+    references = sys.getrefcount(given)
+    handle = make_gate(
+        entry,
+        Signature(()),
+        ResultStatic(None),
+        None,
+        raise_failure=lambda *words: given,
+        following=function.__wrapped__,
+    )
+    install(function, [handle])
+    try:
+        raise ValueError("handled")
+    except ValueError as handled:
+        with pytest.raises(KeyError) as caught:
+            function()
+        assert caught.value is given and given.__context__ is handled
+    assert [frame.name for frame in caught.traceback] == ["test_a_helper_that_gives_the_exception"]
+    given.__traceback__ = None
+    del caught
+    assert sys.getrefcount(given) == references
