@@ -372,3 +372,17 @@ def closure_over_another_argument(f, x):
 @program([lambda: (_decay(2.0, 1.0), 1.0)], opaque=None)
 def function_given_back(f, y):
     return f is f, callable(f), f(0.0, y)
+
+
+@program([(arr("u1", 12), "Sum"), (arr("u1", 12), " mean "), (arr("u1", 12), "first-last")])
+def known_texts(x, how):
+    """Strings are known when a function is compiled, and so is what their methods give."""
+    count = 0
+    for c in x:
+        if ord("0") <= c <= ord("z"):
+            count += 1
+    if how.strip().lower() == "sum":
+        return x.sum(), count
+    if how.startswith(" m"):
+        return x.mean(), chr(65) in "ABC", hex(255)
+    return [part.upper() for part in how.split("-")]
