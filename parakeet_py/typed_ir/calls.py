@@ -115,9 +115,9 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     raise s.hand_back(f"{name} is not compiled")
 
 
-<<<<<<< /tmp/founder/w.tmp
 _OF_TEXTS: tuple[Any, ...] = (ord, chr, hex, bin, oct)
-=======
+
+
 def _call_implementation(s: Specializer, target: Any, body: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Inline the library's implementation of a function; arguments it was not written for are for Python."""
     try:
@@ -128,7 +128,6 @@ def _call_implementation(s: Specializer, target: Any, body: Any, args: list[Valu
         name = getattr(target, "__name__", repr(target))
         logger.debug("%s is handed back: its implementation has failed", name, exc_info=True)
         raise s.hand_back(f"{name} with these arguments is not compiled ({error})") from None
->>>>>>> /tmp/founder/m.tmp
 
 
 @functools.cache
