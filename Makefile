@@ -11,7 +11,9 @@ WORKERS ?= 2
 # The packages for GPUs are installed only where there is a driver.
 DRIVER = $(shell $(PYTHON) -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' >/dev/null 2>&1 && echo yes)
 
-.PHONY: help bench cold results test test-gpu bench-gpu lint clean
+MINUTES ?= 30
+
+.PHONY: fuzz help bench cold results test test-gpu bench-gpu lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +23,7 @@ help:
 	@echo "make test    install, then run the tests"
 	@echo "make test-gpu   the tests on a GPU, bit for bit against the emulator; reports in benchmarks/results"
 	@echo "make bench-gpu  times, bytes and flops on a GPU, beside CuPy, JAX, PyTorch and numba where installed"
+	@echo "make fuzz    random programs against Python, for MINUTES=30"
 	@echo "make lint    formatting, lint, types"
 	@echo "make clean   remove the environment and all caches of this folder"
 
@@ -46,6 +49,9 @@ test-gpu: $(VENV)/.test
 bench-gpu: $(VENV)/.bench
 	@$(if $(DRIVER),$(MAKE) --no-print-directory $(VENV)/.gpu)
 	@$(BIN)/parakeet bench-gpu --out benchmarks/results $(ARGS)
+
+fuzz: $(VENV)/.test
+	@$(BIN)/python -m tests.property.fuzz --minutes $(MINUTES) $(ARGS)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff format --check .

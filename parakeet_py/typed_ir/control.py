@@ -77,6 +77,10 @@ def branch(s: Specializer, condition: ir.Operand, then: object, orelse: object) 
     kinds = [kind for template in templates for kind in gates.types_of(template)]
     outs = list(b.emit(ir.If(condition, *blocks), *kinds, name="phi"))
     values = [gates.value_of(s, template, outs) for template in templates]
+    for position, (one, other) in enumerate(zip(left, right, strict=True)):
+        for value, absent in ((one, other), (other, one)):
+            if isinstance(absent, UnboundV | NeverV) and isinstance(value, ArrayV) and s.in_scope(value.var):
+                values[position] = value  # wherever there is a value, it is this array
     return _same_objects(values, list(zip(map(_object, left), map(_object, right), strict=True)))
 
 
@@ -92,6 +96,28 @@ def _same_objects(values: list[Value], came: Sequence[tuple[object, ...]]) -> li
 def _object(value: Value) -> object:
     """What is equal for names of one array, or where both have none; None for other values."""
     return value if isinstance(value, ArrayV) else type(value) if isinstance(value, UnboundV | NeverV) else None
+
+
+def _loop_values(
+    s: Specializer,
+    inits: Sequence[Value],
+    templates: Sequence[gates.Template],
+    params: Sequence[ir.Var],
+    results: Sequence[ir.Operand],
+    outs: list[ir.Var],
+) -> list[Value]:
+    """The values of a loop's outs. A name that is not bound before, and in every iteration to one array from outside
+    the loop, stands for that array."""
+    values = [gates.value_of(s, template, outs) for template in templates]
+    leaves = results[len(results) - len(params) :]
+    place = 0
+    for position, (init, template) in enumerate(zip(inits, templates, strict=True)):
+        if isinstance(init, UnboundV) and isinstance(template, gates.ArrayT):
+            leaf = leaves[place]
+            if isinstance(leaf, ir.Var) and s.in_scope(leaf):
+                values[position] = gates.value_of(s, template, [leaf])
+        place += len(gates.types_of(template))
+    return _same_objects(values, _carried_objects(inits, templates, params, results))
 
 
 def _carried_objects(
@@ -315,8 +341,7 @@ def _counted_loop(  # type: ignore[no-untyped-def]
         node = ir.For(index, start, stop, step, params, starts, block, op.stoppable)
         outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
         stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-        values = [gates.value_of(s, template, outs) for template in templates]
-        return [*stopped, *_same_objects(values, _carried_objects(inits, templates, params, block.results))]
+        return [*stopped, *_loop_values(s, inits, templates, params, block.results, outs)]
 
     def ran() -> ir.Operand:
         forward = isinstance(step, ir.Const) and step.value.real > 0
@@ -341,7 +366,7 @@ def _counted_loop(  # type: ignore[no-untyped-def]
         gates.EitherT(template.kinds, position in rare) if isinstance(template, gates.EitherT) else template
         for position, template in enumerate(templates)
     ]
-    return [gates.value_of(s, template, every) for template in templates]
+    return _loop_values(s, inits, templates, params, block.results, every)
 
 
 def _independent_loop(s: Specializer, op: ssa.For, iterable: RangeV) -> list[Value]:
@@ -446,5 +471,4 @@ def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
     kinds = [kind for template in templates for kind in gates.types_of(template)]
     outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
     stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-    values = [gates.value_of(s, template, outs) for template in templates]
-    return [*stopped, *_same_objects(values, _carried_objects(inits, templates, params, node.body.results))]
+    return [*stopped, *_loop_values(s, inits, templates, params, node.body.results, outs)]

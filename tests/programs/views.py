@@ -265,3 +265,19 @@ def orders_of_joined_arrays(x):
         np.stack([v, v], axis=-1),
         np.hstack([v, x.T[:3]]),
     )
+
+
+@program([(arr("f8", 3), True), (arr("f8", 3), False)])
+def names_bound_late(x, more):
+    y = x + x
+    for _ in range(2):
+        z = y
+    if more:
+        w = y
+    else:
+        w = y
+    n = 0
+    while n < 2:
+        v = y
+        n += 1
+    return y, z, w, v
