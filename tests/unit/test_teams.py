@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.bench.programs import select
+from parakeet_py.bench.split import curve, parse_splits
 from parakeet_py.hybrid import losses
 from parakeet_py.hybrid.cost import Cost, Speed, shares
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning
@@ -406,3 +408,18 @@ def test_the_cpu_keeps_what_is_not_worth_moving() -> None:
         report = relax.explain(np.ones((30, 6)), np.ones((30, 6)), 1).device
     assert all(who == 0 for run in report.foreseen.regions for who, _, _ in run.ranges)
     assert report.foreseen.moved == {}
+
+
+# ---- the bench -------------------------------------------------------------------------------------------------------
+
+
+def test_bench_over_splits() -> None:
+    (program,) = select(["black_scholes"])
+    points = curve(program, "cpu,emulated*2", parse_splits("0, 50,100"), "XS")
+    assert [point.split for point in points] == [0.0, 0.5, 1.0, None]
+    assert not any(point.wrong for point in points)
+    assert points[0].moved == 0 and points[0].shares == "cpu 100 %"
+    assert points[1].moved > 0 and "emulated:1 25 %" in points[1].shares
+    for text in ("fifty", "0,101"):
+        with pytest.raises(ValueError):
+            parse_splits(text)
