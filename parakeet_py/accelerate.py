@@ -25,9 +25,11 @@ from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, 
 from parakeet_py.signature import Signature, Source
 
 if TYPE_CHECKING:
+    from parakeet_py.cached import Native
     from parakeet_py.compile import Compiled, Extents
     from parakeet_py.hybrid.device import Device
     from parakeet_py.hybrid.team import Team
+    from parakeet_py.llvm.opaque_calls import OpaqueCalls
 
 log_ = logging.getLogger("parakeet_py")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -268,18 +270,9 @@ class Dispatcher:
         if self.made >= MAX_SPECIALIZATIONS:
             text = f"{self.function.__qualname__} has met {self.made} signatures; from now on, new ones run in Python"
             raise UnsupportedError(text, self.function.__code__.co_filename)
-        flags = (config.contract, config.fastmath, extents)
-        native = cached.load(self.function, signature, flags) if config.uses_disk else None
-        if native is not None:
-            from parakeet_py.llvm.object_loader import LoadError
-
-            try:
-                loaded = Loaded(self.function, native, self.python_entry, {}, threads=self.threads, from_disk=True)
-            except LoadError:  # made by a version that had other symbols
-                pass
-            else:
-                self.install(loaded, signature, extents)
-                return loaded
+        loaded = self.load(signature, config, extents) if config.uses_disk else None
+        if loaded is not None:
+            return loaded
         from parakeet_py.typed_ir.specialize import NeedObservation
 
         runs = self.observed_runs.get(signature, 0)
@@ -290,6 +283,43 @@ class Dispatcher:
             if runs == MAX_OBSERVED_RUNS or needs_its_frame(self.function):
                 raise need.error from None
         return None
+
+    def load(self, signature: Signature, config: settings.Config, extents: Extents) -> Loaded | None:
+        """Install what an earlier process has left on the disk for a signature."""
+        from parakeet_py.llvm.object_loader import LoadError
+
+        flags = (config.contract, config.fastmath, extents)
+        state = None
+        native = cached.load(self.function, signature, flags)
+        if native is None:
+            if config.strict:
+                return None
+            from parakeet_py.llvm import opaque_cache
+            from parakeet_py.llvm.opaque_calls import OpaqueCalls
+
+            found = opaque_cache.load(self.function, signature, flags, self.knowledge)
+            if found is None:
+                return None
+            native, handed_back = found
+            state = OpaqueCalls(self.function, signature.params, handed_back, self.knowledge)
+        try:
+            loaded = Loaded(
+                self.function, native, self.python_entry, {}, threads=self.threads, state=state, from_disk=True
+            )
+        except LoadError:  # made by a version that had other symbols
+            return None
+        if state is not None:
+            self.hand_back(loaded, state, signature)
+        self.install(loaded, signature, extents)
+        return loaded
+
+    def hand_back(self, loaded: Loaded, state: OpaqueCalls, signature: Signature) -> None:
+        """A specialization does some operations in Python: be ready for what they turn out to give."""
+        self.hands_back = True
+        self.watched += [source for source in state.hidden if source not in self.watched]
+        state.forget = lambda: self.forget(loaded)
+        if state.handed_back.guessed:
+            self.guessed |= {signature, loaded.native.signature}
 
     def compile(self, normal: tuple[Any, ...], config: settings.Config, extents: Extents, guess: bool) -> Loaded | None:
         """Compile a call's signature and install it; None if something has to be observed first.
@@ -308,24 +338,31 @@ class Dispatcher:
             from parakeet_py.telling import tell_compiled
 
             tell_compiled(compiled, config.debug)
+        signature = compiled.call_signature
         state = None
-        if compiled.specialization.opaque_sites:
-            from parakeet_py.llvm.opaque_calls import OpaqueCalls
+        if compiled.specialization.opaque_sites or compiled.specialization.guessed:
+            from parakeet_py.llvm.opaque_calls import HandedBack, OpaqueCalls
 
-            self.hands_back = True
-            state = OpaqueCalls(compiled, self.knowledge)
+            state = OpaqueCalls(self.function, signature.params, HandedBack.by(compiled), self.knowledge)
         loaded = Loaded(self.function, native, self.python_entry, compiled.times, threads=self.threads, state=state)
+        self.compiled(compiled.passes.guarded)[signature] = compiled
         if state is not None:
-            state.forget = lambda: self.forget(loaded)
-        self.compiled(compiled.passes.guarded)[compiled.call_signature] = compiled
-        self.install(loaded, compiled.call_signature, extents)
-        guessed = bool(compiled.specialization.guessed)
-        if guessed:
-            self.guessed |= {compiled.call_signature, native.signature}
-        if config.uses_disk and state is None and not guessed:
-            flags = (config.contract, config.fastmath, extents)
-            cached.store(self.function, compiled.call_signature, flags, native, self.knowledge.to_json())
+            self.hand_back(loaded, state, signature)
+        self.install(loaded, signature, extents)
+        if config.uses_disk:
+            self.store(compiled, native, state, (config.contract, config.fastmath, extents))
         return loaded
+
+    def store(self, compiled: Compiled, native: Native, state: OpaqueCalls | None, flags: Sequence[object]) -> None:
+        """Keep a specialization on the disk."""
+        cached.store_knowledge(self.function, self.knowledge.to_json())
+        if state is None:
+            cached.store(self.function, compiled.call_signature, flags, native)
+        else:
+            from parakeet_py.llvm import opaque_cache
+
+            asked = compiled.specialization.asked
+            opaque_cache.store(self.function, compiled.call_signature, flags, native, state.handed_back, asked)
 
     def install(self, loaded: Loaded, signature: Signature, extents: Extents) -> None:
         """Let calls try the new gate first; if it is the general one, after the one that is guarded."""
@@ -438,7 +475,8 @@ class Dispatcher:
                 from parakeet_py.typed_ir.specialize import NeedObservation
 
                 try:
-                    found = compile_call(self.function, normal, self.knowledge, self.config(), extents=extents)
+                    guess = signature in self.guessed
+                    found = compile_call(self.function, normal, self.knowledge, self.config(), guess, extents)
                 except NeedObservation as need:
                     raise NotObservedError.of(need.error, "call the function with such arguments first") from None
                 self.compiled(found.passes.guarded)[found.call_signature] = found
@@ -557,9 +595,13 @@ def _specializations(self: Any) -> list[Loaded]:
 
 def _opaque_calls(self: Any) -> list[str]:
     """What is handed back to Python, over all specializations: "name (line n): reason"."""
+    dispatcher = _dispatcher(self)
     found: dict[str, None] = {}
-    for compiled in _dispatcher(self).compilations.values():
+    for compiled in dispatcher.compilations.values():
         found |= dict.fromkeys(compiled.specialization.opaque_calls)
+    for loaded in dispatcher.specializations.values():
+        if loaded.state is not None and loaded.from_disk:
+            found |= dict.fromkeys(loaded.state.handed_back.opaque_calls)
     return list(found)
 
 

@@ -5,23 +5,28 @@ function (which globals it reads, which parameters decide types): with it the si
 second, under the code and that signature, holds the object code with all that is needed to load it: how results are
 boxed and what a failed check raises.
 
-A function is named by its bytecode, constants and names, not by its file: another function, or another version of it,
-is another key. Functions it calls are hidden arguments of the signature, and enter the key by their own code, defaults
-and closures, and classes by what they hold. What cannot be named that way (a callable object, a class instance) makes a
-specialization that is not kept.
+A function is named by its bytecode, constants and names, and by the places of its lines, which messages and operations
+handed back to Python mention: another function, or another version of it, is another key. Functions it calls are hidden
+arguments of the signature, and enter the key by their own code, defaults and closures, and classes by what they hold.
+What cannot be named that way (a callable object, a class instance) makes a specialization that is not kept.
+What operations handed back to Python gave is more to know: see `llvm/opaque_cache`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.signature import FunctionSpec, Result, Signature, Spec, StaticSpec, TupleSpec
 from parakeet_py.signature_json import NotPortable, from_json, to_json
 
-FORMAT = 4
+if TYPE_CHECKING:
+    from parakeet_py.llvm.disk_cache import Entry
+
+FORMAT = 5
 
 
 class FailureText(NamedTuple):
@@ -63,7 +68,9 @@ def code_parts(code: CodeType) -> tuple[object, ...]:
         code.co_kwonlyargcount,
         code.co_flags,
         code.co_name,
+        code.co_filename,
         code.co_firstlineno,
+        code.co_linetable,
     )
 
 
@@ -83,7 +90,7 @@ def _spec_parts(spec: Spec) -> object:
     """A spec in a key: functions and classes by what they are made of, everything else as its JSON."""
     match spec:
         case StaticSpec(value) if not isinstance(value, tuple):
-            return _value_parts(value, ())
+            return value_parts(value, ())
         case TupleSpec(items, kind):
             return (kind, *(_spec_parts(item) for item in items))
         case FunctionSpec(code, namespace, cells, defaults):
@@ -95,12 +102,12 @@ def _spec_parts(spec: Spec) -> object:
     return repr(to_json(spec))
 
 
-def _value_parts(value: object, inside: tuple[object, ...]) -> object:
+def value_parts(value: object, inside: tuple[object, ...]) -> object:
     """What a value that compiled code may depend on is made of; `inside` are the functions and classes around it."""
     if any(value is other for other in inside):
         return ("itself", value.__qualname__)  # type: ignore[attr-defined]
     if isinstance(value, tuple):
-        return ("tuple", type(value).__qualname__, *(_value_parts(item, inside) for item in value))
+        return ("tuple", type(value).__qualname__, *(value_parts(item, inside) for item in value))
     target = value if isinstance(value, type) else getattr(value, "__wrapped__", value)
     if isinstance(target, FunctionType) and not _of_numpy(target):
         return _function_parts(target, (*inside, target))
@@ -119,7 +126,7 @@ def _function_parts(function: FunctionType, inside: tuple[object, ...]) -> tuple
     cells: list[object] = []
     for cell in function.__closure__ or ():
         try:
-            cells.append(_value_parts(cell.cell_contents, inside))
+            cells.append(value_parts(cell.cell_contents, inside))
         except ValueError:
             cells.append(("empty",))
     return (
@@ -127,8 +134,8 @@ def _function_parts(function: FunctionType, inside: tuple[object, ...]) -> tuple
         function.__module__,
         function.__qualname__,
         code_parts(function.__code__),
-        tuple(_value_parts(default, inside) for default in function.__defaults__ or ()),
-        tuple((name, _value_parts(default, inside)) for name, default in named),
+        tuple(value_parts(default, inside) for default in function.__defaults__ or ()),
+        tuple((name, value_parts(default, inside)) for name, default in named),
         tuple(cells),
     )
 
@@ -138,14 +145,14 @@ def _class_parts(cls: type, inside: tuple[object, ...]) -> tuple[object, ...]:
     parts: list[object] = []
     for name, value in sorted(vars(cls).items()):
         try:
-            part = _value_parts(value, inside)
+            part = value_parts(value, inside)
         except NotPortable:
             part = ("a", type(value).__module__, type(value).__qualname__)
         if isinstance(value, dict):
-            part = tuple((str(key), _value_parts(item, inside)) for key, item in value.items())
+            part = tuple((str(key), value_parts(item, inside)) for key, item in value.items())
         if name not in ("__dict__", "__weakref__", "__doc__", "__annotations__"):
             parts.append((name, part))
-    bases = tuple(_value_parts(base, inside) for base in cls.__bases__)
+    bases = tuple(value_parts(base, inside) for base in cls.__bases__)
     return ("class", cls.__module__, cls.__qualname__, bases, tuple(parts))
 
 
@@ -155,13 +162,20 @@ def _knowledge_key(function: FunctionType) -> str:
     return digest("knowledge", FORMAT, function.__module__, function.__qualname__, code_parts(function.__code__))
 
 
-def _object_key(function: FunctionType, signature: Signature, flags: Sequence[object]) -> str:
+def object_key(function: FunctionType, signature: Signature, flags: Sequence[object], what: str = "object") -> str:
+    """The key of a specialization, or of `what` else is kept for it.
+
+    Raises
+    ------
+    NotPortable
+        The signature mentions what another process could not find.
+    """
     from parakeet_py.llvm.disk_cache import digest
 
     hidden = tuple((*map(str, one.source), _spec_parts(one.spec)) for one in signature.hidden)
     params = tuple(_spec_parts(spec) for spec in signature.params)
     return digest(
-        "object",
+        what,
         FORMAT,
         code_parts(function.__code__),
         params,
@@ -188,38 +202,46 @@ def load(function: FunctionType, signature: Signature, flags: Sequence[object]) 
     from parakeet_py.llvm.disk_cache import load_entry
 
     try:
-        entry = load_entry(_object_key(function, signature, flags))
-        if entry is None:
-            return None
-        data = entry.metadata
-        relaxed = Signature(
-            signature.params, signature.hidden, bool(data["disjoint"]), tuple((i, j) for i, j in data["pairs"])
-        )
-        failures = tuple(FailureText(*failure) for failure in data["failures"])
-        symbols = tuple(data["symbols"])
-        return Native(entry.payload, relaxed, from_json(data["result"]), failures, symbols, bool(data["guarded"]))
+        entry = load_entry(object_key(function, signature, flags))
+        return None if entry is None else native_of(entry, signature)
     except (NotPortable, KeyError, TypeError, ValueError):
         return None
 
 
-def store(
-    function: FunctionType, signature: Signature, flags: Sequence[object], native: Native, knowledge: dict[str, Any]
-) -> None:
+def native_of(entry: Entry, signature: Signature) -> Native:
+    """The specialization in an entry; raises `KeyError`, `TypeError` or `ValueError` if it is of no known form."""
+    data = entry.metadata
+    pairs = tuple((i, j) for i, j in data["pairs"])
+    relaxed = Signature(signature.params, signature.hidden, bool(data["disjoint"]), pairs)
+    failures = tuple(FailureText(*failure) for failure in data["failures"])
+    symbols = tuple(data["symbols"])
+    return Native(entry.payload, relaxed, from_json(data["result"]), failures, symbols, bool(data["guarded"]))
+
+
+def metadata_of(native: Native) -> dict[str, Any]:
+    """What stands beside the object code in an entry; `native_of` reads it."""
+    return {
+        "disjoint": native.signature.disjoint,
+        "pairs": [list(pair) for pair in native.signature.pairs],
+        "result": to_json(native.result),
+        "failures": [list(failure) for failure in native.failures],
+        "symbols": list(native.symbols),
+        "guarded": native.guarded,
+    }
+
+
+def store(function: FunctionType, signature: Signature, flags: Sequence[object], native: Native) -> None:
     """Keep a specialization for other processes. `signature` is that of the call, before it was relaxed."""
     from parakeet_py.llvm.disk_cache import put
 
-    try:
-        metadata = {
-            "disjoint": native.signature.disjoint,
-            "pairs": [list(pair) for pair in native.signature.pairs],
-            "result": to_json(native.result),
-            "failures": [list(failure) for failure in native.failures],
-            "symbols": list(native.symbols),
-            "guarded": native.guarded,
-        }
-        key = _object_key(function, signature, flags)
+    with suppress(NotPortable):
+        put(object_key(function, signature, flags), native.object_bytes, metadata_of(native))
+
+
+def store_knowledge(function: FunctionType, knowledge: dict[str, Any]) -> None:
+    """Keep what has been learned about the function, if another process has not done so."""
+    from parakeet_py.llvm.disk_cache import put
+
+    with suppress(NotPortable):
         if load_knowledge(function) != knowledge:
             put(_knowledge_key(function), b"", knowledge)
-        put(key, native.object_bytes, metadata)
-    except NotPortable:
-        return

@@ -49,6 +49,10 @@ def bench(
         str,
         typer.Option(help="Where parakeet_py runs: cpu, cuda:0, emulated... (other than cpu: compared with NumPy)."),
     ] = "cpu",
+    split: Annotated[
+        str | None,
+        typer.Option(help="Percents, such as 0,50,100: time at each share of the devices instead, and as chosen."),
+    ] = None,
     budget: Annotated[float, typer.Option(help="Seconds for the whole run, roughly.")] = 140.0,
     cold: Annotated[
         bool, typer.Option("--cold", help="Measure fresh processes instead: imports, first and small calls.")
@@ -68,6 +72,9 @@ def bench(
     if list_programs:
         for program in programs:
             console.print(f"[bold]{program.name:28}[/bold]{program.summary}", soft_wrap=True)
+        return
+    if split is not None:
+        _bench_split(console, programs, devices, split, settings.size)
         return
     if cold:
         _bench_cold(console, [program.name for program in programs], settings, json_file)
@@ -96,6 +103,26 @@ def bench(
     for path in plot or []:
         write_plot(path, rows, settings)
     if any(m.status == "WRONG" for row in rows for name, m in row.measurements.items() if name == "parakeet"):
+        raise typer.Exit(1)
+
+
+def _bench_split(console: Any, programs: list[Any], devices: str, percents: str, size: Any) -> None:
+    """`bench --split`: every program at every share."""
+    from parakeet_py.bench.split import curve, parse_splits, table
+    from parakeet_py.hybrid.devices import check_split
+
+    try:
+        shares = parse_splits(percents)
+        for share in shares:
+            check_split(devices, share)
+    except ValueError as error:
+        raise _fail(str(error)) from None
+    wrong = False
+    for program in programs:
+        points = curve(program, devices, shares, size)
+        console.print(table(program.name, devices, points))
+        wrong |= any(point.wrong for point in points)
+    if wrong:
         raise typer.Exit(1)
 
 

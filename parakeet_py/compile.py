@@ -225,7 +225,7 @@ def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
         compiled.specialization.result,
         code.entry,
         "gate",
-        has_state=bool(compiled.specialization.opaque_sites),
+        has_state=bool(compiled.specialization.opaque_sites or compiled.specialization.guessed),
         rerun=_rerun(compiled),
     )
     return code.text + "\n" + gate, code.symbols

@@ -19,7 +19,6 @@ from parakeet_py.signature import (
     HiddenSpec,
     NoneSpec,
     ObjectSpec,
-    Result,
     ResultEither,
     ResultLeaf,
     ResultListOf,
@@ -27,7 +26,6 @@ from parakeet_py.signature import (
     ResultTuple,
     ScalarSpec,
     Signature,
-    Spec,
     StaticSpec,
     TupleSpec,
 )
@@ -39,25 +37,34 @@ class NotPortable(ValueError):
     """A spec mentions an object that another process could not find by name."""
 
 
-_ENCODABLE = (
-    ArraySpec,
-    ScalarSpec,
-    NoneSpec,
-    StaticSpec,
-    ObjectSpec,
-    TupleSpec,
-    HiddenSpec,
-    Signature,
-    ResultLeaf,
-    ResultStatic,
-    ResultTuple,
-    ResultEither,
-    ResultListOf,
-)
-_CLASSES: dict[str, Any] = {cls.__name__: cls for cls in _ENCODABLE}
+_CLASSES: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        ArraySpec,
+        ScalarSpec,
+        NoneSpec,
+        StaticSpec,
+        ObjectSpec,
+        TupleSpec,
+        HiddenSpec,
+        Signature,
+        ResultLeaf,
+        ResultStatic,
+        ResultTuple,
+        ResultEither,
+        ResultListOf,
+    )
+}
 
 
-def to_json(node: Spec | HiddenSpec | Signature | Result) -> Json:
+def register(*classes: type) -> None:
+    """Let records of more classes be written."""
+    for cls in classes:
+        if _CLASSES.setdefault(cls.__name__, cls) is not cls:
+            raise ValueError(f"two classes of records are called {cls.__name__}")
+
+
+def to_json(node: Any) -> Json:
     """A JSON value from which `from_json` makes an equal object.
 
     Raises
@@ -65,19 +72,36 @@ def to_json(node: Spec | HiddenSpec | Signature | Result) -> Json:
     NotPortable
         a static value or a type cannot be found by name (for instance a function defined inside another).
     """
-    return {"is": type(node).__name__} | {name: _encode(getattr(node, name)) for name in node.__dataclass_fields__}
+    return {"is": type(node).__name__} | {
+        name: value_to_json(getattr(node, name)) for name in node.__dataclass_fields__
+    }
 
 
 def from_json(data: Json) -> Any:
     """The inverse of `to_json`; modules are imported as needed. Raises `NotPortable` when a name no longer resolves."""
     cls = _CLASSES[data["is"]]
-    return cls(**{name: _decode(data[name]) for name in cls.__dataclass_fields__})
+    return cls(**{name: value_from_json(data[name]) for name in cls.__dataclass_fields__})
 
 
-def _encode(value: object) -> Json:
-    if isinstance(value, _ENCODABLE):
-        return to_json(value)
+def objects_in(data: Json) -> list[Any]:
+    """What is mentioned by name in a JSON value, in order, each object once."""
+    match data:
+        case {"object": [str() as module, str() as name], **rest} if not rest:
+            return [_resolve(module, name)]
+        case dict():
+            found = [one for item in data.values() for one in objects_in(item)]
+        case list():
+            found = [one for item in data for one in objects_in(item)]
+        case _:
+            return []
+    return list({id(one): one for one in found}.values())
+
+
+def value_to_json(value: object) -> Json:
+    """`to_json` of a value in a record."""
     kind = type(value)
+    if _CLASSES.get(kind.__name__) is kind:
+        return to_json(value)
     if value is None or kind in (bool, int, str):
         return value
     if isinstance(value, float) and kind is float:
@@ -85,7 +109,7 @@ def _encode(value: object) -> Json:
     if isinstance(value, complex) and kind is complex:
         return {"complex": [repr(value.real), repr(value.imag)]}
     if isinstance(value, tuple) and kind is tuple:
-        return {"tuple": [_encode(item) for item in value]}
+        return {"tuple": [value_to_json(item) for item in value]}
     if value is Ellipsis:
         return {"ellipsis": True}
     if isinstance(value, types.ModuleType):
@@ -125,7 +149,8 @@ def _resolve(module: str, name: str) -> object:
     return found
 
 
-def _decode(data: Json) -> Any:
+def value_from_json(data: Json) -> Any:
+    """The inverse of `value_to_json`."""
     if not isinstance(data, dict):
         return data
     match data:
@@ -136,7 +161,7 @@ def _decode(data: Json) -> Any:
         case {"complex": [real, imag]}:
             return complex(float(real), float(imag))
         case {"tuple": items}:
-            return tuple(_decode(item) for item in items)
+            return tuple(value_from_json(item) for item in items)
         case {"ellipsis": _}:
             return Ellipsis
         case {"module": name}:

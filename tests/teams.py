@@ -25,7 +25,7 @@ TEAMS = ("cpu,emulated", "emulated*2", "cpu,emulated*3")
 def cut_at(place: str) -> Iterator[None]:
     """The first of every team gets what is before a place; the others divide the rest."""
 
-    def ranges(team: Team, extent: int) -> tuple[Range, ...]:
+    def ranges(team: Team, extent: int, costs: object) -> tuple[Range, ...]:
         front = PLACES[place](extent)
         rest = evenly(front, extent, len(team.devices) - (not team.cpu))
         return team.from_bounds((front, *rest) if team.cpu else (0, front, *rest))

@@ -15,11 +15,12 @@ from tests.corpus import Case, Program, all_programs, assert_same, outcome
 from tests.teams import PLACES, TEAMS, run_on_team
 
 SAMPLE = 70
-SHOWS_GROUPING = "opaque.types_of_numbers_given_to_python"  # it gives the text of a sum
+# sums of so few floats that NumPy's order is stated to be kept; on teams each part is summed on its own
+SHOWS_GROUPING = {"opaque.types_of_numbers_given_to_python", "lists.kept_apart_from_arrays"}
 
 
 def _runs() -> Iterator[object]:
-    programs = [program for program in all_programs() if program.name != SHOWS_GROUPING]
+    programs = [program for program in all_programs() if program.name not in SHOWS_GROUPING]
     cases = [(program, number) for program in programs for number in range(len(program.cases))]
     runs = [(*case, devices, place) for case in cases for devices in TEAMS for place in PLACES]
     if os.environ.get("PARAKEET_TEST_TEAMS") != "all":

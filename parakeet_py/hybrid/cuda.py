@@ -2,8 +2,8 @@
 
 Nothing of CUDA is imported before libcuda has been found: its Python packages must not be touched without a driver.
 Every device has one stream of its own for everything, the driver's stream-ordered memory pool, pinned memory that
-copies go through (`staging`), and modules from PTX that the driver compiles for it. `probe` says what there is, or why
-there is nothing.
+copies go through (`staging`), kernels that are given to it together (`launches`), and modules from PTX that the driver
+compiles for it. `probe` says what there is, or why there is nothing.
 
 A kernel that faults takes the context of its device along: everything on it fails from then on, in this process. The
 device remembers what happened and says it again instead of the driver's later errors.
@@ -12,6 +12,7 @@ device remembers what happened and says it again instead of the driver's later e
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ import numpy as np
 
 from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.guard import Resources
+from parakeet_py.hybrid.launches import Launches
 from parakeet_py.hybrid.staging import Staging
 from parakeet_py.ptx.target import ARCHITECTURES
 
@@ -172,6 +174,7 @@ class CudaDevice:
         self._stream = self._device.create_stream()
         self._memory = DeviceMemoryResource(number)
         self._staging = Staging(driver, self._stream, self._checked)
+        self._launches = Launches(self._stream)
         self._buffers: dict[int, Any] = {}
         self._broken: str | None = None
 
@@ -198,26 +201,54 @@ class CudaDevice:
             raise DeviceError(self._broken)
         self._device.set_current()
 
+    def _flush(self) -> None:
+        """Before anything but kernels comes: what has been launched goes first."""
+        self._enter()
+        try:
+            self._launches.flush()
+        except Exception as error:
+            raise self._failed("launching kernels", error) from error
+
     # ---- memory ------------------------------------------------------------------------------------------------------
 
     def allocate(self, size: int) -> int:
         self._enter()
         try:
-            buffer = self._memory.allocate(size, stream=self._stream)
+            buffer = self._allocated(size)
+            if buffer is None:  # what nobody refers to any more may be in cycles, or be freed behind launches
+                gc.collect()
+                self.synchronize()
+                buffer = self._allocated(size)
+        except DeviceError:
+            raise
         except Exception as error:
-            if "OUT_OF_MEMORY" not in str(error):
-                raise self._failed("getting memory", error) from error
-            raise DeviceMemoryError(self.name, size, self.free_bytes()) from error
+            raise self._failed("getting memory", error) from error
+        if buffer is None:
+            raise DeviceMemoryError(self.name, size, self.free_bytes())
         address = int(buffer.handle)
         self._buffers[address] = buffer
         return address
+
+    def _allocated(self, size: int) -> Any:
+        """New memory; None if there is none."""
+        try:
+            with self._launches.lock:
+                return self._memory.allocate(size, stream=self._stream)
+        except Exception as error:
+            if "OUT_OF_MEMORY" not in str(error):
+                raise
+            return None
 
     def free(self, address: int) -> None:
         buffer = self._buffers.pop(address, None)
         if buffer is None or self._broken is not None:
             return  # a context that is gone has no memory
-        with suppress(Exception):  # the next operation will say it
-            buffer.close(self._stream)  # in the order of the stream: after everything launched before
+
+        def close() -> None:
+            with suppress(Exception):  # the next operation will say it
+                buffer.close(self._stream)  # in the order of the stream
+
+        self._launches.after(close)
 
     def free_bytes(self) -> int:
         """Memory that can be had: what the driver has, and what the pool keeps for later."""
@@ -234,16 +265,17 @@ class CudaDevice:
         self._copied("copying from the device", self._staging.copy_out, data, address)
 
     def _copied(self, what: str, copy: Callable[[Any, Any], None], *where: Any) -> None:
-        self._enter()
+        self._flush()
         try:
-            copy(*where)
+            with self._launches.lock:
+                copy(*where)
         except DeviceError:
             raise
         except Exception as error:  # what the copy has waited for
             raise self._failed(what, error) from error
 
     def copy_within(self, target: int, source: int, size: int) -> None:
-        self._enter()
+        self._flush()
         self._checked(
             self._driver.cuMemcpyDtoDAsync(target, source, size, self._stream.handle), "copying on the device"
         )
@@ -252,12 +284,13 @@ class CudaDevice:
 
     @property
     def stream(self) -> int:
+        self._flush()
         return int(self._stream.handle)
 
     def mark(self) -> Any:
         from cuda.core import EventOptions
 
-        self._enter()
+        self._flush()
         return self._stream.record(options=EventOptions(timing_enabled=True))
 
     def seconds(self, start: Any, end: Any) -> float:
@@ -269,11 +302,11 @@ class CudaDevice:
         return bool(_ordinal(self._driver, address) == self._device.device_id)
 
     def wait_for(self, stream: int) -> None:
-        self._enter()
+        self._flush()
         self._stream.wait(_stream(stream))
 
     def let_wait(self, stream: int) -> None:
-        self._enter()
+        self._flush()
         _stream(stream).wait(self._stream)
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
@@ -302,17 +335,15 @@ class CudaDevice:
             raise self._failed(f"asking about {kernel}", error) from error
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
-        from cuda.core import LaunchConfig, launch
-
         self._enter()
         arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
         try:
-            launch(self._stream, LaunchConfig(grid=blocks, block=threads), _kernel(module, kernel), *arguments)
+            self._launches.add(_kernel(module, kernel), blocks, threads, arguments)
         except Exception as error:
             raise self._failed(f"launching {kernel}", error) from error
 
     def synchronize(self) -> None:
-        self._enter()
+        self._flush()
         try:
             self._stream.sync()
         except Exception as error:

@@ -11,6 +11,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.hybrid.cost import Rates
 from parakeet_py.hybrid.host_code import HostFunction, host_function
 from parakeet_py.hybrid.host_parts import HostPart
 from parakeet_py.hybrid.plan import Plan
@@ -33,6 +34,7 @@ class DividedPlan:
     regions, first : the regions, and the number of the first among the opaque calls of the host part
     failure_types : the dtypes of the arguments of each failure of the host part
     opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
+    rates : what parts have taken so far
     last_run : what the last call has done, None before the first
     """
 
@@ -53,6 +55,7 @@ class DividedPlan:
                 case imp.Opaque(outs, site, args):
                     self.opaque_args[site] = tuple(arg.type for arg in args)
                     self.opaque_outs[site] = tuple(out.type for out in outs)
+        self.rates = Rates()
         self.last_run: Any = None
         self._lock = threading.RLock()
         self._made: dict[tuple[str, int, bool], Any] = {}

@@ -20,9 +20,11 @@ import numpy as np
 from parakeet_py import config as settings
 from parakeet_py.hybrid.access import Access, Part, Touched
 from parakeet_py.hybrid.arrays import DeviceArray, strides_of
+from parakeet_py.hybrid.choice import costs_of
 from parakeet_py.hybrid.device import DeviceError, KernelError
 from parakeet_py.hybrid.divided import DividedPlan
 from parakeet_py.hybrid.faults import fault_text
+from parakeet_py.hybrid.fission import Division
 from parakeet_py.hybrid.host_parts import kept
 from parakeet_py.hybrid.losses import Lost, member_of, with_losses
 from parakeet_py.hybrid.parts import Parts, Written, add
@@ -101,6 +103,8 @@ class DividedCall:
         self.memories = Memories([*map(member_of, team.devices)])
         self.arguments: list[SharedArray] = []
         self.runs: list[RegionRun] = []
+        self.decided: dict[tuple[int, bool], tuple[Range, ...]] = {}
+        self.steady = plan.config.deterministic
         self.threads = settings.current().thread_count
 
     def done(self) -> TeamRun:
@@ -214,7 +218,7 @@ class DividedCall:
     def cut(self, region: Region, values: dict[Var, Any]) -> Parts | None:
         """The parts of a region; None if it is not cut."""
         for division in region.divisions:
-            ranges = self.team.ranges(self.extent(division.extent, values))
+            ranges = self.ranges(division, values)
             if not ranges:
                 break
             parts = Parts(self, region, division, values, ranges)
@@ -223,6 +227,15 @@ class DividedCall:
                 return parts
         self.runs.append(RegionRun(region.name, region.line, "whole", -1, ()))
         return None
+
+    def ranges(self, division: Division, values: dict[Var, Any]) -> tuple[Range, ...]:
+        """Who gets what: as before in this call for the same extent, so that data stays where it is."""
+        extent = self.extent(division.extent, values)
+        steady = self.steady and division.join in ("combine", "scan")
+        key = extent, steady
+        if key not in self.decided:
+            self.decided[key] = self.team.ranges(extent, lambda: costs_of(self, division, values, extent, steady))
+        return self.decided[key]
 
     def whole(self, region: Region, values: dict[Var, Any]) -> list[Any]:
         """The region as it is, by one of the team."""

@@ -31,6 +31,7 @@ from dataclasses import replace
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.hybrid.access import Access, Input, Touched, contract
 from parakeet_py.hybrid.part_functions import applied, combine_function, fresh_lambda, identity_of, standalone
+from parakeet_py.imp.schedule import static_cost
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     ONE,
@@ -81,6 +82,7 @@ class Division:
     after : of a scan: (lo, hi, *totals before, *whole results, *free), the second pass of a part
     combine : (*accumulators, *contributions) -> accumulators; of whole arrays where they are arrays. The target of a
         histogram takes a part's copy in: (target, copy) -> ()
+    cost : scalar operations for a point, about
     """
 
     op: Op
@@ -93,6 +95,7 @@ class Division:
     part: Function
     after: Function | None = None
     combine: Function | None = None
+    cost: int = 1
 
     def inputs(self) -> dict[Var, Input]:
         """How a part needs each array from outside."""
@@ -191,9 +194,8 @@ class _Maker:
     def division(
         self, axis: int, join: str, part: Function, after: Function | None = None, combine: Function | None = None
     ) -> Division:
-        return Division(
-            self.op, axis, self.extents[axis], self.indices[axis], self.touched, join, self.free, part, after, combine
-        )
+        index, extent, cost = self.indices[axis], self.extents[axis], static_cost(self.op.body)
+        return Division(self.op, axis, extent, index, self.touched, join, self.free, part, after, combine, cost)
 
     # ---- parts -------------------------------------------------------------------------------------------------------
 

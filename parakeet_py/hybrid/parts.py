@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from parakeet_py.hybrid.access import Part
+from parakeet_py.hybrid.device import Machine
 from parakeet_py.hybrid.fission import Division
 from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.regions import Region
@@ -106,19 +108,26 @@ class Parts:
                 if isinstance(array, SharedArray) and array.host.size:
                     array.root.bring(who, array.spans())
         names: list[Var | None] = [None, None]
-        waiting: list[tuple[int, Callable[[], list[Any]]]] = []
+        waiting: list[tuple[int, _Clock | None, Callable[[], list[Any]]]] = []
         order = sorted(range(len(self.ranges)), key=lambda number: self.ranges[number][0] == HOST)  # the CPU last
         for number in order:
             who, lo, hi = self.ranges[number]
             more = extra[number] if extra else ()
             args = [lo, hi, *more, *self.whole, *(self.values[var] for var in division.free)]
             called = [*names, *[None] * (len(more) + len(self.whole)), *division.free]
-            waiting.append((number, call.launch_part(who, function, args, called, self.stored)))
+            clock = _Clock(call, division, self.ranges[number]) if function is division.part else None
+            waiting.append((number, clock, call.launch_part(who, function, args, called, self.stored)))
+            if clock is not None:
+                clock.stop()
         results: list[list[Any]] = [[] for _ in self.ranges]
         failed: dict[int, Exception] = {}
-        for number, wait in waiting:
+        for number, clock, wait in waiting:
             try:
+                if clock is not None:
+                    clock.begin()
                 results[number] = wait()
+                if clock is not None:
+                    clock.learn()
             except Lost:
                 raise
             except Exception as error:
@@ -170,3 +179,37 @@ class Parts:
         if target.host.size:
             target.root.wrote(HOST, target.spans(exact=True))
         return []
+
+
+class _Clock:
+    """Measures a part, if that is wanted."""
+
+    def __init__(self, call: DividedCall, division: Division, part: Range) -> None:
+        self.who, lo, hi = part
+        self.count, self.key = hi - lo, id(division.part)
+        self.rates = call.plan.rates
+        self.device = None if self.who == HOST else cast(Machine, call.team.devices[self.who - 1])
+        self.name = "cpu" if self.device is None else self.device.name
+        self.wanted = self.rates.wanted(self.key, self.name)
+        self.begun = 0.0
+        self.end: Any = None
+        self.start = self.device.mark() if self.wanted and self.device is not None else None
+
+    def stop(self) -> None:
+        """Everything has been given to the device."""
+        if self.wanted and self.device is not None:
+            self.end = self.device.mark()
+
+    def learn(self) -> None:
+        """The part has run."""
+        if not self.wanted:
+            return
+        if self.device is None:
+            seconds = time.perf_counter() - self.begun
+        else:
+            seconds = self.device.seconds(self.start, self.end)
+        self.rates.learn(self.key, self.name, self.count, seconds)
+
+    def begin(self) -> None:
+        """The CPU begins."""
+        self.begun = time.perf_counter()

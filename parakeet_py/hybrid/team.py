@@ -1,14 +1,17 @@
 """Who shares the work of a call: the CPU's threads and devices, and which part of an index space each gets.
 
-Parts are contiguous: the CPU has the front of the space, the devices the back, in their order. With a forced `split`
-that is the share of the devices together, which they divide evenly.
+Parts are contiguous: the CPU has the front of the space, the devices the back, in their order. How much each gets is
+decided by what it would cost (`cost`). With a forced `split` that is the share of the devices together, which they
+divide evenly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from parakeet_py.hybrid.cost import Cost, shares
 from parakeet_py.hybrid.device import Device
 from parakeet_py.hybrid.residency import HOST
 
@@ -40,16 +43,18 @@ class Team:
         """Why the ranges are what they are."""
         if self.split is not None:
             return f"split={self.split:g} is forced"
-        return "each gets an equal share"
+        return "each gets what it is predicted to finish at the same time as the others"
 
-    def ranges(self, extent: int) -> tuple[Range, ...]:
-        """Who gets which part of an axis; nobody gets an empty one."""
-        count = len(self.devices)
-        share = self.split
-        if share is None:
-            share = count / (count + 1)
-        front = extent - round(extent * share) if self.cpu else 0
-        return self.from_bounds((front if self.cpu else 0, *evenly(front, extent, count)))
+    def ranges(self, extent: int, costs: Callable[[], Sequence[Cost]]) -> tuple[Range, ...]:
+        """Who gets which part of an axis; nobody gets an empty one.
+
+        `costs` gives what it would cost each member, the CPU first if it is one; asked if the split is not forced.
+        """
+        if self.split is None:
+            counts = shares(extent, costs()) if len(self.devices) + self.cpu > 1 else [extent]
+            return self.from_bounds([*itertools.accumulate(counts if self.cpu else [0, *counts])])
+        front = extent - round(extent * self.split) if self.cpu else 0
+        return self.from_bounds((front, *evenly(front, extent, len(self.devices))))
 
     def from_bounds(self, bounds: Sequence[int]) -> tuple[Range, ...]:
         """The ranges that end at these places: the CPU's (0, if it has none), then each device's."""

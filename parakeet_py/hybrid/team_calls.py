@@ -41,7 +41,7 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team) -> A
     try:
         results = run_divided(divided_plan_of(compiled), team, leaves, opaque_of(compiled, log))
     except OpaqueResultChanged:
-        if compiled.specialization.stored_params:
+        if not stores_only_into_its_own(compiled.imp):
             raise
         return dispatcher.evaluate(args, dispatcher.signature(args), log)
     except (DeoptimizedError, OverflowError) as error:

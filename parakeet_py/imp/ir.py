@@ -243,12 +243,14 @@ class Opaque:
 
 @record
 class Grid:
-    """A GPU region: `body` is run by `blocks` x `threads` threads."""
+    """A GPU region: `body` is run by `blocks` x `threads` threads. `contract`: products and sums may be fused whatever
+    the settings (nobody can tell)."""
 
     blocks: Operand
     threads: int
     body: Block
     name: str = "kernel"
+    contract: bool = False
 
 
 @record

@@ -126,8 +126,9 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield f"release {array!r}"
         case Matmul(out, left, right):
             yield f"{out!r} := matmul {left!r}, {right!r}"
-        case Grid(blocks, threads, body, name):
-            yield f"grid {name}, {format_operand(blocks)} blocks of {threads} threads:"
+        case Grid(blocks, threads, body, name, contract):
+            fused = ", products fused with sums" if contract else ""
+            yield f"grid {name}, {format_operand(blocks)} blocks of {threads} threads{fused}:"
             yield from _indented(body)
         case Barrier(scope):
             yield f"barrier {scope}"

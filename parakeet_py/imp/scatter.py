@@ -87,7 +87,7 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
 
     def private() -> None:
         split = split_space(lo, axes)
-        share = lo.ceil_div(split.extent, blocks)
+        share = lo.ceil_div(split.extent, lo.maximum(blocks, ONE))
         own = lo.new_array("own", Array(kind.dtype, kind.rank + 1, "C"), (blocks, *extents))
         zero = Const(False if kind.dtype == "bool" else 0, Scalar(kind.dtype))
         block = lo.index("block")

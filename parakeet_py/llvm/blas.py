@@ -32,12 +32,14 @@ class Blas:
     path : where it was loaded from
     prefix, suffix : of its routines' names
     integer : LLVM type of sizes and increments, i64 or i32
+    limits : the functions that get and set its number of threads, if they are known
     """
 
     path: str
     prefix: str
     suffix: str
     integer: str
+    limits: tuple[str, str] | None = None
 
     def symbol(self, routine: str) -> str:
         """The name of a routine such as `dgemm`."""
@@ -55,13 +57,13 @@ def find() -> Blas | None:
         for prefix, suffix in _NAMINGS:
             if all(hasattr(library, f"{prefix}{letter}gemm{suffix}") for letter in LETTERS.values()):
                 wide = suffix == "64_" or _has_wide_integers(library)
-                return Blas(path, prefix, suffix, "i64" if wide else "i32")
+                return Blas(path, prefix, suffix, "i64" if wide else "i32", _limits(library, prefix, suffix))
     return None
 
 
 def resolve(name: str) -> int | None:
-    """The address of a CBLAS routine by its full name, or None if it is not one of ours."""
-    if "cblas_" not in name:
+    """The address of a CBLAS routine, or of what sets its threads, by its full name; None if it is not one of ours."""
+    if "cblas_" not in name and "openblas_" not in name:
         return None
     found = find()
     if found is None:
@@ -84,6 +86,12 @@ def _candidates() -> Iterator[str]:
     except OSError:
         return
     yield from dict.fromkeys(line.split(maxsplit=5)[5] for line in maps.splitlines() if _LIBRARY.search(line))
+
+
+def _limits(library: ctypes.CDLL, prefix: str, suffix: str) -> tuple[str, str] | None:
+    """OpenBLAS's functions `int get(void)` and `void set(int)` for its number of threads, named as its routines are."""
+    names = tuple(f"{prefix.replace('cblas', 'openblas')}{verb}_num_threads{suffix}" for verb in ("get", "set"))
+    return (names[0], names[1]) if all(hasattr(library, name) for name in names) else None
 
 
 def _has_wide_integers(library: ctypes.CDLL) -> bool:

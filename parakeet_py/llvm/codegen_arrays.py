@@ -207,11 +207,11 @@ def address(f: FunctionText, array: Descriptor, indices: list[str]) -> str:
             offset = f.add(offset, f.multiply(index, array[f"stride{axis}"]))
     place = array["data"]
     if offset != "0":
-        place = f.value(f"getelementptr inbounds i8, ptr {place}, i64 {offset}")
+        place = f.moved(place, "i8", offset)
     if unit is not None and indices[unit] != "0":
         size = itemsize(array.type.dtype)
         element = MEMORY_TYPE.get(array.type.dtype) or f"[{size} x i8]"
-        place = f.value(f"getelementptr inbounds {element}, ptr {place}, i64 {indices[unit]}")
+        place = f.moved(place, element, indices[unit])
     return place
 
 
@@ -220,12 +220,12 @@ def load_element(f: FunctionText, dtype: str, place: str, metadata: str) -> Valu
     if is_complex(dtype):
         part = real_dtype(dtype)
         kind, size = MEMORY_TYPE[part], itemsize(part)
-        second = f.value(f"getelementptr inbounds i8, ptr {place}, i64 {size}")
+        second = f.moved(place, "i8", str(size))
         return (
-            f.value(f"load {kind}, ptr {place}, align {size}{metadata}"),
-            f.value(f"load {kind}, ptr {second}, align {size}{metadata}"),
+            f.value(f"load {kind}, {f.pointer(place)}, align {size}{metadata}"),
+            f.value(f"load {kind}, {f.pointer(second)}, align {size}{metadata}"),
         )
-    value = f.value(f"load {MEMORY_TYPE[dtype]}, ptr {place}, align {itemsize(dtype)}{metadata}")
+    value = f.value(f"load {MEMORY_TYPE[dtype]}, {f.pointer(place)}, align {itemsize(dtype)}{metadata}")
     return f.value(f"icmp ne i8 {value}, 0") if dtype == "bool" else value
 
 
@@ -234,13 +234,13 @@ def store_element(f: FunctionText, dtype: str, place: str, value: Value, metadat
     if is_complex(dtype):
         part = real_dtype(dtype)
         kind, size = MEMORY_TYPE[part], itemsize(part)
-        second = f.value(f"getelementptr inbounds i8, ptr {place}, i64 {size}")
-        f.effect(f"store {kind} {value[0]}, ptr {place}, align {size}{metadata}")
-        f.effect(f"store {kind} {value[1]}, ptr {second}, align {size}{metadata}")
+        second = f.moved(place, "i8", str(size))
+        f.effect(f"store {kind} {value[0]}, {f.pointer(place)}, align {size}{metadata}")
+        f.effect(f"store {kind} {value[1]}, {f.pointer(second)}, align {size}{metadata}")
         return
     if dtype == "bool":
         value = f.value(f"zext i1 {value} to i8")
-    f.effect(f"store {MEMORY_TYPE[dtype]} {value}, ptr {place}, align {itemsize(dtype)}{metadata}")
+    f.effect(f"store {MEMORY_TYPE[dtype]} {value}, {f.pointer(place)}, align {itemsize(dtype)}{metadata}")
 
 
 # ---- new descriptors -------------------------------------------------------------------------------------------------

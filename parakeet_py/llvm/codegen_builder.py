@@ -172,6 +172,7 @@ class FunctionText:
 
     `block` is the label of the block being written; `dead` tells that it has been left (by a break or a failed
     check), so that what follows cannot run. `bounds` are numbers that integer values are known not to be below.
+    `spaces` are the address spaces of pointers that do not point into the general one (but into a GPU's shared memory).
     `nodes` are metadata of this function alone, named `!<0>`, `!<1>`... until the function is added to the module, so
     that equal functions have equal texts.
     """
@@ -181,6 +182,7 @@ class FunctionText:
     dead: bool = False
     calls_vector_functions: bool = False
     bounds: dict[str, int] = field(default_factory=dict)
+    spaces: dict[str, int] = field(default_factory=dict)
     nodes: list[str] = field(default_factory=list)
     _entry: list[str] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
@@ -272,6 +274,18 @@ class FunctionText:
     def bound(self, value: str) -> int | None:
         """A number that an integer value is known not to be below."""
         return int(value) if is_literal(value) else self.bounds.get(value)
+
+    def pointer(self, place: str) -> str:
+        """A pointer with its type."""
+        space = self.spaces.get(place)
+        return f"ptr {place}" if space is None else f"ptr addrspace({space}) {place}"
+
+    def moved(self, place: str, kind: str, index: str) -> str:
+        """The address of an element, in bounds."""
+        result = self.value(f"getelementptr inbounds {kind}, {self.pointer(place)}, i64 {index}")
+        if place in self.spaces:
+            self.spaces[result] = self.spaces[place]
+        return result
 
     # ---- arithmetic on values that may be literals --------------------------------------------------------------
 

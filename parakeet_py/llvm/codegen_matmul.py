@@ -144,11 +144,20 @@ class _Routines:
         return f"{kind} {self.f.value(f'trunc i64 {value} to i32') if narrow else value}"
 
     def call(self, name: str, *arguments: str) -> None:
-        """Call a routine for row-major matrices; each argument is a type and a value."""
+        """Call a routine for row-major matrices, with the threads that this call may use; each argument is a type and
+        a value."""
+        module, limited = self.f.module, None
+        if self.library.limits is not None:
+            get = module.declare("i32", self.library.limits[0], "")
+            set_ = module.declare("void", self.library.limits[1], "i32")
+            begin = module.declare("i32", "pk_blas_begin", "ptr, ptr, ptr")
+            limited = self.f.value(f"call i32 {begin}(ptr %ctx, ptr {get}, ptr {set_})")
         passed = ("i32 101", *arguments)
         kinds = ", ".join(argument.split(" ", 1)[0] for argument in passed)
-        function = self.f.module.declare("void", self.library.symbol(self.letter + name), kinds)
+        function = module.declare("void", self.library.symbol(self.letter + name), kinds)
         self.f.effect(f"call void {function}({', '.join(passed)})")
+        if limited is not None:
+            self.f.effect(f"call void {module.declare('void', 'pk_blas_end', 'i32')}(i32 {limited})")
 
 
 def _matrix_times_matrix(

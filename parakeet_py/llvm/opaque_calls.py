@@ -39,7 +39,8 @@ from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.llvm.context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.native import Knowledge, present
-from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
+from parakeet_py.record import record
+from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
 from parakeet_py.typed_ir import opaque
 from parakeet_py.typed_ir.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.opaque import ContainerT, LeafT, OpaqueSite, StaticT, Template
@@ -102,23 +103,54 @@ class _Plan:
             self.flags = Flags.C | Flags.ALIGNED | (Flags.WRITEABLE if site.result.writeable else 0)
 
 
+@record
+class HandedBack:
+    """What compiled code hands back to Python: all that is known of it when the code has been made.
+
+    Attributes
+    ----------
+    sites : number, operation and types of the operands of each place that is left
+    hidden : hidden arguments that no operation may replace
+    fresh : does compiled code store only into memory of its own?
+    guessed : are there operations that are taken to be out of reach?
+    """
+
+    sites: tuple[tuple[int, OpaqueSite, tuple[Type, ...]], ...]
+    hidden: tuple[Source, ...]
+    fresh: bool
+    guessed: bool
+
+    @classmethod
+    def by(cls, compiled: Compiled) -> HandedBack:
+        """By a specialization."""
+        sites = compiled.specialization.opaque_sites
+        statements = [one for one in imp.walk(compiled.imp.body) if isinstance(one, imp.Opaque)]
+        left = {one.site: (one.site, sites[one.site], tuple(arg.type for arg in one.args)) for one in statements}
+        fresh = stores_only_into_its_own(compiled.imp)
+        guessed = bool(compiled.specialization.guessed)
+        return cls(tuple(left.values()), compiled.read_after_opaque, fresh, guessed)
+
+    @property
+    def opaque_calls(self) -> tuple[str, ...]:
+        """The operations, for people: "name (line n): reason"."""
+        return opaque.descriptions(site for _, site, _ in self.sites)
+
+
 class OpaqueCalls:
     """What the operations of one specialization need at run time."""
 
-    __slots__ = ("forget", "fresh", "function", "hidden", "knowledge", "observed", "plans")
+    __slots__ = ("forget", "fresh", "function", "handed_back", "hidden", "knowledge", "observed", "plans")
 
-    def __init__(self, compiled: Compiled, knowledge: Knowledge) -> None:
-        self.function: FunctionType = compiled.function
+    def __init__(
+        self, function: FunctionType, params: tuple[Spec, ...], handed_back: HandedBack, knowledge: Knowledge
+    ) -> None:
+        self.function = function
         self.knowledge = knowledge
-        self.observed = knowledge.observed.setdefault(compiled.signature.params, {})
-        sites = compiled.specialization.opaque_sites
-        self.plans: dict[int, _Plan] = {}
-        for statement in imp.walk(compiled.imp.body):
-            if isinstance(statement, imp.Opaque):
-                types = tuple(argument.type for argument in statement.args)
-                self.plans[statement.site] = _Plan(sites[statement.site], types)
-        self.hidden = compiled.read_after_opaque
-        self.fresh = stores_only_into_its_own(compiled.imp)
+        self.observed = knowledge.observed.setdefault(params, {})
+        self.handed_back = handed_back
+        self.plans = {number: _Plan(site, types) for number, site, types in handed_back.sites}
+        self.hidden = handed_back.hidden
+        self.fresh = handed_back.fresh
         self.forget: Callable[[], None] = lambda: None
 
     def learn(self, key: Key, result: Any) -> None:

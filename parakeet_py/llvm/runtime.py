@@ -21,7 +21,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from parakeet_py.llvm import blocks, disk_cache, engine, memory, memory_pool, symbols, threads
+from parakeet_py.llvm import blas_threads, blocks, disk_cache, engine, memory, memory_pool, symbols, threads
 from parakeet_py.llvm.context import ALIGNMENT, BLOCK_HEADER, Context
 from parakeet_py.llvm.object_loader import LoadedCode, LoadError
 
@@ -37,6 +37,8 @@ _SYSTEM = (
     "pk_trim",
     "pk_pool_bytes",
     "pk_set_pool_limit",
+    "pk_blas_begin",
+    "pk_blas_end",
 )
 _SMALL = (
     "pk_block_new",
@@ -75,15 +77,18 @@ declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)
 _SET_UP = """
 define internal void @before_fork() {
   call void @acquire(ptr @pool_lock)
+  call void @acquire(ptr @blas_lock)
   ret void
 }
 define internal void @after_fork_parent() {
+  call void @relinquish(ptr @blas_lock)
   call void @relinquish(ptr @pool_lock)
   ret void
 }
 define internal void @after_fork_child() {
   call void @relinquish(ptr @pool_lock)
   call void @threads_after_fork()
+  call void @blas_after_fork()
   ret void
 }
 """
@@ -115,6 +120,7 @@ def system_ir() -> str:
         threads.pause_ir(),
         threads.pool_ir(),
         memory_pool.large_ir(),
+        blas_threads.limits_ir(),
         blocks.fail_ir(),
         _SET_UP,
         at_fork,

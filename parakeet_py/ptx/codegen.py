@@ -34,6 +34,7 @@ NO_FAILURE = (1 << 63) - 1  # the order in a record that no thread has lowered
 FAILURE_WORDS = 8
 
 _SPECIAL = {"thread": "tid.x", "block": "ctaid.x", "threads": "ntid.x", "blocks": "nctaid.x", "lane": "laneid"}
+_SHARED = 3  # the address space of shared memory
 _BITS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
@@ -48,7 +49,7 @@ def kernel_ir(
     aligned : all array arguments start at multiples of 16 bytes
     contract, fastmath : as for the CPU
     """
-    flags = "fast " if fastmath else "contract " if contract else ""
+    flags = "fast " if fastmath else "contract " if contract or kernel.contract else ""
     module = ModuleText(host, flags)
     unit = KernelUnit(kernel.function, module, threads=kernel.threads, is_region=True, single=kernel.single)
     f = FunctionText(module)
@@ -220,8 +221,8 @@ class KernelUnit(Unit):
         self.shared += 1
         size = max(count * itemsize(out.type.dtype), 1)
         f.module.functions.append(f"{name} = internal addrspace(3) global [{size} x i8] undef, align 16")
-        data = f"addrspacecast (ptr addrspace(3) {name} to ptr)"
-        place = f.entry_value(f"getelementptr i8, ptr {data}, i64 0")
+        place = f.entry_value(f"getelementptr i8, ptr addrspace(3) {name}, i64 0")
+        f.spaces[place] = _SHARED  # not cast to a general pointer: LLVM would forget how it is aligned
         fields = {"object": "null", "base": "null", "block": "null", "data": place}
         fields |= {f"extent{axis}": extent for axis, extent in enumerate(extents)}
         strides = codegen_arrays.implied_strides(Array(out.type.dtype, out.type.rank, "C"), extents, f.multiply)
@@ -281,7 +282,7 @@ def _atomic(scope: Scope, out: Var, op: ir.Atomic) -> AnyValue:
     if is_complex(dtype):
         part, value = real_dtype(dtype), scope.operand(op.value)
         assert isinstance(value, tuple)
-        second = f.value(f"getelementptr inbounds i8, ptr {place}, i64 {itemsize(part)}")
+        second = f.moved(place, "i8", str(itemsize(part)))
         pairs = zip((place, second), value, strict=True)
         return tuple(_change(f, op.name, part, address, item) for address, item in pairs)  # type: ignore[return-value]
     value = scope.scalar(op.value)
@@ -297,13 +298,15 @@ def _change(f: FunctionText, name: str, dtype: str, place: str, value: str) -> s
     bits, align = _BITS[itemsize(dtype)], itemsize(dtype)
     match name:
         case "load":
-            old = _call(f, f"load atomic {bits}, ptr {place} {_SCOPE} acquire, align {align}")
+            old = _call(f, f"load atomic {bits}, {f.pointer(place)} {_SCOPE} acquire, align {align}")
             return _from_bits(f, dtype, old)
         case "store":
-            f.effect(f"store atomic {bits} {_to_bits(f, dtype, value)}, ptr {place} {_SCOPE} release, align {align}")
+            f.effect(
+                f"store atomic {bits} {_to_bits(f, dtype, value)}, {f.pointer(place)} {_SCOPE} release, align {align}"
+            )
             return value
         case "exchange":
-            old = _call(f, f"atomicrmw xchg ptr {place}, {bits} {_to_bits(f, dtype, value)} {_SCOPE} acq_rel")
+            old = _call(f, f"atomicrmw xchg {f.pointer(place)}, {bits} {_to_bits(f, dtype, value)} {_SCOPE} acq_rel")
             return _from_bits(f, dtype, old)
     return _update(f, name, dtype, place, value)
 
@@ -316,7 +319,7 @@ _BOOL_UPDATE = {"add": "or", "or": "or", "and": "and", "xor": "xor", "minimum": 
 def _update(f: FunctionText, name: str, dtype: str, place: str, value: str) -> str:
     if dtype == "bool":
         wide = f.value(f"zext i1 {value} to i8")
-        old = _call(f, f"atomicrmw {_BOOL_UPDATE[name]} ptr {place}, i8 {wide} {_SCOPE} monotonic")
+        old = _call(f, f"atomicrmw {_BOOL_UPDATE[name]} {f.pointer(place)}, i8 {wide} {_SCOPE} monotonic")
         return f.value(f"icmp ne i8 {old}, 0")
     kind = LLVM_TYPE[dtype]
     if is_float(dtype):
@@ -325,12 +328,12 @@ def _update(f: FunctionText, name: str, dtype: str, place: str, value: str) -> s
         operation = ("u" if is_unsigned(dtype) else "") + name[:3]
     else:
         operation = _INTEGER_UPDATE[name]
-    return _call(f, f"atomicrmw {operation} ptr {place}, {kind} {value} {_SCOPE} monotonic")
+    return _call(f, f"atomicrmw {operation} {f.pointer(place)}, {kind} {value} {_SCOPE} monotonic")
 
 
 def _compare(f: FunctionText, dtype: str, place: str, expected: str, value: str) -> str:
     bits = _BITS[itemsize(dtype)]
-    pair = _call(f, f"cmpxchg ptr {place}, {bits} {expected}, {bits} {value} {_SCOPE} acq_rel monotonic")
+    pair = _call(f, f"cmpxchg {f.pointer(place)}, {bits} {expected}, {bits} {value} {_SCOPE} acq_rel monotonic")
     return _from_bits(f, dtype, f.value(f"extractvalue {{{bits}, i1}} {pair}, 0"))
 
 

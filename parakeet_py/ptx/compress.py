@@ -14,9 +14,9 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.combine import Combination, combination, declare, fold
 from parakeet_py.imp.loops import axes_of
-from parakeet_py.imp.schedule import study
+from parakeet_py.imp.schedule import static_cost, study
 from parakeet_py.imp.writer import ONE, ZERO, array_type
-from parakeet_py.ptx.combining import across_block
+from parakeet_py.ptx.combining import across_block, stride
 from parakeet_py.ptx.regions import THREADS, grid_of_blocks, unravel
 from parakeet_py.ptx.scan_tiles import Tile, rounds_of
 from parakeet_py.typed_ir.ir import Block, Cast, Compress, Const, Lambda, Let, Operand, Prim, Var
@@ -33,6 +33,7 @@ def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
         on_cpu.lower_compress(lo, outs, op)
         return
     size = lo.product(axis.extent for axis in axes)
+    cost = static_cost(op.body)
     inside, across = _sums(lo, _INT32), _sums(lo, INT64)
     length = THREADS * rounds_of(inside)
     tiles = lo.ceil_div(size, Const(length, INT64))
@@ -46,9 +47,8 @@ def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
         start = lo.add(lo.multiply(block, Const(length, INT64)), thread)
         stop = lo.minimum(lo.multiply(lo.add(block, ONE), Const(length, INT64)), size)
         cells = declare(lo, inside)
-        number = lo.index("k")
         step = Const(THREADS, INT64)
-        lo.loop(number, start, stop, lambda: fold(lo, inside, cells, [kept(number)]), "serial", step)
+        stride(lo, start, stop, step, cost, lambda number: fold(lo, inside, cells, [kept(number)]))
         across_block(lo, inside, cells, thread)
         lo.when(lo.compare("eq", thread, ZERO), lambda: lo.store(counts, (block,), lo.read(cells[0])))
 

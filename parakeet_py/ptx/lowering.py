@@ -33,6 +33,7 @@ from parakeet_py.ptx.outline import DeviceFunction, outline
 from parakeet_py.ptx.products import lower_matmul
 from parakeet_py.ptx.reductions import lower_reduce
 from parakeet_py.ptx.regions import grid, unravel, walked
+from parakeet_py.ptx.scalars import keep_scalars
 from parakeet_py.ptx.scans import lower_scan
 from parakeet_py.ptx.scatter import lower_scatter
 from parakeet_py.ptx.tiles import lower_tiles
@@ -47,7 +48,7 @@ MAX_UNROLLED = 256  # operations of all points of a thread together
 
 def lower_for_gpu(function: typed.Function) -> DeviceFunction:
     """Lower a typed function (after fusion) to a host part and GPU kernels."""
-    device = outline(lower_unmanaged(function, SKELETONS))
+    device = keep_scalars(outline(lower_unmanaged(function, SKELETONS)))
     host = device.host
     body = storage.manage(host.body, host.results)
     managed = imp.Function(host.name, host.params, body, host.results, host.failures, host.roots)

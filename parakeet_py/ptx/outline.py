@@ -36,6 +36,7 @@ class Kernel:
     checked : it may fail; then it has two more parameters, see `codegen`
     single : it is run by one thread only
     function : the Imp function it is compiled as
+    contract : products and sums may be fused whatever the settings
     """
 
     name: str
@@ -43,6 +44,7 @@ class Kernel:
     checked: bool
     single: bool
     function: ir.Function
+    contract: bool = False
 
     @property
     def params(self) -> tuple[Var, ...]:
@@ -114,8 +116,8 @@ class _Cutter:
         sink: list[ir.Statement] = []
         for statement in block.statements:
             match statement:
-                case ir.Grid(blocks, threads, body, name):
-                    self.launch(sink, name, blocks, threads, body)
+                case ir.Grid(blocks, threads, body, name, contract):
+                    self.launch(sink, name, blocks, threads, body, contract)
                 case ir.Parallel():
                     self.grains(sink, statement)
                 case ir.For() | ir.While() | ir.If() if _is_task(statement):
@@ -134,7 +136,15 @@ class _Cutter:
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
 
-    def launch(self, sink: list[ir.Statement], name: str, blocks: Operand, threads: int, body: ir.Block) -> None:
+    def launch(
+        self,
+        sink: list[ir.Statement],
+        name: str,
+        blocks: Operand,
+        threads: int,
+        body: ir.Block,
+        contract: bool = False,
+    ) -> None:
         """Make a kernel of a region body, and launch it."""
         uses = _Uses()
         uses.block(body)
@@ -148,15 +158,15 @@ class _Cutter:
             sink.append(ir.Let(value, ir.Read(cell), self.function.failures[0].pos))
             top.append(ir.Declare(cell, value))
             args.append(value)
-        number = self.kernel(name, threads, tuple(args), ir.Block((*top, *body.statements)))
+        number = self.kernel(name, threads, tuple(args), ir.Block((*top, *body.statements)), contract)
         sink.append(ir.Launch(number, blocks, tuple(args)))
 
-    def kernel(self, name: str, threads: int, params: tuple[Var, ...], body: ir.Block) -> int:
+    def kernel(self, name: str, threads: int, params: tuple[Var, ...], body: ir.Block, contract: bool = False) -> int:
         """Keep a kernel; gives its number."""
         number = len(self.kernels)
         full = f"{self.function.name}_{name.replace(' ', '_')}_{number}"
         function = ir.Function(full, params, body, (), self.function.failures, self.roots)
-        self.kernels.append(Kernel(full, threads, _may_fail(body), threads == 1, function))
+        self.kernels.append(Kernel(full, threads, _may_fail(body), threads == 1, function, contract))
         return number
 
     def grains(self, sink: list[ir.Statement], region: ir.Parallel) -> None:

@@ -16,7 +16,12 @@ WARP = 32
 
 
 def grid_of_blocks(
-    lo: Lowering, blocks: Operand, name: str, body: Callable[[Var, Var], None], threads: int = THREADS
+    lo: Lowering,
+    blocks: Operand,
+    name: str,
+    body: Callable[[Var, Var], None],
+    threads: int = THREADS,
+    contract: bool = False,
 ) -> None:
     """A region of so many blocks; `body(block, thread)` writes what a thread does."""
     lo.in_region = True
@@ -29,7 +34,7 @@ def grid_of_blocks(
     finally:
         region = lo.pop()
         lo.in_region, lo.order = False, None
-    lo.sink.append(imp.Grid(blocks, threads, region, name))
+    lo.sink.append(imp.Grid(blocks, threads, region, name, contract))
 
 
 def grid(lo: Lowering, points: Operand, name: str, body: Callable[[Var], None]) -> None:

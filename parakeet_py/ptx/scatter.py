@@ -16,8 +16,9 @@ from parakeet_py.imp import scatter as on_cpu
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.combine import primitives
 from parakeet_py.imp.loops import axes_of
-from parakeet_py.imp.schedule import study
+from parakeet_py.imp.schedule import static_cost, study
 from parakeet_py.imp.writer import array_type
+from parakeet_py.ptx.combining import stride
 from parakeet_py.ptx.regions import THREADS, grid, grid_of_blocks, index_of, unravel
 from parakeet_py.typed_ir.ir import Const, Operand, Scatter, Var
 from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, itemsize
@@ -41,6 +42,7 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         return
     target = lo.array(op.target)
     points = lo.product(axis.extent for axis in axes)
+    cost = static_cost(op.body)
 
     def body(number: Operand) -> tuple[Operand, list[Operand], Operand]:
         unravel(lo, axes, number)
@@ -69,19 +71,17 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         def some(block: Var, thread: Var) -> None:
             own = lo.let("own", Array(kind.dtype, 1, "C"), imp.NewArray((Const(count, INT64),), "shared"))
             step = Const(THREADS, INT64)
-            clear, number, element = (lo.index("k") for _ in range(3))
-            lo.loop(clear, thread, extent, lambda: lo.store(own, (clear,), zero), "serial", step)
+            stride(lo, thread, extent, step, 1, lambda element: lo.store(own, (element,), zero))
             lo.emit(imp.Barrier("block"))
 
-            def point() -> None:
+            def point(number: Operand) -> None:
                 keep, place, value = body(number)
                 lo.when(keep, lambda: update(name, own, place, value))
 
-            stride = lo.multiply(blocks, step)
-            lo.loop(number, index_of(lo, block, thread), points, point, "serial", stride)
+            stride(lo, index_of(lo, block, thread), points, lo.multiply(blocks, step), cost, point)
             lo.emit(imp.Barrier("block"))
-            add = lambda: update(name, target, (element,), lo.load(own, element))  # noqa: E731
-            lo.loop(element, thread, extent, add, "serial", step)
+            add = lambda element: update(name, target, (element,), lo.load(own, element))  # noqa: E731
+            stride(lo, thread, extent, step, 1, add)
 
         grid_of_blocks(lo, blocks, "scatter shared", some)
 

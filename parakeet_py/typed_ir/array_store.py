@@ -15,7 +15,7 @@ from parakeet_py.typed_ir import ir, long_ints
 from parakeet_py.typed_ir.axis_order import fortran
 from parakeet_py.typed_ir.elementwise import generate, load_broadcast, scalar_operand, shape_text
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar, is_integer
+from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT, Scalar, is_float, is_integer
 from parakeet_py.typed_ir.values import ArrayV, ScalarV, Value
 from parakeet_py.typed_ir.views import make_view
 
@@ -83,7 +83,7 @@ def store_array(
             value = copy_array(s, value)
     scalar: ir.Operand | None = None
     if isinstance(value, ScalarV):
-        scalar = store_cast(s, value.operand, kind)
+        scalar = store_cast(s, value.operand, kind, one=mask is None)
     if isinstance(mask, ArrayV) and mask.roots & target.roots:
         mask = copy_array(s, mask)
 
@@ -114,13 +114,52 @@ def store_array(
     b.emit(ir.Map(extents, indices, ir.Block(tuple(statements))))
 
 
-def store_cast(s: Specializer, operand: ir.Operand, kind: Scalar) -> ir.Operand:
-    """Convert a scalar to be stored: Python ints are range-checked, everything else is cast."""
+def store_cast(
+    s: Specializer, operand: ir.Operand, kind: Scalar, *, one: bool = True, users: bool = False
+) -> ir.Operand:
+    """Convert a scalar to be stored.
+
+    Python ints are range-checked. Python floats are made ints first, as by `int`, and so are NumPy's scalars for signed
+    integers, if the scalar is stored as it is and not (`one`) as an array that is broadcast. Everything else is cast,
+    and so is what the library stores for itself.
+    """
+    source = ir.dtype_of(operand)
     if operand.type == PYINT and is_integer(kind.dtype):
         return weak_cast(s, operand, kind.dtype)
+    users = users or not s.frames[-1].namespace.trusted
+    if users and is_integer(kind.dtype) and (operand.type == PYFLOAT or (one and kind.dtype.startswith("int"))):
+        if is_float(source):
+            return _whole(s, s.builder.cast(operand, PYFLOAT), kind.dtype)
+        if is_integer(source) and not np.can_cast(source, kind.dtype):
+            if source == "uint64":
+                limit = ir.Const((1 << 63) - 1, Scalar(source))
+                fits = s.builder.prim("le", operand, limit, type=PYBOOL)
+                s.check(fits, "OverflowError", "Python int too large to convert to C long")
+            return weak_cast(s, s.builder.cast(operand, PYINT), kind.dtype)
     if ir.dtype_of(operand).startswith("complex") and not kind.dtype.startswith("complex"):
         raise s.unsupported("a complex number cannot be stored as a real one")
     return s.builder.cast(operand, kind)
+
+
+def _whole(s: Specializer, number: ir.Operand, dtype: str) -> ir.Operand:
+    """A float as an integer of a dtype that it has to fit."""
+    b = s.builder
+
+    def compare(name: str, limit: float) -> ir.Operand:
+        return b.prim(name, number, ir.Const(limit, PYFLOAT), type=PYBOOL)
+
+    nan, infinite = b.prim("isnan", number, type=PYBOOL), b.prim("isinf", number, type=PYBOOL)
+    s.check(b.prim("not", nan, type=PYBOOL), "ValueError", "cannot convert float NaN to integer")
+    s.check(b.prim("not", infinite, type=PYBOOL), "OverflowError", "cannot convert float infinity to integer")
+    high = 2.0**64 if dtype == "uint64" else 2.0**63
+    inside = b.logical_and(compare("ge", -(2.0**63)), compare("lt", high))
+    s.check(inside, "OverflowError", "Python int too large to convert to C long")
+    if dtype != "uint64":
+        return weak_cast(s, b.cast(number, PYINT), dtype)
+    below = b.select(compare("lt", 0.0), number, ir.Const(0.0, PYFLOAT))
+    message = f"Python integer {{0}} out of bounds for {dtype}"
+    s.check(compare("gt", -1.0), "OverflowError", message, [b.cast(below, PYINT)])
+    return b.cast(number, Scalar(dtype))
 
 
 def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, out: bool) -> ArrayV:

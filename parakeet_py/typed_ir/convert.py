@@ -112,7 +112,7 @@ def _stack(s: Specializer, items: Sequence[Value], dtype: str | None) -> ArrayV:
     for position, part in enumerate(parts):
         place = ir.Const(position, PYINT)
         if isinstance(part, ScalarV):
-            b.emit(ir.Store(out, (place,), store_cast(s, part.operand, Scalar(made))))
+            b.emit(ir.Store(out, (place,), store_cast(s, part.operand, Scalar(made), users=True)))
             continue
         for extent, wanted in zip(part.extents, inner, strict=True):
             if not b.same(extent, wanted):

@@ -215,12 +215,13 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
                 s.check(ir.Const(False, PYBOOL), "ValueError", "assignment destination is read-only")
                 return
             s.will_store(array)
+            one = isinstance(value, ScalarV)
             if isinstance(value, ArrayV) and value.rank == 0:
                 value = ScalarV(b.emit1(ir.Load(value.var, ()), Scalar(value.dtype)))
             if not isinstance(value, ScalarV):
                 raise s.unsupported("setting an array element with a sequence")
             indices = tuple(entry.index for entry in entries if isinstance(entry, Fixed))
-            b.emit(ir.Store(array.var, indices, store_cast(s, value.operand, Scalar(array.dtype))))
+            b.emit(ir.Store(array.var, indices, store_cast(s, value.operand, Scalar(array.dtype), one=one)))
             return
         store_array(s, basic_view(s, array, entries), value)
         return
@@ -284,7 +285,7 @@ def _write_gather(s: Specializer, array: ArrayV, entries: list[Entry], value: Sc
         if value.roots & array.roots:
             value = copy_array(s, value)
     kind = Scalar(array.dtype)
-    scalar = store_cast(s, value.operand, kind) if isinstance(value, ScalarV) else None
+    scalar = store_cast(s, value.operand, kind, one=False) if isinstance(value, ScalarV) else None
     # All indices are resolved (and checked) before the first store: an index error leaves the array as it was.
     checked = generate(
         s,

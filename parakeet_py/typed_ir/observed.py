@@ -103,5 +103,25 @@ def looked_into(target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
 
 
 def find_observed(observed: dict[Key, Any], key: Key) -> Any:
-    """What is known of an operation's result, along this path or else along any."""
+    """What is known of an operation's result, along this path or else along any; None: nothing."""
     return observed.get(key) or observed.get(key[-3:])
+
+
+class Lookups:
+    """The observations as one specialization sees them, and what it has asked of them: code depends on no others."""
+
+    __slots__ = ("asked", "observed")
+
+    def __init__(self, observed: dict[Key, Any]) -> None:
+        self.observed = observed
+        self.asked: dict[Key, Any] = {}
+
+    def find(self, key: Key) -> Any:
+        """`find_observed`, noted."""
+        found = self.asked[key] = find_observed(self.observed, key)
+        return found
+
+
+def agree(asked: dict[Key, Any], observed: dict[Key, Any]) -> bool:
+    """Would the same lookups tell the same, or are they about what has not been observed (yet)?"""
+    return all(find_observed(observed, key) in (None, told) for key, told in asked.items())

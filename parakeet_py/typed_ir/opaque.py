@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.observed import ANY, find_observed, loosened
+from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.purity import is_fresh, is_pure, may_store
 from parakeet_py.typed_ir.requests import NeedObservation
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, Array, Scalar, Type
@@ -98,6 +98,11 @@ class OpaqueSite:
     key: Key = ()
     trace: tuple[tuple[str, str, int], ...] = ()
     regular: bool = True
+
+
+def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
+    """What is handed back to Python, for people: "name (line n): reason"."""
+    return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites if site.operation != "same")
 
 
 def is_pure_site(site: OpaqueSite) -> bool:
@@ -206,7 +211,7 @@ def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
         raise s.unsupported(f"{values[0].object.__name__}() needs the Python function itself")
     key = site_key(s, let.pos, type(let.op).__name__)
     if isinstance(let.op, ssa.Attribute) and isinstance(values[0], ObjectV):
-        seen = find_observed(s.observed, key)
+        seen = s.observed.find(key)
         if isinstance(seen, ObjectSpec) and seen.type in _METHODS:
             return MethodV(values[0], let.op.name)  # looked up when it is called
         if seen is not None and s.looping:
@@ -257,7 +262,7 @@ def emit_opaque(
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
     if s.strict:
         raise s.unsupported(f"{reason}: with strict=True nothing is handed back to Python")
-    observed = find_observed(s.observed, key)
+    observed = s.observed.find(key)
     if observed is CHANGED:
         for value in (*values, *keywords.values()):
             s.need_whole(value)

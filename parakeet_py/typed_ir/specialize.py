@@ -25,6 +25,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,9 @@ from parakeet_py.typed_ir import (
 )
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.messages import compact
+from parakeet_py.typed_ir.observed import Lookups
 from parakeet_py.typed_ir.one_shot import Readers
-from parakeet_py.typed_ir.opaque import OpaqueSite, is_pure_site, seldom_sites
+from parakeet_py.typed_ir.opaque import OpaqueSite, descriptions, is_pure_site, seldom_sites
 from parakeet_py.typed_ir.requests import FieldsMayChange, HandBack, NeedHidden, NeedObservation, NeedStatic, NeedWhole
 from parakeet_py.typed_ir.shadows import NeedView, Shadows
 from parakeet_py.typed_ir.types import PYINT, Scalar
@@ -91,12 +93,12 @@ class Specialization:
     widened: tuple[str, ...] = ()
     read_late: frozenset[Source] = frozenset()  # hidden arguments that opaque calls must not change
     guessed: tuple[NeedObservation, ...] = ()  # operations that are taken to be out of reach
+    asked: dict[tuple[Any, ...], Any] = field(default_factory=dict)  # the observations that it depends on
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
         """What is handed back to Python: "name (line n): reason"."""
-        sites = (site for site in self.opaque_sites if site.operation != "same")
-        return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites)
+        return descriptions(self.opaque_sites)
 
 
 class Specializer:
@@ -119,7 +121,7 @@ class Specializer:
         self.fields = fields  # may attributes of arguments be hidden arguments?
         self.guessed: list[NeedObservation] = []
         self.signature = signature
-        self.observed = observed
+        self.observed = Lookups(observed)
         self.builder = Builder()
         self.python_version = sys.version_info[:2]
         self.sites: list[OpaqueSite] = []
@@ -159,7 +161,7 @@ class Specializer:
                 self.function,
                 self.python_function,
                 self.signature,
-                self.observed,
+                self.observed.observed,
                 self.strict,
                 self.guess,
                 self.fields,
@@ -217,6 +219,7 @@ class Specializer:
             tuple(self.widened),
             frozenset(self.read_late),
             tuple(self.guessed),
+            self.observed.asked,
         )
 
     def run(self, block: ssa.Block) -> list[Value]:

@@ -1,9 +1,11 @@
 """Writing by index: elements, slices, broadcasts, integer and boolean arrays, with and without an operator."""
 
+import math
+
 import numpy as np
 
 from tests.arrays import arr, variants
-from tests.corpus import program, raising
+from tests.corpus import case, program, raising
 
 VECTORS = variants(arr("f8", 8), "f4 i4", "reversed stepped")
 MATRICES = variants(arr("f8", 4, 5), "f4 i4", "F stepped reversed transposed")
@@ -271,3 +273,65 @@ def store_to_no_axes(x, y):
     """Leading axes of extent 1 are dropped."""
     x[...] = y + 0
     return x[...]
+
+
+_INTEGERS = ["i8", "i1", "u1", "u8", "i4"]
+_FLOATS = [2.5, -1.5, 300.7, math.nan, math.inf, 1e30, 2.0**63, np.float64(300.7), np.float64("nan"), np.float32(-1.5)]
+_INTS = [np.int64(300), np.uint8(200), np.int64(-1), np.uint64(2**63), 300, -1, 2**40]
+
+
+def _into_integers(index, values):
+    """A case for each kind of integers and each value; it raises what NumPy raises here and now."""
+    cases = []
+    for dtype in _INTEGERS:
+        for value in values:
+            try:
+                np.zeros(4, dtype)[index] = value
+            except (ValueError, OverflowError) as error:
+                cases.append(raising(type(error), arr(dtype, 4), value))
+            else:
+                cases.append(case(arr(dtype, 4), value))
+    return cases
+
+
+@program(_into_integers(1, _FLOATS), mutates=(0,), message=True)
+def float_into_an_integer_element(a, v):
+    """It is made an int first, which has to exist and to fit; NumPy's floats in unsigned arrays are cast."""
+    a[1] = v
+    return a
+
+
+@program(_into_integers(1, _INTS), mutates=(0,), message=True)
+def integer_into_an_integer_element(a, v):
+    a[1] = v
+    return a
+
+
+@program(_into_integers(slice(1, 4), _FLOATS + _INTS), mutates=(0,), message=True)
+def scalar_into_all_integers(a, v):
+    a[1:] = v
+    return a
+
+
+@program(
+    _into_integers([0, 2], [2.5, 300.7, math.nan, 1e30, np.float64(300.7), np.int64(300)]), mutates=(0,), message=True
+)
+def scalar_into_chosen_integers(a, v):
+    """As an array that is broadcast, which is cast."""
+    a[[0, 2]] = v
+    a[a > 100] = v
+    return a
+
+
+@program([lambda: (np.zeros(4, "i1"), np.array(300.7)), lambda: (np.zeros(4, "i2"), np.array(-3))], mutates=(0,))
+def array_without_axes_into_an_element(a, v):
+    a[1] = v
+    return a
+
+
+@program([(arr("f8", 1), arr("i8", 1)), (arr("f8", 5), arr("i8", 5))])
+def counts_of_few(x, i):
+    """A scatter over a known number of points."""
+    counts = np.zeros(9, dtype=np.int64)
+    np.add.at(counts, abs(i) % 9, 1)
+    return counts, np.histogram(x, 3)[0]

@@ -46,11 +46,13 @@ class Context:
         self.device = emulator.Device(memory_bytes=memory)
         self.queue: list[Callable[[], Any]] = []
         self.error: str | None = None
+        self.capturing = False
 
     def finish(self, event: Event | None = None) -> None:
         """Do what has been given, all of it or as far as an event."""
         if self.error is not None:
             raise CUDAError(self.error)
+        assert not self.capturing
         while self.queue and (event is None or event.time is None):
             try:
                 self.queue.pop(0)()
@@ -115,12 +117,55 @@ class Stream:
         assert isinstance(event_or_stream, Stream)
         self.waited.append(event_or_stream)
 
+    def create_graph_builder(self) -> GraphBuilder:
+        return GraphBuilder(self)
+
     def record(self, event: Event | None = None, options: EventOptions | None = None) -> Event:
         if event is None:
             return Event(self.context, options is not None and options.timing_enabled)
         event.time = None
         self.context.queue.append(event.happen)
         return event
+
+
+class GraphBuilder:
+    """Takes launches from `begin_building` to `end_building`; meanwhile nothing else may be asked of its stream."""
+
+    made: ClassVar[list[int]] = []  # how many launches each graph has
+
+    def __init__(self, stream: Stream) -> None:
+        self.context: Any = stream.context
+        self.items: list[Callable[[], Any]] | None = None
+        self.done = False
+
+    def begin_building(self, mode: str | None = "relaxed") -> GraphBuilder:
+        self.items = []
+        self.context.capturing = True
+        return self
+
+    def end_building(self) -> GraphBuilder:
+        assert self.items is not None
+        self.context.capturing, self.done = False, True
+        return self
+
+    def complete(self) -> Graph:
+        assert self.done and self.items
+        GraphBuilder.made.append(len(self.items))
+        return Graph(self.items)
+
+    def close(self) -> None:
+        self.context.capturing = False
+
+
+class Graph:
+    launched = 0
+
+    def __init__(self, items: list[Callable[[], Any]]) -> None:
+        self.items = items
+
+    def launch(self, stream: Stream) -> None:
+        Graph.launched += 1
+        stream.context.queue += self.items
 
 
 class Buffer:
@@ -132,6 +177,7 @@ class Buffer:
     def close(self, stream: Stream | None = None) -> None:
         assert isinstance(stream, Stream)
         address = self.handle
+        assert not self.context.capturing
         self.context.queue.append(lambda: self.context.device.free(address))
 
 
@@ -203,14 +249,16 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
             except MemoryError as error:
                 raise CUDAError("CUDA_ERROR_OUT_OF_MEMORY: the API call failed") from error
 
-    def launch(stream: Stream, config: LaunchConfig, kernel: Kernel, *arguments: Any) -> None:
+    def launch(stream: Stream | GraphBuilder, config: LaunchConfig, kernel: Kernel, *arguments: Any) -> None:
         assert all(isinstance(argument, CTYPES) for argument in arguments)
         if stream.context.error is not None:
             raise CUDAError(stream.context.error)
         code, name = kernel.code, kernel.name
         module = stream.context.device.load(code.ptx)  # type: ignore[attr-defined]
         values = [argument.value for argument in arguments]
-        stream.context.queue.append(lambda: module.launch(name, config.grid, config.block, values) and None)
+        items = stream.items if isinstance(stream, GraphBuilder) else stream.context.queue
+        assert items is not None and stream.context.capturing == isinstance(stream, GraphBuilder)
+        items.append(lambda: module.launch(name, config.grid, config.block, values) and None)
 
     pinned: dict[int, np.ndarray[Any, Any]] = {}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 from parakeet_py.imp import ir
 from parakeet_py.llvm import blas, codegen_matmul, engine
 from parakeet_py.llvm.codegen import generate
+from parakeet_py.llvm.context import Context
+from parakeet_py.llvm.runtime import runtime
 from parakeet_py.typed_ir.ir import Var
 from parakeet_py.typed_ir.types import Array
 from tests.unit.native import POS, Native, function
@@ -153,3 +157,78 @@ def test_matrix_times_its_transpose_is_symmetric(dtype: str, layouts: str) -> No
         other = np.asfortranarray(other) if layouts[1] == "F" else other
         native(first, other, result)
         np.testing.assert_allclose(result, first @ other, rtol=1e-4, atol=1e-4)
+
+
+# ---- threads -----------------------------------------------------------------------------------------------------
+
+
+class Watched:
+    """Functions in the place of the BLAS's own for its number of threads, which note what is set."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads, self.set_to = threads, [threads]
+        self.get = ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: self.threads)
+        self.set = ctypes.CFUNCTYPE(None, ctypes.c_int32)(self._set)
+        symbols = runtime().symbols
+        self.begin_ = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(symbols["pk_blas_begin"])
+        self.end = ctypes.CFUNCTYPE(None, ctypes.c_int32)(symbols["pk_blas_end"])
+
+    def _set(self, threads: int) -> None:
+        self.threads = threads
+        self.set_to.append(threads)
+
+    def begin(self, most: int) -> int:
+        context = np.zeros(Context.SIZE // 4, np.int32)
+        context[Context.MAX_THREADS // 4] = most
+        get, set_ = (ctypes.cast(function, ctypes.c_void_p) for function in (self.get, self.set))
+        return self.begin_(context.ctypes.data, get, set_)
+
+
+def test_limits_of_calls_that_overlap() -> None:
+    """While any call has a limit, the number of threads is within all limits; then it is what it was."""
+    watched = Watched(8)
+    assert [watched.begin(most) for most in (8, 9, 0)] == [0, 0, 0]
+    assert watched.set_to == [8]
+    assert watched.begin(4) and watched.threads == 4
+    assert watched.begin(1) and watched.threads == 1
+    assert watched.begin(2) and watched.threads == 1  # counted, so that it cannot grow under it
+    for _ in range(2):
+        watched.end(1)
+        assert watched.threads == 1
+    watched.end(0)
+    watched.end(1)
+    assert watched.set_to == [8, 4, 1, 8]
+    assert not watched.begin(8)
+
+
+def test_products_of_many_python_threads_under_limits() -> None:
+    library = blas.find()
+    if library is None or library.limits is None:
+        pytest.skip("no OpenBLAS")
+    get_name, set_name = library.limits
+    get = ctypes.CFUNCTYPE(ctypes.c_int32)(blas.resolve(get_name) or 0)
+    set_ = ctypes.CFUNCTYPE(None, ctypes.c_int32)(blas.resolve(set_name) or 0)
+    before = get()
+    set_(max(before, 2))
+    usual = get()
+    try:
+        left, right = (random((90, 90), "float64", np.random.default_rng(k)) for k in (1, 2))
+        expected = left @ right
+        multiply = Native(product((2, 2), "float64", "CCC"))
+
+        def work(threads: int) -> None:
+            for _ in range(40):
+                out = np.empty_like(expected)
+                multiply(left, right, out, threads=threads)
+                np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+        work(usual)
+        assert get() == usual
+        running = [threading.Thread(target=work, args=(1 + k % 3,)) for k in range(4)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+        assert get() == usual
+    finally:
+        set_(before)

@@ -35,6 +35,12 @@ def test_the_tour_runs() -> None:
         run_block("tour.md", first, source, namespace)
 
 
+def test_the_page_on_several_devices_runs() -> None:
+    namespace: dict[str, object] = {"__name__": "hybrid"}
+    for first, _, source in blocks("hybrid.md"):
+        run_block("hybrid.md", first, source, namespace)
+
+
 def instructions(text: str) -> Iterator[str]:
     """The lines of PTX without comments, numbers of registers and labels; "..." stands for any lines."""
     for line in text.splitlines():

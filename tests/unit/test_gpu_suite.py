@@ -81,12 +81,19 @@ def test_what_is_exact(instruction: str, inexact: bool) -> None:
 
 def test_rehearsal(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.gpu", "--rehearse", "--out", str(tmp_path), "--workers", "1"]
-    command += ["--examples", "3", "tests/test_programs.py", "tests/property/test_slicing.py", "-k", "scans or slicing"]
+    command += [
+        "--examples",
+        "3",
+        "tests/test_programs.py",
+        "tests/property/test_slicing.py",
+        "-k",
+        "running_total or test_store_through_view",
+    ]
     done = subprocess.run(command, cwd=suite.ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "gpu-tests-rehearsal.json").read_text())
-    assert result["failed"] == 0 and result["passed"] == len(result["tests"]) > 20
-    assert result["exact"] > 20
+    assert result["failed"] == 0 and result["passed"] == len(result["tests"]) > 3
+    assert result["exact"] > 5
     text = (tmp_path / "gpu-tests-rehearsal.md").read_text()
     assert "| programs: scans |" in text and "| properties: slicing |" in text
 

@@ -18,8 +18,7 @@ from tests.unit import stale_programs
 
 # Results that no later process can use: opaque calls are done by objects of this process.
 UNCACHED = {
-    *("helper_array_default", "helper_closure_data", "partial", "class_inherited", "namedtuple"),
-    *("enumeration", "instance", "module_instance"),
+    *("helper_array_default", "helper_closure_data", "enumeration", "module_instance"),
 }
 
 

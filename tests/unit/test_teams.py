@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -10,12 +11,16 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.bench.programs import select
+from parakeet_py.bench.split import curve, parse_splits
 from parakeet_py.hybrid import losses
+from parakeet_py.hybrid.cost import Cost, Speed, shares
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning
 from parakeet_py.hybrid.devices import chosen
 from parakeet_py.hybrid.emulated import EmulatedDevice
 from parakeet_py.hybrid.executor import TeamRun
 from parakeet_py.hybrid.residency import HOST, Memories, of_arguments, of_host
+from parakeet_py.hybrid.simulated import SimulatedDevice
 from parakeet_py.hybrid.spans import bytes_of_box, difference, intersection, size_of, span, union
 from parakeet_py.hybrid.team import Team
 from parakeet_py.hybrid.team_calls import call_on_team, divided_plan_of
@@ -125,7 +130,7 @@ def test_iterated_relaxation_moves_halos_only(devices: int, cpu: bool) -> None:
         y = x.copy()
         mine, theirs = x.copy(), y.copy()
         relax._dispatcher.run_python((mine, theirs, times))
-        _, run = on(Team(DEVICES[:devices], cpu), relax, x, y, times)
+        _, run = on(Team(DEVICES[:devices], cpu, devices / (devices + 1) if cpu else 1.0), relax, x, y, times)
         assert np.array_equal(x, mine) and np.array_equal(y, theirs)
         return run.moved
 
@@ -220,11 +225,12 @@ def test_who_is_chosen() -> None:
     assert isinstance(alone, EmulatedDevice)
     team = chosen("cpu,emulated*2", 0.37)
     assert isinstance(team, Team) and team.cpu and len(team.devices) == 2
-    assert team.ranges(100) == ((0, 0, 63), (1, 63, 81), (2, 81, 100))
+    assert team.ranges(100, list) == ((0, 0, 63), (1, 63, 81), (2, 81, 100))
     assert chosen("cpu", None) is None
     both = chosen("emulated*2", None)
-    assert isinstance(both, Team) and both.ranges(5) == ((1, 0, 2), (2, 2, 5))
-    assert both.ranges(1) == ((2, 0, 1),) and both.ranges(0) == ()
+    costs = [Cost(0.0, 2.0), Cost(1.0, 1.0)]
+    assert isinstance(both, Team) and both.ranges(10, lambda: costs) == ((1, 0, 4), (2, 4, 10))
+    assert both.ranges(0, lambda: costs) == ()
 
 
 def test_explain_of_a_team() -> None:
@@ -293,7 +299,7 @@ def test_a_device_fails_in_the_middle(after: int, cpu: bool) -> None:
     relax._dispatcher.run_python((mine, theirs, 2))
     x, y = start.copy(), start.copy()
     bad = Failing("emulated:40", after)
-    team = Team((DEVICES[0], bad), cpu)
+    team = Team((DEVICES[0], bad), cpu, 0.7 if cpu else 1.0)
     with pytest.warns(DeviceWarning, match="emulated:40 has failed, its work is done by .*emulated:20: .*off the bus"):
         _, run = on(team, relax, x, y, 2)
     assert np.array_equal(x, mine) and np.array_equal(y, theirs)
@@ -339,3 +345,81 @@ def test_what_python_has_done_is_not_done_again() -> None:
     with pytest.raises(DeviceError, match="off the bus"):
         on(Team((bad,), True, 0.5), tell, x)
     assert len(calls) == 1
+
+
+# ---- what it costs ---------------------------------------------------------------------------------------------------
+
+
+def test_shares_end_at_the_same_time() -> None:
+    assert shares(100, [Cost(0.0, 1.0), Cost(0.0, 1.0)]) == [50, 50]
+    assert shares(102, [Cost(0.0, 1.0), Cost(0.0, 0.02)]) == [2, 100]
+    assert shares(10, [Cost(0.0, 1.0), Cost(50.0, 0.01)]) == [10, 0]
+    assert shares(0, [Cost(0.0, 1.0)]) == [0]
+    source = np.random.default_rng(1)
+    for _ in range(50):
+        costs = [Cost(float(f), float(c)) for f, c in source.random((4, 2)) + 1e-3]
+        extent = int(source.integers(1, 200))
+        counts = shares(extent, costs)
+        assert sum(counts) == extent and min(counts) >= 0
+        finish = max(cost.of(count) for cost, count in zip(costs, counts, strict=True))
+        for cost, count in zip(costs, counts, strict=True):  # nobody could have taken one more and still been earlier
+            assert cost.of(count + 1) >= finish - 1e-9
+
+
+@pytest.mark.parametrize("ratio", [1, 10, 50])
+def test_balanced_work_ends_in_nearly_ideal_time(ratio: int) -> None:
+    @accelerate
+    def work(x: Any) -> Any:
+        return x * x * 0.5 + x * 0.25 + np.sqrt(x + 1.0)
+
+    names = itertools.count(60)
+
+    def team_of(*rates: float) -> tuple[SimulatedDevice, ...]:
+        speeds = [Speed(rate, 1e9, 1e-5) for rate in rates]
+        return tuple(SimulatedDevice(f"emulated:{next(names)}", speed, 1 << 24) for speed in speeds)
+
+    def seconds(devices: tuple[SimulatedDevice, ...]) -> float:
+        before = [device.clock for device in devices]
+        on(Team(devices, False), work, x)
+        return max(device.clock - start for device, start in zip(devices, before, strict=True))
+
+    x = np.random.default_rng(1).random(4000)
+    alone = [seconds(team_of(rate)) for rate in (1e6, ratio * 1e6)]
+    together = team_of(1e6, ratio * 1e6)
+    for _ in range(4):
+        taken = seconds(together)
+    ideal = 1 / sum(1 / one for one in alone)
+    assert taken <= 1.1 * ideal
+    assert taken <= 1.05 * min(alone)
+
+
+def test_simulated_devices_fail_when_told() -> None:
+    bad = SimulatedDevice("emulated:70", Speed(1e6, 1e9, 0.0), fails_after=3)
+    x = np.random.default_rng(1).random((30, 6))
+    y, mine, theirs = x.copy(), x.copy(), x.copy()
+    relax._dispatcher.run_python((mine, theirs, 2))
+    with pytest.warns(DeviceWarning, match="as it was told"):
+        on(Team((bad, DEVICES[0]), False), relax, x, y, 2)
+    assert np.array_equal(x, mine)
+
+
+def test_the_cpu_keeps_what_is_not_worth_moving() -> None:
+    with options(devices="cpu,emulated*2"):
+        report = relax.explain(np.ones((30, 6)), np.ones((30, 6)), 1).device
+    assert all(who == 0 for run in report.foreseen.regions for who, _, _ in run.ranges)
+    assert report.foreseen.moved == {}
+
+
+# ---- the bench -------------------------------------------------------------------------------------------------------
+
+
+def test_bench_over_splits() -> None:
+    (program,) = select(["black_scholes"])
+    points = curve(program, "cpu,emulated*2", parse_splits("0, 50,100"), "XS")
+    assert [point.split for point in points] == [0.0, 0.5, 1.0, None]
+    assert not any(point.wrong for point in points)
+    assert points[0].moved == 0 and points[0].shares == "cpu 100 %"
+    assert points[1].moved > 0 and "emulated:1 25 %" in points[1].shares
+    for text in ("fifty", "0,101"):
+        with pytest.raises(ValueError):
+            parse_splits(text)

@@ -116,6 +116,8 @@ def fma_f8(a: Array, b: Array, c: Array, mode: str) -> Array:
     moderate = (size < _LARGE) & (size > _SMALL) & (np.abs(a) < _LARGE) & (np.abs(b) < _LARGE) & (np.abs(c) < _LARGE)
     # A subnormal result is rounded earlier than the transformation supposes.
     moderate &= (np.abs(c) > _SMALL) | (c == 0)
+    # A product of zero changes nothing, so nothing is rounded.
+    nothing = (size == 0) & ((a == 0) | (b == 0)) & np.isfinite(c) & ((c != 0) | (mode == "rn"))
     if mode == "rn" and moderate.all():
         return _fma_moderate(a, b, c, product)[0]
     plain = product + c
@@ -125,7 +127,7 @@ def fma_f8(a: Array, b: Array, c: Array, mode: str) -> Array:
         if mode == "rm":
             result = _down_zero(a, b, c, result)
     result = np.where(moderate, result, plain)
-    return exact.apply("fma", (a, b, c), result, mode, ~moderate)
+    return exact.apply("fma", (a, b, c), result, mode, ~(moderate | nothing))
 
 
 def _fma_moderate(a: Array, b: Array, c: Array, product: Array) -> tuple[Array, Array]:

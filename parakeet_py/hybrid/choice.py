@@ -1,0 +1,64 @@
+"""What a region would cost each member of a team, from its operations, its bytes and where they are."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.hybrid.access import Part
+from parakeet_py.hybrid.cost import Cost, cpu_speed, device_speed
+from parakeet_py.hybrid.fission import Division
+from parakeet_py.hybrid.parts import Written
+from parakeet_py.hybrid.residency import HOST
+from parakeet_py.hybrid.spans import NOTHING, difference, size_of
+from parakeet_py.typed_ir.ir import Matmul, Var
+
+if TYPE_CHECKING:
+    from parakeet_py.hybrid.executor import DividedCall
+
+
+def costs_of(call: DividedCall, division: Division, values: dict[Var, Any], extent: int, steady: bool) -> list[Cost]:
+    """What it would cost each member of a call's team, in the order of their memories.
+
+    With `steady` nothing counts that differs between equal calls: measured seconds, and where bytes are.
+    """
+    team = call.team
+    if not extent:
+        return [Cost(0.0, 1.0)] * (len(team.devices) + team.cpu)
+    one, all_ = (
+        call.touched(division.touched, Part(division.touched, values, division.index, 0, hi), values)[0]
+        for hi in (1, extent)
+    )
+    operations = _operations(call, division, values, extent)
+    found = []
+    for who in range(0 if team.cpu else 1, len(team.devices) + 1):
+        device = None if who == HOST else team.devices[who - 1]
+        speed = cpu_speed(call.threads) if device is None else device_speed(device)
+        fixed, each = speed.start, operations / speed.operations
+        measured = call.plan.rates.cost(id(division.part), "cpu" if device is None else device.name)
+        if measured is not None and not steady:
+            fixed, each = measured
+        if speed.link:
+            first, last = (_missing(needed, who, steady) for needed in (one, all_))
+            copies = len(all_) if last else 0
+            fixed += first / speed.link + copies * speed.start
+            each += (last - first) / speed.link / max(extent - 1, 1)
+        found.append(Cost(fixed, each))
+    return found
+
+
+def _missing(needed: Written, who: int, steady: bool) -> int:
+    """Bytes that would have to be brought; `steady`: if all were on the host."""
+    valid = (NOTHING if steady else root.valid.get(who, NOTHING) for root in needed)
+    return sum(size_of(difference(spans, known)) for spans, known in zip(needed.values(), valid, strict=True))
+
+
+def _operations(call: DividedCall, division: Division, values: dict[Var, Any], extent: int) -> float:
+    """Scalar operations for an index of the split axis."""
+    op = division.op
+    if isinstance(op, Matmul):
+        points, cost = math.prod(values[op.out].shape), 2 * values[op.left].shape[-1]
+    else:
+        extents = (*getattr(op, "extents", ()), *getattr(op, "reduced_extents", ()))
+        points, cost = math.prod(call.extent(one, values) for one in extents), max(division.cost, 1)
+    return float(points * cost / extent)

@@ -1,0 +1,118 @@
+"""Launches of a CUDA device: gathered until somebody waits, and replayed as graphs where they repeat.
+
+Launching a kernel takes the host microseconds, a small kernel the device no more. What is launched between two moments
+at which something else is asked of the stream is kept and then given to the driver at once. A sequence that comes
+again with the same arguments (a call repeated on the same arrays, a loop between two buffers) is captured as a graph,
+and from then on launched as one. Memory that is freed meanwhile is given back after what was launched before.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+LEAST = 3  # launches that are worth a graph
+MOST = 32  # launches that are kept
+GRAPHS = 64  # sequences that are remembered
+
+_log = logging.getLogger("parakeet_py")
+
+
+class _Launch(NamedTuple):
+    key: tuple[Any, ...]
+    config: Any
+    kernel: Any
+    arguments: tuple[Any, ...]
+
+
+class Launches:
+    """What one device has been asked to run and has not been given yet.
+
+    Attributes
+    ----------
+    lock : held while something is given to the stream
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.lock = threading.RLock()
+        self._stream = stream
+        self._kept: list[_Launch] = []
+        self._afterwards: list[Callable[[], None]] = []
+        self._flushing = False
+        self._graphs: OrderedDict[tuple[Any, ...], Any] = OrderedDict()  # None: seen once
+        self._capturing = True  # as long as that works
+
+    def add(self, kernel: Any, blocks: int, threads: int, arguments: list[Any]) -> None:
+        """Launch a kernel; `arguments` are numbers of ctypes."""
+        from cuda.core import LaunchConfig
+
+        key = id(kernel), blocks, threads, *(argument.value for argument in arguments)
+        with self.lock:
+            self._kept.append(_Launch(key, LaunchConfig(grid=blocks, block=threads), kernel, tuple(arguments)))
+            if len(self._kept) >= MOST:
+                self.flush()
+
+    def after(self, work: Callable[[], None]) -> None:
+        """Do something in the order of the stream, after everything launched so far."""
+        with self.lock:
+            if self._kept or self._flushing:
+                self._afterwards.append(work)
+            else:
+                work()
+
+    def flush(self) -> None:
+        """Give everything to the driver."""
+        with self.lock:
+            if self._flushing:  # memory is freed while a sequence is captured
+                return
+            kept, self._kept = self._kept, []
+            self._flushing = True
+            try:
+                if kept:
+                    self._issue(kept)
+            finally:
+                self._flushing = False
+                afterwards, self._afterwards = self._afterwards, []
+                for work in afterwards:
+                    work()
+
+    def _issue(self, kept: list[_Launch]) -> None:
+        from cuda.core import launch
+
+        graph = self._graph(kept) if len(kept) >= LEAST and self._capturing else None
+        if graph is not None:
+            graph.launch(self._stream)
+            return
+        for one in kept:
+            launch(self._stream, one.config, one.kernel, *one.arguments)
+
+    def _graph(self, kept: list[_Launch]) -> Any:
+        """The graph of a sequence; None if it comes for the first time."""
+        key = tuple(one.key for one in kept)
+        known = key in self._graphs
+        found = self._graphs.pop(key, None)
+        if known and found is None:
+            found = self._captured(kept)
+        self._graphs[key] = found
+        while len(self._graphs) > GRAPHS:
+            self._graphs.popitem(last=False)
+        return found
+
+    def _captured(self, kept: list[_Launch]) -> Any:
+        from cuda.core import launch
+
+        builder = self._stream.create_graph_builder()
+        try:
+            builder.begin_building()
+            for one in kept:
+                launch(builder, one.config, one.kernel, *one.arguments)
+            return builder.end_building().complete()
+        except Exception as error:  # then kernels are launched one by one
+            _log.info("no graph of kernels can be made: %s", error)
+            self._capturing = False
+            return None
+        finally:
+            builder.close()

@@ -1,0 +1,236 @@
+"""Products of two matrices on a GPU.
+
+A block computes a tile of the result; slices of the matrices, `depth` elements along the shared axis, go through shared
+memory, and a thread keeps `side` x `side` sums in registers. What it multiplies lies in runs of 16 bytes, one load
+each; runs of one thread are half a tile or more apart, so that neighbouring threads read neighbouring runs and no two
+meet in a bank. While a slice is multiplied, the next is on its way into registers.
+
+Single precision has tiles of 128 x 128 where the result has enough of them to occupy a GPU, everything else 64 x 64.
+Where even those are few and the shared axis is long, several blocks take parts of it, and what they leave is added up.
+
+Multiplications and additions are fused whatever the settings: the order in which a product of matrices adds up is
+nobody's promise, and fused sums are closer to the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from parakeet_py.imp import ir as imp
+from parakeet_py.imp.builder import Lowering
+from parakeet_py.imp.ir import Cell
+from parakeet_py.imp.writer import ONE, ZERO, array_type
+from parakeet_py.ptx.regions import THREADS, grid, grid_of_blocks, split32
+from parakeet_py.record import record
+from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
+from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, itemsize
+
+ACROSS = 16  # threads along a side of a tile
+MANY_TILES = 264  # large tiles that occupy a GPU; fewer blocks than this share out the depth
+PART = 256  # elements of the shared axis that are worth a block of their own
+RUN_BYTES = 16
+
+
+@record
+class _Form:
+    """How a block works: `side` x `side` sums for each thread, slices `depth` deep."""
+
+    side: int
+    depth: int
+
+    @property
+    def tile(self) -> int:
+        return self.side * ACROSS
+
+
+SMALL, LARGE = _Form(4, 16), _Form(8, 8)
+
+
+def zero_of(dtype: str) -> Const:
+    return Const(0j if is_complex(dtype) else 0.0, Scalar(dtype))
+
+
+def multiply_add(lo: Lowering, left: Operand, right: Operand, total: Operand) -> Var:
+    product = lo.let("t", left.type, Prim("mul", (left, right)))
+    return lo.let("acc", left.type, Prim("add", (total, product)))
+
+
+def tiled_product(lo: Lowering, left: Var, right: Var, out: Var) -> None:
+    """out = left @ right for matrices."""
+    rows, columns = lo.extent(out, 0), lo.extent(out, 1)
+
+    def to_out(part: Operand, row: Operand, column: Operand, value: Operand) -> None:
+        lo.store(out, (row, column), value)
+
+    def small() -> None:
+        tiles = _tiles(lo, rows, columns, SMALL)
+        room = lo.floor_div(Const(MANY_TILES, INT64), lo.maximum(tiles, ONE))
+        parts = lo.minimum(lo.floor_div(lo.extent(left, 1), Const(PART, INT64)), room)
+
+        def in_parts() -> None:
+            dtype = array_type(out).dtype
+            partial = lo.new_array("partial", Array(dtype, 3, "C"), (parts, rows, columns))
+            store = lambda part, row, column, value: lo.store(partial, (part, row, column), value)  # noqa: E731
+            _launch(lo, left, right, out, SMALL, store, parts)
+            _add_up(lo, partial, out, parts)
+
+        def whole() -> None:
+            _launch(lo, left, right, out, SMALL, to_out, ONE)
+
+        depth = lo.extent(left, 1)
+        if isinstance(depth, Const) and int(depth.value) < 2 * PART:  # type: ignore[arg-type]
+            whole()
+        else:
+            lo.when(lo.compare("gt", parts, ONE), in_parts, whole)
+
+    if array_type(out).dtype != "float32":
+        small()
+        return
+    enough = lo.compare("ge", _tiles(lo, rows, columns, LARGE), Const(MANY_TILES // 2, INT64))
+    lo.when(enough, lambda: _launch(lo, left, right, out, LARGE, to_out, ONE), small)
+
+
+def _tiles(lo: Lowering, rows: Operand, columns: Operand, form: _Form) -> Operand:
+    side = Const(form.tile, INT64)
+    return lo.multiply(lo.ceil_div(rows, side), lo.ceil_div(columns, side))
+
+
+def _add_up(lo: Lowering, partial: Var, out: Var, parts: Operand) -> None:
+    zero = zero_of(array_type(out).dtype)
+    rows, columns = lo.extent(out, 0), lo.extent(out, 1)
+
+    def element(number: Var) -> None:
+        row = lo.floor_div(number, lo.maximum(columns, ONE))
+        column = lo.subtract(number, lo.multiply(row, columns))
+        total, part = lo.declare("acc", zero.type, zero), lo.index("part")
+
+        def one() -> None:
+            value = lo.load(partial, part, row, column)
+            lo.write(total, lo.let("acc", zero.type, Prim("add", (lo.read(total), value))))
+
+        lo.loop(part, ZERO, parts, one)
+        lo.store(out, (row, column), lo.read(total))
+
+    grid(lo, lo.multiply(rows, columns), "matmul last", element)
+
+
+Store = Callable[[Operand, Operand, Operand, Operand], None]  # part, row, column, value
+
+
+def _launch(lo: Lowering, left: Var, right: Var, out: Var, form: _Form, store: Store, parts: Operand) -> None:
+    tiles = _tiles(lo, lo.extent(out, 0), lo.extent(out, 1), form)
+    name = "matmul" if parts is ONE else "matmul parts"
+    body = lambda block, thread: _Tile(lo, left, right, out, form, (block, thread)).run(store, parts, tiles)  # noqa: E731
+    grid_of_blocks(lo, lo.multiply(tiles, parts), name, body, contract=True)
+
+
+class _Tile:
+    """What a thread does."""
+
+    def __init__(self, lo: Lowering, left: Var, right: Var, out: Var, form: _Form, lane: tuple[Var, Var]) -> None:
+        self.lo, self.left, self.right, self.form = lo, left, right, form
+        self.block, self.thread = lane
+        self.dtype = array_type(out).dtype
+        self.zero = zero_of(self.dtype)
+        self.run_length = max(1, min(form.side, RUN_BYTES // itemsize(self.dtype)))
+        self.rows, self.columns, self.depth = lo.extent(out, 0), lo.extent(out, 1), lo.extent(left, 1)
+
+    def run(self, store: Store, parts: Operand, tiles: Operand) -> None:
+        lo, form = self.lo, self.form
+        side = Const(form.tile, INT64)
+        part, number = (ZERO, self.block) if parts is ONE else split32(lo, self.block, tiles)
+        tile_row, tile_column = split32(lo, number, lo.ceil_div(self.columns, side))
+        top, start = lo.multiply(tile_row, side), lo.multiply(tile_column, side)
+        share = lo.ceil_div(self.depth, parts) if parts is not ONE else self.depth
+        first = lo.multiply(part, share)
+        self.stop = lo.minimum(lo.add(first, share), self.depth) if parts is not ONE else self.depth
+        # rows are 16 bytes longer than the tile: threads that store a column do not meet in one bank
+        pitch = form.tile + max(1, RUN_BYTES // itemsize(self.dtype))
+        extents = Const(form.depth, INT64), Const(pitch, INT64)
+        lefts, rights = (
+            lo.let(name, Array(self.dtype, 2, "C"), imp.NewArray(extents, "shared")) for name in ("lefts", "rights")
+        )
+        y = lo.floor_div(self.thread, Const(ACROSS, INT64))
+        x = lo.prim("and", self.thread, Const(ACROSS - 1, INT64))
+        sums = [[lo.declare("acc", self.zero.type, self.zero) for _ in self._runs(x)] for _ in self._runs(y)]
+        along_rows = array_type(self.left).layout != "F"
+        along_columns = array_type(self.right).layout == "F"
+        base = lo.declare("k", INT64, first)
+
+        def fetch(at: Operand) -> list[tuple[Var, tuple[Operand, Operand], Cell]]:
+            return [
+                *self._fetch(self.left, lefts, at, (top, self.rows), along_rows, False),
+                *self._fetch(self.right, rights, at, (start, self.columns), along_columns, True),
+            ]
+
+        staged = fetch(first)
+        lo.push()
+        going = lo.compare("lt", lo.read(base), self.stop)
+        head = lo.pop()
+        lo.push()
+        for target, place, cell in staged:
+            lo.store(target, place, lo.read(cell))
+        lo.emit(imp.Barrier("block"))
+        later = lo.add(lo.read(base), Const(form.depth, INT64))
+        for (_, _, cell), (_, _, fresh) in zip(staged, fetch(later), strict=True):
+            lo.write(cell, lo.read(fresh))
+        k = lo.index("k")
+
+        def multiply() -> None:
+            down = [lo.load(lefts, k, place) for place in self._runs(y)]
+            across = [lo.load(rights, k, place) for place in self._runs(x)]
+            for row, one in zip(sums, down, strict=True):
+                for cell, other in zip(row, across, strict=True):
+                    lo.write(cell, multiply_add(lo, one, other, lo.read(cell)))
+
+        lo.loop(k, ZERO, Const(form.depth, INT64), multiply)
+        lo.emit(imp.Barrier("block"))
+        lo.write(base, later)
+        lo.emit(imp.While(head, going, lo.pop()))
+        for row, down_ in zip(sums, self._runs(y), strict=True):
+            for cell, across_ in zip(row, self._runs(x), strict=True):
+                self._leave(store, part, lo.add(top, down_), lo.add(start, across_), cell)
+
+    def _leave(self, store: Store, part: Operand, row: Operand, column: Operand, cell: Cell) -> None:
+        lo = self.lo
+        inside = lo.prim("and", lo.compare("lt", row, self.rows), lo.compare("lt", column, self.columns), type_=BOOL)
+        lo.when(inside, lambda: store(part, row, column, lo.read(cell)))
+
+    def _runs(self, thread: Operand) -> Sequence[Operand]:
+        """The elements of a tile's side that a thread of a side has: runs of 16 bytes."""
+        lo, length = self.lo, self.run_length
+        own = lo.multiply(thread, Const(length, INT64))
+        return [
+            lo.add(own, Const(run * ACROSS * length + element, INT64))
+            for run in range(self.form.side // length)
+            for element in range(length)
+        ]
+
+    def _fetch(
+        self, array: Var, target: Var, at: Operand, limits: tuple[Operand, Operand], along: bool, depth_first: bool
+    ) -> list[tuple[Var, tuple[Operand, Operand], Cell]]:
+        """Start to load a slice; gives what goes where in shared memory, as (along the shared axis, along the other).
+
+        `along`: the array's elements are neighbours along the shared axis; `depth_first`: it is the array's first.
+        """
+        lo, form = self.lo, self.form
+        start, limit = limits
+        found = []
+        for part in range(form.depth * form.tile // THREADS):
+            number = lo.add(self.thread, Const(part * THREADS, INT64))
+            fast, slow = (form.depth, form.tile) if along else (form.tile, form.depth)
+            assert fast * slow == form.depth * form.tile
+            outer = lo.floor_div(number, Const(fast, INT64))
+            inner = lo.prim("and", number, Const(fast - 1, INT64))
+            deep, other = (inner, outer) if along else (outer, inner)
+            k, place = lo.add(at, deep), lo.add(start, other)
+            cell = lo.declare("value", self.zero.type, self.zero)
+            inside = lo.prim("and", lo.compare("lt", k, self.stop), lo.compare("lt", place, limit), type_=BOOL)
+            indices = (k, place) if depth_first else (place, k)
+
+            def get(cell: Cell = cell, indices: tuple[Operand, Operand] = indices) -> None:
+                lo.write(cell, lo.load(array, *indices))
+
+            lo.when(inside, get)
+            found.append((target, (deep, other), cell))
+        return found
