@@ -168,10 +168,8 @@ class Dispatcher:
     def call_in_place(self, normal: tuple[Any, ...]) -> tuple[Any] | None:
         """A call on the device that arguments live on; None if they live on none."""
         from parakeet_py.hybrid import calls
-        from parakeet_py.hybrid.devices import open_devices
 
-        config = self.config()
-        return calls.call_in_place(self, normal, () if config.on_cpu else open_devices(config.devices or ""))
+        return calls.call_in_place(self, normal)
 
     def call_on_device(self, normal: tuple[Any, ...], device: Device | Team) -> Any:
         """A call that is to run on another device than the CPU, or on a team."""
@@ -466,6 +464,11 @@ class Dispatcher:
 
     def compiled_for_normal(self, normal: tuple[Any, ...], extents: Extents = "both") -> Compiled:
         """`compiled_for` a call in positional form; if not told otherwise, for all extents."""
+        if any(map(lives_elsewhere, normal)):
+            from parakeet_py.hybrid.calls import foreign_arguments
+
+            foreign = foreign_arguments(self, normal)
+            normal = normal if foreign is None else foreign.args
         with self.lock:
             signature = self.signature(normal)
             found = self.guarded.get(signature) if extents == "usual" else None

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.hybrid.elsewhere import lives_elsewhere
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, FunctionSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
@@ -127,6 +128,10 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
     name = dispatcher.function.__name__
     device = dispatcher.device()
     try:
+        if any(map(lives_elsewhere, (*args, *kwargs.values()))):
+            found = _explain_in_place(dispatcher, dispatcher.normalize(tuple(args), kwargs))
+            if found is not None:
+                return found
         if device is None:
             return explain_compiled(dispatcher.compiled_for(tuple(args), kwargs))
         from parakeet_py.hybrid.rehearsal import device_report
@@ -143,6 +148,18 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
     except (UnsupportedError, NoSourceError) as error:
         specs = tuple(describe_spec(spec_of(arg)) for arg in args)
         return Explanation(name, specs, (), 0, (), None, {}, str(error))
+
+
+def _explain_in_place(dispatcher: Dispatcher, normal: tuple[Any, ...] | None) -> Explanation | None:
+    """What a call does whose arguments live on a device; None if they live on none."""
+    from parakeet_py.hybrid.calls import foreign_arguments
+    from parakeet_py.hybrid.rehearsal import device_report
+
+    foreign = None if normal is None else foreign_arguments(dispatcher, normal)
+    if foreign is None:
+        return None
+    compiled = dispatcher.compiled_for_normal(foreign.args)
+    return replace(explain_compiled(compiled), device=device_report(compiled, foreign.args, foreign.device, foreign))
 
 
 def explain_compiled(compiled: Compiled) -> Explanation:

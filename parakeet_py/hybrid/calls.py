@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.errors import DeoptimizedError, NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
-from parakeet_py.hybrid.device import Device, Machine
+from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.devices import open_devices
 from parakeet_py.hybrid.foreign import Foreign, device_of
 from parakeet_py.hybrid.guard import examine, plan_for
 from parakeet_py.hybrid.plan import Plan
@@ -31,21 +32,27 @@ def plan_of(compiled: Compiled) -> Plan:
     return plan
 
 
-def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any], opened: Sequence[Machine]) -> tuple[Any] | None:
+def foreign_arguments(dispatcher: Dispatcher, normal: Sequence[Any]) -> Foreign | None:
+    """The arguments of a call in positional form that live on a device; None if they live on none."""
+    config = dispatcher.config()
+    device = device_of(normal, () if config.on_cpu else open_devices(config.devices or ""))
+    return None if device is None else Foreign(device, normal)
+
+
+def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Any] | None:
     """A call in positional form, where its arguments live; None if they live on no device.
 
     Arrays of the result are of the arguments' library.
     """
-    device = device_of(normal, opened)
-    if device is None:
+    foreign = foreign_arguments(dispatcher, normal)
+    if foreign is None:
         return None
-    foreign = Foreign(device, normal)
     try:
         signature = dispatcher.signature(foreign.args)
         if signature in dispatcher.refused:
             return (dispatcher.run_python(tuple(normal)),)
         try:
-            result = call(dispatcher, foreign.args, device, foreign)
+            result = call(dispatcher, foreign.args, foreign.device, foreign)
         except (UnsupportedError, NoSourceError) as found:
             return (dispatcher.refuse(tuple(normal), signature, found),)
         return (foreign.leaving(result),)

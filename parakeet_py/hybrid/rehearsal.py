@@ -15,6 +15,8 @@ from parakeet_py.hybrid.arrays import Buffer, DeviceArray
 from parakeet_py.hybrid.calls import plan_of
 from parakeet_py.hybrid.device import Device
 from parakeet_py.hybrid.faults import lines_of
+from parakeet_py.hybrid.foreign import Foreign
+from parakeet_py.hybrid.guard import Resources, plan_for
 from parakeet_py.hybrid.meter import Run
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import Call
@@ -112,6 +114,7 @@ class KernelReport:
     lines: tuple[int, ...]
     threads: int
     launches: tuple[tuple[int, int], ...]
+    resources: Resources | None = None  # once the driver has compiled it
 
     def __str__(self) -> str:
         lines = f" (line{'s' if len(self.lines) > 1 else ''} {', '.join(map(str, self.lines))})" if self.lines else ""
@@ -119,7 +122,10 @@ class KernelReport:
             f"{blocks} x {self.threads} threads" + ("" if times == 1 else f", {times} times")
             for blocks, times in self.launches
         ]
-        return f"{self.name}{lines}: {'; '.join(shapes) or f'blocks of {self.threads} threads'}"
+        takes = ""
+        if self.resources is not None:
+            takes = f"; {self.resources.registers} registers, {self.resources.occupancy:.0%} of the threads fit"
+        return f"{self.name}{lines}: {'; '.join(shapes) or f'blocks of {self.threads} threads'}{takes}"
 
 
 @record
@@ -160,23 +166,25 @@ def _moved(run: Run) -> str:
     )
 
 
-def device_report(compiled: Any, normal: Sequence[Any], device: Device) -> DeviceReport:
-    """What a call in positional form would do on a device."""
-    plan: Plan = plan_of(compiled)
-    foreseen, complete = _rehearse(plan, values_of(compiled, normal), device)
+def device_report(compiled: Any, normal: Sequence[Any], device: Device, foreign: Foreign | None = None) -> DeviceReport:
+    """What a call in positional form would do on a device, where the `foreign` arguments live already."""
+    plan = plan_for(plan_of(compiled), device)
+    foreseen, complete = _rehearse(plan, values_of(compiled, normal), device, foreign)
     kernels = []
     for number, kernel in enumerate(plan.kernels):
         launches = tuple((blocks, times) for (one, blocks), times in foreseen.launches if one == number)
-        kernels.append(KernelReport(kernel.name, tuple(lines_of(kernel)), kernel.threads, launches))
+        kernels.append(
+            KernelReport(kernel.name, tuple(lines_of(kernel)), kernel.threads, launches, plan.resources.get(number))
+        )
     return DeviceReport(device.name, device.architecture, tuple(kernels), foreseen, complete, plan.last_run)
 
 
-def _rehearse(plan: Plan, leaves: Sequence[Any], device: Device) -> tuple[Run, bool]:
+def _rehearse(plan: Plan, leaves: Sequence[Any], device: Device, foreign: Foreign | None) -> tuple[Run, bool]:
     params = plan.function.params
     given = [
         np.asarray(leaf) if isinstance(param.type, Array) else leaf for leaf, param in zip(leaves, params, strict=True)
     ]
-    call = _Rehearsal(plan, _NoDevice(device), None)
+    call = _Rehearsal(plan, _NoDevice(device), None, foreign)
     try:
         call.run(given, plan.gives_views)
     except Exception:  # unknown, or the call raises: what it has done so far is what is known

@@ -116,6 +116,22 @@ def test_loops_of_calls_copy_nothing() -> None:
     assert np.array_equal(np.asarray(x), plain)
 
 
+def test_explained_in_place() -> None:
+    function = accelerate(lambda x: np.cumsum(x) * 2)
+    mine = Mine(np.arange(100.0))
+    assert ".entry" in function.ptx(mine) and "double" in function.llvm(mine)
+    report = function.explain(mine).device
+    assert report is not None and report.complete and report.foreseen.bytes_in == report.foreseen.bytes_out == 0
+    function(mine)
+    again = function.explain(mine).device
+    assert again is not None and again.last_run == again.foreseen
+    with options(devices="cpu"), fake_cuda.installed():
+        there = Mine(np.arange(100.0), open_devices("cuda:0")[0])
+        function(there)
+        text = str(function.explain(there))
+    assert "runs on cuda:0" in text and "32 registers, 100% of the threads fit" in text
+
+
 def test_stored_to_in_place() -> None:
     @accelerate
     def scale(x: Any, y: Any) -> Any:
