@@ -59,3 +59,19 @@ def test_spaces_are_walked_without_long_division(shape: tuple[int, ...]) -> None
 
     text = accelerate(shifted).ptx(np.ones(shape))
     assert not re.search(r"(div|rem)\.[su]64", text)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_products_of_matrices_load_runs_and_fuse(dtype: str) -> None:
+    def product(a: Any, b: Any) -> Any:
+        return a @ b + 1
+
+    rng = np.random.default_rng(0)
+    a, b = rng.random((70, 1100)).astype(dtype), rng.random((1100, 40)).astype(dtype)
+    text = accelerate(product).ptx(a, b)
+    inner = text.split(".entry")[1]
+    assert re.search(r"ld\.shared\.v[24]", inner) and "fma.rn" in inner
+    assert "fma" not in text.split(".entry")[-1]  # + 1 is not part of the product
+    counters, result = profile(product, a, b)
+    assert np.allclose(result, product(a, b), rtol=1e-5 if dtype == "f4" else 1e-12)
+    assert counters.launches >= 3  # parts of the long axis, their sum, and + 1
