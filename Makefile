@@ -13,7 +13,7 @@ DRIVER = $(shell $(PYTHON) -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' >/dev
 
 MINUTES ?= 30
 
-.PHONY: fuzz help bench cold results test test-gpu bench-gpu lint clean
+.PHONY: help bench cold results docs fuzz test test-gpu bench-gpu lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make test    install, then run the tests"
 	@echo "make test-gpu   the tests on a GPU, bit for bit against the emulator; reports in benchmarks/results"
 	@echo "make bench-gpu  times, bytes and flops on a GPU, beside CuPy, JAX, PyTorch and numba where installed"
+	@echo "make docs    write docs/numpy.md: which NumPy functions are native, found by calling them"
 	@echo "make fuzz    random programs against Python, for MINUTES=30"
 	@echo "make lint    formatting, lint, types"
 	@echo "make clean   remove the environment and all caches of this folder"
@@ -41,6 +42,9 @@ results: $(VENV)/.bench
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+docs: $(VENV)/.test
+	@$(BIN)/python -m tests.numpy_table --page
 
 test-gpu: $(VENV)/.test
 	@$(if $(DRIVER),$(MAKE) --no-print-directory $(VENV)/.gpu)

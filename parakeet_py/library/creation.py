@@ -173,6 +173,7 @@ def converted_array(a, dtype, order, always):
     misplaced = made.ndim > 1 and (
         (order == "C" and layout_of(made) != "C") or (order == "F" and layout_of(made) != "F")
     )
+    misplaced = misplaced or (made.ndim == 1 and order in ("C", "F") and layout_of(made) not in ("C", "F"))
     if misplaced or (always and not fresh):
         return copy(made, order)
     return made
@@ -240,7 +241,7 @@ def copied(a, order):
 
 @method("fill")
 def fill(a, value):
-    assign(a, value)
+    assign(a, value, True)
 
 
 # ---- sequences of numbers --------------------------------------------------------------------------------------------

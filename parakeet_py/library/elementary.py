@@ -92,7 +92,9 @@ def isreal(x):
 @implements(np.iscomplex)
 def iscomplex(x):
     x = as_numeric(x)
-    return np.not_equal(np.imag(x), 0)
+    if dtype_of(x).kind == "c" or not is_array(x) or x.ndim == 0:
+        return np.not_equal(np.imag(x), 0)
+    return np.zeros(x.shape, bool)
 
 
 # ---- parts of complex numbers ----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from parakeet_py.library.intrinsics import (
     hand_back,
     is_array,
     is_sequence,
+    layout_of,
     nonzero,
     unsupported,
 )
@@ -192,6 +193,10 @@ def empty_axis(axis):
     return f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
 
 
+def order_of_padded(a):
+    return "F" if layout_of(a) == "F" else "C"
+
+
 @implements(np.pad)
 def pad(array, pad_width, mode="constant", *, constant_values=0, reflect_type="even"):
     a = as_array(array)
@@ -205,7 +210,7 @@ def pad(array, pad_width, mode="constant", *, constant_values=0, reflect_type="e
         if is_sequence(constant_values) or is_array(constant_values):
             hand_back("np.pad with several constants")
         kind = dtype_of(a)
-        made = np.full(shape, cast(fitting(constant_values, kind), kind), kind)
+        made = np.full(shape, cast(fitting(constant_values, kind), kind), kind, order_of_padded(a))
         inner = tuple([slice(before, before + extent) for (before, _), extent in zip(widths, a.shape)])
         assign(made[inner], a)
         return made
@@ -213,7 +218,7 @@ def pad(array, pad_width, mode="constant", *, constant_values=0, reflect_type="e
         hand_back("np.pad in this mode")
     for axis, (before, after) in enumerate(widths):
         check((a.shape[axis] > 0) | (before + after == 0), "ValueError", empty_axis(axis))
-    made = np.empty(shape, dtype_of(a))
+    made = np.empty(shape, dtype_of(a), order_of_padded(a))
     inner = tuple([slice(before, before + extent) for (before, _), extent in zip(widths, a.shape)])
     assign(made[inner], a)
     for axis, (before, after) in enumerate(widths):

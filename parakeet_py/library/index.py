@@ -29,7 +29,10 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.hstack numpy.repeat numpy.roll numpy.split numpy.stack numpy.tile numpy.vsplit numpy.vstack"
     ),
     "matrices": "numpy.diag numpy.diagflat numpy.diagonal numpy.linalg.norm numpy.trace",
-    "nan_reductions": "numpy.nanmax numpy.nanmean numpy.nanmin numpy.nanprod numpy.nanstd numpy.nansum numpy.nanvar",
+    "nan_reductions": (
+        "numpy.nanargmax numpy.nanargmin numpy.nanmax numpy.nanmean numpy.nanmin numpy.nanprod numpy.nanstd "
+        "numpy.nansum numpy.nanvar"
+    ),
     "parallel": (
         "parakeet_py.operators.allpairs parakeet_py.operators.generate parakeet_py.operators.map "
         "parakeet_py.operators.reduce parakeet_py.operators.scan parakeet_py.operators.scatter "
@@ -45,7 +48,10 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.all numpy.amax numpy.amin numpy.any numpy.argmax numpy.argmin numpy.count_nonzero numpy.max numpy.mean "
         "numpy.min numpy.prod numpy.ptp numpy.std numpy.sum numpy.var"
     ),
-    "scans": "numpy.cumprod numpy.cumsum numpy.diff numpy.ediff1d numpy.nancumprod numpy.nancumsum",
+    "scans": (
+        "numpy.cumprod numpy.cumsum numpy.cumulative_prod numpy.cumulative_sum numpy.diff numpy.ediff1d "
+        "numpy.nancumprod numpy.nancumsum"
+    ),
     "selection": (
         "numpy.argwhere numpy.choose numpy.clip numpy.compress numpy.copyto numpy.extract numpy.fill_diagonal "
         "numpy.flatnonzero numpy.nonzero numpy.putmask numpy.select numpy.take numpy.take_along_axis numpy.where"

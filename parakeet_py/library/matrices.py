@@ -125,11 +125,11 @@ def matrix_norm(x, order, axes, keepdims):
     if order is None or order == "fro" or order == "f":
         return np.sqrt(squares(x).sum(axes, keepdims=keepdims))
     if order == 1:
-        return np.abs(x).sum(row, keepdims=keepdims).max(later_axis(column, row, keepdims), keepdims=keepdims)
+        return np.abs(x).sum(row, keepdims=keepdims).max(later_axis(column, row, keepdims), None, keepdims, 0)
     if order == -1:
         return np.abs(x).sum(row, keepdims=keepdims).min(later_axis(column, row, keepdims), keepdims=keepdims)
     if order == math.inf:
-        return np.abs(x).sum(column, keepdims=keepdims).max(later_axis(row, column, keepdims), keepdims=keepdims)
+        return np.abs(x).sum(column, keepdims=keepdims).max(later_axis(row, column, keepdims), None, keepdims, 0)
     if order == -math.inf:
         return np.abs(x).sum(column, keepdims=keepdims).min(later_axis(row, column, keepdims), keepdims=keepdims)
     hand_back("a norm that needs singular values")

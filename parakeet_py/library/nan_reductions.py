@@ -7,6 +7,7 @@ import numpy as np
 from parakeet_py.library.intrinsics import (
     as_array,
     cast,
+    check,
     constant,
     dtype_of,
     elementwise,
@@ -17,7 +18,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.reductions import reduce_ufunc, squared_size
 from parakeet_py.library.registry import implements
 from parakeet_py.library.scans import replaced_nan
-from parakeet_py.library.shared import NO_VALUE
+from parakeet_py.library.shared import NO_VALUE, into
 
 
 @implements(np.nansum)
@@ -40,26 +41,51 @@ def nanmax(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
     return reduce_ufunc(np.fmax, a, axis, None, out, keepdims, initial, where)
 
 
+def arg_of_numbers(a, axis, out, keepdims, instead, find):
+    """argmin or argmax among what is not NaN."""
+    a = as_array(a)
+    if out is not None:
+        hand_back("nanargmin and nanargmax with out")
+    if dtype_of(a).kind == "c":
+        hand_back("nanargmin and nanargmax of complex numbers")
+    if dtype_of(a).kind == "f":
+        missing = np.isnan(a)
+        check(~np.any(np.all(missing, axis)), "ValueError", "All-NaN slice encountered")
+        a = np.where(missing, constant(instead, dtype_of(a)), a)
+    return find(a, axis, keepdims=keepdims)
+
+
+@implements(np.nanargmin)
+def nanargmin(a, axis=None, out=None, *, keepdims=NO_VALUE):
+    return arg_of_numbers(a, axis, out, keepdims is not NO_VALUE and keepdims, np.inf, np.argmin)
+
+
+@implements(np.nanargmax)
+def nanargmax(a, axis=None, out=None, *, keepdims=NO_VALUE):
+    return arg_of_numbers(a, axis, out, keepdims is not NO_VALUE and keepdims, -np.inf, np.argmax)
+
+
 def divided_by_count(total, count):
     """total / count in the dtype of the total."""
     quotient = np.true_divide(total, count)
     return quotient if dtype_of(quotient) == dtype_of(total) else cast(quotient, dtype_of(total))
 
 
-def number_count(a, axis, keepdims):
+def number_count(a, axis, keepdims, where=True):
     """How many elements are not NaN."""
-    return np.sum(~np.isnan(a), axis, np.int64, None, keepdims)
+    return np.sum(~np.isnan(a), axis, np.int64, None, keepdims, where=where)
 
 
 @implements(np.nanmean)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     a = as_array(a)
-    if where is not True or out is not None:
-        hand_back("np.nanmean with where or out")
+    if out is not None and (dtype is not None or dtype_of(out) != dtype_of(a)):
+        hand_back("np.nanmean into another dtype")
     if dtype_of(a).kind not in "fc":
-        return np.mean(a, axis, dtype, None, keepdims)
-    total = np.sum(replaced_nan(a, 0), axis, dtype, None, keepdims)
-    return divided_by_count(total, number_count(a, axis, keepdims))
+        return np.mean(a, axis, dtype, out, keepdims, where=where)
+    total = np.sum(replaced_nan(a, 0), axis, dtype, None, keepdims, where=where)
+    result = divided_by_count(total, number_count(a, axis, keepdims, where))
+    return result if out is None else into(out, as_array(result), "unsafe")
 
 
 @implements(np.nanvar)

@@ -222,18 +222,25 @@ def second_last_to_end(rank):
 def dot(a, b, out=None):
     a, b = strong(a), strong(b)
     if rank_of(a) == 0 or rank_of(b) == 0:
-        result = np.multiply(a, b)
+        result = scaled(a, b)
     else:
         aligned(a, b, a.ndim - 1, max(b.ndim - 2, 0))
         result = over_last_axes(a, permute(b, second_last_to_end(b.ndim)) if b.ndim > 1 else b)
     return result if out is None else into(out, as_array(result))
 
 
+def scaled(a, b):
+    """A product with a number: BLAS leaves a matrix in C order, the ufunc anything in the order of its operand."""
+    product = np.multiply(a, b)
+    by_blas = dtype_of(product).char in "fdFD" and max(rank_of(a), rank_of(b)) <= 2
+    return in_order(product) if by_blas else product
+
+
 @implements(np.inner)
 def inner(a, b, /):
     a, b = strong(a), strong(b)
     if rank_of(a) == 0 or rank_of(b) == 0:
-        return np.multiply(a, b)
+        return scaled(a, b)
     aligned(a, b, a.ndim - 1, b.ndim - 1)
     return over_last_axes(a, b)
 

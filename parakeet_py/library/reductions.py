@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from parakeet_py.library.intrinsics import (
     as_array,
+    assign,
     cast,
     check,
     constant,
@@ -91,25 +93,27 @@ def neutral(ufunc, kind):
 
 @static
 def one_by_one(ufunc, kind):
-    """Complex infinities (and zeros) are products of their own order: a factor 1 inf into inf + nan j."""
-    return ufunc is np.multiply and kind.kind == "c"
+    """Complex infinities (and zeros) are products of their own order: a factor 1 inf into inf + nan j. What is a loop
+    itself cannot combine parts."""
+    return (ufunc is np.multiply and kind.kind == "c") or ufunc is np.gcd
 
 
-def product_in_order(a, axes, kind):
-    """The product along one axis or all of them, element by element."""
+def reduced_in_order(ufunc, a, axes, kind):
+    """The reduction along one axis or all of them, element by element."""
+    first = constant(identity_of(ufunc, kind), kind)
     if len(axes) == a.ndim and a.ndim > 1:
         a = (a.T if layout_of(a) == "F" else a).ravel()
         axes = (0,)
     if a.ndim == 1:
-        total = constant(1, kind)
+        total = first
         for i in range(a.shape[0]):
-            total = total * cast(a[i], kind)
+            total = ufunc(total, cast(a[i], kind))
         return total
-    first = (slice(None),) * axes[0]
-    none = a[(*first, slice(0, 0))]  # the product of no elements has the shape and order of the result
-    (total,) = reduce_axes(none, axes, (constant(1, kind),), lambda x, *at: (cast(x, kind),), lambda s, x: (s * x,))
+    before = (slice(None),) * axes[0]
+    none = a[(*before, slice(0, 0))]  # the reduction of no elements has the shape and order of the result
+    (total,) = reduce_axes(none, axes, (first,), lambda x, *at: (cast(x, kind),), lambda s, x: (s,))
     for i in range(a.shape[axes[0]]):
-        total *= cast(a[(*first, i)], kind)
+        assign(total, ufunc(total, cast(a[(*before, i)], kind)))
     return total
 
 
@@ -134,8 +138,10 @@ def reduce_ufunc(ufunc, a, axis=None, dtype=None, out=None, keepdims=False, init
         a = masked(ufunc, a, kind, first, initial, where)
     if not has_identity(ufunc) and initial is NO_VALUE:
         check_not_empty(ufunc, a, axes)
-    if one_by_one(ufunc, kind) and (len(axes) == 1 or len(axes) == a.ndim):
-        total = product_in_order(a, axes, kind)
+    if one_by_one(ufunc, kind) and a.ndim > 0 and (len(axes) == 1 or len(axes) == a.ndim):
+        total = reduced_in_order(ufunc, a, axes, kind)
+    elif ufunc is np.gcd:
+        hand_back("a reduction with gcd along several axes")
     else:
         (total,) = reduce_axes(
             a, axes, (constant(first, wide),), lambda x, *at: (cast(cast(x, kind), wide),), lambda s, x: (ufunc(s, x),)
@@ -149,7 +155,9 @@ def masked(ufunc, a, kind, identity, initial, where):
     """An array with the identity in place of what a mask leaves out."""
     if not has_identity(ufunc) and initial is NO_VALUE:
         unsupported("a reduction without identity and with where needs an initial value")
-    return elementwise(lambda x, m: prim("select", cast(m, "bool"), cast(x, kind), constant(identity, kind)), a, where)
+    return as_array(
+        elementwise(lambda x, m: prim("select", cast(m, "bool"), cast(x, kind), constant(identity, kind)), a, where)
+    )
 
 
 def check_not_empty(ufunc, a, axes):
@@ -230,6 +238,12 @@ def sum_kind(kind, dtype):
     return np.add.resolve_dtypes((None, kind, None), reduction=True)[0] if dtype is None else np.dtype(dtype)
 
 
+@static
+def axes_of_moment(axis, rank):
+    """The axes of a mean or variance: a 0-d array has none, whatever sums say."""
+    return reduction_axes(axis, rank) if axis is None or rank > 0 else normalize_axis_tuple(axis, rank)
+
+
 def total_over(a, axes, kind):
     """The sum over axes in a dtype."""
     wide = accumulator_kind(np.add, kind)
@@ -257,10 +271,10 @@ def moment_kind(kind, dtype, out):
 @method("mean")
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     a = as_array(a)
-    axes = reduction_axes(axis, a.ndim)
     kind = mean_kind(dtype_of(a), dtype)
     if where is not True:
         return masked_mean(a, axis, kind, out, keepdims, where)
+    axes = axes_of_moment(axis, a.ndim)
     total = total_over(a, axes, kind)
     final = dtype_of(a) if dtype is None and dtype_of(a) == np.float16 else kind
     result = divided(total, cast(count_along(a, axes), "int64"), final)
@@ -283,15 +297,16 @@ def squared_size(x):
 
 
 @implements(np.var)
-@method("var")
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
-    if where is not True:
-        hand_back("a variance with where")
     if correction is not NO_VALUE:
         ddof = correction
     a = as_array(a)
-    axes = reduction_axes(axis, a.ndim)
     kind = mean_kind(dtype_of(a), dtype)
+    if where is not True:
+        if mean is not NO_VALUE or dtype_of(a) == np.float16:
+            hand_back("a variance with where and a mean, or of float16 with where")
+        return masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where)
+    axes = axes_of_moment(axis, a.ndim)
     count = cast(count_along(a, axes), "int64")
     if mean is NO_VALUE:
         centre = finish(divided(total_over(a, axes, kind), count, kind), axes, a.ndim, True, None)
@@ -305,8 +320,30 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     return finish(result, axes, a.ndim, keepdims, out)
 
 
-@implements(np.std)
+def masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where):
+    """The variance of the elements that a mask selects."""
+    selected = np.broadcast_to(where, a.shape)
+    count = reduce_ufunc(np.add, selected, axis, np.int64, None, keepdims)
+    total = reduce_ufunc(np.add, a, axis, kind, None, True, NO_VALUE, where)
+    centre = divided(total, reduce_ufunc(np.add, selected, axis, np.int64, None, True), kind)
+    deviations = as_array(elementwise(squared_size, np.subtract(a, centre)))
+    wide = kind if dtype is not None or kind.kind == "f" else dtype_of(deviations)
+    total = reduce_ufunc(np.add, deviations, axis, wide, None, keepdims, NO_VALUE, where)
+    result = divided(total, np.maximum(count - ddof, 0), wide)
+    return result if out is None else into(out, as_array(result), "unsafe")
+
+
+@method("var")
+def var_method(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE):
+    return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+
+
 @method("std")
+def std_method(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE):
+    return std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+
+
+@implements(np.std)
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
     variance = var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     kind = dtype_of(variance)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_py.library.intrinsics import as_array, cast, constant, copy, dtype_of, scan_axis
-from parakeet_py.library.reductions import can_reduce, neutral, one_by_one, reduction_kind
+from parakeet_py.library.intrinsics import as_array, cast, constant, copy, dtype_of, hand_back, scan_axis, unsupported
+from parakeet_py.library.reductions import can_reduce, identity_of, neutral, one_by_one, reduction_kind
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
-from parakeet_py.library.shared import ALL, NO_VALUE, into, single_axis
+from parakeet_py.library.shared import ALL, NO_VALUE, check_output_cast, converted, into, single_axis
 
 
 @static
@@ -56,6 +56,35 @@ def cumsum(a, axis=None, dtype=None, out=None):
 @method("cumprod")
 def cumprod(a, axis=None, dtype=None, out=None):
     return running(np.multiply, a, axis, dtype, out)
+
+
+def cumulative(ufunc, x, axis, dtype, out, include_initial):
+    """np.cumulative_sum and np.cumulative_prod."""
+    x = as_array(x)
+    if x.ndim == 0:
+        unsupported("array must be at least one dimensional")
+    if axis is None:
+        if x.ndim != 1:
+            unsupported("for arrays which have more than one dimension axis argument is required")
+        axis = 0
+    if include_initial and out is not None:
+        hand_back("a cumulative sum or product with its initial value and out")
+    result = running(ufunc, x, axis, dtype, out)
+    if not include_initial:
+        return result
+    shape = result.shape[: single_axis(axis, x.ndim)] + (1,) + result.shape[single_axis(axis, x.ndim) + 1 :]
+    first = np.full(shape, identity_of(ufunc, dtype_of(result)), dtype_of(result))
+    return np.concatenate((first, result), axis)
+
+
+@implements(np.cumulative_sum)
+def cumulative_sum(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+    return cumulative(np.add, x, axis, dtype, out, include_initial)
+
+
+@implements(np.cumulative_prod)
+def cumulative_prod(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+    return cumulative(np.multiply, x, axis, dtype, out, include_initial)
 
 
 def replaced_nan(a, value):
@@ -114,6 +143,14 @@ def diff(a, n=1, axis=-1, prepend=NO_VALUE, append=NO_VALUE):
 def ediff1d(ary, to_end=None, to_begin=None):
     a = ravel(ary)
     made = np.subtract(a[1:], a[:-1])
+    kind = dtype_of(a)
     if to_begin is not None:
-        made = np.concatenate((ravel(to_begin), made))
-    return made if to_end is None else np.concatenate((made, ravel(to_end)))
+        made = np.concatenate((end_of_differences(to_begin, kind), made))
+    return made if to_end is None else np.concatenate((made, end_of_differences(to_end, kind)))
+
+
+def end_of_differences(values, kind):
+    """Values in front of differences or behind them, in the dtype of the differences."""
+    values = ravel(as_array(values))
+    check_output_cast(dtype_of(values), kind, "same_kind")
+    return converted(values, kind)

@@ -16,6 +16,7 @@ from parakeet_py.library.intrinsics import (
     hand_back,
     is_array,
     is_weak,
+    load,
     nonzero,
     prim,
     ufunc_call,
@@ -180,6 +181,8 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if dtype_of(places).kind == "b":
         places = cast(places, "int64")
     extent = a.shape[axis]
+    if out is not None:
+        check_taken(out, a.shape[:axis] + (places.shape if is_array(places) else ()) + a.shape[axis + 1 :])
     if mode == "wrap":
         places = elementwise(lambda i: cast(i, "int64") % extent, places)
     elif mode == "clip":
@@ -187,6 +190,14 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     found = a[(ALL,) * axis + (places,)]
     found = copy(found, "C") if is_array(found) and not is_array(places) else in_order(found)
     return found if out is None else into(out, as_array(found))
+
+
+def check_taken(out, shape):
+    """NumPy looks at the shape of out before it looks at the indices."""
+    message = "output array does not match result of ndarray.take"
+    check(out.ndim == len(shape), "ValueError", message)
+    for own, wanted in zip(out.shape, shape):
+        check(own == wanted, "ValueError", message)
 
 
 @implements(np.compress)
@@ -199,7 +210,13 @@ def compress(condition, a, axis=None, out=None):
     mask = as_array(condition)
     if mask.ndim != 1:
         unsupported("condition must be a 1-d array")
-    found = a[(ALL,) * axis + (nonzero(mask)[0],)]
+    places = nonzero(mask)[0]
+    for own, extent in enumerate(a.shape):
+        if own != axis:  # an index is not looked at where there is nothing to take
+            last = load(places, places.shape[0] - 1) if extent == 0 and places.shape[0] > 0 else -1
+            message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
+            check(last < a.shape[axis], "IndexError", message, last, a.shape[axis])
+    found = in_order(a[(ALL,) * axis + (places,)])
     return found if out is None else into(out, found)
 
 
@@ -227,8 +244,8 @@ def take_along_axis(arr, indices, axis=-1):
 @implements(np.copyto)
 def copyto(dst, src, casting="same_kind", where=True):
     src = as_numeric(src)
-    if not is_weak(src):
-        check_output_cast(dtype_of(src), dtype_of(dst), casting)
+    source = dtype_of(src) if not is_weak(src) else result_kind(kind_of(src), dtype_of(dst))
+    check_output_cast(source, dtype_of(dst), casting)
     if where is True:
         assign(dst, src)
     else:

@@ -242,6 +242,7 @@ def expand_dims(a, axis):
 def squeeze(a, axis=None):
     a = as_array(a)
     index = ()
+    smaller = False
     for own in positions(a.ndim):
         if axis is None:
             single = extent_is_one(a, own)
@@ -252,8 +253,9 @@ def squeeze(a, axis=None):
             if single:
                 message = "cannot select an axis to squeeze out which has size not equal to one"
                 check(a.shape[own] == 1, "ValueError", message)
+        smaller = smaller or single
         index = index + ((0,) if single else (ALL,))
-    return a[(*index, Ellipsis)]
+    return a[(*index, Ellipsis)] if smaller else a
 
 
 @implements(np.broadcast_to)

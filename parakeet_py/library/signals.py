@@ -24,7 +24,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.products import tensordot
 from parakeet_py.library.reductions import accumulator_kind
 from parakeet_py.library.registry import implements, static
-from parakeet_py.library.shared import kind_of, result_kind
+from parakeet_py.library.shared import result_kind
 
 # ---- convolution -----------------------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ def polyval(p, x):
     if p.ndim != 1:
         hand_back("np.polyval of polynomials with several axes")
     check(p.shape[0] > 0, "Deoptimize", "a polynomial without coefficients")
-    kind = result_kind(dtype_of(p), kind_of(x)) if dtype_of(x).kind in "fc" else result_kind(dtype_of(p), dtype_of(x))
+    kind = result_kind(dtype_of(p), dtype_of(x))
 
     def value(point):
         at = cast(point, kind)

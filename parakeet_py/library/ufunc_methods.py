@@ -27,6 +27,7 @@ from parakeet_py.library.intrinsics import (
     scatter,
     unsupported,
 )
+from parakeet_py.library.products import strong
 from parakeet_py.library.reductions import can_reduce, flat_index, reduce_ufunc
 from parakeet_py.library.registry import helper, method, static
 from parakeet_py.library.scans import accumulate, can_accumulate
@@ -60,7 +61,7 @@ def new_axes(rank):
 
 @method("ufunc.outer")
 def ufunc_outer(ufunc, A, B, /):
-    a, b = as_numeric(A), as_numeric(B)
+    a, b = strong(A), strong(B)
     if is_array(a) and is_array(b):
         return ufunc(a[new_axes(b.ndim)], b)
     return ufunc(a, b)

@@ -1,0 +1,99 @@
+"""Products, differences, polynomials, signals, linear algebra and transforms."""
+
+from __future__ import annotations
+
+from tests.numpy_table.rows import NUMBERS, REAL, Family
+
+family = Family("calculus")
+
+family.row("np.dot", "a, r; v, v; a, 2; q, q; a, b.T", NUMBERS, "12", sums=8)
+family.row("np.vdot", "a, b; v, v", NUMBERS, "12", sums=8)
+family.row("np.inner", "a, r; v, v; a, b; a, 2", NUMBERS, "123", sums=8)
+family.row("np.outer", "a, b; v, w; v, w, out=o", NUMBERS, "0123")
+family.row("np.kron", "v, w; a, q; a, b", NUMBERS, "12")
+family.row("np.cross", "w, w; np.ones((4, 3)), w", REAL[1:], "1", sums=8)
+family.row("np.tensordot", "a, b, a.ndim; a, b, 0; a, b, ([0], [0]); a, r, 1", NUMBERS, "123", sums=8)
+family.row(
+    "np.einsum",
+    "'ij,ij->', a, b; 'ij->ji', a; 'ij,j->i', a, r; 'ij->', a; 'ij,kj->ik', a, b; 'ij->j', a; '...j->...', a; "
+    "'ii', q; 'ii->i', q; 'ij,kj', a, b; 'i...,i...', a, b",
+    "ldD",
+    "2",
+    sums=8,
+    order=False,
+    note="the order of axes in memory may be another for operands in Fortran order",
+)
+family.row("np.einsum_path", "'ij,jk', q, q", "d", "2")
+family.row("np.convolve", "v, w; v, w, {mode}; w, v, {mode}", NUMBERS, "1", sums=8)
+family.row("np.correlate", "v, w; v, w, {mode}; w, v, {mode}", NUMBERS, "1", sums=8)
+family.row("np.diff", "a; a, 2; a, axis=0; a, prepend=0; a, append=1; a, 1, {one}", NUMBERS, "123")
+family.row("np.ediff1d", "a; a, to_begin=1, to_end=[2, 3]", NUMBERS[1:], "123")
+family.row(
+    "np.gradient",
+    "a; a, 2.0; v, t; a, edge_order=2; a, axis=0; v, t, edge_order=2; a, 1, axis=-1",
+    "ilefdD",
+    "12",
+    sums=8,
+    ulp=16,
+)
+family.row("np.trapezoid", "a; a, dx=0.5; v, t; a, axis=0; v, x=v", NUMBERS, "12", sums=16)
+family.row("np.polyval", "v, 2; w, a; w, 1.5; w, t", "ilfdD", "012", sums=32, ulp=16)
+family.row("np.polyfit", "t, v, 2; t, v, 1; t, v, 3, w=t + 1; t, v, 2, full=True", "ld", "1", sums=4096)
+family.row("np.polyadd", "v, w; w, v; v, [1, 2]", "ild", "1")
+family.row("np.polysub", "v, w; w, v", "ild", "1")
+family.row("np.polymul", "v, w; w, v", "ild", "1", sums=8)
+family.row("np.polyder", "v; v, 2; w, 0", "ild", "1")
+family.row("np.polyint", "v; w, 2; w, k=3", "ild", "1")
+family.row("np.polydiv", "v, w", "d", "1", sums=64)
+family.row("np.poly", "w; q", "d", "1", sums=64)
+family.row("np.roots", "w", "d", "1", sums=64)
+for name in (
+    "det",
+    "inv",
+    "pinv",
+    "cond",
+    "matrix_rank",
+    "slogdet",
+    "cholesky",
+    "qr",
+    "svd",
+    "svdvals",
+    "eigvals",
+    "eig",
+    "eigh",
+    "eigvalsh",
+):
+    argument = "q @ q.T" if name in ("cholesky", "eigh", "eigvalsh") else "q"
+    family.row(f"np.linalg.{name}", argument, "d", "2", sums=256, note="LAPACK, through NumPy")
+family.row("np.linalg.solve", "q, q; q, q[0]", "d", "2", sums=256, note="LAPACK, through NumPy")
+family.row("np.linalg.lstsq", "q, q[0]", "d", "2", sums=256, note="LAPACK, through NumPy")
+family.row("np.linalg.matrix_power", "q, 3; q, 0; q, -1", "d", "2", sums=256)
+family.row("np.linalg.multi_dot", "[q, q, q]", "d", "2", sums=64)
+family.row(
+    "np.linalg.norm",
+    "a; a, axis={one}; v, 1; v, np.inf; a, 'fro'; a, 1; v, 3; a, axis=0, keepdims=True; v, 0; a, 2",
+    "ilfdD",
+    "12",
+    sums=16,
+    ulp=8,
+)
+family.row("np.linalg.vector_norm", "a; a, axis=0; a, ord=1", "ilfdD", "12", sums=16, ulp=8)
+family.row("np.linalg.matrix_norm", "q; q, ord=1", "d", "2", sums=16, ulp=8)
+for name, call in {
+    "cross": "w, w",
+    "outer": "v, w",
+    "matmul": "q, q",
+    "tensordot": "q, q",
+    "vecdot": "v, v",
+    "trace": "q",
+    "diagonal": "q",
+    "matrix_transpose": "q",
+}.items():
+    family.row(f"np.linalg.{name}", call, "lfd", "1", sums=16)
+for name in ("fft", "ifft", "rfft", "fft2", "ifft2", "fftn"):
+    family.row(f"np.fft.{name}", "q", "d", "2", sums=64, note="through NumPy")
+family.row("np.fft.irfft", "np.fft.rfft(q)", "d", "2", sums=64, note="through NumPy")
+family.row("np.fft.fftfreq", "8; 7, 0.5", "d", "1")
+family.row("np.fft.rfftfreq", "8; 7, 0.5", "d", "1")
+family.row("np.fft.fftshift", "v; q; q, 0", "d", "1")
+family.row("np.fft.ifftshift", "v; q; q, 0", "d", "1")

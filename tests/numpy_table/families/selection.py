@@ -1,0 +1,123 @@
+"""Choosing, searching, sorting, sets, bits."""
+
+from __future__ import annotations
+
+from tests.numpy_table.rows import INTS, NUMBERS, REAL, Family
+
+family = Family("selection")
+SPECIAL = "normal special"
+
+family.row("np.where", "m; m, a, b; m, a, 0; m, 1, 2.5; a, r, b", NUMBERS, "123")
+family.row("np.nonzero", "a; m", NUMBERS, "123", values=SPECIAL)
+family.row("ndarray.nonzero", "", NUMBERS, "123")
+family.row("np.flatnonzero", "a; m", NUMBERS, "0123")
+family.row("np.argwhere", "a; m", NUMBERS, "0123")
+family.row("np.select", "[m, a > 1], [a, b]; [m], [a], 5; [m, ~m], [a, b], default=7", REAL, "123")
+family.row(
+    "np.choose",
+    "n % 3, [s, v, t]; n, [s, v, t], mode='wrap'; n, [s, v, t], mode='clip'; n % 3, [s, v, t], out=o",
+    "ild",
+    "1",
+)
+family.row("ndarray.choose", "= (n % 3).choose([s, v, t]); = n.choose([s, v, t], mode='clip')", "ild", "1")
+family.row("np.piecewise", "a, [a < 0, a >= 0], [-1, 1]; a, [a < 0], [lambda x: -x, lambda x: x * 2]", "ilfd", "12")
+family.row(
+    "np.take",
+    "a, i; a, 0; a, i, axis=0; a, [0, 0], axis=-1; a, i * 3, axis=0, mode='wrap'; a, i * 3, axis=0, mode='clip'; "
+    "a, i, axis=0, out=o",
+    NUMBERS,
+    "123",
+)
+family.row("ndarray.take", "i; i, 0", NUMBERS, "123")
+family.row(
+    "np.put",
+    "= np.put(v, i, 5); = np.put(v, [1, 2], w); = np.put(a, [0, 3], [7, 8]); = np.put(v, n * 9, w, mode='clip')",
+    NUMBERS,
+    "12",
+)
+family.row("ndarray.put", "[1, 2], [3, 4]; [1, 0], 5", NUMBERS, "12")
+family.row("np.place", "a, m, [1, 2, 3]", NUMBERS, "12")
+family.row("np.putmask", "a, m, 5; a, m, b; a, m, [1, 2]", NUMBERS, "123")
+family.row("np.copyto", "a, b; a, 3; a, r; a, b, where=m", NUMBERS, "0123")
+family.row("np.compress", "[True, False, True], a; [True, False, True], a, axis=0; c, v", NUMBERS, "123")
+family.row("ndarray.compress", "[True, False], 0", NUMBERS, "123")
+family.row("np.extract", "m, a; a > 1, a", NUMBERS[:-2], "0123")
+family.row("np.take_along_axis", "a, k, -1; a, k, axis=-1; a, np.argsort(a, 0), 0", NUMBERS, "123")
+family.row("np.put_along_axis", "a, k, 5, -1", NUMBERS, "123")
+family.row("np.apply_along_axis", "lambda x: x.sum(), 0, a; np.cumsum, -1, a", "ld", "12", sums=8)
+family.row("np.apply_over_axes", "np.sum, a, [0]", "ld", "2", sums=8)
+family.row("np.vectorize", "= np.vectorize(lambda x: x + 1)(a)", "ld", "12")
+for name in ("sort", "argsort"):
+    family.row(
+        f"np.{name}",
+        "a, kind='stable'; a, axis={one}, kind='stable'; a, axis=None, kind='stable'",
+        NUMBERS,
+        "123",
+        values=SPECIAL,
+    )
+family.row("ndarray.sort", "; {one}; kind='stable'", NUMBERS, "123", values=SPECIAL)
+family.row("ndarray.argsort", "kind='stable'; 0, 'stable'", NUMBERS, "123", values=SPECIAL)
+family.row("np.partition", "= np.partition(v, 3)[3]; = np.sort(np.partition(v, 3)[:3])", REAL, "1", values=SPECIAL)
+family.row("np.argpartition", "= v[np.argpartition(v, 3)[3]]", REAL, "1", values=SPECIAL)
+family.row("ndarray.partition", "= a.partition(3)", "d", "1", order=False)
+family.row("np.sort_complex", "v", "ldD", "1")
+family.row("np.lexsort", "(v, n); (n, v); (v,)", REAL, "1", values=SPECIAL)
+family.row(
+    "np.searchsorted",
+    "s, a; s, a, side={side}; s, 2; s, [1, 2]; v, w, sorter=np.argsort(v, kind='stable')",
+    REAL,
+    "0123",
+    values=SPECIAL,
+)
+family.row("ndarray.searchsorted", "= s.searchsorted(a); = s.searchsorted(a, {side})", REAL, "01")
+family.row("np.digitize", "a, t; a, t, right=True; a, t[::-1]; a, [0, 1, 2.5]", REAL, "0123")
+family.row(
+    "np.interp", "a, t, t * 2; a, t, t, left=-1, right=9; a, t, t * 1j; a, t, t * 2, period=3", REAL, "0123", ulp=8
+)
+family.row("np.bincount", "n; n, minlength=9; n, v; n, weights=t", "ild", "1", sums=4)
+family.row(
+    "np.histogram",
+    "a; a, 5; a, t; a, 4, (0, 3); a, 4, weights=p; a, 4, density=True; a, [0, 1, 3]",
+    INTS + "efd",
+    "123",
+    ulp=8,
+)
+family.row("np.histogram_bin_edges", "a; a, 5; a, 4, (0, 3); a, 'sturges'", INTS + "fd", "12", ulp=8)
+family.row("np.histogram2d", "v, t; v, t, 4; v, t, [3, 4]; v, t, 3, weights=t", "ld", "1", ulp=8)
+family.row("np.histogramdd", "a, 3", "ld", "2", ulp=8)
+family.row(
+    "np.unique",
+    "a; v, return_index=True; v, return_inverse=True; v, return_counts=True; "
+    "a, return_inverse=True, return_counts=True; a, axis=0; v, True, True, True",
+    REAL,
+    "0123",
+    values=SPECIAL,
+)
+for name in ("unique_values", "unique_counts", "unique_inverse", "unique_all"):
+    family.row(
+        f"np.{name}",
+        f"= tuple(np.{name}(v))" if name != "unique_values" else "= np.sort(np.unique_values(v))",
+        REAL,
+        "1",
+    )
+family.row(
+    "np.isin", "a, v; a, 2; a, [1, 2]; a, v, invert=True; a, v, assume_unique=True", REAL, "0123", values=SPECIAL
+)
+for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d"):
+    family.row(f"np.{name}", "v, w; a, v; v, [1, 2]", REAL, "12", values=SPECIAL)
+family.row(
+    "np.packbits",
+    "= np.packbits(c); = np.packbits(c, bitorder='little'); = np.packbits(m, axis=-1); = np.packbits(a != 0)",
+    "Bd",
+    "12",
+)
+family.row(
+    "np.unpackbits",
+    "= np.unpackbits(a); = np.unpackbits(a, axis=-1); = np.unpackbits(v, bitorder='little'); "
+    "= np.unpackbits(v, count=9)",
+    "B",
+    "12",
+)
+family.row("np.bitwise_count.reduce", "= np.bitwise_count(a)", INTS, "1")
+family.row("np.ndenumerate", "= [x for _, x in np.ndenumerate(a)]", "ld", "12")
+family.row("np.ndindex", "= [ij for ij in np.ndindex(2, 3)]; = [ij for ij in np.ndindex(a.shape)]", "d", "12")
