@@ -70,8 +70,8 @@ def allocate(shape: Any, dtype: Any, order: Any = "C") -> Any:
     _intrinsic("allocate")
 
 
-def assign(target: Any, value: Any) -> None:
-    """target[...] = value with NumPy's unsafe casting."""
+def assign(target: Any, value: Any, users: bool = False) -> None:
+    """target[...] = value with NumPy's unsafe casting; a scalar of the user's has to fit."""
     _intrinsic("assign")
 
 

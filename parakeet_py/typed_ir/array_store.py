@@ -59,8 +59,12 @@ def store_array(
     casting: str = "unsafe",
     out: bool = False,
     mask: Value | None = None,
+    users: bool = False,
 ) -> None:
-    """target[...] = value, broadcast; with a mask only where it is true. Never reads what it has already written."""
+    """target[...] = value, broadcast; with a mask only where it is true. Never reads what it has already written.
+
+    `users`: as if the user's program stored it, see `store_cast`.
+    """
     b = s.builder
     value = s.numeric(long_ints.beside(value, target))
     assert isinstance(value, ScalarV | ArrayV)
@@ -83,7 +87,7 @@ def store_array(
             value = copy_array(s, value)
     scalar: ir.Operand | None = None
     if isinstance(value, ScalarV):
-        scalar = store_cast(s, value.operand, kind, one=mask is None)
+        scalar = store_cast(s, value.operand, kind, one=mask is None, users=users)
     if isinstance(mask, ArrayV) and mask.roots & target.roots:
         mask = copy_array(s, mask)
 

@@ -297,9 +297,9 @@ def _allocate(s: Specializer, shape: Value, dtype: Value, order: Value | None = 
 
 
 @_handles(words.assign)
-def _assign(s: Specializer, target: Value, value: Value) -> Value:
+def _assign(s: Specializer, target: Value, value: Value, users: Value | None = None) -> Value:
     assert isinstance(target, ArrayV)
-    store_array(s, target, value)
+    store_array(s, target, value, users=users is not None and s.static(users, "who assigns"))
     return NONE
 
 
