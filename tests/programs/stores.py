@@ -323,6 +323,12 @@ def scalar_into_chosen_integers(a, v):
     return a
 
 
+@program(_into_integers(slice(None), _FLOATS + _INTS), mutates=(0,), message=True)
+def filled_integers(a, v):
+    a.fill(v)
+    return a
+
+
 @program([lambda: (np.zeros(4, "i1"), np.array(300.7)), lambda: (np.zeros(4, "i2"), np.array(-3))], mutates=(0,))
 def array_without_axes_into_an_element(a, v):
     a[1] = v
