@@ -76,7 +76,7 @@ class DeviceArray:
 
     def to_host(self) -> np.ndarray[Any, Any]:
         """A copy of the elements, laid out as they are on the device where that wastes no memory."""
-        low, size = _span(self.shape, self.strides, np.dtype(self.dtype).itemsize)
+        low, size = span(self.shape, self.strides, np.dtype(self.dtype).itemsize)
         data = np.empty(size, np.uint8)
         if not size:
             return np.empty(self.shape, self.dtype)
@@ -84,7 +84,7 @@ class DeviceArray:
         return np.ndarray(self.shape, self.dtype, data, -low, self.strides)
 
 
-def _span(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
+def span(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
     """The first byte of an array, relative to its element 0, and the number of bytes to the last."""
     if 0 in shape:
         return 0, 0

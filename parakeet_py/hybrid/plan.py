@@ -45,6 +45,7 @@ class Plan:
     host : the host part as a Python function, `host_text` its source
     kernels : in the order of their numbers
     codes : the `struct` characters of each kernel's parameters
+    stores : for each parameter of each kernel whether it is an array that the kernel stores to
     stored_params : the array parameters that are stored to
     gives_views : a result may be a view of an argument
     failure_types : the dtypes of the arguments of each failure's message
@@ -71,6 +72,7 @@ class Plan:
         self.host, self.host_text = host_function(self.function)
         self.codes = tuple("".join(codes_of(kernel)) for kernel in self.kernels)
         self.expanders = tuple(tuple(_expander(param) for param in kernel.params) for kernel in self.kernels)
+        self.stores = tuple(_stores(kernel) for kernel in self.kernels)
         self.stored_params = _stored_params(self.function, self.kernels)
         self.gives_views = _gives_views(self.function)
         self.failure_types: dict[int, tuple[str, ...]] = {}
@@ -129,6 +131,15 @@ def _stored_params(host: imp.Function, kernels: tuple[Kernel, ...]) -> frozenset
     for kernel in kernels:
         stored |= stored_roots(kernel.function)
     return frozenset(param for param in host.params if host.roots.get(param, frozenset()) & stored)
+
+
+def _stores(kernel: Kernel) -> tuple[bool, ...]:
+    stored, roots = stored_roots(kernel.function), kernel.function.roots
+    arrays = (isinstance(param.type, Array) for param in kernel.params)
+    return tuple(
+        is_array and bool(roots.get(param, stored) & stored)
+        for is_array, param in zip(arrays, kernel.params, strict=True)
+    )
 
 
 def _gives_views(host: imp.Function) -> bool:

@@ -79,6 +79,7 @@ class _Rehearsal(Call):
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
         if blocks <= 0:
             return
+        self.changes(number, args)
         self.device.launched(number, blocks, ())
         if self.plan.kernels[number].checked:
             if self.record is None:
@@ -93,14 +94,14 @@ class _Rehearsal(Call):
         return _Element()
 
     def store(self, array: DeviceArray, indices: tuple[int, ...], value: Any) -> None:
+        self.changed.add(array.buffer)
         self.device.bytes_in += np.dtype(array.dtype).itemsize
 
     def opaque(self, site: int, args: tuple[Any, ...]) -> list[Any]:
         raise Unknown
 
-    def bring_back(self) -> None:
-        for array in self.stored:
-            array.to_host()
+    def download(self, array: DeviceArray) -> None:
+        array.to_host()
 
     def leaving(self, value: Any, kind: object) -> Any:
         return super().leaving(value, kind) if isinstance(value, DeviceArray) else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from parakeet_py.hybrid.arrays import Buffer, DeviceArray, download, host_view, strides_of, upload
+from parakeet_py.hybrid.arrays import Buffer, DeviceArray, download, host_view, memory_of, span, strides_of, upload
 from parakeet_py.hybrid.device import Device, DeviceError, KernelError
 from parakeet_py.hybrid.faults import fault_text
 from parakeet_py.hybrid.meter import Meter
@@ -69,7 +69,8 @@ class Call:
         self.foreign = foreign
         self.arguments: list[DeviceArray] = []
         self.record: Buffer | None = None  # of failures
-        self.stored: list[DeviceArray] = []
+        self.stored: list[DeviceArray] = []  # arguments that are stored to...
+        self.changed: set[Buffer] = set()  # ...and the memory that the host has not seen since
 
     def run(self, leaves: Sequence[Any], keep_strides: bool) -> list[Any]:
         params = self.plan.function.params
@@ -99,9 +100,20 @@ class Call:
         ]
 
     def bring_back(self) -> None:
-        """Let the host see what kernels have stored into arguments."""
+        """Let the host see what has been stored into arguments since it last did."""
         for array in self.stored:
-            download(array)
+            if array.buffer in self.changed:
+                self.download(array)
+        self.changed.clear()
+
+    def download(self, array: DeviceArray) -> None:
+        download(array)
+
+    def changes(self, number: int, args: Sequence[Any]) -> None:
+        """A kernel is about to store into some of its arguments."""
+        for arg, stores in zip(args, self.plan.stores[number], strict=True):
+            if stores:
+                self.changed.add(arg.buffer)
 
     def result(self, value: Any, kind: object) -> Any:
         """A result; one that the call has made stays on the device if arguments live there."""
@@ -152,6 +164,7 @@ class Call:
         return element[0]
 
     def store(self, array: DeviceArray, indices: tuple[int, ...], value: Any) -> None:
+        self.changed.add(array.buffer)
         element = np.array([value], array.dtype)
         self.device.copy_in(self._place(array, indices), element.view(np.uint8))
 
@@ -163,6 +176,7 @@ class Call:
             return
         plan, device = self.plan, self.device
         kernel = plan.kernels[number]
+        self.changes(number, args)
         values: list[Any] = []
         for expand, arg in zip(plan.expanders[number], args, strict=True):
             values += expand(arg)
@@ -221,8 +235,7 @@ class Call:
         finally:
             for buffer in borrowed:
                 self.foreign.empty(buffer)  # type: ignore[union-attr]
-        for array in self.arguments:
-            self._refresh(array)
+        self._refresh()
         shown: list[tuple[int, int, Buffer, int]] = []  # memory of the host, and of which memory it is a copy
         for array, host in zip(args, given, strict=True):
             if not isinstance(array, DeviceArray) or not host.size:
@@ -260,18 +273,21 @@ class Call:
         fresh.readonly = not array.flags.writeable
         return fresh
 
-    def _refresh(self, array: DeviceArray) -> None:
-        """Upload an argument again: Python may have changed it."""
-        if array.host is not None and array.host.size:
-            self._overwrite(array, array.host)
+    def _refresh(self) -> None:
+        """Upload the memory of arguments again: Python may have changed it."""
+        buffers = {id(array.buffer): array.buffer for array in self.arguments if array.buffer.origin is not None}
+        for buffer in buffers.values():
+            assert buffer.origin is not None
+            self.device.copy_in(buffer.address, memory_of(buffer.origin, buffer.size))
 
     def _overwrite(self, array: DeviceArray, host: Any) -> None:
+        """Let an array that the call has made be what Python has made of it."""
         if not host.size:
             return
-        (fresh,) = upload(self.device, [host], True)
-        copy = fresh.to_host()
-        if array.strides == copy.strides and copy.flags.c_contiguous:
-            self.device.copy_in(array.address, copy.reshape(-1).view(np.uint8))
+        low, size = span(array.shape, array.strides, host.itemsize)
+        if array.strides == host.strides and size == host.nbytes:
+            place = host.__array_interface__["data"][0] + low
+            self.device.copy_in(array.address + low, memory_of(place, size))
             return
         for index in np.ndindex(array.shape):
             self.store(array, index, host[index])

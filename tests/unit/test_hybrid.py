@@ -164,6 +164,25 @@ def test_only_what_was_stored_to_is_copied_back(device: EmulatedDevice) -> None:
     assert plan.last_run.bytes_in == 16000 and plan.last_run.bytes_out == 8000
 
 
+def test_what_is_not_stored_to_is_not_copied_back(device: EmulatedDevice) -> None:
+    @accelerate
+    def sometimes(x: Any, y: Any, flag: Any) -> Any:
+        if flag:
+            x[:] = 1
+        y[2:5] = 7
+        z = np.linalg.svd(y.reshape(2, 5), compute_uv=False)
+        return z + y.sum()
+
+    for flag in (False, False, False, True):  # the first call observes, others are known by then
+        x, y, plain, other = np.zeros(1000), np.arange(10.0), np.zeros(1000), np.arange(10.0)
+        found = on(device, sometimes, x, y, flag)
+        assert np.allclose(found, sometimes.__wrapped__(plain, other, flag))
+        assert np.array_equal(x, plain) and np.array_equal(y, other)
+        plan = calls.plan_of(sometimes._dispatcher.compiled_for_normal((x, y, flag)))
+        if plan.last_run is not None:
+            assert (plan.last_run.bytes_out >= x.nbytes) == flag
+
+
 def test_read_only_results_of_read_only_arguments(device: EmulatedDevice) -> None:
     @accelerate
     def tail(x: Any) -> Any:
