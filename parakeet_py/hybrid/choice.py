@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.hybrid.access import Part
 from parakeet_py.hybrid.cost import Cost, cpu_speed, device_speed
-from parakeet_py.hybrid.fission import Division
+from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.parts import Written
 from parakeet_py.hybrid.residency import HOST
 from parakeet_py.hybrid.spans import NOTHING, difference, size_of

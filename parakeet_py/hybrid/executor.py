@@ -23,8 +23,8 @@ from parakeet_py.hybrid.arrays import DeviceArray, strides_of
 from parakeet_py.hybrid.choice import costs_of
 from parakeet_py.hybrid.device import DeviceError, KernelError
 from parakeet_py.hybrid.divided import DividedPlan
+from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.faults import fault_text
-from parakeet_py.hybrid.fission import Division
 from parakeet_py.hybrid.host_parts import kept
 from parakeet_py.hybrid.losses import Lost, member_of, with_losses
 from parakeet_py.hybrid.parts import Parts, Written, add
@@ -91,7 +91,7 @@ def run_divided(
         finally:
             plan.last_run = call.done()
 
-    stored = [leaves[number] for number in plan.stored]
+    stored = [leaves[number] for number in plan.stored if isinstance(leaves[number], np.ndarray)]
     return with_losses(team, stored, work, lambda: not handed_back)
 
 

@@ -29,18 +29,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from parakeet_py.frontend.ssa import Pos
-from parakeet_py.hybrid.access import Access, Input, Touched, contract
+from parakeet_py.hybrid.access import Touched
+from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.part_functions import applied, combine_function, fresh_lambda, identity_of, standalone
+from parakeet_py.hybrid.product_parts import product
 from parakeet_py.imp.schedule import static_cost
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     ONE,
-    ZERO,
     Block,
     Check,
     Compress,
     Const,
-    Dim,
     Function,
     Let,
     Map,
@@ -53,11 +52,9 @@ from parakeet_py.typed_ir.ir import (
     Scatter,
     Store,
     Var,
-    ViewAxis,
     dtype_of,
     walk,
 )
-from parakeet_py.typed_ir.passes.linear import atom
 from parakeet_py.typed_ir.rewrite import free_in_op, fresh_copy
 from parakeet_py.typed_ir.types import PYINT, Array, Scalar
 from parakeet_py.typed_ir.writer import Writer
@@ -65,49 +62,11 @@ from parakeet_py.typed_ir.writer import Writer
 Space = Map | Reduce | Scan | Compress | Scatter
 
 
-@record
-class Division:
-    """One way to cut an operator.
-
-    Attributes
-    ----------
-    op : the operator
-    axis : of its index space (of a Reduce: kept axes come before reduced ones)
-    extent : of that axis: an operand, or where to read it
-    index : the index variable of that axis in `touched`
-    touched : what the operator reads and writes of arrays from outside
-    join : concatenate, combine, scan, compress or histogram
-    free : what the operator takes from outside
-    part : (lo, hi, *whole results, *free) -> partial results
-    after : of a scan: (lo, hi, *totals before, *whole results, *free), the second pass of a part
-    combine : (*accumulators, *contributions) -> accumulators; of whole arrays where they are arrays. The target of a
-        histogram takes a part's copy in: (target, copy) -> ()
-    cost : scalar operations for a point, about
-    """
-
-    op: Op
-    axis: int
-    extent: Operand | Dim
-    index: Var
-    touched: Touched
-    join: str
-    free: tuple[Var, ...]
-    part: Function
-    after: Function | None = None
-    combine: Function | None = None
-    cost: int = 1
-
-    def inputs(self) -> dict[Var, Input]:
-        """How a part needs each array from outside."""
-        arrays = [var for var in self.free if isinstance(var.type, Array)]
-        return {array: contract(self.touched, array, self.index) for array in arrays}
-
-
 def divisions(let: Let, name: str = "part") -> tuple[Division, ...]:
     """All ways to cut an operator, best first: without a join, along outer axes."""
     op = let.op
     if isinstance(op, Matmul):
-        return tuple(_matmul(op, axis, name) for axis in range(_rank(op.out)))
+        return tuple(product(op, axis, name) for axis in range(_rank(op.out)))
     if not isinstance(op, Space):
         return ()
     maker = _Maker(op, let.outs, let.pos, name)
@@ -398,38 +357,3 @@ class _Maker:
 
         w.map(extents, take_in)
         return standalone(self.name, (target, copy), w.block())
-
-
-# ---- products --------------------------------------------------------------------------------------------------------
-
-
-def _matmul(op: Matmul, axis: int, name: str) -> Division:
-    """The rows or columns [lo, hi) of a product."""
-    free = tuple(dict.fromkeys((op.out, op.left, op.right)))
-    lo, hi = Var("lo", PYINT), Var("hi", PYINT)
-    w = Writer()
-    count = w.prim("sub", hi, lo, type_=PYINT)
-    row = axis == 0 and _rank(op.left) == 2
-
-    def some(array: Var, which: int | None) -> Var:
-        """The range of one axis of an array."""
-        if which is None:
-            return array
-        rank = _rank(array)
-        axes = [ViewAxis(a, count if a == which else w.dim(array, a), ONE) for a in range(rank)]
-        assert isinstance(array.type, Array)
-        layout = array.type.layout if array.type.layout == "C" and which == 0 else "A"
-        return w.view(array, [lo if a == which else ZERO for a in range(rank)], axes, layout)
-
-    left = some(op.left, 0 if row else None)
-    right = some(op.right, None if row else _rank(op.right) - 1)
-    w.let(Matmul(some(op.out, axis), left, right))
-    part = standalone(name, (lo, hi, *free), w.block())
-    index = Var("i", PYINT)
-
-    def access(array: Var, which: int | None) -> Access:
-        return Access(array, tuple(atom(index) if a == which else None for a in range(_rank(array))))
-
-    reads = access(op.left, 0 if row else None), access(op.right, None if row else _rank(op.right) - 1)
-    touched = Touched.of(reads, (access(op.out, axis),))
-    return Division(op, axis, Dim(op.out, axis), index, touched, "concatenate", free, part)

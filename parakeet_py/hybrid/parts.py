@@ -10,7 +10,7 @@ import numpy as np
 
 from parakeet_py.hybrid.access import Part
 from parakeet_py.hybrid.device import Machine
-from parakeet_py.hybrid.fission import Division
+from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray, of_host

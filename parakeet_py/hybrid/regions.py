@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.hybrid.access import Touched
-from parakeet_py.hybrid.fission import Division, divisions
+from parakeet_py.hybrid.division import Division
+from parakeet_py.hybrid.fission import divisions
 from parakeet_py.hybrid.part_functions import standalone
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp import storage
