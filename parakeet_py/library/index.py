@@ -62,6 +62,7 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.rot90 numpy.squeeze numpy.swapaxes numpy.transpose"
     ),
     "signals": "numpy.convolve numpy.correlate numpy.einsum numpy.polyval",
+    "sorting": "numpy.argsort numpy.lexsort numpy.median numpy.sort",
     "statistics": (
         "numpy.average numpy.bincount numpy.cov numpy.digitize numpy.histogram numpy.interp numpy.searchsorted"
     ),
@@ -76,6 +77,7 @@ METHODS = {  # methods of arrays; with a dot, of ufuncs
     "scans": "cumprod cumsum",
     "selection": "choose clip compress nonzero take",
     "shape": "flatten ravel reshape squeeze swapaxes transpose",
+    "sorting": "argsort sort",
     "statistics": "searchsorted",
     "ufunc_methods": "item tolist ufunc.accumulate ufunc.at ufunc.outer ufunc.reduce",
 }

@@ -74,3 +74,25 @@ def int_into_bools(a):
 @program([(MATRIX,)])
 def cumulative_with_initial(a):
     return np.cumulative_sum(a, axis=1, include_initial=True), np.cumulative_prod(a[0])
+
+
+@program([(arr("f8", 40, values="special"),), (arr("i4", 3, 4),), (arr("c16", 30, values="special"),), (FORTRAN,)])
+def sorted_copies(a):
+    return np.sort(a, axis=-1, kind="stable"), np.argsort(a, axis=0, kind="stable")
+
+
+@program([(arr("f8", 50),), (arr("u1", 3, 30, layout="stepped"),)], mutates=(0,))
+def sorted_in_place(a):
+    a.sort()
+
+
+@program(
+    [(arr("f8", 31),), (MATRIX,), (arr("i8", 40),), (arr("f4", 3, 5, layout="F"),), (arr("f8", 9, values="special"),)]
+)
+def medians(a):
+    return np.median(a), np.median(a, axis=0), np.median(a, axis=-1, keepdims=True)
+
+
+@program([(arr("i8", 30), arr("f8", 30))])
+def sorted_by_two_keys(a, b):
+    return np.lexsort((b, a))

@@ -1,0 +1,328 @@
+"""Sorting and order statistics: sort, argsort, lexsort, median.
+
+Lines are merged bottom up from short runs that insertion has put in order (Knuth, The Art of Computer Programming,
+volume 3, sections 5.2.1 and 5.2.4), which is stable; NaN comes last, as in NumPy. What a program sees of an *unstable*
+order that NumPy leaves open (argsort without a kind, partition) stays with NumPy, so that its choice among equals is
+NumPy's. The places of equal elements cannot be told apart in sorted values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parakeet_py.library.intrinsics import (
+    allocate,
+    as_array,
+    assign,
+    cast,
+    check,
+    copy,
+    dtype_of,
+    generate,
+    hand_back,
+    is_sequence,
+    load,
+    order_of,
+    permute,
+    reshape,
+    unsupported,
+)
+from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.shape import ravel
+from parakeet_py.library.shared import finish, inverse_axes, reduction_axes, single_axis
+
+RUN = 12  # elements that insertion puts in order
+
+
+def less(x, y):
+    """The order of sorted elements: NaN after everything else, complex numbers by their parts."""
+    kind = dtype_of(x).kind
+    if kind == "c":
+        return less_complex(x, y)
+    if kind == "f":
+        return (x < y) | (np.isnan(y) & ~np.isnan(x))
+    return x < y
+
+
+def less_complex(x, y):
+    """Numbers without NaN, then those with one in the imaginary part, in the real part, in both."""
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    same = (a == c) | (np.isnan(a) & np.isnan(c))
+    return (less(a, c) & (np.isnan(b) == np.isnan(d))) | (
+        (same & less(b, d)) | (~same & before_by_nan(a, b, c, d) & (np.isnan(b) != np.isnan(d)))
+    )
+
+
+def before_by_nan(a, b, c, d):
+    """Among numbers of unequal real part of which one has a NaN as its imaginary part."""
+    both = ~np.isnan(a) & ~np.isnan(c)
+    return (both & np.isnan(d)) | (~both & np.isnan(c))
+
+
+@static
+def is_stable(kind, stable):
+    """Whether equal elements keep their order."""
+    if kind is not None and stable is not None:
+        raise ValueError("`kind` and `stable` parameters can't be provided at the same time.")
+    if kind not in (None, "quicksort", "heapsort", "mergesort", "stable"):
+        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
+    return bool(stable) or kind in ("mergesort", "stable")
+
+
+def sort_runs(keys, line, count):
+    """Put runs of a line in order."""
+    for start in range(0, count, RUN):
+        for i in range(start + 1, min(start + RUN, count)):
+            x = load(keys, line, i)
+            j = i
+            while j > start and less(x, load(keys, line, j - 1)):
+                keys[line, j] = load(keys, line, j - 1)
+                j = j - 1
+            keys[line, j] = x
+
+
+def merge_runs(source, target, line, count, width):
+    """Merge neighbouring runs of a width from one array into another."""
+    for start in range(0, count, 2 * width):
+        middle, stop = min(start + width, count), min(start + 2 * width, count)
+        left, right = start, middle
+        for k in range(start, stop):
+            x, y = load(source, line, min(left, count - 1)), load(source, line, min(right, count - 1))
+            if left < middle and (right >= stop or not less(y, x)):
+                target[line, k] = x
+                left = left + 1
+            else:
+                target[line, k] = y
+                right = right + 1
+
+
+def sort_lines(keys):
+    """Sort the lines of a matrix in C order, in place."""
+    lines, count = keys.shape
+    spare = allocate(keys.shape, dtype_of(keys))
+    for line in range(lines):
+        sort_runs(keys, line, count)
+        width = RUN
+        while width < count:
+            merge_runs(keys, spare, line, count, width)
+            keys[line] = spare[line]
+            width = 2 * width
+
+
+def sort_places(keys, places):
+    """Sort the places of a matrix's lines by their keys, in place, equal ones in the order they have."""
+    lines, count = places.shape
+    spare = allocate(places.shape, "int64")
+    for line in range(lines):
+        for start in range(0, count, RUN):
+            for i in range(start + 1, min(start + RUN, count)):
+                place = int(load(places, line, i))
+                x = load(keys, line, place)
+                j = i
+                while j > start and less(x, load(keys, line, int(load(places, line, j - 1)))):
+                    places[line, j] = load(places, line, j - 1)
+                    j = j - 1
+                places[line, j] = place
+        width = RUN
+        while width < count:
+            for start in range(0, count, 2 * width):
+                middle, stop = min(start + width, count), min(start + 2 * width, count)
+                left, right = start, middle
+                for k in range(start, stop):
+                    x, y = load(places, line, min(left, count - 1)), load(places, line, min(right, count - 1))
+                    if left < middle and (
+                        right >= stop or not less(load(keys, line, int(y)), load(keys, line, int(x)))
+                    ):
+                        spare[line, k] = x
+                        left = left + 1
+                    else:
+                        spare[line, k] = y
+                        right = right + 1
+            places[line] = spare[line]
+            width = 2 * width
+
+
+def size_of(extents):
+    size = 1
+    for extent in extents:
+        size = size * extent
+    return size
+
+
+@static
+def axis_last(axis, rank):
+    return (*[own for own in range(rank) if own != axis], axis)
+
+
+def lines_along(a, axis):
+    """A new matrix whose lines run along an axis."""
+    moved = permute(a, axis_last(axis, a.ndim))
+    return reshape(copy(moved, "C"), (size_of(moved.shape[:-1]), a.shape[axis]))
+
+
+def from_lines(lines, a, axis):
+    """The matrix of lines as an array like the one it was made of."""
+    axes = axis_last(axis, a.ndim)
+    return permute(reshape(lines, tuple([a.shape[own] for own in axes])), inverse_axes(axes))
+
+
+def in_memory_order(made, a):
+    """A new array with the axes of another in memory."""
+    axes = order_of(a) if a.ndim > 1 else (0,)
+    return permute(copy(permute(made, axes), "C"), inverse_axes(axes))
+
+
+def sorted_along(a, axis):
+    lines = lines_along(a, axis)
+    sort_lines(lines)
+    return from_lines(lines, a, axis)
+
+
+def places_along(a, axis):
+    """The stable order of the elements along an axis."""
+    lines = lines_along(a, axis)
+    places = generate(lines.shape, lambda line, k: cast(k, "int64"))
+    sort_places(lines, places)
+    return from_lines(places, a, axis)
+
+
+@implements(np.sort)
+def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+    if order is not None:
+        unsupported("Cannot specify order when the array has no fields.")
+    is_stable(kind, stable)
+    a = as_array(a)
+    if axis is None:
+        a = ravel(a)
+        axis = 0
+    axis = single_axis(axis, a.ndim)
+    return in_memory_order(sorted_along(a, axis), a)
+
+
+@method("sort")
+def sort_method(a, axis=-1, kind=None, order=None, *, stable=None):
+    if order is not None:
+        unsupported("Cannot specify order when the array has no fields.")
+    is_stable(kind, stable)
+    assign(a, sorted_along(a, single_axis(axis, a.ndim)))
+
+
+@implements(np.argsort)
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+    if order is not None:
+        unsupported("Cannot specify order when the array has no fields.")
+    if not is_stable(kind, stable):
+        hand_back("an argsort whose order of equal elements is NumPy's choice")
+    a = as_array(a)
+    if axis is None:
+        a = ravel(a)
+        axis = 0
+    if a.ndim == 0:
+        hand_back("argsort of a 0-d array")
+    return copy(places_along(a, single_axis(axis, a.ndim)), "C")
+
+
+@method("argsort")
+def argsort_method(a, axis=-1, kind=None, order=None, *, stable=None):
+    return argsort(a, axis, kind, order, stable=stable)
+
+
+@implements(np.lexsort)
+def lexsort(keys, axis=-1):
+    if not is_sequence(keys):
+        hand_back("np.lexsort of an array of keys")
+    columns = tuple([as_array(key) for key in keys])
+    for column in columns:
+        if column.ndim != 1:
+            hand_back("np.lexsort along an axis")
+        check(column.shape[0] == columns[0].shape[0], "ValueError", "all keys need to be the same shape")
+    single_axis(axis, 1)
+    places = generate((1, columns[0].shape[0]), lambda line, k: cast(k, "int64"))
+    for column in columns:
+        sort_places(reshape(copy(column, "C"), (1, column.shape[0])), places)
+    return places[0]
+
+
+# ---- medians ---------------------------------------------------------------------------------------------------------
+
+
+def all_lines(a, axes, kept):
+    """A new matrix of everything that several axes run through, a line for each point of those that are kept."""
+    count = size_of([a.shape[axis] for axis in axes])
+    return reshape(copy(permute(a, kept + axes), "C"), (size_of([a.shape[axis] for axis in kept]), count))
+
+
+@static
+def kept_in_order(axes, order):
+    """The other axes, from the slowest to the fastest where only one is left out, else as they stand."""
+    return tuple(axis for axis in (order if len(axes) == 1 else sorted(order)) if axis not in axes)
+
+
+@static
+def places_of(axes):
+    """Where each of some axes stands among them in order."""
+    return tuple(axes.index(axis) for axis in sorted(axes))
+
+
+def select_in_line(keys, line, k, low, high):
+    """Bring the element of rank k of a line to its place, none before it greater, none after it less (Hoare's FIND)."""
+    while low < high:
+        pivot = median_of_three(load(keys, line, low), load(keys, line, (low + high) // 2), load(keys, line, high))
+        i, j = low, high
+        while i <= j:
+            while less(load(keys, line, i), pivot):
+                i = i + 1
+            while less(pivot, load(keys, line, j)):
+                j = j - 1
+            if i <= j:
+                x, y = load(keys, line, i), load(keys, line, j)
+                keys[line, i] = y
+                keys[line, j] = x
+                i, j = i + 1, j - 1
+        low, high = (low if k <= j else i if k >= i else k), (j if k <= j else high if k >= i else k)
+
+
+def median_of_three(x, y, z):
+    if less(y, x):
+        x, y = y, x
+    return x if less(z, x) else z if less(z, y) else y
+
+
+def middle(line, keys, count, kind):
+    """The median of a line: the mean of the two in the middle; NaN if there is one."""
+    below, above = (count - 1) // 2, count // 2
+    select_in_line(keys, line, below, 0, count - 1)
+    if above > below:
+        select_in_line(keys, line, above, above, count - 1)
+    one, other = cast(load(keys, line, below), kind), cast(load(keys, line, above), kind)
+    found = cast(one if count % 2 == 1 else np.divide(np.add(one, other), cast(2, kind)), kind)
+    if dtype_of(keys).kind == "f":
+        for i in range(below, count):
+            if np.isnan(load(keys, line, i)):
+                found = cast(load(keys, line, i), kind)
+    return found
+
+
+@static
+def median_kind(kind):
+    return np.dtype("float64") if kind.kind in "biu" else kind
+
+
+@implements(np.median)
+def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    a = as_array(a)
+    if a.ndim == 0 or dtype_of(a).kind in "bc" or dtype_of(a) == np.float16:
+        hand_back("np.median of a 0-d array, of bools, complex numbers or float16")
+    axes = reduction_axes(axis, a.ndim)
+    kind = median_kind(dtype_of(a))
+    kept = kept_in_order(axes, order_of(a) if a.ndim > 1 else (0,))
+    lines = all_lines(a, axes, kept)
+    count = lines.shape[1]
+    check((count > 0) & (lines.shape[0] > 0), "Deoptimize", "the median of no elements")
+    found = allocate((lines.shape[0],), kind)
+    for line in range(lines.shape[0]):
+        found[line] = middle(line, lines, count, kind)
+    result = (
+        permute(reshape(found, tuple([a.shape[own] for own in kept])), places_of(kept)) if len(kept) > 0 else found[0]
+    )
+    return finish(result, axes, a.ndim, keepdims, out)
