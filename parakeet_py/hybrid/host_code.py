@@ -19,8 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from parakeet_py.imp import ir
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
 from parakeet_py.typed_ir.semantics import OVERFLOW, convert, evaluate, scalar
@@ -239,8 +237,3 @@ class _Writer:
                 return f"(not {texts[0]})"
         given = "".join(f"{self.scalar(arg)}, " for arg in args)
         return self.kept(f"evaluate({name!r}, ({given}))", out.type)
-
-
-def as_numpy(value: Any, dtype: str) -> Any:
-    """A host value as a NumPy scalar."""
-    return np.dtype(dtype).type(value)

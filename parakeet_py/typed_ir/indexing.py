@@ -18,7 +18,7 @@ from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.elementwise import broadcast_extents, generate, load_broadcast, shape_text
 from parakeet_py.typed_ir.index_entries import Entry, Fixed, Gather, Mask, NewAxis, Range, check_index, parse_index
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.types import INT64, PYBOOL, PYINT, Array, Scalar, is_integer
+from parakeet_py.typed_ir.types import INT64, PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ScalarV,
@@ -308,8 +308,3 @@ def _write_gather(s: Specializer, array: ArrayV, entries: list[Entry], value: Sc
     old, new = ir.Var("old", kind), ir.Var("new", kind)
     combine = ir.Lambda((old, new), ir.Block((), (new,)))
     b.emit(ir.Scatter(array.var, extents, points, ir.Block(tuple(statements), results), combine))
-
-
-def as_index_dtype(array: ArrayV) -> bool:
-    """True for arrays that may index others."""
-    return is_integer(array.dtype) or array.dtype == "bool"

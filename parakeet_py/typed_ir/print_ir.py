@@ -56,10 +56,6 @@ def format_function(function: Function) -> str:
     return "\n".join([head, *_indented(_block(function.body, "return"))]) + "\n"
 
 
-def format_block(block: Block) -> str:
-    return "\n".join(_block(block, "yield"))
-
-
 def format_statement(let: Let) -> str:
     return "\n".join(_statement(let))
 

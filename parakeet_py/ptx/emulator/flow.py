@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from parakeet_py.ptx.emulator.errors import UnsupportedPtx
-from parakeet_py.ptx.emulator.ir import Address, Call, Function, Guard, Instruction, Operand, Register, Symbol
+from parakeet_py.ptx.emulator.ir import Call, Function, Guard, Instruction, Operand, Symbol
 
 # Operations on a whole warp: a block begins before each.
 WARP_SYNC = frozenset({"shfl", "vote", "match", "redux", "mma", "ldmatrix", "stmatrix", "movmatrix", "elect"})
@@ -350,14 +350,3 @@ def _components(edges: list[tuple[int, ...]], roots: list[int], allowed: set[int
                     found.append(component)
     found.reverse()
     return found
-
-
-def registers_in(operand: Operand) -> list[Register]:
-    """The registers an operand mentions."""
-    match operand:
-        case Register():
-            return [operand]
-        case Address(base=Register() as base):
-            return [base]
-        case _:
-            return []

@@ -11,8 +11,6 @@ came from it (the *world*), and what it returns may be a view of any of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     CHECKED,
@@ -23,7 +21,6 @@ from parakeet_py.typed_ir.ir import (
     For,
     Function,
     If,
-    Let,
     Load,
     Map,
     Matmul,
@@ -162,12 +159,6 @@ class Aliases:
         """What running `op` may read, write and raise, everything inside it included."""
         effects = Effects(set(), set())
         self._effects(op, effects)
-        return effects
-
-    def effects_of(self, statements: Iterable[Let]) -> Effects:
-        effects = Effects(set(), set())
-        for let in statements:
-            self._effects(let.op, effects)
         return effects
 
     def _effects(self, op: Op, effects: Effects) -> None:
