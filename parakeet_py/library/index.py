@@ -33,6 +33,11 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.nanargmax numpy.nanargmin numpy.nanmax numpy.nanmean numpy.nanmin numpy.nanprod numpy.nanstd "
         "numpy.nansum numpy.nanvar"
     ),
+    "other_names": (
+        "numpy.fft.fftshift numpy.fft.ifftshift numpy.linalg.matmul numpy.linalg.matrix_transpose numpy.linalg.outer "
+        "numpy.linalg.tensordot numpy.linalg.trace numpy.linalg.vecdot numpy.tril_indices_from "
+        "numpy.triu_indices_from"
+    ),
     "parallel": (
         "parakeet_py.operators.allpairs parakeet_py.operators.generate parakeet_py.operators.map "
         "parakeet_py.operators.reduce parakeet_py.operators.scan parakeet_py.operators.scatter "

@@ -96,3 +96,9 @@ def medians(a):
 @program([(arr("i8", 30), arr("f8", 30))])
 def sorted_by_two_keys(a, b):
     return np.lexsort((b, a))
+
+
+@program([(arr("f8", 5), arr("f8", 3, 4))])
+def other_names(v, a):
+    shifted = np.fft.fftshift(v), np.fft.ifftshift(a), np.fft.fftshift(a, 0)
+    return shifted, np.linalg.outer(v, v), np.linalg.trace(a), np.linalg.matrix_transpose(a), np.tril_indices_from(a, 1)
