@@ -54,6 +54,7 @@ class Lowering(Writer):
         self.checking = True  # whether checks are written (no longer once a first pass has made them)
         self.hidden: Callable[[Var], bool] | None = None  # in a pass that only checks: the arrays it may still store to
         self.merged: dict[Var, list[Pattern]] = {}  # accesses to be made through a reshaped array, see `merge`
+        self.decided: dict[Var, Const] = {}  # conditions known in the piece of a loop being written, see `turns`
         self.special: dict[type, Callable[..., None]] = {}  # other ways to lower some operators, for another target
         self.scratch: list[Statement] | None = None
         self.task: Operand = ZERO

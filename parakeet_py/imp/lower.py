@@ -115,6 +115,9 @@ def lower_block(lo: Lowering, block: typed.Block) -> tuple[Operand, ...]:
 
 
 def _prim(lo: Lowering, outs: tuple[Var, ...], op: typed.Prim) -> None:
+    if outs[0] in lo.decided:
+        lo.alias(outs[0], lo.decided[outs[0]])
+        return
     args = lo.operands(op.args)
     out = lo.bind(outs[0])
     if not lo.checking and op.name.endswith("_checked"):

@@ -16,6 +16,7 @@ from parakeet_py.imp.builder import Lowering, Outs
 from parakeet_py.imp.loops import GRAIN_WORK, Axis, axes_of, order_of, split_space, walk_range
 from parakeet_py.imp.merge import merge, merged_outs
 from parakeet_py.imp.schedule import Study, static_cost, stride_cost, study, work
+from parakeet_py.imp.turns import cut_loop, turning
 from parakeet_py.imp.writer import ONE
 from parakeet_py.typed_ir.ir import Const, Map, Operand, Var
 from parakeet_py.typed_ir.types import INT64
@@ -89,8 +90,14 @@ def map_nest(
         each = max(1, GRAIN_WORK // max(cost, 1))
         grain = Const(-(-each // 64) * 64 if kind == "vector" else each, INT64)
 
+    inmost = axes[-1]
+    turns = turning(found, inmost.index, inmost.extent) if kind == "vector" and inmost.last is None else []
+
+    def piece(start: Operand, stop: Operand) -> None:
+        lo.loop(lo.bind(inmost.index), start, stop, point, kind)
+
     def inner(start: Operand, stop: Operand) -> None:
-        lo.loop(lo.bind(axes[-1].index), start, stop, point, kind)
+        cut_loop(lo, turns, start, stop, piece)
 
     lo.region(
         split.extent,

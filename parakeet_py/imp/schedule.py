@@ -53,6 +53,7 @@ _SLOW = {
     **dict.fromkeys(("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt"), 20),
     **dict.fromkeys(("pow", "atan2", "hypot", "fmod", "erf", "erfc", "gamma", "lgamma", "nextafter"), 25),
 }
+DEAR = frozenset(name for name, cost in _SLOW.items() if cost > 4)  # elementary functions
 UNKNOWN_TRIPS = 32  # iterations of a nested loop whose count is not known before the region
 
 
