@@ -16,7 +16,7 @@ from tests.numpy_table.compare import verdict
 from tests.numpy_table.rows import TABLE, Case, Row, cases
 
 PAGE = Path(__file__).parents[1] / "docs" / "numpy.md"
-CASES_OF_A_ROW = 3
+CASES_OF_A_ROW = 8
 ROWS_OF_THE_PAGE = 40
 
 assert families
