@@ -16,8 +16,14 @@ def _from_source(function: FunctionType) -> Function:
     return ast_to_ssa(read_source(function))
 
 
+def _from_bytecode(function: FunctionType) -> Function:
+    from parakeet_py.frontend.bytecode import read_bytecode
+
+    return ast_to_ssa(read_bytecode(function))
+
+
 # Tried in order; a reader that lacks what it reads raises NoSourceError, and the next has its turn.
-READERS: list[Callable[[FunctionType], Function]] = [_from_source]
+READERS: list[Callable[[FunctionType], Function]] = [_from_source, _from_bytecode]
 
 
 def to_ssa(function: FunctionType) -> Function:

@@ -145,7 +145,8 @@ def test_no_source(text: str) -> None:
     scope: dict[str, Any] = {}
     exec(compile(text, "<nowhere>", "exec"), scope)
     with pytest.raises(NoSourceError, match=r"^f: no source for <nowhere>:1$|^<lambda>: no source for <nowhere>:1$"):
-        to_ssa(scope["f"])
+        read_source(scope["f"])
+    assert_same(scope["f"], (1,))  # its bytecode is read
 
 
 def test_edited_source_is_not_believed(tmp_path: Path) -> None:
@@ -164,7 +165,8 @@ def test_edited_source_is_not_believed(tmp_path: Path) -> None:
         path.write_text(edited)
         os.utime(path, (1, len(edited)))
         with pytest.raises(NoSourceError):
-            to_ssa(scope["f"])
+            read_source(scope["f"])
+        assert_same(scope["f"], (1,))
 
 
 def test_asserts_that_pytest_has_rewritten() -> None:
