@@ -36,71 +36,23 @@ from parakeet_py.frontend.evaluate import CHANGED, Key, contents
 from parakeet_py.frontend.frames import stand_in
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.effects import stores_only_into_its_own
+from parakeet_py.llvm import opaque_plans
 from parakeet_py.llvm.context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
-from parakeet_py.llvm.object_layout import Flags, Layout
+from parakeet_py.llvm.object_layout import Layout
+from parakeet_py.llvm.opaque_plans import FLAGS, LOGGED, MAX_LOG, Perform, Plan, holds_array
 from parakeet_py.native import Knowledge, present
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
 from parakeet_py.typed_ir import opaque
 from parakeet_py.typed_ir.observed import Observations, accepts, observed_spec
-from parakeet_py.typed_ir.opaque import ContainerT, LeafT, OpaqueSite, StaticT, Template
+from parakeet_py.typed_ir.opaque import OpaqueSite
 from parakeet_py.typed_ir.purity import is_pure
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, itemsize
 
 if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
 
-MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be told again; objects count as an eighth of it
 _SMALL = (bool, int, float, complex, str, NoneType)
-_FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
-_NOT_EVALUATED = ("same", "truth")  # no operations of the evaluator
-
-
-class _Plan:
-    """One operation, as far as it can be prepared."""
-
-    __slots__ = (
-        "accepted",
-        "dtype",
-        "evaluated",
-        "flags",
-        "function",
-        "lists",
-        "operands",
-        "result",
-        "safe",
-        "site",
-        "types",
-    )
-
-    def __init__(self, site: OpaqueSite, types: tuple[Type, ...]) -> None:
-        self.site, self.types = site, types
-        self.result = site.result
-        self.evaluated = site.operation not in _NOT_EVALUATED
-        self.lists = any(map(_makes_lists, site.operands))
-        # operands that need no `rebuild`: the position of a leaf, or None and a value
-        self.operands: list[tuple[int | None, Any]] | None = None
-        if all(isinstance(template, LeafT | StaticT) for template in site.operands):
-            self.operands = [
-                (template.position, None) if isinstance(template, LeafT) else (None, template.value)  # type: ignore[union-attr]
-                for template in site.operands
-            ]
-        self.function: Callable[..., Any] | None = None
-        if self.operands is not None and site.operation == "call" and not site.keywords and self.operands[0][0] is None:
-            self.function = self.operands.pop(0)[1]
-        self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in types)
-        if self.function is not None and self.operands is not None:
-            self.safe = self.safe or (site.regular and is_pure(self.function, len(self.operands), ()))
-        self.accepted: type | None = None  # the type of results that are accepted without a further look
-        if isinstance(site.result, ScalarSpec):
-            kind = np.dtype(site.result.dtype).type
-            self.accepted = {"bool": bool, "float64": float, "complex128": complex}.get(site.result.dtype)
-            self.accepted = self.accepted if site.result.python else kind
-        self.dtype: np.dtype[Any] | None = None  # likewise for arrays in C order, with their flags
-        self.flags = 0
-        if isinstance(site.result, ArraySpec):
-            self.dtype = np.dtype(site.result.dtype)
-            self.flags = Flags.C | Flags.ALIGNED | (Flags.WRITEABLE if site.result.writeable else 0)
 
 
 @record
@@ -139,7 +91,17 @@ class HandedBack:
 class OpaqueCalls:
     """What the operations of one specialization need at run time."""
 
-    __slots__ = ("forget", "fresh", "function", "handed_back", "hidden", "knowledge", "observed", "plans")
+    __slots__ = (
+        "forget",
+        "fresh",
+        "function",
+        "handed_back",
+        "hidden",
+        "knowledge",
+        "observed",
+        "performers",
+        "plans",
+    )
 
     def __init__(
         self, function: FunctionType, params: tuple[Spec, ...], handed_back: HandedBack, knowledge: Knowledge
@@ -148,7 +110,8 @@ class OpaqueCalls:
         self.knowledge = knowledge
         self.observed = knowledge.observed.setdefault(params, {})
         self.handed_back = handed_back
-        self.plans = {number: _Plan(site, types) for number, site, types in handed_back.sites}
+        self.plans = {number: Plan(site, types) for number, site, types in handed_back.sites}
+        self.performers: dict[int, Perform] = {}
         self.hidden = handed_back.hidden
         self.fresh = handed_back.fresh
         self.forget: Callable[[], None] = lambda: None
@@ -185,42 +148,59 @@ class CallState:
             if entry[1] <= 0:
                 del self.kept[address]
 
-    def perform(self, ctx: int, number: int, arguments: int, results: int) -> int:
-        """One operation; a status other than 0 ends the call."""
-        calls = self.calls
-        plan = calls.plans[number]
-        site = plan.site
+    def prepare(self, number: int) -> Perform:
+        """What performs an operation."""
+        plan = self.calls.plans[number]
+        found = plan.performer(bool(self.calls.hidden))
+        if found is None:
+
+            def found(state: CallState, ctx: int, arguments: int, results: int) -> int:
+                return state.perform_any(plan, ctx, arguments, results)
+
+        self.calls.performers[number] = found
+        return found
+
+    def perform_any(self, plan: Plan, ctx: int, arguments: int, results: int) -> int:
+        """An operation whose operands have to be put together."""
         leaves = self.take(ctx, arguments, plan.types)
-        if plan.function is not None:
-            assert plan.operands is not None
-            values = [value if position is None else leaves[position] for position, value in plan.operands]
-            if self.safe and not plan.safe:
-                self.safe = _is_safe(site, [plan.function, *values])
-            result = plan.function(*values)
-        else:
-            result = self.generally(plan, leaves)
+        result = self.generally(plan, leaves)
         if self.safe and plan.evaluated:
-            self.note(site.key, result)
+            self.note(plan.site.key, result)
         if plan.result is not None:
-            if type(result) is not plan.accepted and not (
-                plan.dtype is not None
-                and type(result) is np.ndarray
-                and result.dtype is plan.dtype
-                and result.ndim == plan.result.rank  # type: ignore[union-attr]
-                and result.flags.num & _FLAGS == plan.flags
-            ):
-                found = observed_spec(result)
-                if not accepts(plan.result, found):
-                    calls.learn(site.key, result)
-                    return self.leave(f"{site.text} has given {_kind(result)}, not what it gave before", site)
-            self.put(results, plan.result, result)
+            status = self.settle(plan, results, result)
+            if status:
+                return status
+        if self.calls.hidden:
+            self.look_at_globals(plan)
+        return 0
+
+    def settle(self, plan: Plan, results: int, result: Any) -> int:
+        """Write a result, if it is as compiled code expects it."""
+        assert plan.result is not None
+        if type(result) is not plan.accepted and not (
+            plan.dtype is not None
+            and type(result) is np.ndarray
+            and result.dtype is plan.dtype
+            and result.ndim == plan.result.rank  # type: ignore[union-attr]
+            and result.flags.num & FLAGS == plan.flags
+        ):
+            found = observed_spec(result)
+            if not accepts(plan.result, found):
+                site = plan.site
+                self.calls.learn(site.key, result)
+                return self.leave(f"{site.text} has given {_kind(result)}, not what it gave before", site)
+        self.put(results, plan.result, result)
+        return 0
+
+    def look_at_globals(self, plan: Plan) -> None:
+        """Has Python code bound what is in use here anew?"""
+        calls, site = self.calls, plan.site
         for source, value in zip(calls.hidden, self.globals, strict=True):
             if present(calls.function, source) is not value:
                 calls.learn(site.key, CHANGED)
                 raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed {source[-1]}, which is in use here")
-        return 0
 
-    def generally(self, plan: _Plan, leaves: Sequence[Any]) -> Any:
+    def generally(self, plan: Plan, leaves: Sequence[Any]) -> Any:
         """The result of an operation whose operands have to be put together."""
         site = plan.site
         lists: list[Any] = []
@@ -243,12 +223,15 @@ class CallState:
         if isinstance(result, np.ndarray):
             self.logged += result.nbytes
         else:
-            self.logged += 64 if type(result) in _SMALL or isinstance(result, np.generic) else MAX_LOG // 8
+            self.logged += LOGGED if type(result) in _SMALL or isinstance(result, np.generic) else MAX_LOG // 8
+        self.log.append((key, result))
         if self.logged > MAX_LOG:
-            self.safe = False
-            self.log.clear()
-        else:
-            self.log.append((key, result))
+            self.forget_log()
+
+    def forget_log(self) -> None:
+        """The call cannot be told again from here on."""
+        self.safe = False
+        self.log.clear()
 
     def leave(self, what: str, site: OpaqueSite) -> int:
         """The call cannot go on in compiled code."""
@@ -314,12 +297,6 @@ class CallState:
         return slots
 
 
-def _makes_lists(template: Template) -> bool:
-    if not isinstance(template, ContainerT):
-        return False
-    return template.kind in ("list", "list_of", "items_of", "dict") or any(map(_makes_lists, template.items))
-
-
 def _find_lists(values: Sequence[Any], lists: list[Any]) -> None:
     """List the lists and dicts among values, to see whether they are changed."""
     for value in values:
@@ -368,21 +345,11 @@ def _is_safe(site: OpaqueSite, operands: Sequence[Any]) -> bool:
     """Can no array be changed by the operation?"""
     if not site.regular:
         return False
-    if not any(map(_holds_array, operands)):
+    if not any(map(holds_array, operands)):
         return True
     if site.operation == "call":
         return is_pure(operands[0], len(operands) - 1, site.keywords)
     return site.operation != "set_item" and not site.operation.startswith("inplace")
-
-
-def _holds_array(value: Any) -> bool:
-    if isinstance(value, tuple | list):
-        return any(map(_holds_array, value))
-    if isinstance(value, dict):
-        return any(map(_holds_array, value.values()))
-    if isinstance(getattr(value, "__self__", None), np.ndarray):
-        return True
-    return isinstance(value, np.ndarray)
 
 
 class _Pending(threading.local):
@@ -409,7 +376,8 @@ def _enter(ctx: int, number: int, arguments: int | None, results: int | None) ->
         ctypes.c_void_p.from_address(ctx + Context.STATE).value = id(state)
     status = OPAQUE_RAISED
     try:
-        status = state.perform(ctx, number, arguments or 0, results or 0)
+        perform = state.calls.performers.get(number) or state.prepare(number)
+        status = perform(state, ctx, arguments or 0, results or 0)
     except BaseException as error:
         error.__traceback__ = _trimmed(error.__traceback__, state.calls.plans[number].site)
         state.exception = error
@@ -424,13 +392,14 @@ def _own(state: object) -> None:
 
 def _trimmed(traceback: TracebackType | None, site: OpaqueSite) -> TracebackType | None:
     """The traceback with the functions that were compiled in the place of this file's frames."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename in (__file__, opaque.__file__):
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in _OWN_FILES:
         traceback = traceback.tb_next
     for filename, name, line in reversed(site.trace):
         traceback = TracebackType(traceback, stand_in(filename, name), -1, line)
     return traceback
 
 
+_OWN_FILES = (__file__, opaque.__file__, opaque_plans.__file__)
 _callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(_enter)
 
 

@@ -1,7 +1,7 @@
 """Loops that are not worth compiling, because Python does most of each iteration.
 
-An operation handed back costs some microseconds more than in Python itself. Around array operations or loops of its own
-that is nothing; but a loop that does little else is faster in Python as a whole.
+An operation handed back costs one or two microseconds more than in Python itself. Around array operations or loops of
+its own that is nothing; but a loop that does little else is faster in Python as a whole.
 """
 
 from __future__ import annotations

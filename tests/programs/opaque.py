@@ -190,3 +190,35 @@ def types_of_numbers_given_to_python(a):
     """A float is not an np.float64, whatever machine code makes of them."""
     y = a[1].item()
     return repr(y), repr(a[1]), repr(a.sum().item())
+
+
+def _scaled(x, *, by=1, shift=(0, 0)):
+    return eval("x * by + shift[1]")
+
+
+def _nothing(x, y):
+    return eval("None")
+
+
+@program(
+    [
+        (arr("f8", 40, 5), 1.5, 2, True, np.float32(3)),
+        (arr("f8", 3, 5), -0.0, -(2**60), False, np.int64(2)),
+        (arr("i4", 2, 5), 1e300, 0, True, np.complex128(1 + 2j)),
+    ],
+    opaque=7,
+    sums=4096,
+)
+def values_of_every_kind_handed_back(a, x, n, flag, number):
+    """Each kind of operand and result goes to Python and comes back as it is."""
+    total = 0.0
+    for i in range(len(a)):
+        row = np.sort(a[i] * 2)
+        total += row.sum() + _scaled(x, by=0.5)
+        n = evaluated(n, k=1)
+        flag = _scaled(flag, by=True, shift=(n, flag)) > 0
+        number = evaluated(number)
+        first = _scaled(a[i], by=i, shift=(a, n))
+        _nothing(row, number)
+        total += first[0]
+    return total, n, flag, number, _scaled(row, shift=(x, x))

@@ -1,0 +1,262 @@
+"""Operations handed back to Python, as far as they can be prepared: a `Plan` for each place.
+
+Nearly all of them are calls of a function with a few values, which give a value of one type again and again. For these
+a Python function is written, `perform_call`, that does nothing but read the slots of the operands, call, look at the
+type of the result and write its slots:
+
+    def perform_call(state, ctx, arguments, results):
+        given = Given.from_address(arguments)
+        x1 = given.f1
+        ...
+        result = function(x0, x1)
+        ...
+
+All others (operands in lists, other operations, results of another type) are done by `CallState` step by step.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import keyword
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.llvm.object_layout import Flags, Layout
+from parakeet_py.signature import ArraySpec, NoneSpec, ScalarSpec, Spec
+from parakeet_py.typed_ir.observed import ANY
+from parakeet_py.typed_ir.opaque import ContainerT, LeafT, OpaqueSite, StaticT, Template, rebuild
+from parakeet_py.typed_ir.purity import is_pure
+from parakeet_py.typed_ir.types import Array, Object, Scalar, Type
+
+MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be told again; objects count as an eighth of it
+FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
+LOGGED = 64  # bytes that a scalar in the log counts for
+_NOT_EVALUATED = ("same", "truth")  # no operations of the evaluator
+_C_TYPES: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
+_Word = ctypes.c_int64
+
+Perform = Callable[[Any, int, int, int], int]  # (call state, ctx, slots of the operands, of the results): a status
+
+
+class Plan:
+    """One operation, as far as it can be prepared."""
+
+    __slots__ = ("accepted", "dtype", "evaluated", "flags", "lists", "result", "safe", "site", "types")
+
+    def __init__(self, site: OpaqueSite, types: tuple[Type, ...]) -> None:
+        self.site, self.types = site, types
+        self.result = site.result
+        self.evaluated = site.operation not in _NOT_EVALUATED
+        self.lists = any(map(_makes_lists, site.operands))
+        self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in types)
+        self.accepted: type | None = None  # the type of results that are accepted without a further look
+        if isinstance(site.result, ScalarSpec):
+            kind = np.dtype(site.result.dtype).type
+            self.accepted = {"bool": bool, "float64": float, "complex128": complex}.get(site.result.dtype)
+            self.accepted = self.accepted if site.result.python else kind
+        self.dtype: np.dtype[Any] | None = None  # likewise for arrays in C order, with their flags
+        self.flags = 0
+        if isinstance(site.result, ArraySpec):
+            self.dtype = np.dtype(site.result.dtype)
+            self.flags = Flags.C | Flags.ALIGNED | (Flags.WRITEABLE if site.result.writeable else 0)
+
+    def performer(self, hidden: bool) -> Perform | None:
+        """The function for this operation, if it is a call of the usual kind. `hidden`: globals have to be looked at
+        afterwards."""
+        if self.site.operation != "call" or not self.evaluated:
+            return None
+        if not all(name.isidentifier() and not keyword.iskeyword(name) for name in self.site.keywords):
+            return None
+        return _Writer(self, hidden).function()
+
+
+def _makes_lists(template: Template) -> bool:
+    if not isinstance(template, ContainerT):
+        return False
+    return template.kind in ("list", "list_of", "items_of", "dict") or any(map(_makes_lists, template.items))
+
+
+def holds_array(value: Any) -> bool:
+    """Can an operation on a value change an array?"""
+    if isinstance(value, tuple | list):
+        return any(map(holds_array, value))
+    if isinstance(value, dict):
+        return any(map(holds_array, value.values()))
+    return isinstance(value, np.ndarray) or isinstance(getattr(value, "__self__", None), np.ndarray)
+
+
+class _Writer:
+    """Writes `perform_call` for one plan."""
+
+    def __init__(self, plan: Plan, hidden: bool) -> None:
+        self.plan, self.hidden = plan, hidden
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"plan": plan, "key": plan.site.key, "MAX_LOG": MAX_LOG}
+
+    def put(self, line: str, depth: int = 1) -> None:
+        self.lines.append("    " * depth + line)
+
+    def function(self) -> Perform | None:
+        if self.plan.lists or not self.take():
+            return None
+        operands = [self.operand(template) for template in self.plan.site.operands]
+        self.look_for_arrays(operands)
+        split = len(operands) - len(self.plan.site.keywords)
+        named = [f"{name}={value}" for name, value in zip(self.plan.site.keywords, operands[split:], strict=True)]
+        self.put(f"result = {operands[0]}({', '.join([*operands[1:split], *named])})")
+        self.log()
+        self.check_and_store()
+        self.put("return 0")
+        text = "def perform_call(state, ctx, arguments, results):\n" + "\n".join(self.lines)
+        exec(compile(text, __file__, "exec"), self.names)
+        made: Perform = self.names["perform_call"]
+        return made
+
+    def operand(self, template: Template) -> str:
+        """The name of an operand, which has been put together."""
+        match template:
+            case LeafT(position):
+                return f"x{position}"
+            case StaticT(value):
+                name = f"static{len(self.names)}"
+                self.names[name] = value
+                return name
+            case ContainerT(kind, items, keys):
+                parts = "".join(self.operand(item) + ", " for item in items)
+                made, template_name = f"made{len(self.names)}", f"template{len(self.names)}"
+                leaves: tuple[Template, ...] = tuple(map(LeafT, range(len(items))))
+                self.names |= {"rebuild": rebuild, template_name: ContainerT(kind, leaves, keys)}
+                if kind == "method" and keys[0].isidentifier():
+                    self.put(f"{made} = {parts[:-2]}.{keys[0]}")
+                else:
+                    self.put(f"{made} = rebuild({template_name}, ({parts}))")
+                return made
+        raise AssertionError(template)
+
+    def take(self) -> bool:
+        """Read the operands; False if there is one that is not read here."""
+        fields: list[tuple[str, Any]] = []
+        reads: list[tuple[str, int]] = []
+        offset = 0
+        for number, kind in enumerate(self.plan.types):
+            x = f"x{number}"
+            match kind:
+                case Scalar(dtype, python) if dtype in _C_TYPES:
+                    fields.append((f"f{number}", _C_TYPES[dtype]))
+                    if _C_TYPES[dtype] is ctypes.c_bool:
+                        fields.append((f"p{number}", ctypes.c_char * 7))
+                    if python:
+                        reads.append((f"{x} = given.f{number}", 1))
+                    else:
+                        self.names[f"type{number}"] = np.dtype(dtype).type
+                        reads.append((f"{x} = type{number}(given.f{number})", 1))
+                    offset += 8
+                case Object():
+                    fields.append((f"f{number}", ctypes.py_object))
+                    reads.append((f"{x} = given.f{number}", 1))
+                    offset += 8
+                case Array(dtype, rank):
+                    words = 4 + 2 * rank
+                    fields += [(f"w{number}", _Word), (f"p{number}", _Word * (words - 1))]
+                    self.names["object_at"] = ctypes.py_object.from_address
+                    reads += [
+                        (f"if given.w{number}:", 1),
+                        (f"{x} = object_at(arguments + {offset}).value", 2),
+                        ("else:", 1),
+                        (f"{x} = state.array(ctx, arguments + {offset}, {dtype!r}, {rank})", 2),
+                    ]
+                    offset += 8 * words
+                case _:
+                    return False
+        if fields:
+            self.names["at"] = type("Given", (ctypes.Structure,), {"_fields_": fields}).from_address  # type: ignore[attr-defined]
+            self.put("given = at(arguments)")
+        for line, depth in reads:
+            self.put(line, depth)
+        return True
+
+    def look_for_arrays(self, operands: Sequence[str]) -> None:
+        """Whether the call can still be told again after this operation, as `CallState.generally` decides."""
+        plan, site = self.plan, self.plan.site
+        if plan.safe:
+            return
+        holds = []
+        for template, name in zip(site.operands, operands, strict=True):
+            match template:
+                case LeafT(position) if isinstance(plan.types[position], Scalar):
+                    pass
+                case StaticT(value) if not holds_array(value):
+                    pass
+                case LeafT(position) if isinstance(plan.types[position], Array):
+                    holds.append("True")
+                case _:
+                    holds.append(f"holds_array({name})")
+        unsafe = "True"
+        if site.regular:
+            self.names |= {"holds_array": holds_array, "is_pure": is_pure}
+            pure = f"is_pure({operands[0]}, {len(operands) - 1}, {site.keywords!r})"
+            unsafe = f"({' or '.join(holds) or 'False'}) and not {pure}"
+        self.put(f"if state.safe and {unsafe}:")
+        self.put("state.safe = False", 2)
+
+    def log(self) -> None:
+        self.put("if state.safe:")
+        if isinstance(self.plan.result, ScalarSpec | NoneSpec):
+            self.put(f"state.logged += {LOGGED}", 2)
+            self.put("state.log.append((key, result))", 2)
+            self.put("if state.logged > MAX_LOG:", 2)
+            self.put("state.forget_log()", 3)
+        else:
+            self.put("state.note(key, result)", 2)
+
+    def check_and_store(self) -> None:
+        """Store a result of the usual type; leave all others to `settle`."""
+        condition, store = self.usual(self.plan.result)
+        if self.plan.result is None:
+            pass
+        elif condition:
+            self.put(f"if {condition}:")
+            for line in store or ["pass"]:
+                self.put(line, 2)
+            self.put("elif status := state.settle(plan, results, result):")
+            self.put("return status", 2)
+        else:
+            self.put("if status := state.settle(plan, results, result):")
+            self.put("return status", 2)
+        if self.hidden:
+            self.put("state.look_at_globals(plan)")
+
+    def usual(self, result: Spec | None) -> tuple[str, list[str]]:
+        """The condition for a usual result, and what stores it."""
+        plan, names = self.plan, self.names
+        match result:
+            case NoneSpec():
+                return "result is None", []
+            case ScalarSpec(dtype) if dtype in _C_TYPES:
+                names["out"] = _C_TYPES[dtype].from_address
+                names["accepted"] = plan.accepted
+                if plan.accepted is None:  # Python's int
+                    return f"type(result) is int and {-(1 << 63)} <= result < {1 << 63}", [
+                        "out(results).value = result"
+                    ]
+                return "type(result) is accepted", ["out(results).value = result"]
+            case ArraySpec(rank=rank) if plan.dtype is not None:
+                names |= {"ndarray": np.ndarray, "dtype": plan.dtype, "words": (_Word * (2 + 2 * rank)).from_address}
+                names["word"] = _Word.from_address
+                condition = (
+                    f"type(result) is ndarray and result.dtype is dtype and result.ndim == {rank} "
+                    f"and result.flags.num & {FLAGS} == {plan.flags}"
+                )
+                store = [
+                    "state.keep(result)",
+                    "at_result = id(result)",
+                    f"words(results)[:] = "
+                    f"(at_result, word(at_result + {Layout.DATA}).value, *result.shape, *result.strides)",
+                ]
+                return condition, store
+            case _ if result == ANY:
+                names["word"] = _Word.from_address
+                return "True", ["state.keep(result)", "word(results).value = id(result)"]
+        return "", []
