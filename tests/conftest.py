@@ -8,6 +8,7 @@ examples each instead of the few fixed ones.
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 
@@ -35,3 +36,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if program is not None and hasattr(program, "cases"):
             group = f"corpus {program.name.partition('.')[0]}"
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_collection_finish() -> None:
+    """Thirty thousand test items live to the end: no collection needs to look at them, and many tests collect."""
+    gc.collect()
+    gc.freeze()

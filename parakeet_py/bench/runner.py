@@ -1,8 +1,9 @@
 """Interleaved measurement of all implementations of a program, in one process, on the same inputs.
 
 Noise on a shared machine comes in waves, so implementations are not measured one after the other but in rounds: each
-round gives every implementation one *turn*. A turn is a short pause (other systems' thread pools stop spinning), one
-call that is not measured (its data comes back to the caches, its pool wakes) unless it is long, then measured calls.
+round gives every implementation one *turn*. A turn is a pause until the thread pools of the turn before have stopped
+spinning (OpenBLAS's do so for 0.1 s, and would take half of the next one's CPUs from it), one call that is not measured
+(its data comes back to the caches, its pool wakes) unless it is long, then measured calls.
 Each result is compared with NumPy's before anything is measured, mutated arguments included; what is wrong is reported
 as WRONG and not timed.
 
@@ -43,7 +44,9 @@ log = logging.getLogger("parakeet_py.bench")
 
 Status = Literal["ok", "WRONG", "unsupported", "absent", "unavailable", "error", "skipped"]
 
-PAUSE = 0.002  # seconds between turns
+PAUSE = 0.01  # seconds between turns, again and again while other threads of this process run; ticks are 4 ms apart
+LONGEST_PAUSE = 0.3  # seconds
+IDLE = 0.2  # of one CPU: with less than this all pools are asleep
 SHORT_CALL = 5e-3  # seconds; calls up to this length are measured three times a turn
 LONG_CALL = 50e-3  # seconds; from here on the first call of a turn is measured too
 SHORTEST_SAMPLE = 20e-6  # seconds; shorter calls are measured several at a time
@@ -242,13 +245,23 @@ def _repeat(program: Program, arguments: Arguments, candidate: _Candidate) -> in
 
 
 def _turn(program: Program, arguments: Arguments, candidate: _Candidate) -> None:
-    time.sleep(PAUSE)
+    _settle()
     warming = _sample(program, arguments, candidate)
     if warming >= LONG_CALL:
         candidate.measurement.samples.append(warming)
         return
     for _ in range(3 if warming < SHORT_CALL else 1):
         candidate.measurement.samples.append(_sample(program, arguments, candidate))
+
+
+def _settle() -> None:
+    """Sleep until the other threads of this process do so too."""
+    deadline = time.perf_counter() + LONGEST_PAUSE
+    idle = False
+    while not idle and time.perf_counter() < deadline:
+        started, used = time.perf_counter(), time.process_time()
+        time.sleep(PAUSE)
+        idle = time.process_time() - used < IDLE * (time.perf_counter() - started)
 
 
 def _sample(program: Program, arguments: Arguments, candidate: _Candidate) -> float:

@@ -1,14 +1,14 @@
 """How many threads BLAS may use for a product, as LLVM IR text.
 
-    i32  pk_blas_begin(ptr ctx, ptr get, ptr set)    before a call of BLAS; 1 if its threads have been limited
-    void pk_blas_end(i32 limited)                    after it
+    i32  pk_blas_begin(i32 most, ptr get, ptr set)    before a call of BLAS; 1 if its threads have been limited
+    void pk_blas_end(i32 limited)                     after it
 
 `get` and `set` are the BLAS's own functions for its number of threads. That number belongs to the whole process, while
 the limit belongs to one call, and several Python threads may be inside BLAS at once. So the first who needs fewer
 threads notes the number, those who come while it is lowered only ever lower it further, and the last who leaves puts
 the noted number back. Nobody ever runs with more threads than it may; whoever meets BLAS meanwhile may run with fewer,
 which changes no result: OpenBLAS reads the number once, when a routine begins. A call that may use as many threads as
-BLAS has, as all do by default, takes no lock.
+BLAS has takes no lock.
 
 A lock is held around the count and the two functions, which return at once, and while the process forks; the child,
 in which nobody is inside BLAS, puts the number back.
@@ -16,12 +16,10 @@ in which nobody is inside BLAS, puts the number back.
 
 from __future__ import annotations
 
-from parakeet_py.llvm.context import Context
-
 
 def limits_ir() -> str:
     """The text; needs the locks of `memory_pool.large_ir`, defines `blas_after_fork` too."""
-    return _LIMITS.replace("$MAX_THREADS$", str(Context.MAX_THREADS))
+    return _LIMITS
 
 
 _LIMITS = """
@@ -30,10 +28,8 @@ _LIMITS = """
 @blas_before = internal global i32 0, align 4      ; the number of threads before the first of them
 @blas_set    = internal global ptr null, align 8
 
-define i32 @pk_blas_begin(ptr %ctx, ptr %get, ptr %set) {
+define i32 @pk_blas_begin(i32 %most, ptr %get, ptr %set) {
 entry:
-  %place = getelementptr i8, ptr %ctx, i64 $MAX_THREADS$
-  %most = load i32, ptr %place
   %any = icmp slt i32 %most, 1
   br i1 %any, label %free, label %look
 look:

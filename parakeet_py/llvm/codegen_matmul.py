@@ -11,32 +11,25 @@ written as Imp loops, row by row, which the loop vectorizer takes well.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from parakeet_py.imp import ir
 from parakeet_py.llvm import blas, codegen_arrays
 from parakeet_py.llvm.codegen_arrays import Descriptor
-from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, float_literal
-from parakeet_py.llvm.codegen_matmul_loops import copy, loops, mirror
+from parakeet_py.llvm.codegen_blas import (
+    PLAIN,
+    TRANSPOSED,
+    EmitBlock,
+    Matrix,
+    Routines,
+    at_least_one,
+    matrix_times_matrix,
+    matrix_times_vector,
+)
+from parakeet_py.llvm.codegen_builder import FunctionText
+from parakeet_py.llvm.codegen_matmul_loops import copy, loops
 from parakeet_py.llvm.codegen_scope import Scope
 from parakeet_py.llvm.context import BLOCK_HEADER, OUT_OF_MEMORY
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Var
-from parakeet_py.typed_ir.types import Array, is_complex, itemsize, real_dtype
-
-EmitBlock = Callable[[Scope, ir.Block], None]
-
-_PLAIN, _TRANSPOSED = "111", "112"
-
-
-@record(frozen=False)
-class _Matrix:
-    """A matrix as BLAS takes it: `order` is the literal or value 111 (rows contiguous) or 112 (columns)."""
-
-    data: str
-    leading: str
-    order: str
-    block: str | None = None
+from parakeet_py.typed_ir.types import Array, itemsize
 
 
 def matmul(scope: Scope, statement: ir.Matmul, emit_block: EmitBlock) -> None:
@@ -112,11 +105,11 @@ def _call(scope: Scope, library: blas.Blas, target: Var, left: Var, right: Var, 
     f.begin(product)
     with f.inner():
         a, b = (_matrix(scope, scope.array(operand)) for operand in (left, right))
-        routines = _Routines(f, library, out.type.dtype)
+        routines = Routines(library, out.type.dtype)
         if scope.array(left).type.rank == 1 or scope.array(right).type.rank == 1:
-            _matrix_times_vector(scope, routines, out, scope.array(left), scope.array(right), a, b)
+            matrix_times_vector(scope, routines, out, scope.array(left), scope.array(right), a, b)
         else:
-            _matrix_times_matrix(scope, routines, target, left, right, a, b, emit_block)
+            matrix_times_matrix(scope, routines, target, left, right, a, b, emit_block)
         for operand in (a, b):
             if operand.block is not None:
                 _release(f, operand.block)
@@ -124,169 +117,15 @@ def _call(scope: Scope, library: blas.Blas, target: Var, left: Var, right: Var, 
     f.begin(end)
 
 
-class _Routines:
-    """The routines of a BLAS for one dtype: `unit` and `nothing` are 1 and 0 as arguments."""
-
-    def __init__(self, f: FunctionText, library: blas.Blas, dtype: str) -> None:
-        self.f = f
-        self.library = library
-        self.letter = blas.LETTERS[dtype]
-        if is_complex(dtype):
-            self.unit, self.nothing = (f"ptr {address}" for address in _complex_constants(f, dtype))
-        else:
-            kind = LLVM_TYPE[dtype]
-            self.unit, self.nothing = (f"{kind} {float_literal(value, kind)}" for value in (1.0, 0.0))
-
-    def size(self, value: str) -> str:
-        """A size or increment as an argument."""
-        kind = self.library.integer
-        narrow = kind == "i32" and value.startswith("%")
-        return f"{kind} {self.f.value(f'trunc i64 {value} to i32') if narrow else value}"
-
-    def call(self, name: str, *arguments: str) -> None:
-        """Call a routine for row-major matrices, with the threads that this call may use; each argument is a type and
-        a value."""
-        module, limited = self.f.module, None
-        if self.library.limits is not None:
-            get = module.declare("i32", self.library.limits[0], "")
-            set_ = module.declare("void", self.library.limits[1], "i32")
-            begin = module.declare("i32", "pk_blas_begin", "ptr, ptr, ptr")
-            limited = self.f.value(f"call i32 {begin}(ptr %ctx, ptr {get}, ptr {set_})")
-        passed = ("i32 101", *arguments)
-        kinds = ", ".join(argument.split(" ", 1)[0] for argument in passed)
-        function = module.declare("void", self.library.symbol(self.letter + name), kinds)
-        self.f.effect(f"call void {function}({', '.join(passed)})")
-        if limited is not None:
-            self.f.effect(f"call void {module.declare('void', 'pk_blas_end', 'i32')}(i32 {limited})")
-
-
-def _matrix_times_matrix(
-    scope: Scope,
-    routines: _Routines,
-    target: Var,
-    left: Var,
-    right: Var,
-    a: _Matrix,
-    b: _Matrix,
-    emit_block: EmitBlock,
-) -> None:
-    """gemm; or syrk where both factors turn out to be one matrix and its transpose: half the work, and the result is
-    exactly symmetric, as NumPy's."""
-    f = scope.f
-    out, size = scope.array(target), routines.size
-    rows, columns, inner = out["extent0"], out["extent1"], scope.array(right)["extent0"]
-    result = f"ptr {out['data']}", size(_at_least_one(f, columns))
-    end = None
-    roots = scope.unit.function.roots
-    if left not in roots or right not in roots or roots[left] & roots[right]:
-        square, general, end = f.label("square"), f.label("general"), f.label("end")
-        f.branch_if(_is_transpose(f, scope.array(left), scope.array(right)), square, general)
-        f.begin(square)
-        with f.inner():
-            routines.call(
-                "syrk",
-                "i32 121",  # the upper triangle
-                f"i32 {a.order}",
-                size(rows),
-                size(inner),
-                routines.unit,
-                f"ptr {a.data}",
-                size(a.leading),
-                routines.nothing,
-                *result,
-            )
-            emit_block(scope, mirror(target))
-        f.branch(end)
-        f.begin(general)
-    with f.inner():
-        routines.call(
-            "gemm",
-            f"i32 {a.order}",
-            f"i32 {b.order}",
-            size(rows),
-            size(columns),
-            size(inner),
-            routines.unit,
-            f"ptr {a.data}",
-            size(a.leading),
-            f"ptr {b.data}",
-            size(b.leading),
-            routines.nothing,
-            *result,
-        )
-    if end is not None:
-        f.branch(end)
-        f.begin(end)
-
-
-def _is_transpose(f: FunctionText, left: Descriptor, right: Descriptor) -> str:
-    """Whether two matrices are each other's transpose, by address and shape."""
-    same = f.binary("icmp eq", "ptr", left["data"], right["data"])
-    for ours, theirs in (("extent0", "extent1"), ("stride0", "stride1"), ("stride1", "stride0")):
-        equal = f.binary("icmp eq", "i64", left[ours], right[theirs])
-        same = f.binary("and", "i1", same, equal)
-    return same
-
-
-def _matrix_times_vector(
-    scope: Scope, routines: _Routines, out: Descriptor, left: Descriptor, right: Descriptor, a: _Matrix, b: _Matrix
-) -> None:
-    """gemv, which multiplies a stored matrix or its transpose by a column: x @ B is the transpose of B times x."""
-    f, size = scope.f, routines.size
-    matrix, vector, array = (a, b, left) if left.type.rank == 2 else (b, a, right)
-    order = matrix.order
-    rows, columns = array["extent0"], array["extent1"]
-    if order == _TRANSPOSED:
-        rows, columns = columns, rows
-    elif order != _PLAIN:
-        plain = f.binary("icmp eq", "i32", order, _PLAIN)
-        rows, columns = f.select(plain, "i64", rows, columns), f.select(plain, "i64", columns, rows)
-    if left.type.rank == 1:
-        order = f.binary("sub", "i32", "223", order)
-    routines.call(
-        "gemv",
-        f"i32 {order}",
-        size(rows),
-        size(columns),
-        routines.unit,
-        f"ptr {matrix.data}",
-        size(matrix.leading),
-        f"ptr {vector.data}",
-        size(vector.leading),
-        routines.nothing,
-        f"ptr {out['data']}",
-        size("1"),
-    )
-
-
-def _at_least_one(f: FunctionText, extent: str) -> str:
-    """A leading dimension, which BLAS wants to be positive even where it is not used."""
-    if not extent.startswith("%"):
-        return str(max(int(extent), 1))
-    return f.intrinsic("smax", "i64", extent, "1")
-
-
-def _complex_constants(f: FunctionText, dtype: str) -> tuple[str, str]:
-    """Addresses of 1 and 0, which complex BLAS takes by reference."""
-    part = LLVM_TYPE[real_dtype(dtype)]
-    for name, value in (("one", 1.0), ("zero", 0.0)):
-        if f.module.is_new(f"pk.{name}.{part}"):
-            f.module.functions.append(
-                f"@pk.{name}.{part} = internal constant [2 x {part}] [{part} {float_literal(value, part)}, "
-                f"{part} {float_literal(0.0, part)}]"
-            )
-    return f"@pk.one.{part}", f"@pk.zero.{part}"
-
-
-def _matrix(scope: Scope, array: Descriptor) -> _Matrix:
+def _matrix(scope: Scope, array: Descriptor) -> Matrix:
     """An operand as BLAS takes it (a vector as a matrix of one column, whose leading dimension is the increment)."""
     f = scope.f
     kind = array.type
     if kind.layout in "CF" or (kind.rank == 1 and kind.layout == "S"):
         if kind.rank == 1:
-            return _Matrix(array["data"], "1", _PLAIN)
-        axis, order = (1, _PLAIN) if kind.layout == "C" else (0, _TRANSPOSED)
-        return _Matrix(array["data"], _at_least_one(f, array[f"extent{axis}"]), order)
+            return Matrix(array["data"], "1", PLAIN)
+        axis, order = (1, PLAIN) if kind.layout == "C" else (0, TRANSPOSED)
+        return Matrix(array["data"], at_least_one(f, array[f"extent{axis}"]), order)
     size = itemsize(kind.dtype)
     columns, across = (array["extent1"], array["stride1"]) if kind.rank == 2 else ("1", str(size))
     numbers = ", ".join(f"i64 {n}" for n in (array["extent0"], columns, array["stride0"], across))
@@ -294,7 +133,7 @@ def _matrix(scope: Scope, array: Descriptor) -> _Matrix:
     found = f.value(f"call {struct} {_define_matrix(f, size)}(ptr %ctx, ptr {array['data']}, {numbers})")
     data, leading, order, block = (f.value(f"extractvalue {struct} {found}, {k}") for k in range(4))
     _no_memory(scope, f.binary("icmp eq", "ptr", data, "null"))
-    return _Matrix(data, leading, order, block)
+    return Matrix(data, leading, order, block)
 
 
 def _define_matrix(f: FunctionText, size: int) -> str:

@@ -17,6 +17,12 @@ The caller works too.  A region has ended when all its chunks are done.  It runs
 body(ctx, frame, 0, n), when it is small (n <= grain), when one thread is asked for, and when the pool is busy:
 inside another region (nested), or with a region of another Python thread.
 
+A worker that has slept is never woken on the caller's CPU. Linux would put it there, behind the caller, whenever it
+takes the other CPUs for busy, as it does in a virtual machine for idle ones that the host has descheduled; the region
+then runs in the caller alone, and so do the next ones. So workers may run on all CPUs that the caller may use but the
+one it is on (all of them if that is the only one), which is told to Linux when workers are woken from another CPU than
+the last time.
+
 Idle workers spin for a moment, then sleep on a futex; a waiting caller spins, then yields, then sleeps, so that
 nothing collapses when there are more runnable threads than CPUs.  Workers are started when they are first needed,
 block all signals (those are Python's main thread's to handle), and leave the floating-point state alone.  After
@@ -30,13 +36,17 @@ from __future__ import annotations
 import platform
 import sys
 
+from parakeet_py.config import MAX_THREADS
+
 CHUNKS_PER_THREAD = 6
 SPIN_NANOSECONDS = 100_000  # how long an idle worker spins before it sleeps
 LEAST_SPINS = 500
 JOIN_SPINS = 2000
 JOIN_YIELDS = 200
+CPU_SET_BYTES = 128  # of a set of CPUs: 1024 bits
 
 _FUTEX_SYSCALL = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98, "riscv64": 98}
+_GETTID_SYSCALL = {"x86_64": 186, "amd64": 186, "aarch64": 178, "arm64": 178, "riscv64": 178}
 _PAUSE = {"x86_64": "pause", "amd64": "pause", "aarch64": "yield", "arm64": "yield"}
 
 
@@ -47,19 +57,28 @@ def pause_ir() -> str:
     return f"declare i32 @sched_yield()\ndefine internal void @pause() alwaysinline {{\n{call}  ret void\n}}\n"
 
 
+def has_pool() -> bool:
+    """Whether regions run on several threads on this platform."""
+    return sys.platform == "linux" and platform.machine().lower() in _FUTEX_SYSCALL
+
+
 def pool_ir() -> str:
     """The text of the pool for this platform; needs `pause_ir`, defines `pk_parallel` and `threads_after_fork`."""
-    futex = _FUTEX_SYSCALL.get(platform.machine().lower())
-    if sys.platform != "linux" or futex is None:
+    if not has_pool():
         return _SERIAL
     constants = {
-        "FUTEX": futex,
+        "FUTEX": _FUTEX_SYSCALL[platform.machine().lower()],
         "WAIT": 128,  # FUTEX_WAIT | FUTEX_PRIVATE_FLAG
         "WAKE": 129,
         "SPIN_256": SPIN_NANOSECONDS * 256,
         "LEAST_SPINS": LEAST_SPINS,
         "JOIN_SPINS": JOIN_SPINS,
         "JOIN_YIELDS": JOIN_YIELDS,
+        "GETTID": _GETTID_SYSCALL[platform.machine().lower()],
+        "CPU_SET": CPU_SET_BYTES,
+        "CPUS": 8 * CPU_SET_BYTES,
+        "MOST_WORKERS": MAX_THREADS,
+        "IDS_BYTES": 4 * MAX_THREADS,
         "CHUNKS_PER_THREAD": CHUNKS_PER_THREAD,
         "EPOCH": 1 << 40,
         "EPOCH_MASK": -(1 << 40),
@@ -100,6 +119,9 @@ _POOL = """
 @sleepers = internal global i32 0, align 64
 @busy     = internal global i32 0, align 64        ; held while a region runs
 @workers  = internal global i32 0, align 4         ; written with @busy held
+@ids      = internal global [$MOST_WORKERS$ x i32] zeroinitializer, align 64  ; of the workers' threads, once they run
+@apart    = internal global i32 -1, align 4        ; the CPU that the first @placed workers keep off
+@placed   = internal global i32 0, align 4
 ; ctx, body, frame, n, chunk length, chunk count
 @region   = internal global {ptr, ptr, ptr, i64, i64, i64} zeroinitializer, align 64
 
@@ -108,6 +130,9 @@ declare i32 @pthread_detach(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i64 @syscall(i64, ...)
 declare i32 @clock_gettime(i32, ptr)
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
 
 ; Claim chunks of the region that is running and run them; %take is what the first claim takes off the ticket.
 define internal void @drain(i1 %helper, i64 %take) {
@@ -206,8 +231,13 @@ done:
   ret i32 %result
 }
 
-define internal ptr @worker(ptr %unused) {
+define internal ptr @worker(ptr %number) {
 entry:
+  %index = ptrtoint ptr %number to i64
+  %id64 = call i64 (i64, ...) @syscall(i64 $GETTID$)
+  %id = trunc i64 %id64 to i32
+  %place = getelementptr i32, ptr @ids, i64 %index
+  store atomic i32 %id, ptr %place release, align 4
   %patience = call i32 @measure_pause()
   br label %idle
 idle:
@@ -253,7 +283,9 @@ check:
   %enough = icmp sge i32 %have, %wanted
   br i1 %enough, label %out, label %start
 start:
-  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr null)
+  %index = zext i32 %have to i64
+  %number = inttoptr i64 %index to ptr
+  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %number)
   %ok = icmp eq i32 %failed, 0
   br i1 %ok, label %started, label %out
 started:
@@ -266,6 +298,86 @@ out:
   %r = call i32 @pthread_sigmask(i32 2, ptr %old, ptr null)
   %now = load i32, ptr @workers
   ret i32 %now
+}
+
+; Keep the workers off the caller's CPU (called with @busy held).
+define internal void @keep_apart(i32 %have) {
+entry:
+  %cpu = call i32 @sched_getcpu()
+  %last = load i32, ptr @apart
+  %stayed = icmp eq i32 %cpu, %last
+  %placed = load i32, ptr @placed
+  %nobody.new = icmp eq i32 %placed, %have
+  %same = and i1 %stayed, %nobody.new
+  br i1 %same, label %out, label %tell
+tell:
+  call void @tell_apart(i32 %have, i32 %cpu)
+  br label %out
+out:
+  ret void
+}
+
+define internal void @tell_apart(i32 %have, i32 %cpu) noinline {
+entry:
+  %set = alloca [$CPU_SET$ x i8], align 16
+  call void @llvm.memset.p0.i64(ptr %set, i8 0, i64 $CPU_SET$, i1 false)
+  %got = call i32 @sched_getaffinity(i32 0, i64 $CPU_SET$, ptr %set)
+  %fine = icmp eq i32 %got, 0
+  %known = icmp ult i32 %cpu, $CPUS$
+  %usable = and i1 %fine, %known
+  br i1 %usable, label %take, label %out
+take:
+  %byte = lshr i32 %cpu, 3
+  %at = zext i32 %byte to i64
+  %place = getelementptr i8, ptr %set, i64 %at
+  %bits = load i8, ptr %place
+  %low = and i32 %cpu, 7
+  %shift = trunc i32 %low to i8
+  %bit = shl i8 1, %shift
+  %rest = xor i8 %bit, -1
+  %without = and i8 %bits, %rest
+  store i8 %without, ptr %place
+  br label %count
+count:
+  %k = phi i64 [0, %take], [%k1, %count]
+  %any = phi i8 [0, %take], [%any1, %count]
+  %of = getelementptr i8, ptr %set, i64 %k
+  %some = load i8, ptr %of
+  %any1 = or i8 %any, %some
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, $CPU_SET$
+  br i1 %more, label %count, label %counted
+counted:
+  %none = icmp eq i8 %any1, 0
+  br i1 %none, label %whole, label %each
+whole:
+  store i8 %bits, ptr %place
+  br label %each
+each:
+  %i = phi i32 [0, %counted], [0, %whole], [%i1, %next]
+  %told = phi i32 [0, %counted], [0, %whole], [%told1, %next]
+  %left = icmp ult i32 %i, %have
+  br i1 %left, label %one, label %done
+one:
+  %index = zext i32 %i to i64
+  %slot = getelementptr i32, ptr @ids, i64 %index
+  %id = load atomic i32, ptr %slot acquire, align 4
+  %runs = icmp ne i32 %id, 0
+  br i1 %runs, label %set.it, label %next
+set.it:
+  %r = call i32 @sched_setaffinity(i32 %id, i64 $CPU_SET$, ptr %set)
+  br label %next
+next:
+  %counts = zext i1 %runs to i32
+  %told1 = add i32 %told, %counts
+  %i1 = add i32 %i, 1
+  br label %each
+done:
+  store i32 %cpu, ptr @apart
+  store i32 %told, ptr @placed
+  br label %out
+out:
+  ret void
 }
 
 define void @pk_parallel(ptr %ctx, ptr %body, ptr %frame, i64 %n, i64 %grain0, i32 %max_threads) {
@@ -340,6 +452,7 @@ publish:
   %any = icmp sgt i32 %call0, 0
   br i1 %any, label %wake, label %mine
 wake:
+  call void @keep_apart(i32 %have)
   %a = atomicrmw add ptr @alarm, i32 1 seq_cst
   %r = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @alarm, i32 $WAKE$, i32 %call0, ptr null, ptr null, i32 0)
   br label %mine
@@ -392,6 +505,8 @@ define internal void @threads_after_fork() {
   %idle = and i64 %t, $EPOCH_MASK$
   store i64 %idle, ptr @ticket
   store i32 0, ptr @workers
+  store i32 0, ptr @placed
+  call void @llvm.memset.p0.i64(ptr @ids, i8 0, i64 $IDS_BYTES$, i1 false)
   store i32 0, ptr @sleepers
   store i32 0, ptr @waiting
   store i32 0, ptr @finished

@@ -12,7 +12,6 @@ import pytest
 from parakeet_py.imp import ir
 from parakeet_py.llvm import blas, codegen_matmul, engine
 from parakeet_py.llvm.codegen import generate
-from parakeet_py.llvm.context import Context
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.typed_ir.ir import Var
 from parakeet_py.typed_ir.types import Array
@@ -170,7 +169,7 @@ class Watched:
         self.get = ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: self.threads)
         self.set = ctypes.CFUNCTYPE(None, ctypes.c_int32)(self._set)
         symbols = runtime().symbols
-        self.begin_ = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(symbols["pk_blas_begin"])
+        self.begin_ = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, *[ctypes.c_void_p] * 2)(symbols["pk_blas_begin"])
         self.end = ctypes.CFUNCTYPE(None, ctypes.c_int32)(symbols["pk_blas_end"])
 
     def _set(self, threads: int) -> None:
@@ -178,10 +177,8 @@ class Watched:
         self.set_to.append(threads)
 
     def begin(self, most: int) -> int:
-        context = np.zeros(Context.SIZE // 4, np.int32)
-        context[Context.MAX_THREADS // 4] = most
         get, set_ = (ctypes.cast(function, ctypes.c_void_p) for function in (self.get, self.set))
-        return self.begin_(context.ctypes.data, get, set_)
+        return self.begin_(most, get, set_)
 
 
 def test_limits_of_calls_that_overlap() -> None:
