@@ -9,7 +9,8 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -146,6 +147,30 @@ class Pool:
 @pytest.fixture(scope="module")
 def pool() -> Pool:
     return Pool()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no sets of CPUs on this platform")
+def test_workers_keep_off_the_callers_cpu(pool: Pool) -> None:
+    """They may use all CPUs that the caller may use but the one it is on; that one too if there is no other."""
+    allowed = os.sched_getaffinity(0)
+
+    def sets_of_workers() -> list[set[int]]:
+        """Where the workers that helped may run, after they had to be woken."""
+        time.sleep(0.005)
+        helped = pool.note(40, 1, 3, sleep=300)[1] - {threading.get_native_id()}
+        return [os.sched_getaffinity(worker) for worker in helped]
+
+    def soon(expected: Callable[[set[int]], bool]) -> bool:
+        return any((sets := sets_of_workers()) and all(expected(cpus) for cpus in sets) for _ in range(200))
+
+    try:
+        for cpu in sorted(allowed)[:2]:
+            os.sched_setaffinity(0, {cpu})
+            assert soon(lambda cpus, cpu=cpu: cpus == {cpu})
+        os.sched_setaffinity(0, allowed)
+        assert soon(lambda cpus: cpus <= allowed and len(cpus) == max(len(allowed) - 1, 1))
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 @pytest.mark.parametrize("max_threads", [1, 2, 3, 8])
