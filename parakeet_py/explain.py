@@ -143,8 +143,8 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
             raise TypeError(f"{name} does not take these arguments")
         compiled = dispatcher.compiled_for_normal(normal)
         if isinstance(device, Team):
-            return replace(explain_compiled(compiled), device=team_report(compiled, normal, device))
-        return replace(explain_compiled(compiled), device=device_report(compiled, normal, device))
+            return replace(_on_devices(compiled), device=team_report(compiled, normal, device))
+        return replace(_on_devices(compiled), device=device_report(compiled, normal, device))
     except (UnsupportedError, NoSourceError) as error:
         specs = tuple(describe_spec(spec_of(arg)) for arg in args)
         return Explanation(name, specs, (), 0, (), None, {}, str(error))
@@ -159,7 +159,16 @@ def _explain_in_place(dispatcher: Dispatcher, normal: tuple[Any, ...] | None) ->
     if foreign is None:
         return None
     compiled = dispatcher.compiled_for_normal(foreign.args)
-    return replace(explain_compiled(compiled), device=device_report(compiled, foreign.args, foreign.device, foreign))
+    return replace(_on_devices(compiled), device=device_report(compiled, foreign.args, foreign.device, foreign))
+
+
+def _on_devices(compiled: Compiled) -> Explanation:
+    """What is known beforehand of calls that run on devices."""
+    from parakeet_py.hybrid.routine_calls import as_calls
+
+    found = explain_compiled(compiled)
+    by_host = tuple(str(call) for call in as_calls(compiled.typed)[1].values())
+    return replace(found, opaque_calls=found.opaque_calls + by_host)
 
 
 def explain_compiled(compiled: Compiled) -> Explanation:
@@ -193,6 +202,8 @@ def operators_of(block: ir.Block) -> list[Operator]:
                 found.append(Operator("Compress", let.pos.line, len(extents), len(let.outs) - 1))
             case ir.Matmul():
                 found.append(Operator("Matmul", let.pos.line, 2, 1))
+            case ir.Routine(name, outs, _):
+                found.append(Operator(name, let.pos.line, getattr(outs[0].type, "rank", 1), len(outs)))
             case _:
                 for inner in ir.blocks_of(op):
                     found.extend(operators_of(inner))

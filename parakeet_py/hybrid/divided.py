@@ -16,6 +16,7 @@ from parakeet_py.hybrid.host_code import HostFunction, host_function
 from parakeet_py.hybrid.host_parts import HostPart
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.regions import Region, cut_regions
+from parakeet_py.hybrid.routine_calls import as_calls
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir.ir import Function, dtype_of
 from parakeet_py.typed_ir.types import Type
@@ -34,6 +35,7 @@ class DividedPlan:
     regions, first : the regions, and the number of the first among the opaque calls of the host part
     failure_types : the dtypes of the arguments of each failure of the host part
     opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
+    routines : of NumPy's, which the host does, by the numbers of their calls
     rates : what parts have taken so far
     last_run : what the last call has done, None before the first
     """
@@ -41,7 +43,8 @@ class DividedPlan:
     def __init__(self, compiled: Compiled) -> None:
         self.config = compiled.config
         self.filename = compiled.function.__code__.co_filename
-        self.function, self.regions, self.first = cut_regions(compiled.typed)
+        function, self.routines = as_calls(compiled.typed)
+        self.function, self.regions, self.first = cut_regions(function)
         self.stored = sorted(compiled.specialization.stored_params)
         self.host: HostFunction
         self.host, self.host_text = host_function(self.function)

@@ -186,13 +186,17 @@ class DividedCall:
 
     def hand_back(self, site: int, args: tuple[Any, ...]) -> list[Any]:
         """An operation of Python's, which sees all arrays on the host and may change them."""
-        assert self.callback is not None
+        routine = self.plan.routines.get(site)
         roots = {array.root: None for array in (*args, *self.arguments) if isinstance(array, SharedArray)}
         everything = {root: np.array((0, root.size), np.int64) if root.size else NOTHING for root in roots}
         for root, spans in everything.items():
             root.bring(HOST, spans)
         given = [self.leaving(arg, kind) for arg, kind in zip(args, self.plan.opaque_args[site], strict=True)]
-        leaves = self.callback(site, given)
+        if routine is not None:
+            leaves: Sequence[Any] = routine.perform(given)
+        else:
+            assert self.callback is not None
+            leaves = self.callback(site, given)
         for root, spans in everything.items():
             root.wrote(HOST, spans)
         kinds = self.plan.opaque_outs[site]

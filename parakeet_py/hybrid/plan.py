@@ -13,6 +13,7 @@ from parakeet_py.config import Config
 from parakeet_py.hybrid.device import Device
 from parakeet_py.hybrid.host_code import HostFunction, host_function
 from parakeet_py.hybrid.meter import Run
+from parakeet_py.hybrid.routine_calls import as_calls
 from parakeet_py.imp import ir as imp
 from parakeet_py.ptx import target
 from parakeet_py.ptx.codegen import kernel_ir, stored_roots, strides_passed
@@ -50,6 +51,7 @@ class Plan:
     gives_views : a result may be a view of an argument
     failure_types : the dtypes of the arguments of each failure's message
     opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
+    routines : of NumPy's, which the host does, by the numbers of their calls
     check : wait for every kernel
     filename : where the function was read from
     last_run : what the last call has done, None before the first
@@ -59,6 +61,7 @@ class Plan:
 
     def __init__(self, function: Function, config: Config, filename: str) -> None:
         self.flags = {"contract": config.contract, "fastmath": config.fastmath}
+        function, self.routines = as_calls(function)
         device_function = lower_for_gpu(function)
         if config.check:
             from parakeet_py.imp.check_imp import check_function

@@ -36,6 +36,7 @@ from parakeet_py.imp.ir import (
     Release,
     Retain,
     Rhs,
+    Routine,
     Shuffle,
     Statement,
     Store,
@@ -43,6 +44,7 @@ from parakeet_py.imp.ir import (
     Write,
 )
 from parakeet_py.imp.print_imp import format_statement
+from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import (
     COMPARE,
     COMPLEX_PARTS,
@@ -233,6 +235,13 @@ class _Checker:
                 dtypes = {self.array(each, scope).dtype for each in (out, left, right)}
                 if len(dtypes) != 1:
                     self.fail("matmul of different dtypes")
+            case Routine(failed, name, outs, ins):
+                for each in (*outs, *ins):
+                    lines = self.array(each, scope)
+                    if lines.layout not in "CS" and routines.family(name) in ("sort", "argsort"):
+                        self.fail(f"{name} of lines that are not contiguous")
+                if failed is not None:
+                    self.bind(failed, scope)
             case Opaque(outs, _, args):
                 if self.outer_cells is not None:
                     self.fail("a call of Python inside a region")

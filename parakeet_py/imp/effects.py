@@ -16,6 +16,7 @@ from parakeet_py.imp.ir import (
     NewArray,
     Opaque,
     Parallel,
+    Routine,
     Statement,
     Store,
     While,
@@ -48,6 +49,8 @@ def _stores_outside(function: Function, made: frozenset[int], statement: Stateme
     match statement:
         case Store(array, _, _) | Matmul(array, _, _):
             return not function.roots.get(array, _UNKNOWN) <= made
+        case Routine(outs=outs):
+            return not all(function.roots.get(array, _UNKNOWN) <= made for array in outs)
     return False
 
 

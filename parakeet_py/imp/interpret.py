@@ -36,10 +36,12 @@ from parakeet_py.imp.ir import (
     Release,
     Retain,
     Rhs,
+    Routine,
     Store,
     While,
     Write,
 )
+from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.interpret import BrokenInvariant, OpaqueCallback, format_failure
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
 from parakeet_py.typed_ir.semantics import convert, evaluate, scalar
@@ -319,6 +321,12 @@ class _Machine:
         target = self.array(statement.out)
         target[...] = np.matmul(self.array(statement.left), self.array(statement.right))
 
+    def routine(self, statement: Routine) -> None:
+        outs, ins = ([self.array(var) for var in side] for side in (statement.outs, statement.ins))
+        failed = routines.run(statement.name, outs, ins)
+        if statement.failed is not None:
+            self.values[statement.failed] = np.bool_(failed)
+
     def opaque_call(self, statement: Opaque) -> None:
         if self.opaque is None:
             raise BrokenInvariant("the function calls back into Python; pass `opaque`")
@@ -352,5 +360,6 @@ _STATEMENTS: dict[type, Callable[[_Machine, Any], None]] = {
     Retain: lambda machine, statement: machine.retain(machine.values[statement.array]),
     Release: lambda machine, statement: machine.release(machine.values[statement.array]),
     Matmul: _Machine.matmul,
+    Routine: _Machine.routine,
     Opaque: _Machine.opaque_call,
 }

@@ -232,6 +232,17 @@ class Matmul:
 
 
 @record
+class Routine:
+    """Run a compiled loop of NumPy, as the typed IR's `Routine` does; binds `failed`, if there, to whether it did."""
+
+    failed: Var | None
+    name: str
+    outs: tuple[Var, ...]
+    ins: tuple[Var, ...]
+    pos: Pos
+
+
+@record
 class Opaque:
     """Call back into Python through call site `site`; array results come back owned by Python (base set)."""
 
@@ -284,6 +295,7 @@ Statement = (
     | Retain
     | Release
     | Matmul
+    | Routine
     | Opaque
     | Grid
     | Barrier
@@ -363,6 +375,8 @@ def operands_in(statement: Statement) -> tuple[Operand, ...]:
             return (array,) if isinstance(array, Var) else ()
         case Matmul(out, left, right):
             return (out, left, right)
+        case Routine(outs=outs, ins=ins):
+            return (*outs, *ins)
         case Opaque(args=args):
             return args
         case Launch(_, blocks, args):

@@ -11,7 +11,7 @@ arrays may share memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from parakeet_py.imp import ir as imp
@@ -25,7 +25,9 @@ from parakeet_py.imp.reuse import reuse
 from parakeet_py.imp.roots import find_roots
 from parakeet_py.imp.scans import lower_scan
 from parakeet_py.imp.scatter import lower_scatter
+from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir import ir as typed
+from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import Const, Operand, Var, ViewAxis
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.types import INT64, PYINT, Array, Scalar, Type
@@ -196,6 +198,49 @@ def _matmul(lo: Lowering, outs: tuple[Var, ...], op: typed.Matmul) -> None:
         lo.sink.append(imp.Matmul(lo.array(op.out), lo.array(op.left), lo.array(op.right), lo.pos))
 
 
+_WORK = 32  # scalar operations that a routine does with one element, about
+
+
+def _routine(lo: Lowering, outs: tuple[Var, ...], op: typed.Routine) -> None:
+    """Lines and transforms are shared between threads; LAPACK sees to that itself."""
+    if outs or routines.on_own_threads(op.name):
+        lo.need_host()
+        _run(lo, op, [lo.array(var) for var in op.outs], [lo.array(var) for var in op.ins], outs)
+        return
+    written, read = [lo.array(var) for var in op.outs], [lo.array(var) for var in op.ins]
+    if lo.hidden is not None and not all(map(lo.hidden, op.outs)):
+        return
+    first = (read or written)[0]
+    kind = first.type
+    assert isinstance(kind, Array)
+    lines, length = lo.extent(first, 0), lo.product(lo.extent(first, axis) for axis in range(1, kind.rank))
+
+    def some(low: Operand, high: Operand) -> None:
+        views = [[_rows(lo, array, low, high) for array in side] for side in (written, read)]
+        _run(lo, op, views[0], views[1])
+
+    lo.region(lines, ONE, lo.multiply(length, Const(_WORK, INT64)), some, lambda: ZERO, "routine")
+
+
+def _rows(lo: Lowering, array: Var, low: Operand, high: Operand) -> Var:
+    """The part of an array between two places of its first axis."""
+    kind = array.type
+    assert isinstance(kind, Array)
+    extents = [lo.subtract(high, low), *(lo.extent(array, axis) for axis in range(1, kind.rank))]
+    axes = tuple(ViewAxis(axis, extent, ONE) for axis, extent in enumerate(extents))
+    view = typed.View(array, (low, *[ZERO] * (kind.rank - 1)), axes)
+    rows = lo.let(array.name, Array(kind.dtype, kind.rank, "A" if kind.layout == "F" else kind.layout), view)
+    lo.shapes.define(rows, extents)
+    return rows
+
+
+def _run(
+    lo: Lowering, op: typed.Routine, written: Sequence[Var], read: Sequence[Var], outs: tuple[Var, ...] = ()
+) -> None:
+    failed = lo.bind(outs[0]) if outs else None
+    lo.sink.append(imp.Routine(failed, op.name, tuple(written), tuple(read), lo.pos))
+
+
 def _boxed_as(lo: Lowering, arg: Operand, wanted: Type) -> Operand:
     """An operand for Python, which tells a float from an np.float64: casts between them are nothing elsewhere."""
     if arg.type == wanted or not isinstance(arg.type, Scalar):
@@ -225,6 +270,7 @@ _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Reshape: _reshape,
     typed.Check: _check,
     typed.Matmul: _matmul,
+    typed.Routine: _routine,
     typed.Opaque: _opaque,
     typed.If: lower_if,
     typed.For: lower_for,

@@ -39,6 +39,7 @@ from parakeet_py.imp.ir import (
     Release,
     Retain,
     Rhs,
+    Routine,
     Shuffle,
     Statement,
     Store,
@@ -126,6 +127,9 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield f"release {array!r}"
         case Matmul(out, left, right):
             yield f"{out!r} := matmul {left!r}, {right!r}"
+        case Routine(failed, name, outs, ins):
+            bound = "" if failed is None else f"{failed!r}: {failed.type!r} = "
+            yield f"{bound}{_list(outs)} := {name}({_list(ins)})"
         case Grid(blocks, threads, body, name, contract):
             fused = ", products fused with sums" if contract else ""
             yield f"grid {name}, {format_operand(blocks)} blocks of {threads} threads{fused}:"

@@ -28,6 +28,7 @@ from parakeet_py.imp.ir import (
     Opaque,
     Parallel,
     Rhs,
+    Routine,
     Statement,
     Store,
     While,
@@ -214,6 +215,12 @@ def rename(statement: Statement, names: Renaming) -> Statement:
             return While(_rename_block(head, names), condition, _rename_block(body, names))
         case Matmul(out, left, right, pos):
             return Matmul(_var(names, out), _var(names, left), _var(names, right), pos)
+        case Routine(outs=outs, ins=ins):
+            return replace(
+                statement,
+                outs=tuple(_var(names, out) for out in outs),
+                ins=tuple(_var(names, array) for array in ins),
+            )
         case Opaque(outs, site, args, pos):
             return Opaque(outs, site, tuple(names.get(arg, arg) for arg in args), pos)
         case _:

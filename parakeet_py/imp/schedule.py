@@ -34,6 +34,7 @@ from parakeet_py.typed_ir.ir import (
     Prim,
     Reduce,
     Reshape,
+    Routine,
     Scan,
     Scatter,
     Store,
@@ -134,6 +135,9 @@ def _walk(block: Block, found: Study) -> None:
             case Matmul(out=target):
                 found.has_array = True
                 found.stored.append(target)
+            case Routine(outs=targets):
+                found.has_array = True
+                found.stored += targets
             case Alloc():
                 found.has_array = True
             case Opaque():
@@ -244,7 +248,7 @@ def _op_cost(op: object) -> int:
             cost = _SLOW.get(name, 1)
             kind = args[0].type
             return cost * 4 if not isinstance(kind, Array) and is_complex(getattr(kind, "dtype", "")) else cost
-        case Matmul() | Opaque():
+        case Matmul() | Routine() | Opaque():
             return 1000
         case _:
             return 1

@@ -38,6 +38,7 @@ from parakeet_py.imp.ir import (
     Read,
     Release,
     Retain,
+    Routine,
     Shuffle,
     Statement,
     Store,
@@ -85,6 +86,8 @@ def mentioned(statement: Statement) -> Iterator[Var | Cell]:
             operands = (array,)
         case Matmul(out, left, right):
             operands = (out, left, right)
+        case Routine():
+            operands = (*statement.outs, *statement.ins)
         case Opaque(_, _, args) | Launch(_, _, args):
             operands = args
         case _:

@@ -170,6 +170,16 @@ def matmul_into(out: Any, left: Any, right: Any) -> None:
     _intrinsic("matmul_into")
 
 
+def routine(name: Any, outs: Any, ins: Any) -> Any:
+    """Run a compiled loop of NumPy (see typed_ir/routines.py); a bool where it can fail: whether it has."""
+    _intrinsic("routine")
+
+
+def has_routine(name: Any, *kinds: Any) -> bool:
+    """Whether a compiled loop of NumPy for these known dtypes (of inputs, then outputs) can be used; known."""
+    _intrinsic("has_routine")
+
+
 def check(condition: Any, exception: Any, message: Any, *args: Any) -> None:
     """Raise a builtin exception (known name) with a known message template unless the condition holds."""
     _intrinsic("check")

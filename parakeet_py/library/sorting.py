@@ -1,9 +1,10 @@
 """Sorting and order statistics: sort, argsort, lexsort, median.
 
-Lines are merged bottom up from short runs that insertion has put in order (Knuth, The Art of Computer Programming,
-volume 3, sections 5.2.1 and 5.2.4), which is stable; NaN comes last, as in NumPy. What a program sees of an *unstable*
-order that NumPy leaves open (argsort without a kind, partition) stays with NumPy, so that its choice among equals is
-NumPy's. The places of equal elements cannot be told apart in sorted values.
+NumPy's own sorting functions (`routine`) sort the lines of contiguous matrices; their choice among equals is NumPy's.
+Where they cannot be called, on a GPU, lines are merged bottom up from short runs that insertion has put in order
+(Knuth, The Art of Computer Programming, volume 3, sections 5.2.1 and 5.2.4), which is stable; NaN comes last, as in
+NumPy. What a program sees there of an *unstable* order (argsort without a kind) stays with NumPy. The places of equal
+elements cannot be told apart in sorted values.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from parakeet_py.library.intrinsics import (
     dtype_of,
     generate,
     hand_back,
+    has_routine,
     is_sequence,
+    layout_of,
     load,
     order_of,
     permute,
     reshape,
+    routine,
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
@@ -60,13 +64,18 @@ def before_by_nan(a, b, c, d):
 
 
 @static
-def is_stable(kind, stable):
-    """Whether equal elements keep their order."""
+def kind_named(kind, stable):
+    """Which of NumPy's three ways to sort is meant."""
     if kind is not None and stable is not None:
         raise ValueError("`kind` and `stable` parameters can't be provided at the same time.")
     if kind not in (None, "quicksort", "heapsort", "mergesort", "stable"):
         raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
-    return bool(stable) or kind in ("mergesort", "stable")
+    return "stable" if stable or kind in ("mergesort", "stable") else kind or "quicksort"
+
+
+@static
+def named(function, kind):
+    return f"{function}.{kind}"
 
 
 def sort_runs(keys, line, count):
@@ -96,8 +105,16 @@ def merge_runs(source, target, line, count, width):
                 right = right + 1
 
 
-def sort_lines(keys):
+def sort_lines(keys, kind="quicksort"):
     """Sort the lines of a matrix in C order, in place."""
+    if has_routine(named("sort", kind), dtype_of(keys)):
+        routine(named("sort", kind), (keys,), ())
+    else:
+        merge_lines(keys)
+
+
+def merge_lines(keys):
+    """Sort the lines of a matrix by merging."""
     lines, count = keys.shape
     spare = allocate(keys.shape, dtype_of(keys))
     for line in range(lines):
@@ -109,8 +126,16 @@ def sort_lines(keys):
             width = 2 * width
 
 
-def sort_places(keys, places):
-    """Sort the places of a matrix's lines by their keys, in place, equal ones in the order they have."""
+def sort_places(keys, places, kind="stable"):
+    """Sort the places of a matrix's lines by their keys, in place; if stable, equal ones keep their order."""
+    if has_routine(named("argsort", kind), dtype_of(keys), np.int64):
+        routine(named("argsort", kind), (places,), (keys,))
+    else:
+        merge_places(keys, places)
+
+
+def merge_places(keys, places):
+    """Sort places by merging."""
     lines, count = places.shape
     spare = allocate(places.shape, "int64")
     for line in range(lines):
@@ -154,6 +179,11 @@ def axis_last(axis, rank):
     return (*[own for own in range(rank) if own != axis], axis)
 
 
+def as_lines(a):
+    """An array in C order as a matrix whose lines run along the last axis."""
+    return reshape(a, (size_of(a.shape[:-1]), a.shape[-1]))
+
+
 def lines_along(a, axis):
     """A new matrix whose lines run along an axis."""
     moved = permute(a, axis_last(axis, a.ndim))
@@ -172,54 +202,74 @@ def in_memory_order(made, a):
     return permute(copy(permute(made, axes), "C"), inverse_axes(axes))
 
 
-def sorted_along(a, axis):
+def sorted_along(a, axis, kind):
     lines = lines_along(a, axis)
-    sort_lines(lines)
+    sort_lines(lines, kind)
     return from_lines(lines, a, axis)
 
 
-def places_along(a, axis):
-    """The stable order of the elements along an axis."""
+@static
+def memory_order(order, rank):
+    return order if rank > 1 else (0,)
+
+
+def places_along(a, axis, kind):
+    """The order of the elements along an axis, a new array in C order."""
+    if axis == a.ndim - 1:
+        lines = as_lines(a if layout_of(a) == "C" else copy(a, "C"))
+        places = generate(lines.shape, lambda line, k: cast(k, "int64"))
+        sort_places(lines, places, kind)
+        return reshape(places, a.shape)
     lines = lines_along(a, axis)
     places = generate(lines.shape, lambda line, k: cast(k, "int64"))
-    sort_places(lines, places)
-    return from_lines(places, a, axis)
+    sort_places(lines, places, kind)
+    return copy(from_lines(places, a, axis), "C")
 
 
 @implements(np.sort)
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     if order is not None:
         unsupported("Cannot specify order when the array has no fields.")
-    is_stable(kind, stable)
+    way = kind_named(kind, stable)
     a = as_array(a)
     if axis is None:
         a = ravel(a)
         axis = 0
     axis = single_axis(axis, a.ndim)
-    return in_memory_order(sorted_along(a, axis), a)
+    order = memory_order(order_of(a), a.ndim)
+    if order[-1] != axis:
+        return in_memory_order(sorted_along(a, axis, way), a)
+    made = copy(permute(a, order), "C")
+    sort_lines(as_lines(made), way)
+    return permute(made, inverse_axes(order))
 
 
 @method("sort")
 def sort_method(a, axis=-1, kind=None, order=None, *, stable=None):
     if order is not None:
         unsupported("Cannot specify order when the array has no fields.")
-    is_stable(kind, stable)
-    assign(a, sorted_along(a, single_axis(axis, a.ndim)))
+    way = kind_named(kind, stable)
+    axis = single_axis(axis, a.ndim)
+    if layout_of(a) == "C" and axis == a.ndim - 1:
+        sort_lines(as_lines(a), way)
+    else:
+        assign(a, sorted_along(a, axis, way))
 
 
 @implements(np.argsort)
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
     if order is not None:
         unsupported("Cannot specify order when the array has no fields.")
-    if not is_stable(kind, stable):
-        hand_back("an argsort whose order of equal elements is NumPy's choice")
+    way = kind_named(kind, stable)
     a = as_array(a)
+    if way != "stable" and not has_routine(named("argsort", way), dtype_of(a), np.int64):
+        hand_back("an argsort whose order of equal elements is NumPy's choice")
     if axis is None:
         a = ravel(a)
         axis = 0
     if a.ndim == 0:
         hand_back("argsort of a 0-d array")
-    return copy(places_along(a, single_axis(axis, a.ndim)), "C")
+    return places_along(a, single_axis(axis, a.ndim), way)
 
 
 @method("argsort")

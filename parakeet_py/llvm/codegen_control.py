@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from parakeet_py.imp import ir
-from parakeet_py.llvm import codegen_arrays, codegen_matmul, codegen_parallel
+from parakeet_py.llvm import codegen_arrays, codegen_matmul, codegen_parallel, codegen_routines
 from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen_builder import is_literal
 from parakeet_py.llvm.codegen_cast import cast
@@ -63,6 +63,8 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             _count_reference(scope, array, release=isinstance(statement, ir.Release))
         case ir.Matmul():
             codegen_matmul.matmul(scope, statement, emit_block)
+        case ir.Routine():
+            codegen_routines.routine(scope, statement)
         case ir.Opaque():
             _opaque(scope, statement)
         case ir.Grid() | ir.Barrier() | ir.Launch():

@@ -71,7 +71,7 @@ def _worth_sharing(f: FunctionText, extent: str, work: str) -> str:
 def _may_fail(body: ir.Block) -> bool:
     for statement in ir.walk(body):
         match statement:
-            case ir.Check() | ir.Opaque() | ir.Let(rhs=ir.NewArray(space="heap")):
+            case ir.Check() | ir.Opaque() | ir.Routine() | ir.Let(rhs=ir.NewArray(space="heap")):
                 return True
             case ir.Let(rhs=Prim(name=name)) if name.endswith("_checked"):
                 return True

@@ -1,8 +1,8 @@
 """Addresses of C functions that generated code may call: the vector and scalar math libraries and the C library.
 
 Looked up by name through the dynamic linker, without llvmlite.  glibc's vector math library `libmvec` is there on
-x86-64 and (since 2.40) aarch64; where it is not, its names are simply unknown. Routines of our vector math library
-and of NumPy's BLAS come last.
+x86-64 and (since 2.40) aarch64; where it is not, its names are simply unknown. Routines of our vector math library,
+loops of NumPy's and routines of its BLAS come last.
 """
 
 from __future__ import annotations
@@ -46,4 +46,8 @@ def resolve(name: str) -> int | None:
         from parakeet_py.llvm import vector_math_library  # which loads its objects through this function
 
         return vector_math_library.resolve(name)
+    if name.startswith("pk_numpy"):
+        from parakeet_py.llvm import numpy_loops
+
+        return numpy_loops.resolve(name)
     return blas.resolve(name)

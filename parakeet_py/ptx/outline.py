@@ -259,7 +259,7 @@ def _is_task(statement: ir.Statement) -> bool:
     touches = False
     for inner in ir.walk(ir.Block((statement,))):
         match inner:
-            case ir.Grid() | ir.Parallel() | ir.Opaque() | ir.Matmul() | ir.Let(rhs=ir.NewArray()):
+            case ir.Grid() | ir.Parallel() | ir.Opaque() | ir.Matmul() | ir.Routine() | ir.Let(rhs=ir.NewArray()):
                 return False
             case ir.Declare(cell) | ir.Write(cell) if not isinstance(cell.type, Scalar):
                 return False

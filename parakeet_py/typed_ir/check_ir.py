@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.frontend.ssa import Pos
+from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import (
     CHECKED,
     COMPLEX_PARTS,
@@ -44,6 +45,7 @@ from parakeet_py.typed_ir.ir import (
     Prim,
     Reduce,
     Reshape,
+    Routine,
     Scan,
     Scatter,
     Store,
@@ -54,7 +56,7 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.print_ir import format_statement, show
 from parakeet_py.typed_ir.semantics import fits
-from parakeet_py.typed_ir.types import FLOATS, INTEGERS, Array, Object, Scalar, Type
+from parakeet_py.typed_ir.types import BOOL, FLOATS, INTEGERS, Array, Object, Scalar, Type
 from parakeet_py.typed_ir.writer import result_dtype
 
 _ARITIES = {"select": 3, "complex": 2} | dict.fromkeys(
@@ -327,8 +329,24 @@ class _Checker:
                     self.require(ranks in ((2, 2, 2), (1, 2, 1), (1, 1, 2)), f"matmul of ranks {ranks}")
                 self.writes(out)
                 self.outs(outs)
+            case Routine(name, targets, inputs):
+                self.routine(name, targets, inputs)
+                self.outs(outs, *([BOOL] if routines.reports(name) else []))
             case Opaque():
                 self.require(not self.in_parallel, "a call back into Python inside a parallel body")
+
+    def routine(self, name: str, targets: tuple[Var, ...], inputs: tuple[Var, ...]) -> None:
+        shapes = routines.shapes(name)
+        for arrays, sides in ((targets, shapes.outs), (inputs, shapes.ins)):
+            if not self.require(len(arrays) == len(sides), f"{name} of {len(arrays)} arrays"):
+                return
+            for array, axes in zip(arrays, sides, strict=True):
+                kind = self.array(array, "an operand")
+                lines = routines.family(name) in ("sort", "argsort")
+                good = kind is None or (kind.rank == 1 + len(axes) and (kind.layout in "CS" or not lines))
+                self.require(good, f"{name} of {show(array)}")
+        for array in targets:
+            self.writes(array)
 
     def prim(self, op: Prim, outs: tuple[Var, ...]) -> None:
         name, args = op.name, op.args

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from parakeet_py.errors import DeoptimizedError, exception_named
+from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
@@ -42,6 +43,7 @@ from parakeet_py.typed_ir.ir import (
     Prim,
     Reduce,
     Reshape,
+    Routine,
     Scan,
     Scatter,
     Store,
@@ -214,6 +216,9 @@ class _Machine:
                     raise BrokenInvariant(f"matmul gives {product.shape} for {out!r} of shape {target.shape}")
                 target[...] = product
                 return []
+            case Routine(name, targets, inputs):
+                failed = routines.run(name, [self.values[out] for out in targets], [self.values[one] for one in inputs])
+                return [np.bool_(failed)] if outs else []
             case Opaque(site, args):
                 if self.opaque is None:
                     raise BrokenInvariant("the function calls back into Python; pass `opaque`")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.library import intrinsics as words
-from parakeet_py.typed_ir import indexing, ir
+from parakeet_py.typed_ir import indexing, ir, routines
 from parakeet_py.typed_ir.array_store import copy_array, store_array
 from parakeet_py.typed_ir.axis_order import canonical, fortran, inverse, merged_order
 from parakeet_py.typed_ir.elementwise import elementwise, generate, scalar_operand
@@ -498,6 +498,33 @@ def _matmul_into(s: Specializer, out: Value, left: Value, right: Value) -> Value
     assert isinstance(out, ArrayV) and isinstance(left, ArrayV) and isinstance(right, ArrayV)
     s.builder.emit(ir.Matmul(out.var, left.var, right.var))
     return NONE
+
+
+@_handles(words.routine)
+def _routine(s: Specializer, name: Value, outs: Value, ins: Value) -> Value:
+    sides = []
+    for side in (outs, ins):
+        assert isinstance(side, TupleV)
+        arrays = [item for item in side.items if isinstance(item, ArrayV)]
+        assert len(arrays) == len(side.items)
+        sides.append(arrays)
+    for array in sides[0]:
+        s.will_store(array)
+    known = s.static(name, "the name of a routine")
+    op = ir.Routine(known, tuple(array.var for array in sides[0]), tuple(array.var for array in sides[1]))
+    if not routines.reports(known):
+        s.builder.emit(op)
+        return NONE
+    return ScalarV(s.builder.emit1(op, BOOL, name="failed"))
+
+
+@_handles(words.has_routine)
+def _has_routine(s: Specializer, name: Value, *kinds: Value) -> Value:
+    from parakeet_py.llvm import numpy_loops
+
+    known = s.static(name, "the name of a routine")
+    dtypes = tuple(dtype_name(s, kind) for kind in kinds)
+    return py(numpy_loops.available(known, dtypes))
 
 
 @_handles(words.check)

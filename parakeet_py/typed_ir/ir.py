@@ -323,6 +323,16 @@ class Matmul:
 
 
 @record
+class Routine:
+    """Run a compiled loop of NumPy (see `routines`): it writes `outs`, which it may read, and reads `ins`; no two of
+    them overlap. Its out, if it has one, is whether it has failed."""
+
+    name: str
+    outs: tuple[Var, ...]
+    ins: tuple[Var, ...]
+
+
+@record
 class Opaque:
     """Call back into Python: `site` indexes the function's `opaque_sites`; args are the leaves its template names.
     Outs are the leaves of the observed result type; a result of another type leaves the function."""
@@ -350,6 +360,7 @@ Op = (
     | Compress
     | Scatter
     | Matmul
+    | Routine
     | Opaque
 )
 PARALLEL = (Map, Reduce, Scan, Compress, Scatter)
@@ -387,7 +398,9 @@ class Function:
         yield from walk(self.body)
 
 
-_LEAVES = frozenset({Prim, Cast, Dim, Load, Store, Alloc, View, Reshape, Check, Matmul, Opaque})  # no blocks inside
+_LEAVES = frozenset(
+    {Prim, Cast, Dim, Load, Store, Alloc, View, Reshape, Check, Matmul, Routine, Opaque}
+)  # no blocks inside
 
 
 def blocks_of(op: Op) -> tuple[Block, ...]:
@@ -465,6 +478,8 @@ def operands_of(op: Op) -> tuple[Operand, ...]:
             return (target, *extents)
         case Matmul(out, left, right):
             return (out, left, right)
+        case Routine(_, outs, ins):
+            return (*outs, *ins)
 
 
 def walk(block: Block) -> Iterator[Let]:

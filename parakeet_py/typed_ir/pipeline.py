@@ -26,6 +26,7 @@ from parakeet_py.typed_ir.ir import (
     Function,
     Matmul,
     Opaque,
+    Routine,
     While,
 )
 from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
@@ -80,7 +81,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("dce-again", "remove what nothing needs", eliminate_dead_code, ("licm", *_LOOPS, *_OPERATORS)),
 )
 
-_COUNTED = (*PARALLEL, Matmul, Opaque, For, While, Alloc, Check)
+_COUNTED = (*PARALLEL, Matmul, Routine, Opaque, For, While, Alloc, Check)
 
 
 @record(frozen=False)

@@ -38,6 +38,7 @@ from parakeet_py.typed_ir.ir import (
     Prim,
     Reduce,
     Reshape,
+    Routine,
     Scan,
     Scatter,
     Store,
@@ -176,6 +177,8 @@ def _op(op: Op) -> Iterator[str]:
             yield from _indented(_block(combine.body, "yield"))
         case Matmul(out, left, right):
             yield f"{out!r} := matmul {left!r}, {right!r}"
+        case Routine(name, outs, ins):
+            yield f"{_list(outs)} := {name}({_list(ins)})"
         case Opaque(site, args):
             yield f"opaque {site}({_list(args)})"
 

@@ -113,6 +113,8 @@ def stored_params(function: ir.Function) -> frozenset[int]:
                     roots[let.outs[0]] = base(view_base)
                 case ir.Store(array, _, _) | ir.Scatter(array, _, _, _, _) | ir.Matmul(array, _, _):
                     written.update(base(array))
+                case ir.Routine(_, arrays, _):
+                    written.update(*map(base, arrays))
                 case ir.Opaque(_, args):
                     written.update(*(base(arg) for arg in args if isinstance(arg.type, Array)))
                 case ir.For(params=params, inits=inits) | ir.While(params=params, inits=inits):

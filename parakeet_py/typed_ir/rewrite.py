@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.ir import (
     Prim,
     Reduce,
     Reshape,
+    Routine,
     Scan,
     Scatter,
     Store,
@@ -148,6 +149,7 @@ _FIELDS: dict[type, _Fields] = {
         _lambda(op.combine, v, b),
     ),
     Matmul: lambda op, o, v, b: (o(op.out), o(op.left), o(op.right)),
+    Routine: lambda op, o, v, b: (op.name, _each(op.outs, o), _each(op.ins, o)),
     Opaque: lambda op, o, v, b: (op.site, _each(op.args, o)),
 }
 _SLOTS: dict[type, tuple[str, ...]] = {kind: tuple(field.name for field in fields(kind)) for kind in _FIELDS}

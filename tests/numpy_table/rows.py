@@ -129,6 +129,8 @@ def _choices(word: str, rank: int) -> list[str]:
             return ["'left'", "'right'"]
         case "mode":
             return ["'full'", "'same'", "'valid'"]
+        case "kind":
+            return ["'quicksort'", "'heapsort'", "'stable'"]
         case "bounds":
             return ["'raise'", "'wrap'", "'clip'"]
         case "pad":

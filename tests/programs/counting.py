@@ -31,6 +31,25 @@ def sorting_permutation(x):
     return np.argsort(x, kind="stable"), x[np.argsort(x, kind="stable")]
 
 
+@program(each([arr("i4", 3, 60), arr("f8", 60, layout="reversed"), arr("b1", 40)]), opaque=None, mutates=(0,))
+def unstable_orders(x):
+    """Which of equal elements comes first is NumPy's choice."""
+    few = x + x < 1
+    orders = np.argsort(few), few.argsort(0), np.argsort(few, kind="heapsort"), np.lexsort((few.ravel(), x.ravel()))
+    x.sort(0)
+    return orders
+
+
+@program(each([arr("f8", 6, 9), arr("f4", 0, 3), large(arr("f8", 3000, 40))]), opaque=None, sums=8)
+def smallest_of_each_line(x):
+    """Lines sorted in a loop."""
+    total = np.zeros(len(x))
+    for i in range(len(x)):
+        order = np.argsort(x[i])
+        total[i] = np.sort(x[i] * 2)[:3].sum() + x[i, order[0]]
+    return total
+
+
 @program(each([arr("f8", 8), arr("f8", 7), arr("i4", 6), arr("f8", 3, 4)]), opaque=None, sums=8)
 def medians(x):
     return np.median(x), np.percentile(x, 25), np.quantile(x, 0.5)

@@ -30,6 +30,7 @@ from parakeet_py.typed_ir.ir import (
     Prim,
     Reduce,
     Reshape,
+    Routine,
     Scan,
     Scatter,
     Store,
@@ -178,6 +179,12 @@ class Aliases:
             case Matmul(out, left, right):
                 effects.reads |= self.atoms(left) | self.atoms(right)
                 effects.writes |= self.atoms(out)
+            case Routine(_, outs, ins):
+                for out in outs:
+                    effects.reads |= self.atoms(out)
+                    effects.writes |= self.atoms(out)
+                for array in ins:
+                    effects.reads |= self.atoms(array)
             case Opaque():
                 effects.reads |= self.world
                 effects.writes |= self.world

@@ -30,6 +30,7 @@ from parakeet_py.typed_ir.ir import (
     Opaque,
     Operand,
     Reduce,
+    Routine,
     Scan,
     Scatter,
     Store,
@@ -42,7 +43,7 @@ from parakeet_py.typed_ir.passes.alias import Aliases
 from parakeet_py.typed_ir.rewrite import rebuild
 from parakeet_py.typed_ir.types import Array
 
-_WRITERS = (Store, Scatter, Matmul)
+_WRITERS = (Store, Scatter, Matmul, Routine)
 
 
 def eliminate_dead_code(function: Function) -> Function:
@@ -92,7 +93,7 @@ class _Mark:
             if kind is Check or kind is Opaque:
                 must.append(let)
             elif kind in _WRITERS:
-                atoms = self.aliases.atoms(_written(op))
+                atoms = frozenset().union(*map(self.aliases.atoms, _written(op)))
                 if atoms.isdisjoint(self.read) and atoms:
                     for atom in atoms:
                         self.waiting.setdefault(atom, []).append(let)
@@ -165,6 +166,9 @@ class _Mark:
                 case Matmul(_, left, right):
                     self.contents((left, right))
                     self.work += operands_of(op)
+                case Routine(_, outs, ins):
+                    self.contents((*outs, *ins))
+                    self.work += operands_of(op)
                 case Opaque(_, args):
                     self.contents(args)
                     self.work += args
@@ -182,10 +186,12 @@ class _Mark:
                         self.statement(let)
 
 
-def _written(op: Op) -> Var:
+def _written(op: Op) -> tuple[Var, ...]:
     match op:
         case Store(array=target) | Scatter(target=target) | Matmul(out=target):
-            return target
+            return (target,)
+        case Routine(outs=outs):
+            return outs
         case _:
             raise AssertionError(op)
 

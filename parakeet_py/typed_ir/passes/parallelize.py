@@ -33,6 +33,7 @@ from parakeet_py.typed_ir.ir import (
     Operand,
     Prim,
     Reduce,
+    Routine,
     Scatter,
     Store,
     Var,
@@ -117,6 +118,9 @@ class _Parallelizer(Rewriter):
                 yield self.base_position(op.array, tuple([self.forms.of(index) for index in op.indices]))
             elif isinstance(op, Matmul):
                 for array in (op.out, op.left, op.right):
+                    yield self.base_position(array, None)
+            elif isinstance(op, Routine):
+                for array in (*op.outs, *op.ins):
                     yield self.base_position(array, None)
             elif isinstance(op, Scatter):
                 yield self.base_position(op.target, None)

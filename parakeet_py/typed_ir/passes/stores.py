@@ -23,6 +23,7 @@ from parakeet_py.typed_ir.ir import (
     Matmul,
     Op,
     Operand,
+    Routine,
     Scatter,
     Store,
     Var,
@@ -54,6 +55,8 @@ def accesses(block: Block, forms: Forms, kind: type[Load] | type[Store]) -> Iter
             yield Access(op.target, None)
         elif isinstance(op, Matmul):
             yield from (Access(array, None) for array in ((op.out,) if kind is Store else (op.left, op.right)))
+        elif isinstance(op, Routine):
+            yield from (Access(array, None) for array in (op.outs if kind is Store else (*op.outs, *op.ins)))
         for inner in blocks_of(op):
             yield from accesses(inner, forms, kind)
 

@@ -50,13 +50,13 @@ family.row("np.vectorize", "= np.vectorize(lambda x: x + 1)(a)", "ld", "12")
 for name in ("sort", "argsort"):
     family.row(
         f"np.{name}",
-        "a, kind='stable'; a, axis={one}, kind='stable'; a, axis=None, kind='stable'",
+        "a; a, axis={one}, kind={kind}; a, axis=None, stable=True",
         NUMBERS,
         "123",
         values=SPECIAL,
     )
 family.row("ndarray.sort", "; {one}; kind='stable'", NUMBERS, "123", values=SPECIAL)
-family.row("ndarray.argsort", "kind='stable'; 0, 'stable'", NUMBERS, "123", values=SPECIAL)
+family.row("ndarray.argsort", "; 0, {kind}", NUMBERS, "123", values=SPECIAL)
 family.row("np.partition", "= np.partition(v, 3)[3]; = np.sort(np.partition(v, 3)[:3])", REAL, "1", values=SPECIAL)
 family.row("np.argpartition", "= v[np.argpartition(v, 3)[3]]", REAL, "1", values=SPECIAL)
 family.row("ndarray.partition", "= a.partition(3)", "d", "1", order=False)

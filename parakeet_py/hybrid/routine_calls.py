@@ -1,0 +1,56 @@
+"""NumPy's compiled loops in calls that run on devices: the CPU does them.
+
+A device has none of them. For it a `Routine` is one more operation that the host does between kernels, with arrays
+brought back for it; so each becomes an `Opaque` with a number beyond those of the user's, which `perform` knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.record import record
+from parakeet_py.typed_ir import routines
+from parakeet_py.typed_ir.ir import Function, Let, Opaque, Routine
+from parakeet_py.typed_ir.rewrite import Rewriter
+
+
+@record
+class RoutineCall:
+    """A routine that the host does: the first arguments of its call are written."""
+
+    name: str
+    written: int
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.name} (line {self.line}): done by the CPU"
+
+    def perform(self, args: Sequence[Any]) -> list[Any]:
+        failed = routines.run(self.name, args[: self.written], args[self.written :])
+        return [np.bool_(failed)] if routines.reports(self.name) else []
+
+
+def as_calls(function: Function) -> tuple[Function, dict[int, RoutineCall]]:
+    """The function with calls of the host in the place of routines, and what these are."""
+    if not any(isinstance(let.op, Routine) for let in function.statements()):
+        return function, {}
+    calls = _Calls(function)
+    return calls.function(function), calls.found
+
+
+class _Calls(Rewriter):
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.first = 1 + max((let.op.site for let in function.statements() if isinstance(let.op, Opaque)), default=-1)
+        self.found: dict[int, RoutineCall] = {}
+
+    def statement(self, let: Let) -> Sequence[Let] | None:
+        op = let.op
+        if not isinstance(op, Routine):
+            return self.descend(let)
+        site = self.first + len(self.found)
+        self.found[site] = RoutineCall(op.name, len(op.outs), let.pos.line)
+        return [Let(let.outs, Opaque(site, (*op.outs, *op.ins)), let.pos)]
