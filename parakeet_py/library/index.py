@@ -8,17 +8,21 @@ from __future__ import annotations
 FUNCTIONS = {  # functions, by module and name
     "creation": (
         "numpy.arange numpy.array numpy.asanyarray numpy.asarray numpy.ascontiguousarray numpy.asfortranarray "
-        "numpy.astype numpy.copy numpy.empty numpy.empty_like numpy.full numpy.full_like numpy.linspace "
-        "numpy.logspace numpy.ndarray numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like"
+        "numpy.astype numpy.copy numpy.empty numpy.empty_like numpy.full numpy.full_like numpy.linspace numpy.logspace "
+        "numpy.ndarray numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like"
     ),
     "elementary": (
         "numpy.allclose numpy.angle numpy.around numpy.array_equal numpy.fix numpy.gradient numpy.imag numpy.isclose "
-        "numpy.iscomplex numpy.isneginf numpy.isposinf numpy.isreal numpy.nan_to_num numpy.real numpy.round "
-        "numpy.sinc numpy.trapezoid"
+        "numpy.iscomplex numpy.isneginf numpy.isposinf numpy.isreal numpy.nan_to_num numpy.real numpy.round numpy.sinc "
+        "numpy.trapezoid"
     ),
     "grids": (
         "numpy.ix_ numpy.lib._index_tricks_impl.None numpy.pad numpy.ravel_multi_index numpy.tril_indices "
         "numpy.triu_indices numpy.unravel_index"
+    ),
+    "insertion": (
+        "numpy.block numpy.broadcast_arrays numpy.broadcast_shapes numpy.delete numpy.insert numpy.resize "
+        "numpy.trim_zeros numpy.unstack"
     ),
     "integers": "math.cbrt math.comb math.factorial math.gcd math.isqrt math.lcm math.modf math.perm math.ulp",
     "introspection": (
@@ -35,8 +39,7 @@ FUNCTIONS = {  # functions, by module and name
     ),
     "other_names": (
         "numpy.fft.fftshift numpy.fft.ifftshift numpy.linalg.matmul numpy.linalg.matrix_transpose numpy.linalg.outer "
-        "numpy.linalg.tensordot numpy.linalg.trace numpy.linalg.vecdot numpy.tril_indices_from "
-        "numpy.triu_indices_from"
+        "numpy.linalg.tensordot numpy.linalg.trace numpy.linalg.vecdot numpy.tril_indices_from numpy.triu_indices_from"
     ),
     "parallel": (
         "parakeet_py.operators.allpairs parakeet_py.operators.generate parakeet_py.operators.map "

@@ -160,8 +160,8 @@ def standing_for_view(made: Any, base: Any) -> Any:
     _intrinsic("standing_for_view")
 
 
-def broadcast_view(array: Any, shape: Any) -> Any:
-    """The read-only view of a shape it broadcasts to."""
+def broadcast_view(array: Any, shape: Any, writeable: Any = False) -> Any:
+    """The view of a shape it broadcasts to, read-only. Stores through a writeable one are left to NumPy."""
     _intrinsic("broadcast_view")
 
 

@@ -464,7 +464,7 @@ def _standing_for_view(s: Specializer, made: Value, base: Value) -> Value:
 
 
 @_handles(words.broadcast_view)
-def _broadcast_view(s: Specializer, array: Value, shape: Value) -> Value:
+def _broadcast_view(s: Specializer, array: Value, shape: Value, writeable: Value | None = None) -> Value:
     b = s.builder
     assert isinstance(array, ArrayV)
     extents = extents_of(s, shape)
@@ -490,7 +490,9 @@ def _broadcast_view(s: Specializer, array: Value, shape: Value) -> Value:
             step = ONE if array.is_nonunit(axis) else b.select(single, ZERO, ONE)
             axes.append((axis, extent, step))
     view = make_view(s, array, (ZERO,) * array.rank, axes)
-    return ArrayV(view.var, view.extents, view.roots, True, view.nonunit)
+    stored = writeable is not None and bool(s.static(writeable, "writeable"))
+    roots = view.roots | s.shadows.guard(s) if stored else view.roots
+    return ArrayV(view.var, view.extents, roots, not stored, view.nonunit)
 
 
 @_handles(words.matmul_into)

@@ -4,6 +4,9 @@ Some views cannot be expressed as a `View`: the real parts of a complex array, a
 (a view or a copy, as the strides have it). They are computed as new arrays, which fuse with what reads them, and that
 cannot be told from a view as long as nobody stores to the memory afterwards and nobody else sees it. When somebody
 does, specialization starts again with that one operation handed back to Python (`NeedView`), which makes the real view.
+
+Real views whose elements share memory (np.broadcast_arrays) are the same for who reads them; a store through one, of
+which NumPy warns, hands them back likewise.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ class Shadows:
         self.wanted = wanted
         self.site: Site = ()  # the statement of the user's that is being compiled
         self.made: dict[int, tuple[frozenset[int], Site]] = {}  # its memory: what it may share, and where it was made
+        self.guarded: dict[int, Site] = {}  # marks of views whose elements share memory, and where they were made
         self.written: frozenset[int] = frozenset()
         self.returned: frozenset[int] = frozenset()
 
@@ -46,8 +50,18 @@ class Shadows:
         self.made[root] = (base.roots, self.site)
         return frozenset({root})
 
+    def guard(self, s: Specializer) -> frozenset[int]:
+        """A mark for a view through which only Python stores."""
+        if self.site in self.wanted:
+            raise s.hand_back("a view whose elements share memory, and that is stored to")
+        root = -1 - len(self.guarded)  # older than anything made in a loop, so that it is kept apart there
+        self.guarded[root] = self.site
+        return frozenset({root})
+
     def store(self, roots: frozenset[int]) -> None:
         """Some memory is going to be stored to."""
+        if self.guarded and not roots.isdisjoint(self.guarded):
+            raise NeedView(self.wanted | {site for root, site in self.guarded.items() if root in roots})
         self._refuse(roots)
         self.written |= roots
 
