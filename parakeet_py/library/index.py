@@ -32,6 +32,10 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.append numpy.array_split numpy.column_stack numpy.concatenate numpy.dsplit numpy.dstack numpy.hsplit "
         "numpy.hstack numpy.repeat numpy.roll numpy.split numpy.stack numpy.tile numpy.vsplit numpy.vstack"
     ),
+    "linear": (
+        "numpy.linalg.cross numpy.linalg.diagonal numpy.linalg.matrix_norm numpy.linalg.matrix_power "
+        "numpy.linalg.multi_dot numpy.linalg.vector_norm numpy.matvec numpy.vecmat"
+    ),
     "matrices": "numpy.diag numpy.diagflat numpy.diagonal numpy.linalg.norm numpy.trace",
     "nan_reductions": (
         "numpy.nanargmax numpy.nanargmin numpy.nanmax numpy.nanmean numpy.nanmin numpy.nanprod numpy.nanstd "
@@ -48,6 +52,9 @@ FUNCTIONS = {  # functions, by module and name
     ),
     "patterns": (
         "numpy.eye numpy.fromfunction numpy.identity numpy.indices numpy.meshgrid numpy.tri numpy.tril numpy.triu"
+    ),
+    "polynomials": (
+        "numpy.poly numpy.polyadd numpy.polyder numpy.polydiv numpy.polyint numpy.polymul numpy.polysub numpy.vander"
     ),
     "products": (
         "numpy.cross numpy.dot numpy.inner numpy.kron numpy.matmul numpy.outer numpy.tensordot numpy.vdot numpy.vecdot"
@@ -71,6 +78,7 @@ FUNCTIONS = {  # functions, by module and name
     ),
     "signals": "numpy.convolve numpy.correlate numpy.einsum numpy.polyval",
     "sorting": "numpy.argsort numpy.lexsort numpy.median numpy.sort",
+    "special": "numpy.array_equiv numpy.i0 numpy.real_if_close numpy.require numpy.unwrap",
     "statistics": (
         "numpy.average numpy.bincount numpy.cov numpy.digitize numpy.histogram numpy.interp numpy.searchsorted"
     ),
