@@ -1,16 +1,23 @@
 """parakeet_py: one decorator that makes ordinary NumPy functions fast, and never gives a wrong answer."""
 
+from typing import TYPE_CHECKING, Any
+
 from parakeet_py.accelerate import accelerate
 from parakeet_py.config import options
 from parakeet_py.errors import FallbackWarning, ParakeetError, UnsupportedError
 from parakeet_py.operators import allpairs, generate, map, prange, reduce, scan, scatter, stencil
 
+if TYPE_CHECKING:
+    from parakeet_py.hybrid.device_array import DeviceArray, asdevice
+
 __all__ = [
+    "DeviceArray",
     "FallbackWarning",
     "ParakeetError",
     "UnsupportedError",
     "accelerate",
     "allpairs",
+    "asdevice",
     "generate",
     "map",
     "options",
@@ -21,3 +28,11 @@ __all__ = [
     "stencil",
 ]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("DeviceArray", "asdevice"):  # what runs on devices is imported when it is asked for
+        from parakeet_py.hybrid import device_array
+
+        return getattr(device_array, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

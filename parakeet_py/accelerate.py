@@ -27,7 +27,7 @@ from parakeet_py.signature import Signature, Source
 if TYPE_CHECKING:
     from parakeet_py.cached import Native
     from parakeet_py.compile import Compiled, Extents
-    from parakeet_py.hybrid.device import Device
+    from parakeet_py.hybrid.device import Machine
     from parakeet_py.hybrid.team import Team
     from parakeet_py.llvm.opaque_calls import OpaqueCalls
 
@@ -80,7 +80,7 @@ class Dispatcher:
         with settings.options(**self.options) as config:
             return config
 
-    def device(self) -> Device | Team | None:
+    def device(self) -> Machine | Team | None:
         """The device, or the team of several, that calls run on here and now, opened; None for the CPU."""
         config = self.config()
         if config.on_cpu:
@@ -171,7 +171,7 @@ class Dispatcher:
 
         return calls.call_in_place(self, normal)
 
-    def call_on_device(self, normal: tuple[Any, ...], device: Device | Team) -> Any:
+    def call_on_device(self, normal: tuple[Any, ...], device: Machine | Team) -> Any:
         """A call that is to run on another device than the CPU, or on a team."""
         from parakeet_py.hybrid import calls, team_calls
         from parakeet_py.hybrid.team import Team

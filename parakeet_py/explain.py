@@ -153,12 +153,16 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
 def _explain_in_place(dispatcher: Dispatcher, normal: tuple[Any, ...] | None) -> Explanation | None:
     """What a call does whose arguments live on a device; None if they live on none."""
     from parakeet_py.hybrid.calls import foreign_arguments
+    from parakeet_py.hybrid.held import Held
     from parakeet_py.hybrid.rehearsal import device_report
+    from parakeet_py.hybrid.team_report import team_report
 
     foreign = None if normal is None else foreign_arguments(dispatcher, normal)
     if foreign is None:
         return None
     compiled = dispatcher.compiled_for_normal(foreign.args)
+    if isinstance(foreign, Held):
+        return replace(_on_devices(compiled), device=team_report(compiled, foreign.args, foreign.team, foreign))
     return replace(_on_devices(compiled), device=device_report(compiled, foreign.args, foreign.device, foreign))
 
 

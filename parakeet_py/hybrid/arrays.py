@@ -1,6 +1,6 @@
 """Arrays in a device's memory.
 
-A `Buffer` owns memory of a device and gives it back when nobody refers to it any more. A `DeviceArray` describes
+A `Buffer` owns memory of a device and gives it back when nobody refers to it any more. A `DeviceView` describes
 elements in it, as a NumPy array does in the memory of the host.
 
 Arguments are uploaded as they lie in memory, strides and all, if that is not wasteful; then a view of an argument on
@@ -46,7 +46,21 @@ class Buffer:
             self.device.free(address)
 
 
-class DeviceArray:
+class Borrowed(Buffer):
+    """Memory of a device that belongs to somebody else; `keep` has the arrays in it."""
+
+    __slots__ = ("keep",)
+
+    def __init__(self, device: Any, address: int, size: int, origin: int) -> None:
+        self.device, self.address, self.size = device, address, size
+        self.origin, self.owner = origin, []
+        self.keep: list[Any] = []
+
+    def __del__(self) -> None:
+        pass
+
+
+class DeviceView:
     """An array on a device: `offset` and `strides` in bytes. `host` is the argument that it is, if it is one;
     `readonly`: Python has made it so."""
 
@@ -103,7 +117,7 @@ def strides_of(shape: Sequence[int], itemsize: int, layout: str = "C") -> tuple[
     return tuple(strides if layout == "F" else reversed(strides))
 
 
-def upload(device: Device, arrays: Sequence[np.ndarray[Any, Any]], keep_strides: bool) -> list[DeviceArray]:
+def upload(device: Device, arrays: Sequence[np.ndarray[Any, Any]], keep_strides: bool) -> list[DeviceView]:
     """Copy arguments to a device; those that overlap on the host overlap there.
 
     With `keep_strides` no array is packed, so that every view can be traced back to the host.
@@ -120,7 +134,7 @@ def upload(device: Device, arrays: Sequence[np.ndarray[Any, Any]], keep_strides:
             groups.append((start, max(end, high), [*members, number]))
         else:
             groups.append((low, high, [number]))
-    uploaded: dict[int, DeviceArray] = {}
+    uploaded: dict[int, DeviceView] = {}
     for low, high, members in groups:
         first = arrays[members[0]]
         packed = len(members) == 1 and not keep_strides and high - low > WASTE * first.nbytes
@@ -132,16 +146,16 @@ def upload(device: Device, arrays: Sequence[np.ndarray[Any, Any]], keep_strides:
         for number in members:
             array = arrays[number]
             offset = array.__array_interface__["data"][0] - low
-            uploaded[number] = DeviceArray(buffer, offset, array.dtype.name, array.shape, array.strides, array)
+            uploaded[number] = DeviceView(buffer, offset, array.dtype.name, array.shape, array.strides, array)
     return [uploaded[number] for number in range(len(arrays))]
 
 
-def _packed(device: Device, array: np.ndarray[Any, Any]) -> DeviceArray:
+def _packed(device: Device, array: np.ndarray[Any, Any]) -> DeviceView:
     data = np.ascontiguousarray(array).reshape(array.shape)
     buffer = Buffer(device, data.nbytes)
     if data.nbytes:
         device.copy_in(buffer.address, data.reshape(-1).view(np.uint8))
-    return DeviceArray(buffer, 0, array.dtype.name, array.shape, data.strides, array)
+    return DeviceView(buffer, 0, array.dtype.name, array.shape, data.strides, array)
 
 
 def memory_of(address: int, size: int) -> np.ndarray[Any, Any]:
@@ -152,7 +166,7 @@ def memory_of(address: int, size: int) -> np.ndarray[Any, Any]:
 class _View:
     """A view of memory of the host, kept alive by its owner."""
 
-    def __init__(self, owner: Any, address: int, array: DeviceArray, readonly: bool) -> None:
+    def __init__(self, owner: Any, address: int, array: DeviceView, readonly: bool) -> None:
         self.owner = owner
         self.__array_interface__ = {
             "version": 3,
@@ -163,7 +177,7 @@ class _View:
         }
 
 
-def host_view(array: DeviceArray) -> np.ndarray[Any, Any] | None:
+def host_view(array: DeviceView) -> np.ndarray[Any, Any] | None:
     """The view of an argument that a device array stands for; None if it was made on the device."""
     if array.host is not None:
         found: np.ndarray[Any, Any] = array.host
@@ -175,8 +189,11 @@ def host_view(array: DeviceArray) -> np.ndarray[Any, Any] | None:
     return np.asarray(_View(buffer.owner, buffer.origin + array.offset, array, readonly))
 
 
-def download(array: DeviceArray) -> None:
-    """Bring what a kernel has stored into an argument back to the host's array."""
+def download(array: DeviceView) -> None:
+    """Bring what a kernel has stored into an argument back to the host's array.
+
+    What is read-only has changed at most by way of an argument that overlaps it and is not.
+    """
     assert array.host is not None
-    if array.host.size:
+    if array.host.size and array.host.flags.writeable:
         np.copyto(array.host, array.to_host())

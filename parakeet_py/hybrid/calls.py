@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.errors import DeoptimizedError, NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.device_array import DeviceArray
 from parakeet_py.hybrid.devices import open_devices
+from parakeet_py.hybrid.elsewhere import leaves_of
 from parakeet_py.hybrid.foreign import Foreign, device_of
 from parakeet_py.hybrid.guard import examine, plan_for
+from parakeet_py.hybrid.held import Held
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import run
+from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.interpreters import box, opaque_of, values_of
 from parakeet_py.typed_ir.semantics import OVERFLOW
@@ -32,11 +36,22 @@ def plan_of(compiled: Compiled) -> Plan:
     return plan
 
 
-def foreign_arguments(dispatcher: Dispatcher, normal: Sequence[Any]) -> Foreign | None:
-    """The arguments of a call in positional form that live on a device; None if they live on none."""
+def foreign_arguments(dispatcher: Dispatcher, normal: Sequence[Any]) -> Foreign | Held | None:
+    """The arguments of a call in positional form that live on devices; None if they live on none.
+
+    Arrays of other libraries decide where it runs, else the settings, else where the first `DeviceArray` is.
+    """
     config = dispatcher.config()
     device = device_of(normal, () if config.on_cpu else open_devices(config.devices or ""))
-    return None if device is None else Foreign(device, normal)
+    if device is None:
+        place = next((value._place for value in leaves_of(normal) if isinstance(value, DeviceArray)), None)
+        if place is None:
+            return None
+        place = dispatcher.device() or place
+        if isinstance(place, Team):
+            return Held(place, normal)
+        device = place
+    return Foreign(device, normal)
 
 
 def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Any] | None:
@@ -47,6 +62,10 @@ def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Any] |
     foreign = foreign_arguments(dispatcher, normal)
     if foreign is None:
         return None
+    if isinstance(foreign, Held):
+        from parakeet_py.hybrid.team_calls import call_held
+
+        return (call_held(dispatcher, foreign),)
     try:
         signature = dispatcher.signature(foreign.args)
         if signature in dispatcher.refused:

@@ -11,6 +11,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+CPU = 1  # kDLCPU
 CUDA = 2  # kDLCUDA
 MANAGED = 13  # kDLCUDAManaged
 _READ_ONLY = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 
@@ -13,3 +14,21 @@ def lives_elsewhere(value: Any) -> bool:
     if hasattr(kind, "__cuda_array_interface__"):
         return True
     return hasattr(kind, "__dlpack_device__") and kind.__module__.partition(".")[0] != "numpy"
+
+
+def leaves_of(values: Sequence[Any]) -> Iterator[Any]:
+    """Values, and those in tuples and lists."""
+    for value in values:
+        if type(value) in (tuple, list):
+            yield from leaves_of(value)
+        else:
+            yield value
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A value with whatever is in its tuples and lists changed."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(mapped(one, change) for one in value))
+    if type(value) in (tuple, list):
+        return type(value)(mapped(one, change) for one in value)
+    return change(value)

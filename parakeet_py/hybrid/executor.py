@@ -19,12 +19,14 @@ import numpy as np
 
 from parakeet_py import config as settings
 from parakeet_py.hybrid.access import Access, Part, Touched
-from parakeet_py.hybrid.arrays import DeviceArray, strides_of
+from parakeet_py.hybrid.arrays import DeviceView, strides_of
 from parakeet_py.hybrid.choice import costs_of
 from parakeet_py.hybrid.device import DeviceError, KernelError
 from parakeet_py.hybrid.divided import DividedPlan
 from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.faults import fault_text
+from parakeet_py.hybrid.held import Held
+from parakeet_py.hybrid.homes import Home, homes_of_frozen
 from parakeet_py.hybrid.host_parts import kept
 from parakeet_py.hybrid.losses import Lost, member_of, with_losses
 from parakeet_py.hybrid.parts import Parts, Written, add
@@ -73,9 +75,13 @@ class TeamRun(NamedTuple):
 
 
 def run_divided(
-    plan: DividedPlan, team: Team, leaves: Sequence[Any], opaque: OpaqueCallback | None = None
+    plan: DividedPlan,
+    team: Team,
+    leaves: Sequence[Any],
+    opaque: OpaqueCallback | None = None,
+    held: Held | None = None,
 ) -> list[Any]:
-    """Run a plan on leaf arguments; gives the leaves of the result."""
+    """Run a plan on leaf arguments, of which some may be held on the team; gives the leaves of the result."""
     handed_back = False
 
     def call_python(site: int, args: list[Any]) -> Sequence[Any]:
@@ -85,21 +91,24 @@ def run_divided(
         return opaque(site, args)
 
     def work(members: Team) -> list[Any]:
-        call = DividedCall(plan, members, call_python)
+        call = DividedCall(plan, members, call_python, held)
         try:
             return call.run(leaves)
         finally:
             plan.last_run = call.done()
 
     stored = [leaves[number] for number in plan.stored if isinstance(leaves[number], np.ndarray)]
-    return with_losses(team, stored, work, lambda: not handed_back)
+    ours = [array for array in stored if held is not None and held.home_of(array) is not None]
+    theirs = [array for array in stored if not any(array is one for one in ours)]
+    return with_losses(team, theirs, work, lambda: not handed_back and not ours)
 
 
 class DividedCall:
     """A call in progress: the `Runtime` of its host code."""
 
-    def __init__(self, plan: DividedPlan, team: Team, opaque: OpaqueCallback | None) -> None:
-        self.plan, self.team, self.callback = plan, team, opaque
+    def __init__(self, plan: DividedPlan, team: Team, opaque: OpaqueCallback | None, held: Held | None = None) -> None:
+        self.plan, self.team, self.callback, self.held = plan, team, opaque, held
+        self.entered: dict[Home, Root] = {}
         self.memories = Memories([*map(member_of, team.devices)])
         self.arguments: list[SharedArray] = []
         self.runs: list[RegionRun] = []
@@ -115,25 +124,45 @@ class DividedCall:
     def run(self, leaves: Sequence[Any]) -> list[Any]:
         params = self.plan.function.params
         places = [number for number, param in enumerate(params) if isinstance(param.type, Array)]
-        self.arguments = of_arguments(self.memories, [np.asarray(leaves[number]) for number in places])
+        given = [np.asarray(leaves[number]) for number in places]
+        homes = homes_of_frozen(given)
+        if self.held is not None:
+            homes |= {number: home for number, array in enumerate(given) if (home := self.held.home_of(array))}
+        self.entered = {home: home.enter(self.memories, self.team.devices) for home in {*homes.values()}}
+        known = {number: self.entered[home] for number, home in homes.items()}
+        self.arguments = of_arguments(self.memories, given, known)
+        lost = False
         values = [_entering(leaf, param.type) for leaf, param in zip(leaves, params, strict=True)]
         for number, array in zip(places, self.arguments, strict=True):
             values[number] = array
         try:
             results = self.plan.host(self, *values)
+            kinds = [result.type for result in self.plan.function.results]
+            return [self.result(value, kind) for value, kind in zip(results, kinds, strict=True)]
         except Lost:
+            lost = True
             raise
-        except BaseException:
-            self.bring_back()
-            raise
-        self.bring_back()
-        kinds = [result.type for result in self.plan.function.results]
-        return [self.leaving(value, kind) for value, kind in zip(results, kinds, strict=True)]
+        finally:
+            if not lost:
+                self.bring_back()
+            for home, root in self.entered.items() if not self.memories.rehearsal else ():
+                home.leave(root, self.team.devices)
 
     def bring_back(self) -> None:
-        """Let the host see what has been stored into arguments."""
+        """Let the host see what has been stored into arguments of its own."""
+        kept = set(self.entered.values())
         for array in self.arguments:
-            array.on_host()
+            if array.root not in kept:
+                array.on_host()
+
+    def result(self, value: Any, kind: object) -> Any:
+        """A result; one that the call has made stays where it is if arguments do."""
+        if self.held is None or not isinstance(value, SharedArray):
+            return self.leaving(value, kind)
+        if any(value.root is array.root for array in self.arguments):
+            return value.host if value.root in self.entered.values() else value.on_host()
+        self.held.adopt(value, self.team.devices)
+        return value.host if value.host.size else value.on_host()
 
     def leaving(self, value: Any, kind: object) -> Any:
         if isinstance(value, SharedArray):
@@ -323,7 +352,7 @@ class DividedCall:
 
     def _made_on(self, who: int, value: Any) -> Any:
         """What a part has made on a device, as a value of the host part."""
-        if not isinstance(value, DeviceArray):
+        if not isinstance(value, DeviceView):
             return value
         array = value.to_host()
         self.memories.count(who, HOST, array.nbytes)

@@ -13,20 +13,20 @@ for it in the end, so that what other streams do with arguments and results come
 from __future__ import annotations
 
 import ctypes
-import mmap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from parakeet_py.hybrid import dlpack
-from parakeet_py.hybrid.arrays import Buffer, DeviceArray, host_view, strides_of
+from parakeet_py.hybrid.arrays import Borrowed, Buffer, DeviceView, host_view, memory_of, strides_of
 from parakeet_py.hybrid.device import DeviceError, Machine
-from parakeet_py.hybrid.elsewhere import lives_elsewhere
-from parakeet_py.hybrid.exported import OnDevice, exported, uploaded
+from parakeet_py.hybrid.device_array import DeviceArray, uploaded
+from parakeet_py.hybrid.elsewhere import leaves_of, lives_elsewhere, mapped
+from parakeet_py.hybrid.exported import exported
+from parakeet_py.hybrid.homes import Home, reserved
 
 _PAGE = 4096
-_RESERVE = getattr(mmap, "MAP_NORESERVE", 0)
 
 
 class Interface(NamedTuple):
@@ -47,20 +47,6 @@ class Interface(NamedTuple):
         steps = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
         low = self.address + sum(step for step in steps if step < 0)
         return low, self.address + sum(step for step in steps if step > 0) + self.dtype.itemsize
-
-
-class Borrowed(Buffer):
-    """Memory of a device that belongs to somebody else; `keep` has the arrays in it."""
-
-    __slots__ = ("keep",)
-
-    def __init__(self, device: Any, address: int, size: int, origin: int) -> None:
-        self.device, self.address, self.size = device, address, size
-        self.origin, self.owner = origin, []
-        self.keep: list[Any] = []
-
-    def __del__(self) -> None:
-        pass
 
 
 def interface_of(value: Any, stream: int | None = None) -> Interface | None:
@@ -126,13 +112,14 @@ class Foreign:
         self._made: list[Buffer] = []
         self._originals: dict[int, tuple[Any, Any]] = {}  # by id of the ghost, which is kept
         self._found: dict[int, Interface] = {}
-        for value in _leaves(args):
+        self._homes: dict[Buffer, Home] = {}  # of results
+        for value in leaves_of(args):
             if id(value) not in self._found and lives_elsewhere(value):
-                interface = interface_of(value, device.stream)
+                interface = _brought_to(device, value)
                 if interface is not None:
                     self._add(value, interface)
         self._ghosts = self._reserve()
-        self.args = tuple(self._replaced(value) for value in args)
+        self.args = tuple(mapped(value, self._replaced) for value in args)
 
     def _add(self, value: Any, interface: Interface) -> None:
         if 0 not in interface.shape and not self.device.owns(interface.address):
@@ -176,8 +163,6 @@ class Foreign:
             ghost = self._ghosts[id(value)]
             self._originals[id(ghost)] = ghost, value
             return ghost
-        if type(value) in (tuple, list):
-            return type(value)(map(self._replaced, value))
         return value
 
     # ---- what a call asks --------------------------------------------------------------------------------------------
@@ -187,14 +172,14 @@ class Foreign:
         address = _address(array)
         return next((buffer for start, end, buffer in self._regions if start <= address < end), None)
 
-    def resident(self, array: np.ndarray[Any, Any]) -> DeviceArray | None:
+    def resident(self, array: np.ndarray[Any, Any]) -> DeviceView | None:
         """The array on the device that a ghost stands for; None for an array of the host."""
         buffer = self.buffer_at(array)
         if buffer is None:
             return None
         assert buffer.origin is not None
         offset = _address(array) - buffer.origin
-        return DeviceArray(buffer, offset, array.dtype.name, array.shape, array.strides, array)
+        return DeviceView(buffer, offset, array.dtype.name, array.shape, array.strides, array)
 
     def lends(self, buffer: Buffer) -> bool:
         """Whether memory is that of an argument."""
@@ -224,7 +209,7 @@ class Foreign:
         for buffer in buffers:
             self.fill(buffer)
         try:
-            return self._brought(work())
+            return mapped(work(), self._brought)
         finally:
             for buffer in buffers:
                 self.empty(buffer)
@@ -233,11 +218,9 @@ class Foreign:
         """A result that Python has computed, brought to the device."""
         if type(value) is np.ndarray and self.buffer_at(value) is None and value.dtype.kind in "biufc":
             return self._ghost(uploaded(self.device, value))
-        if type(value) in (tuple, list):
-            return type(value)(map(self._brought, value))
         return value
 
-    def _ghost(self, array: DeviceArray) -> Any:
+    def _ghost(self, array: DeviceView) -> Any:
         self.adopt(array.buffer)
         return host_view(array)
 
@@ -245,6 +228,9 @@ class Foreign:
 
     def leaving(self, value: Any) -> Any:
         """A result, with arrays of the arguments' library in place of ghosts."""
+        return mapped(value, self._leaving)
+
+    def _leaving(self, value: Any) -> Any:
         if type(value) is np.ndarray:
             known = self._originals.get(id(value))
             if known is not None:
@@ -252,26 +238,33 @@ class Foreign:
             there = self.resident(value)
             if there is None:
                 return value
-            there.host, there.readonly = None, not value.flags.writeable
-            return exported(OnDevice(self.device, there), self.kind)
-        if type(value) in (tuple, list):
-            return type(value)(map(self.leaving, value))
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*map(self.leaving, value))
+            return exported(self._staying(value, there), self.kind)
         return value
+
+    def _staying(self, ghost: np.ndarray[Any, Any], there: DeviceView) -> DeviceArray:
+        """What a ghost stands for, as an array that stays where it is; views of one array have one home."""
+        buffer = there.buffer
+        for given in buffer.keep if isinstance(buffer, Borrowed) else ():
+            if isinstance(given, DeviceArray):
+                home = given._home
+                place = home.address + there.address - home.copies[self.device].address
+                if home.address <= place < home.address + max(home.size, 1):
+                    memory = memory_of(home.address, home.size)
+                    host: np.ndarray[Any, Any] = np.ndarray(
+                        ghost.shape, ghost.dtype, memory.data, place - home.address, ghost.strides
+                    )
+                    host.flags.writeable = ghost.flags.writeable
+                    return DeviceArray(home, host, self.device)
+        if buffer not in self._homes:
+            assert buffer.origin is not None
+            self._homes[buffer] = Home.on(self.device, buffer, buffer.origin, [*buffer.owner])
+        return DeviceArray(self._homes[buffer], ghost, self.device)
 
     def done(self) -> None:
         """The call has ended: its work is complete, ghosts of results are needed no more."""
         for buffer in self._made:
             buffer.origin = buffer.owner = None
         self.device.synchronize()
-
-
-def reserved(size: int) -> np.ndarray[Any, Any]:
-    """Memory of the host that takes no place until somebody writes to it."""
-    if not _RESERVE:
-        return np.frombuffer(mmap.mmap(-1, size), np.uint8)
-    return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVE), np.uint8)
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
@@ -284,12 +277,12 @@ def _bytes(buffer: Buffer) -> np.ndarray[Any, Any]:
     return np.ctypeslib.as_array((ctypes.c_uint8 * buffer.size).from_address(buffer.origin))
 
 
-def _leaves(values: Sequence[Any]) -> Iterator[Any]:
-    for value in values:
-        if type(value) in (tuple, list):
-            yield from _leaves(value)
-        else:
-            yield value
+def _brought_to(device: Machine, value: Any) -> Interface | None:
+    """`interface_of` a value that will be used on a device; one of our own arrays comes there."""
+    if not isinstance(value, DeviceArray):
+        return interface_of(value, device.stream)
+    there = value.on(device)
+    return Interface(there.address, value.dtype, value.shape, value.strides, there.readonly, value)
 
 
 def device_of(args: Sequence[Any], opened: Sequence[Machine]) -> Machine | None:
@@ -302,8 +295,9 @@ def device_of(args: Sequence[Any], opened: Sequence[Machine]) -> Machine | None:
     from parakeet_py.hybrid import cuda
 
     empty = False
-    for value in _leaves(args):
-        interface = interface_of(value) if lives_elsewhere(value) else None
+    for value in leaves_of(args):
+        ours = isinstance(value, DeviceArray)  # it goes where it is needed
+        interface = interface_of(value) if lives_elsewhere(value) and not ours else None
         if interface is None:
             continue
         if 0 not in interface.shape:

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.hybrid.arrays import Buffer, DeviceArray
+from parakeet_py.hybrid.arrays import Buffer, DeviceView
 from parakeet_py.hybrid.calls import plan_of
 from parakeet_py.hybrid.device import Device
 from parakeet_py.hybrid.faults import lines_of
 from parakeet_py.hybrid.foreign import Foreign
 from parakeet_py.hybrid.guard import Resources, plan_for
+from parakeet_py.hybrid.homes import Home
 from parakeet_py.hybrid.meter import Run
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import Call
@@ -49,7 +50,7 @@ class _NoDevice:
     asynchronous = False
 
     def __init__(self, device: Device) -> None:
-        self.name, self.architecture = device.name, device.architecture
+        self.name, self.architecture, self.stands_for = device.name, device.architecture, device
         self.next = 1 << 40
 
     def allocate(self, size: int) -> int:
@@ -89,22 +90,29 @@ class _Rehearsal(Call):
         if self.device.launches.total() > MOST:
             raise Unknown
 
-    def load(self, array: DeviceArray, indices: tuple[int, ...]) -> Any:
+    def load(self, array: DeviceView, indices: tuple[int, ...]) -> Any:
         self.device.bytes_out += np.dtype(array.dtype).itemsize
         return _Element()
 
-    def store(self, array: DeviceArray, indices: tuple[int, ...], value: Any) -> None:
+    def store(self, array: DeviceView, indices: tuple[int, ...], value: Any) -> None:
         self.changed.add(array.buffer)
         self.device.bytes_in += np.dtype(array.dtype).itemsize
 
     def opaque(self, site: int, args: tuple[Any, ...]) -> list[Any]:
         raise Unknown
 
-    def download(self, array: DeviceArray) -> None:
+    def bring(self, home: Home) -> Buffer:
+        return Buffer(self.device.device, home.size)
+
+    def memory(self) -> Device:
+        assert isinstance(self.device.device, _NoDevice)
+        return self.device.device.stands_for
+
+    def download(self, array: DeviceView) -> None:
         array.to_host()
 
     def leaving(self, value: Any, kind: object) -> Any:
-        return super().leaving(value, kind) if isinstance(value, DeviceArray) else None
+        return super().leaving(value, kind) if isinstance(value, DeviceView) else None
 
 
 @record

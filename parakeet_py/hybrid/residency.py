@@ -17,14 +17,15 @@ The bytes of new memory are nobody's and valid everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.hybrid.access import Box
-from parakeet_py.hybrid.arrays import Buffer, DeviceArray, memory_of
+from parakeet_py.hybrid.arrays import Buffer, DeviceView, memory_of
 from parakeet_py.hybrid.device import Device
 from parakeet_py.hybrid.spans import Spans, bytes_of_box, difference, intersection, pieces, size_of, span, union
 
@@ -95,12 +96,13 @@ class Root:
             source = HOST
         if not self.memories.rehearsal:
             host = memory_of(self.address, self.size)
-            buffer = self.copy_on(source if target == HOST else target)
+            memory = source if target == HOST else target
+            buffer, device = self.copy_on(memory), self.memories.devices[memory - 1]
             for start, stop in pieces(some):
                 if target == HOST:
-                    buffer.device.copy_out(host[start:stop], buffer.address + start)
+                    device.copy_out(host[start:stop], buffer.address + start)
                 else:
-                    buffer.device.copy_in(buffer.address + start, host[start:stop])
+                    device.copy_in(buffer.address + start, host[start:stop])
         self.memories.count(source, target, size_of(some))
         self.valid[target] = union(self.valid.get(target, _NONE), some)
 
@@ -129,11 +131,11 @@ class SharedArray:
             self.root.bring(HOST, self.spans())
         return self.host
 
-    def on_device(self, memory: int) -> DeviceArray:
+    def on_device(self, memory: int) -> DeviceView:
         """The array in a device's memory; its elements are there if they have been brought."""
         buffer = self.root.copy_on(memory)
         offset = self.host.__array_interface__["data"][0] - self.root.address if self.host.size else 0
-        return DeviceArray(buffer, offset, self.host.dtype.name, self.shape, self.host.strides)
+        return DeviceView(buffer, offset, self.host.dtype.name, self.shape, self.host.strides)
 
 
 def new_array(memories: Memories, dtype: str, shape: Sequence[int], layout: str = "C") -> SharedArray:
@@ -147,12 +149,20 @@ def of_host(memories: Memories, array: np.ndarray[Any, Any], fresh: bool = False
     return SharedArray(Root(memories, low, high - low, array, fresh), array)
 
 
-def of_arguments(memories: Memories, arrays: Sequence[np.ndarray[Any, Any]]) -> list[SharedArray]:
-    """Arrays of the host; those that overlap share a root."""
+def of_arguments(
+    memories: Memories,
+    arrays: Sequence[np.ndarray[Any, Any]],
+    known: Mapping[int, Root] = MappingProxyType({}),
+) -> list[SharedArray]:
+    """Arrays of the host; those that overlap share a root. Some have a `known` one, by position."""
     found: dict[int, SharedArray] = {}
-    order = sorted(
-        (number for number in range(len(arrays)) if arrays[number].size), key=lambda k: byte_bounds(arrays[k])
-    )
+    order: list[int] = []
+    for number, array in enumerate(arrays):
+        if number in known and array.size:
+            found[number] = SharedArray(known[number], array)
+        elif array.size:
+            order.append(number)
+    order.sort(key=lambda number: byte_bounds(arrays[number]))
     groups: list[tuple[int, int, list[int]]] = []
     for number in order:
         low, high = byte_bounds(arrays[number])

@@ -12,9 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from parakeet_py.hybrid.arrays import Buffer, DeviceArray, download, host_view, memory_of, span, strides_of, upload
+from parakeet_py.hybrid import spans
+from parakeet_py.hybrid.arrays import (
+    Borrowed,
+    Buffer,
+    DeviceView,
+    download,
+    host_view,
+    memory_of,
+    span,
+    strides_of,
+    upload,
+)
 from parakeet_py.hybrid.device import Device, DeviceError, KernelError
 from parakeet_py.hybrid.faults import fault_text
+from parakeet_py.hybrid.homes import Home, homes_of_frozen
 from parakeet_py.hybrid.meter import Meter
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.ptx.codegen import FAILURE_WORDS, NO_FAILURE
@@ -67,9 +79,9 @@ class Call:
         self.device = Meter(device, plan.check)
         self.callback = opaque
         self.foreign = foreign
-        self.arguments: list[DeviceArray] = []
+        self.arguments: list[DeviceView] = []
         self.record: Buffer | None = None  # of failures
-        self.stored: list[DeviceArray] = []  # arguments that are stored to...
+        self.stored: list[DeviceView] = []  # arguments that are stored to...
         self.changed: set[Buffer] = set()  # ...and the memory that the host has not seen since
 
     def run(self, leaves: Sequence[Any], keep_strides: bool) -> list[Any]:
@@ -80,7 +92,10 @@ class Call:
         if self.foreign is not None:
             for number in places:
                 values[number] = self.foreign.resident(leaves[number]) or values[number]
-            places = [number for number in places if not isinstance(values[number], DeviceArray)]
+        for number, home in homes_of_frozen([leaves[number] for number in places]).items():
+            if not isinstance(values[places[number]], DeviceView):
+                values[places[number]] = self._frozen(home, leaves[places[number]])
+        places = [number for number in places if not isinstance(values[number], DeviceView)]
         uploaded = upload(self.device, [np.asarray(leaves[number]) for number in places], keep_strides)
         for number, array in zip(places, uploaded, strict=True):
             values[number] = array
@@ -99,6 +114,27 @@ class Call:
             self.result(value, result.type) for value, result in zip(results, self.plan.function.results, strict=True)
         ]
 
+    def _frozen(self, home: Home, array: Any) -> DeviceView:
+        """A read-only array of NumPy's that is on the device since an earlier call, or from now on."""
+        everything, device = spans.span(0, home.size), self.memory()
+        missing = spans.size_of(spans.difference(everything, home.valid.get(device, spans.NOTHING)))
+        if missing:
+            self.device.allocated += 0 if device in home.copies else home.size
+            self.device.bytes_in += missing
+        copy = self.bring(home)
+        there = Borrowed(device, copy.address, home.size, home.address)
+        there.owner, there.keep = [array], [copy]
+        return DeviceView(there, 0, array.dtype.name, array.shape, array.strides, array)
+
+    def memory(self) -> Device:
+        """Whose memory a home knows this call's by."""
+        return self.device.device
+
+    def bring(self, home: Home) -> Buffer:
+        """The device's copy of a home, complete."""
+        home.bring(self.device.device, spans.span(0, home.size))
+        return home.copies[self.device.device]
+
     def bring_back(self) -> None:
         """Let the host see what has been stored into arguments since it last did."""
         for array in self.stored:
@@ -106,7 +142,7 @@ class Call:
                 self.download(array)
         self.changed.clear()
 
-    def download(self, array: DeviceArray) -> None:
+    def download(self, array: DeviceView) -> None:
         download(array)
 
     def changes(self, number: int, args: Sequence[Any]) -> None:
@@ -117,13 +153,13 @@ class Call:
 
     def result(self, value: Any, kind: object) -> Any:
         """A result; one that the call has made stays on the device if arguments live there."""
-        if self.foreign is not None and isinstance(value, DeviceArray) and value.buffer.origin is None:
+        if self.foreign is not None and isinstance(value, DeviceView) and value.buffer.origin is None:
             self.foreign.adopt(value.buffer)
         return self.leaving(value, kind)
 
     def leaving(self, value: Any, kind: object) -> Any:
         """A value as Python sees it."""
-        if isinstance(value, DeviceArray):
+        if isinstance(value, DeviceView):
             found = host_view(value)
             if found is None:
                 found = value.to_host()
@@ -138,37 +174,35 @@ class Call:
 
     # ---- what host code asks for -------------------------------------------------------------------------------------
 
-    def new(self, dtype: str, shape: tuple[int, ...], layout: str) -> DeviceArray:
+    def new(self, dtype: str, shape: tuple[int, ...], layout: str) -> DeviceView:
         itemsize = np.dtype(dtype).itemsize
         size = itemsize
         for extent in shape:
             size *= extent
         strides = strides_of(shape, itemsize, layout)
-        return DeviceArray(Buffer(self.device, size), 0, dtype, shape, strides)
+        return DeviceView(Buffer(self.device, size), 0, dtype, shape, strides)
 
-    def view(
-        self, base: DeviceArray, starts: Sequence[int], axes: Sequence[tuple[int | None, int, int]]
-    ) -> DeviceArray:
+    def view(self, base: DeviceView, starts: Sequence[int], axes: Sequence[tuple[int | None, int, int]]) -> DeviceView:
         offset = base.offset + sum(start * stride for start, stride in zip(starts, base.strides, strict=True))
         shape = tuple(extent for _, extent, _ in axes)
         strides = tuple(0 if source is None else base.strides[source] * step for source, _, step in axes)
-        return DeviceArray(base.buffer, offset, base.dtype, shape, strides, readonly=base.readonly)
+        return DeviceView(base.buffer, offset, base.dtype, shape, strides, readonly=base.readonly)
 
-    def reshape(self, base: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
+    def reshape(self, base: DeviceView, shape: tuple[int, ...]) -> DeviceView:
         strides = strides_of(shape, np.dtype(base.dtype).itemsize)
-        return DeviceArray(base.buffer, base.offset, base.dtype, shape, strides, readonly=base.readonly)
+        return DeviceView(base.buffer, base.offset, base.dtype, shape, strides, readonly=base.readonly)
 
-    def load(self, array: DeviceArray, indices: tuple[int, ...]) -> Any:
+    def load(self, array: DeviceView, indices: tuple[int, ...]) -> Any:
         element = np.empty(1, array.dtype)
         self.device.copy_out(element.view(np.uint8), self._place(array, indices))
         return element[0]
 
-    def store(self, array: DeviceArray, indices: tuple[int, ...], value: Any) -> None:
+    def store(self, array: DeviceView, indices: tuple[int, ...], value: Any) -> None:
         self.changed.add(array.buffer)
         element = np.array([value], array.dtype)
         self.device.copy_in(self._place(array, indices), element.view(np.uint8))
 
-    def _place(self, array: DeviceArray, indices: tuple[int, ...]) -> int:
+    def _place(self, array: DeviceView, indices: tuple[int, ...]) -> int:
         return array.address + sum(index * stride for index, stride in zip(indices, array.strides, strict=True))
 
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
@@ -180,7 +214,7 @@ class Call:
         values: list[Any] = []
         for expand, arg in zip(plan.expanders[number], args, strict=True):
             values += expand(arg)
-        aligned = not any(arg.address % 16 for arg in args if isinstance(arg, DeviceArray))
+        aligned = not any(arg.address % 16 for arg in args if isinstance(arg, DeviceView))
         module = plan.module(device.device, number, aligned)
         device.launched(number, blocks, values)
         if not kernel.checked:
@@ -239,7 +273,7 @@ class Call:
         self._refresh()
         shown: list[tuple[int, int, Buffer, int]] = []  # memory of the host, and of which memory it is a copy
         for array, host in zip(args, given, strict=True):
-            if not isinstance(array, DeviceArray) or not host.size:
+            if not isinstance(array, DeviceView) or not host.size:
                 continue
             low, high = byte_bounds(host)
             if array.buffer.origin is None:
@@ -256,7 +290,7 @@ class Call:
         """The memory of foreign arrays among arguments."""
         if self.foreign is None:
             return []
-        buffers = {id(arg.buffer): arg.buffer for arg in args if isinstance(arg, DeviceArray)}
+        buffers = {id(arg.buffer): arg.buffer for arg in args if isinstance(arg, DeviceView)}
         return [buffer for buffer in buffers.values() if self.foreign.lends(buffer)]
 
     def _taken(self, leaf: Any, kind: Any, shown: Sequence[tuple[int, int, Buffer, int]]) -> Any:
@@ -267,7 +301,7 @@ class Call:
         for low, high, buffer, offset in shown:
             if array.size and low <= start < high:
                 place, readonly = offset + start - low, not array.flags.writeable
-                return DeviceArray(buffer, place, array.dtype.name, array.shape, array.strides, readonly=readonly)
+                return DeviceView(buffer, place, array.dtype.name, array.shape, array.strides, readonly=readonly)
         (fresh,) = upload(self.device, [array], True)
         # From now on the copy on the device is the array: kernels may store into it.
         fresh.host = fresh.buffer.origin = fresh.buffer.owner = None
@@ -281,7 +315,7 @@ class Call:
             assert buffer.origin is not None
             self.device.copy_in(buffer.address, memory_of(buffer.origin, buffer.size))
 
-    def _overwrite(self, array: DeviceArray, host: Any) -> None:
+    def _overwrite(self, array: DeviceView, host: Any) -> None:
         """Let an array that the call has made be what Python has made of it."""
         if not host.size:
             return

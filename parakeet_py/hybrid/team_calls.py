@@ -5,12 +5,13 @@ What has never been observed, and what cannot be compiled, is done by Python as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.errors import DeoptimizedError, NotObservedError, OpaqueResultChanged
+from parakeet_py.errors import DeoptimizedError, NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.hybrid.divided import DividedPlan
 from parakeet_py.hybrid.executor import run_divided
+from parakeet_py.hybrid.held import Held
 from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.interpreters import box, opaque_of, values_of
@@ -29,25 +30,41 @@ def divided_plan_of(compiled: Compiled) -> DividedPlan:
     return plan
 
 
-def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team) -> Any:
+def call_held(dispatcher: Dispatcher, held: Held) -> Any:
+    """A call in positional form on a team that holds some of its arguments; what it makes stays there."""
+    signature = dispatcher.signature(held.args)
+    if signature in dispatcher.refused:
+        return held.leaving(held.by_python(lambda: dispatcher.run_python(held.args)))
+    try:
+        return held.leaving(call_on_team(dispatcher, held.args, held.team, held))
+    except (UnsupportedError, NoSourceError) as found:
+        error = found
+    return held.leaving(held.by_python(lambda: dispatcher.refuse(held.args, signature, error)))
+
+
+def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held: Held | None = None) -> Any:
     """A call in positional form, on a team."""
     args = tuple(normal)
+
+    def in_python(work: Callable[[], Any]) -> Any:
+        return work() if held is None else held.by_python(work)
+
     try:
         compiled = dispatcher.compiled_for_normal(args)
     except NotObservedError:
-        return dispatcher.evaluate(args, dispatcher.signature(args))
+        return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
     log: list[tuple[Any, Any]] = []
     leaves = values_of(compiled, args)
     try:
-        results = run_divided(divided_plan_of(compiled), team, leaves, opaque_of(compiled, log))
+        results = run_divided(divided_plan_of(compiled), team, leaves, opaque_of(compiled, log), held)
     except OpaqueResultChanged:
         if not stores_only_into_its_own(compiled.imp):
             raise
-        return dispatcher.evaluate(args, dispatcher.signature(args), log)
+        return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args), log))
     except (DeoptimizedError, OverflowError) as error:
         if isinstance(error, OverflowError) and str(error) != OVERFLOW:
             raise
         if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
             raise
-        return dispatcher.run_python(args)
+        return in_python(lambda: dispatcher.run_python(args))
     return box(compiled.specialization.result, results)

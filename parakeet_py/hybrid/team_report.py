@@ -14,6 +14,7 @@ import numpy as np
 
 from parakeet_py.hybrid.divided import DividedPlan
 from parakeet_py.hybrid.executor import DividedCall, RegionRun, TeamRun
+from parakeet_py.hybrid.held import Held
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Memories, SharedArray, new_array
 from parakeet_py.hybrid.team import Team
@@ -29,8 +30,8 @@ class _Unknown(Exception):
 
 
 class _Rehearsal(DividedCall):
-    def __init__(self, plan: DividedPlan, team: Team) -> None:
-        super().__init__(plan, team, None)
+    def __init__(self, plan: DividedPlan, team: Team, held: Held | None) -> None:
+        super().__init__(plan, team, None, held)
         self.memories = Memories(team.devices, rehearsal=True)
 
     def region(self, region: Region, values: dict[Var, Any]) -> list[Any]:
@@ -130,10 +131,10 @@ def _moved(run: TeamRun) -> str:
     )
 
 
-def team_report(compiled: Any, normal: Sequence[Any], team: Team) -> TeamReport:
-    """What a call in positional form would do on a team."""
+def team_report(compiled: Any, normal: Sequence[Any], team: Team, held: Held | None = None) -> TeamReport:
+    """What a call in positional form would do on a team, which may hold arguments."""
     plan = divided_plan_of(compiled)
-    call = _Rehearsal(plan, team)
+    call = _Rehearsal(plan, team, held)
     complete = True
     leaves = values_of(compiled, normal)
     kinds = [param.type for param in plan.function.params]

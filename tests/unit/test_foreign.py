@@ -16,9 +16,9 @@ from parakeet_py import accelerate, options
 from parakeet_py.errors import FallbackWarning
 from parakeet_py.hybrid import calls, dlpack
 from parakeet_py.hybrid.device import DeviceError
+from parakeet_py.hybrid.device_array import DeviceArray
 from parakeet_py.hybrid.devices import open_devices
 from parakeet_py.hybrid.elsewhere import lives_elsewhere
-from parakeet_py.hybrid.exported import OnDevice
 from parakeet_py.hybrid.foreign import interface_of
 from tests.unit import fake_cuda
 
@@ -99,7 +99,7 @@ def test_used_in_place(array: np.ndarray[Any, Any]) -> None:
     assert type(total) is type(array.sum()) and np.allclose(total, array.sum())
     assert np.array_equal(np.asarray(turned), array.T)
     if array.size and array.ndim:
-        assert isinstance(double, OnDevice) and turned.strides == array.T.strides
+        assert isinstance(double, DeviceArray) and turned.strides == array.T.strides
         assert turned.__cuda_array_interface__["data"][0] == mine.address + mine.offset
         run = last_run(function, array)
         assert run.bytes_in == 0 and run.bytes_out <= 16
@@ -196,7 +196,7 @@ def test_handed_back_to_python() -> None:
         expected, _ = norms(other, big)
         assert np.allclose(np.asarray(found), expected) and total == 1000
         assert np.array_equal(mine.numpy(), other)
-    assert isinstance(found, OnDevice)
+    assert isinstance(found, DeviceArray)
     assert last_run(function, other, big).bytes_out < 200
 
 
@@ -325,7 +325,7 @@ def test_of_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results are made by the library of the arguments."""
 
     class Theirs:
-        def __init__(self, array: OnDevice) -> None:
+        def __init__(self, array: DeviceArray) -> None:
             self.array, self.capsule = array, array.__dlpack__(stream=1)
 
     def made(name: str) -> Any:

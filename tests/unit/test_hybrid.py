@@ -15,7 +15,7 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.hybrid import calls, cuda, devices
-from parakeet_py.hybrid.arrays import DeviceArray, download, host_view, upload
+from parakeet_py.hybrid.arrays import DeviceView, download, host_view, upload
 from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError, DeviceWarning, KernelError
 from parakeet_py.hybrid.emulated import EmulatedDevice
 from parakeet_py.ptx import emulator
@@ -104,7 +104,7 @@ def test_views_of_arguments(device: EmulatedDevice) -> None:
     memory = np.arange(12.0)
     (there,) = upload(device, [memory], True)
     assert host_view(there) is memory
-    part = DeviceArray(there.buffer, there.offset + 16, "float64", (3,), (-8,))
+    part = DeviceView(there.buffer, there.offset + 16, "float64", (3,), (-8,))
     view = host_view(part)
     assert view is not None and np.shares_memory(view, memory) and view.tolist() == [2, 1, 0]
     memory[1] = 50

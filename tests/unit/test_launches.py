@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.hybrid.device_array import asdevice
 from parakeet_py.hybrid.devices import open_devices
-from parakeet_py.hybrid.exported import OnDevice, uploaded
 from parakeet_py.hybrid.launches import GRAPHS, MOST, Launches
 from tests.unit import fake_cuda
 
@@ -129,7 +129,7 @@ def test_repeated_calls_on_arrays_in_place(context: fake_cuda.Context) -> None:
 
     device: Any = open_devices("cuda:0")[0]
     plain, other = np.arange(300.0), np.zeros(300)
-    x, y = (OnDevice(device, uploaded(device, a)) for a in (plain, other))
+    x, y = (asdevice(a, device) for a in (plain, other))
     for _ in range(4):
         sweep(x, y)
         sweep.__wrapped__(plain, other)
@@ -153,7 +153,7 @@ def test_cycles_are_no_reason_to_run_out_of_memory() -> None:
         gc.disable()
         try:
             for _ in range(20):
-                array = OnDevice(device, uploaded(device, np.zeros(50_000)))
+                array = asdevice(np.zeros(50_000), device)
                 array.itself = array  # type: ignore[attr-defined]
         finally:
             gc.enable()

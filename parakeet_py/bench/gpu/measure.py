@@ -16,7 +16,7 @@ from parakeet_py.bench.peers import Absent
 from parakeet_py.bench.program import Arguments, Program, Size
 from parakeet_py.hybrid import calls
 from parakeet_py.hybrid.device import Machine
-from parakeet_py.hybrid.exported import OnDevice, uploaded
+from parakeet_py.hybrid.device_array import asdevice
 from parakeet_py.hybrid.foreign import Foreign
 from parakeet_py.record import record
 
@@ -174,7 +174,7 @@ def _ours(
 
 def on_device(machine: Machine, arguments: Arguments) -> Arguments:
     """The arguments with arrays that live on the device."""
-    return tuple(OnDevice(machine, uploaded(machine, a)) if isinstance(a, np.ndarray) else a for a in arguments)
+    return tuple(asdevice(a, machine) if isinstance(a, np.ndarray) else a for a in arguments)
 
 
 def _peer(

@@ -1,0 +1,142 @@
+"""Memory that outlives calls: where the bytes of a `DeviceArray`, or of a frozen array of NumPy's, are between them.
+
+Within a call the bytes of an array are kept track of by a `Root` (residency), which numbers memories as the call does.
+A `Home` keeps the same by device, and the copies on devices alive: a call enters with what it holds, and leaves what it
+has made of it. Bytes on a device that is not in the call come to the host first, if nobody else has them.
+
+Memory of the host stands behind each home. It is only reserved until bytes come there, so an array that stays on its
+device takes no place on the host.
+"""
+
+from __future__ import annotations
+
+import mmap
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from parakeet_py.hybrid.arrays import Buffer
+from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.residency import HOST, Memories, Root
+from parakeet_py.hybrid.spans import NOTHING, Spans, difference, span, union
+
+_RESERVE = getattr(mmap, "MAP_NORESERVE", 0)
+Place = Device | None  # a device's memory, or the host's
+
+
+class Home:
+    """`size` bytes at `address` on the host, kept alive by `owner`, and their copies on devices.
+
+    Attributes
+    ----------
+    valid : the bytes that are valid in each memory
+    copies : the memory on each device that has a copy
+    frozen : the bytes never change
+    """
+
+    __slots__ = ("__weakref__", "address", "copies", "frozen", "owner", "size", "valid")
+
+    def __init__(self, address: int, size: int, owner: Any, frozen: bool = False) -> None:
+        self.address, self.size, self.owner, self.frozen = address, size, owner, frozen
+        self.valid: dict[Place, Spans] = {None: span(0, size)}
+        self.copies: dict[Place, Buffer] = {}
+
+    @classmethod
+    def on(cls, device: Device, buffer: Buffer, address: int, owner: Any) -> Home:
+        """The home of bytes that are on a device only; memory of the host is reserved for them at an address."""
+        made = cls(address, buffer.size, owner)
+        made.valid, made.copies = {device: span(0, buffer.size)}, {device: buffer}
+        return made
+
+    def has(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether an array of the host lies here."""
+        place: int = array.__array_interface__["data"][0]
+        return self.address <= place < self.address + max(self.size, 1)
+
+    def enter(self, memories: Memories, devices: Sequence[Device]) -> Root:
+        """The root of these bytes in a call, whose memory `number + 1` is that of `devices[number]`."""
+        members: list[Place] = [None, *devices]
+        known = NOTHING
+        for place in members:
+            known = union(known, self.valid.get(place, NOTHING))
+        for other in [place for place in self.valid if place not in members]:
+            missing = difference(self.valid[other], known)
+            if len(missing) and not memories.rehearsal:
+                outside = self._root(Memories([other]), [None, other])  # type: ignore[list-item]
+                outside.bring(HOST, missing)
+                self.valid[None] = union(self.valid.get(None, NOTHING), missing)
+        root = self._root(memories, members)
+        if memories.rehearsal:
+            root.valid[HOST] = union(root.valid[HOST], difference(span(0, self.size), known))
+        return root
+
+    def _root(self, memories: Memories, members: Sequence[Place]) -> Root:
+        root = Root(memories, self.address, self.size, self.owner, False)
+        root.valid = {number: self.valid.get(place, NOTHING) for number, place in enumerate(members)}
+        root.copies = {number: self.copies[place] for number, place in enumerate(members) if place in self.copies}
+        return root
+
+    def leave(self, root: Root, devices: Sequence[Device]) -> None:
+        """Remember what a call has made of its root; what others had of bytes that may change is given up."""
+        members: list[Place] = [None, *devices]
+        if not self.frozen:
+            self.valid, self.copies = {}, {}
+        self.valid |= {members[number]: spans for number, spans in root.valid.items() if len(spans)}
+        self.copies |= {members[number]: buffer for number, buffer in root.copies.items()}
+
+    def bring(self, place: Place, wanted: Spans, writes: bool = False) -> None:
+        """Make bytes valid somewhere; with `writes`, there alone."""
+        devices = [device for device in {**self.valid, **self.copies, place: None} if device is not None]
+        root = self._root(Memories(devices), [None, *devices])
+        number = HOST if place is None else 1 + devices.index(place)
+        root.bring(number, wanted)
+        if writes:
+            root.wrote(number, wanted)
+        if number:
+            root.copy_on(number)
+        self.leave(root, devices)
+
+
+def reserved(size: int) -> np.ndarray[Any, Any]:
+    """Memory of the host that takes no place until somebody writes to it."""
+    if not _RESERVE:
+        return np.frombuffer(mmap.mmap(-1, size), np.uint8)
+    return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVE), np.uint8)
+
+
+_frozen: dict[int, tuple[weakref.ref[Any], Home]] = {}
+
+
+def homes_of_frozen(arrays: Sequence[Any]) -> dict[int, Home]:
+    """The homes of those arguments of a call that are frozen and share no memory with others, by position."""
+    found: dict[int, Home] = {}
+    for number, array in enumerate(arrays):
+        home = _home_of_frozen(array)
+        alone = home is not None and not any(
+            np.may_share_memory(array, other) for place, other in enumerate(arrays) if place != number
+        )
+        if home is not None and alone:
+            found[number] = home
+    return found
+
+
+def _home_of_frozen(array: np.ndarray[Any, Any]) -> Home | None:
+    """The home of an array of NumPy's that is read-only and owns its data, kept as long as the array is."""
+    flags, key = array.flags, id(array)
+    if flags.writeable or not flags.owndata or not array.size or type(array) is not np.ndarray:
+        _frozen.pop(key, None)
+        return None
+    found = _frozen.get(key)
+    if found is None or found[0]() is not array:
+        low, high = byte_bounds(array)
+        home = Home(low, high - low, None, frozen=True)
+        found = _frozen[key] = weakref.ref(array, lambda _: _forget(key, home)), home
+    return found[1]
+
+
+def _forget(key: int, home: Home) -> None:
+    if key in _frozen and _frozen[key][1] is home:
+        del _frozen[key]
