@@ -52,6 +52,7 @@ class Builder:
         self.declared_global = declared_global
         self.arm = Arm([], {name: Binding(operand) for name, operand in CONTROL.items()}, {})
         self.loops: list[Loop] = []
+        self.trying = 0  # bodies of `try` that are open
         self.held: dict[Var, Held] = {}  # closures a value may contain, as (name captured, what it was)
         self.converted: dict[Var, frozenset[Converted]] = {}  # which nested functions a variable may be
         self.lazy: set[Operand] = set()  # iterators that hold the functions they will call

@@ -246,6 +246,14 @@ class _Frame:
                 return self.block(then if get(condition) else orelse)
             case ssa.For() | ssa.While():
                 return self.loop(op)
+            case ssa.Guarded(body, classes):
+                try:
+                    return (0, *self.block(body))
+                except BaseException as error:
+                    for number, caught in enumerate(map(get, classes)):
+                        if isinstance(error, caught):
+                            return (number + 1, *(None for _ in body.results))
+                    raise
             case ssa.SetItem(value, index, new):
                 get(value)[get(index)] = get(new)
             case ssa.ChangeList():

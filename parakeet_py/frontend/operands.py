@@ -22,6 +22,7 @@ from parakeet_py.frontend.ssa import (
     For,
     Free,
     Global,
+    Guarded,
     If,
     Import,
     Inplace,
@@ -78,6 +79,8 @@ def operands(op: Op) -> tuple[Operand, ...]:
             return (iterable, *inits)
         case While(_, inits, _, _, _):
             return inits
+        case Guarded(_, classes):
+            return classes
 
 
 def _items(items: Iterable[Item]) -> tuple[Operand, ...]:

@@ -32,6 +32,7 @@ from parakeet_py.frontend.ssa import (
     Free,
     Function,
     Global,
+    Guarded,
     If,
     Import,
     Inplace,
@@ -133,6 +134,9 @@ class _Printer:
                 self.block(condition_block, depth + 1, "test")
                 self.line(depth, "do:")
                 self.block(body, depth + 1, "next")
+            case Guarded(body, classes):
+                self.line(depth, f"{outs}guarded against {self.listed(classes)}:", let)
+                self.block(body, depth + 1, "give")
             case Assert(condition, message):
                 self.line(depth, f"assert {self.operand(condition)}{', message:' * (message is not None)}", let)
                 if message is not None:

@@ -12,7 +12,20 @@ from dataclasses import replace
 from typing import TypeVar
 
 from parakeet_py.frontend.operands import operands
-from parakeet_py.frontend.ssa import Assert, Block, For, If, Let, MakeClosure, Op, Operand, Var, While, blocks_of
+from parakeet_py.frontend.ssa import (
+    Assert,
+    Block,
+    For,
+    Guarded,
+    If,
+    Let,
+    MakeClosure,
+    Op,
+    Operand,
+    Var,
+    While,
+    blocks_of,
+)
 
 _T = TypeVar("_T")
 
@@ -105,6 +118,8 @@ def _rebuild(block: Block, needed: set[Var]) -> Block:
                 else:
                     condition_block = _rebuild(op.condition, needed)
                     op = replace(op, params=params, inits=inits, body=kept_body, condition=condition_block)
+            case Guarded(body, classes):
+                op = Guarded(_rebuild(body, needed), classes)
             case Assert(condition, Block() as message):
                 op = Assert(condition, _rebuild(message, needed))
             case _:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from dataclasses import field
 
+from parakeet_py.frontend.exceptions import Leave, TryBody
 from parakeet_py.frontend.own_lists import changed_by_call, own_lists
 from parakeet_py.record import record
 
@@ -109,10 +110,12 @@ class Scopes:
                 return RETURN
             case ast.Break():
                 return BREAK
-            case ast.Continue():
+            case ast.Continue() | Leave():
                 return CONTINUE
             case ast.Raise():
                 return 0
+            case TryBody():
+                return FALLS
             case ast.If(body=body, orelse=orelse):
                 return self.flow_of(body) | self.flow_of(orelse)
             case ast.With(body=body):

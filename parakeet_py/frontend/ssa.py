@@ -13,9 +13,10 @@ Control flow is structured only: `If`, `For` and `While` carry their blocks and 
 * a function returns `body.results[0]` and nothing else.
 
 A name that may be unbound where it is read is a `Const(UNBOUND)` on the paths that did not bind it, with a boolean
-shadow variable and a `CheckBound` before the read.
+shadow variable and a `CheckBound` before the read. Exceptions that the function catches are gates too: `Guarded` holds
+one statement and says whether it has raised.
 
-What this IR cannot say, on purpose: goto, exceptions caught inside the function, generators that escape, classes.
+What this IR cannot say, on purpose: goto, generators that escape, classes.
 Values are untyped Python values: operators mean what Python's operators mean, `Call` calls whatever its callee turns
 out to be. Meaning is given by specialization (typed_ir/specialize.py), which executes this IR over types.
 """
@@ -331,6 +332,15 @@ class While:
     stoppable: bool = False
 
 
+@record
+class Guarded:
+    """The first out is i + 1 if the body raises what `classes[i]` (the first such) catches: the other outs are not to
+    be used then. Otherwise it is 0, and they are the results of the body."""
+
+    body: Block
+    classes: tuple[Operand, ...]
+
+
 Op = (
     Global
     | Free
@@ -360,6 +370,7 @@ Op = (
     | If
     | For
     | While
+    | Guarded
 )
 
 
@@ -422,6 +433,8 @@ def blocks_of(op: Op) -> tuple[Block, ...]:
             return (body,)
         case While(_, _, condition, body, _):
             return (condition, body)
+        case Guarded(body, _):
+            return (body,)
         case Assert(_, Block() as message):
             return (message,)
         case _:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 
 from parakeet_py.frontend.bindings import FALSE, NONE, NOTHING, RETURN, RETURNED, SKIP, TRUE, Binding, pos_of
+from parakeet_py.frontend.exceptions import Guarded, Leave, TryBody
 from parakeet_py.frontend.expressions import BINARY, Expressions
 from parakeet_py.frontend.loops import LoopWriter
 from parakeet_py.frontend.operands import same
@@ -35,6 +36,7 @@ from parakeet_py.frontend.ssa import (
     Unpack,
     Var,
 )
+from parakeet_py.frontend.ssa import Guarded as GuardedOp
 
 _HINTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("exceptions cannot be caught in an accelerated function", "test for the condition beforehand"),
@@ -46,6 +48,11 @@ _HINTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncWith: ("`async` cannot be accelerated", "await outside and pass the result in"),
 }
 _ERRSTATE_ALLOWED = ("ignore", "warn")
+
+
+def _differs(made: Binding, before: Binding) -> bool:
+    """Has a name been bound (and not just been found to be bound)?"""
+    return made is not before and (made.template is not before.template or not same(made.operand, before.operand))
 
 
 class Statements(Expressions):
@@ -102,6 +109,15 @@ class Statements(Expressions):
             case ast.With(body=body):
                 self.check_context(node)
                 self.block(body)
+            case TryBody(body=body):
+                self.trying += 1
+                self.block(body)
+                self.trying -= 1
+                self.set_control(skip=FALSE)
+            case Guarded():
+                self.guard(node)
+            case Leave():
+                self.set_control(skip=TRUE)
             case ast.Delete(targets=targets):
                 self.delete(targets)
             case _:
@@ -159,7 +175,7 @@ class Statements(Expressions):
 
         def left() -> None:
             self.set_control(skip=TRUE)
-            if not self.loops:
+            if not self.loops and not self.trying:
                 self.set_control(returned=TRUE)
 
         def go_on() -> None:
@@ -167,6 +183,32 @@ class Statements(Expressions):
             self.block(rest)
 
         self.gate(skip, left, go_on, pos_of(node))
+
+    # ---- exceptions -------------------------------------------------------------------------------------------------
+
+    def guard(self, node: Guarded) -> None:
+        """A statement whose exceptions are caught. Names stay what they are if there is one."""
+        classes = tuple(self.expression(each) for each in node.classes)
+        arm = self.branch(lambda: self.statement(node.body[0]))
+        before = self.env
+        bound = {} if arm.dead else {name: made for name, made in arm.env.items() if _differs(made, before[name])}
+        if any(binding.template or binding.refusal for binding in bound.values()):
+            self.refuse(node, "a function bound inside `try` cannot be accelerated", "define it before")
+        value = node.body[0].value if isinstance(node.body[0], ast.Expr | ast.Assign) else None
+        if any(self.binds(part) and part is not value for part in ast.walk(node.body[0])):
+            self.refuse(node, "a list changed inside an expression inside `try`", "write it as a statement of its own")
+        caught, outs = Var("exit"), {name: Var(name.lstrip("$")) for name in bound}
+        block = Block(tuple(arm.out), tuple(binding.operand for binding in bound.values()))
+        self.arm.out.append(Let((caught, *outs.values()), GuardedOp(block, classes), pos_of(node)))
+        self.bind(node.exit.id, caught)
+
+        def bind() -> None:
+            for name, out in outs.items():
+                self.hold(out, bound[name].operand)
+                self.env[name] = Binding(out, bound[name].flag)
+
+        if outs:
+            self.gate(caught, lambda: None, bind, pos_of(node))
 
     # ---- loops ------------------------------------------------------------------------------------------------------
 

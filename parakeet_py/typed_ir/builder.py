@@ -64,6 +64,11 @@ class Builder:
                 del self.scopes[self.scopes.index(scope) :]
             self.equal = facts
 
+    def open_block(self) -> _Scope:
+        """Open a block that stays open until somebody drops it from `scopes`."""
+        self.scopes.append(_Scope())
+        return self.scopes[-1]
+
     def mark(self) -> tuple[Any, ...]:
         """The state of the open blocks, to return to by `rollback` when what follows has to be undone."""
         scope = self.scopes[-1]

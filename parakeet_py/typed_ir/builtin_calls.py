@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.comprehensions import may_raise
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.messages import is_text
 from parakeet_py.typed_ir.python_scalars import OVERFLOW, compare, python_binary, python_unary
 from parakeet_py.typed_ir.types import BOOL, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float
 from parakeet_py.typed_ir.ufuncs import binary, call_ufunc
@@ -400,7 +402,7 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
                 )
             best = ScalarV(chosen)
         else:
-            [best] = control.branch(s, better, lambda item=item: [item], lambda best=best: [best])
+            [best] = control.branch(s, better, partial(list, [item]), partial(list, [best]))
         best_key = best if key is None else s.call(key, [best], {})
     return best
 
@@ -500,10 +502,14 @@ def _quantifier(s: Specializer, value: Value, universal: bool) -> Value:
 
 def build_exception(s: Specializer, kind: type[BaseException], args: list[Value]) -> Value:
     """An exception object: at most one argument, a message. Python makes those that are no failure of a check."""
+    if s.guards and s.guards[-1].may_make(s, kind) and not (len(args) == 1 and is_text(args[0])):
+        return ErrorV(kind, None)
     if name_of_exception(kind) is None:
         raise s.hand_back(f"{kind.__name__} cannot be found by its name")
     if not args:
         return ErrorV(kind, "")
+    if not (s.frames[-1].namespace.trusted or is_text(args[0])):
+        raise s.hand_back(f"{kind.__name__} with an argument that is no text")
     if len(args) > 1:
         raise s.hand_back(f"{kind.__name__} with several arguments")
     try:

@@ -8,10 +8,12 @@ values and grow until one pass over the body leaves them unchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import gates, grown_lists, ir, unions
+from parakeet_py.typed_ir.guarded import after_branch
+from parakeet_py.typed_ir.guarded import side as guarded_side
 from parakeet_py.typed_ir.indexing import read
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.python_scalars import int_add
@@ -49,15 +51,42 @@ def specialize_if(s: Specializer, op: ssa.If) -> list[Value]:
     return branch(s, condition, lambda: s.run(op.then), lambda: s.run(op.orelse))
 
 
-def branch(s: Specializer, condition: ir.Operand, then: object, orelse: object) -> list[Value]:
+def branch(
+    s: Specializer, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
+) -> list[Value]:
     """Emit an `If` whose two sides are given as functions that return their values."""
+    if s.guards and s.guards[-1].is_open(s):
+        with_exits = _branch(s, condition, lambda: guarded_side(s, then), lambda: guarded_side(s, orelse))
+        return after_branch(s, with_exits)
+    return _branch(s, condition, then, orelse)
+
+
+def _branch(
+    s: Specializer, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
+) -> list[Value]:
     b = s.builder
     sides = []
     for run in (then, orelse):
         with b.block() as statements:
-            values = run()  # type: ignore[operator]
-            sides.append((statements, s.settle(values), dict(b.equal), b.scopes[-1]))
-    (_, left, _, _), (_, right, _, _) = sides
+            values = run()
+            sides.append(Side(statements, s.settle(values), dict(b.equal), b.scopes[-1]))
+    return joined(s, condition, *sides)
+
+
+class Side(NamedTuple):
+    """One side of a branch: what has been written, its values, and the state of the builder at its end."""
+
+    statements: list[ir.Let]
+    values: list[Value]
+    facts: dict[Any, Any]
+    scope: Any
+
+
+def joined(s: Specializer, condition: ir.Operand, then: Side, orelse: Side) -> list[Value]:
+    """Emit the `If` of two sides; its values."""
+    b = s.builder
+    sides = (then, orelse)
+    left, right = then.values, orelse.values
     templates = [
         gates.join_or_box(s, gates.template_of(x, varying=False), gates.template_of(y, varying=False))
         for x, y in zip(left, right, strict=True)
@@ -304,10 +333,13 @@ def _unroll(
             continue
         now = params
 
+        def leave(now: list[Value] = now) -> list[Value]:
+            return [py(True), *now]
+
         def rest(position: int = position, now: list[Value] = now) -> list[Value]:
             return _unroll(s, op, items[position + 1 :], now, element)
 
-        return branch(s, stop, lambda now=now: [py(True), *now], rest)
+        return branch(s, stop, leave, rest)
     return [py(False), *params] if op.stoppable else params
 
 

@@ -64,8 +64,14 @@ def compact(message: str, args: Sequence[ir.Operand]) -> tuple[str, tuple[ir.Ope
 def raise_value(s: Specializer, value: Value) -> Value:
     match value:
         case Static(type() as kind) if issubclass(kind, BaseException):
+            if s.guards:
+                s.guards[-1].may_make(s, kind)
             s.check(ir.Const(False, PYBOOL), _exception_name(s, kind), "")
-        case ErrorV(kind, message, args):
+        case ErrorV(kind, None, _):
+            if not (s.guards and s.guards[-1].catches(kind)):
+                raise s.unsupported("an exception made inside `try` and raised outside")
+            s.guards[-1].leave_unless(s, ir.Const(False, PYBOOL), ir.Const(s.guards[-1].catches(kind), PYINT))
+        case ErrorV(kind, str() as message, args):
             s.check(ir.Const(False, PYBOOL), _exception_name(s, kind), message, args)
         case ObjectV():
             raise_object(s, value)
@@ -89,6 +95,11 @@ def assert_true(s: Specializer, condition: ssa.Operand, message: ssa.Block | Non
         found = s.run(message)[0]
         text = message_of(s, found)
     s.check(truth, "AssertionError", *text)
+
+
+def is_text(value: Value) -> bool:
+    """Is this a string?"""
+    return isinstance(value, MessageV) or (is_known(value) and isinstance(known(value), str))
 
 
 def message_of(s: Specializer, value: Value) -> tuple[str, tuple[ir.Operand, ...]]:

@@ -80,6 +80,8 @@ def _count(function: ssa.Function) -> Readers:
                     block(orelse, loops)
                 case ssa.Assert(_, ssa.Block() as message):
                     block(message, loops, True)
+                case ssa.Guarded(inner):
+                    block(inner, loops)
                 case ssa.For(_, item, params, _, inner, _):
                     depth.update((param, loops + 1) for param in (item, *params))
                     block(inner, loops + 1)

@@ -257,6 +257,8 @@ def emit_opaque(
         )
     if any(isinstance(value, ObjectV) and value.var in s.unusual_arrays for value in (*values, *keywords.values())):
         raise s.unsupported("an array of an unusual kind, whose dtype is not known when this is compiled")
+    if s.guards:
+        raise s.unsupported(f"{reason}: what Python does inside `try` is not compiled")
     text = describe_operation(operation, values)
     if s.looping and operation.partition(":")[0] in _CHEAP:
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")

@@ -55,6 +55,7 @@ from parakeet_py.typed_ir import (
     unions,
 )
 from parakeet_py.typed_ir.builder import Builder
+from parakeet_py.typed_ir.guarded import Guard
 from parakeet_py.typed_ir.messages import compact
 from parakeet_py.typed_ir.observed import Lookups
 from parakeet_py.typed_ir.one_shot import Readers
@@ -140,6 +141,7 @@ class Specializer:
         self.in_body = 0
         self.unrolling = 0
         self.looping = 0
+        self.guards: list[Guard] = []  # statements whose exceptions are caught, and sides of branches in them
         self.recursions = 0  # how often a function has been inlined into itself
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
@@ -231,7 +233,7 @@ class Specializer:
                 self.builder.pos = let.pos
             values = statements.execute(self, let)
             if any(isinstance(value, NeverV) for value in values) and not isinstance(
-                let.op, ssa.If | ssa.For | ssa.While
+                let.op, ssa.If | ssa.For | ssa.While | ssa.Guarded
             ):
                 return [NeverV()] * len(block.results)
             for var, value in zip(let.outs, values, strict=True):
@@ -309,10 +311,16 @@ class Specializer:
             return
         b = self.builder
         key = ("check", condition)
+        caught = self.guards[-1].handler(exception) if self.guards and exception != "Deoptimize" else 0
         if not isinstance(condition, ir.Const):
             for scope in b.scopes:
                 if key in scope.shared:
                     return
+        if caught:
+            self.guards[-1].leave_unless(self, condition, ir.Const(caught, PYINT))
+            if isinstance(condition, ir.Var):
+                b.scopes[-1].shared[key] = condition
+                return
         text, shown = compact(message, args)
         b.emit(ir.Check(condition, ir.Failure(exception, text), shown))
         if isinstance(condition, ir.Var):

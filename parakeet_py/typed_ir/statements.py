@@ -13,6 +13,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import control, grown_lists, one_shot, unions
 from parakeet_py.typed_ir.attributes import attribute, set_attribute
 from parakeet_py.typed_ir.containers import set_item, subscript, unpack
+from parakeet_py.typed_ir.guarded import guarded
 from parakeet_py.typed_ir.inputs import import_module, read_cell, read_global
 from parakeet_py.typed_ir.messages import assert_true, format_string, raise_value
 from parakeet_py.typed_ir.opaque import opaque_operation
@@ -41,6 +42,8 @@ def execute(s: Specializer, let: ssa.Let) -> list[Value]:
             return _loop(s, op)
         case ssa.While() as op:
             return control.specialize_while(s, op)
+        case ssa.Guarded() as op:
+            return guarded(s, op)
         case ssa.Unpack() as op:
             return unpack(s, op)
         case ssa.ChangeList() as op:

@@ -211,10 +211,13 @@ class ComprehensionV:
 
 @record
 class ErrorV:
-    """An exception instance that has been built but not raised: a builtin exception's name, message and arguments."""
+    """An exception instance that has been built but not raised: a builtin exception's name, message and arguments.
+
+    Without a message: it is made where it is caught, and cannot be raised elsewhere.
+    """
 
     exception: type[BaseException]
-    message: str
+    message: str | None
     args: tuple[ir.Operand, ...] = ()
 
 

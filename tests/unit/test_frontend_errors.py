@@ -26,15 +26,12 @@ def f(x):
     y = x
     try:
         y = 1 / x
-    except ZeroDivisionError:
-        y = 0
+    finally:
+        x = 0
     return y
 """
     assert refusal(text.lstrip()) == (
-        "model.py:4: exceptions cannot be caught in an accelerated function\n"
-        "    try:\n"
-        "    ^^^^\n"
-        "  instead: test for the condition beforehand"
+        "model.py:4: `finally` cannot be accelerated\n    try:\n    ^^^^\n  instead: write what it does after the `try`"
     )
 
 

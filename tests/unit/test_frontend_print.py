@@ -26,7 +26,7 @@ def test_example_of_the_page(index: int) -> None:
 
 
 def test_all_examples_are_found() -> None:
-    assert len(EXAMPLES) == PAGE.count("```python") == 6
+    assert len(EXAMPLES) == PAGE.count("```python") == 7
 
 
 def test_every_operator_has_a_text() -> None:

@@ -1,0 +1,245 @@
+"""Exceptions that a function catches itself: which handler, and the state of every name where they came."""
+
+import math
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import case, program, raising
+
+
+@program([(arr("f8", 4), 2), (arr("f8", 4), 7), (arr("f8", 4), -5), (arr("f8", 0), 0)])
+def element_or_default(x, i):
+    try:
+        return x[i]
+    except IndexError:
+        return -1.0
+
+
+@program([([1, 2, 3, 4], [1, 0, 2, 0]), ([], []), ([5], [0])], fell_back=None)
+def quotients(x, y):
+    total = 0
+    failed = []
+    for i in range(len(x)):
+        try:
+            total += x[i] // y[i]
+        except ZeroDivisionError:
+            failed.append(i)
+    return total, failed
+
+
+@program([(arr("f8", 3), 2), (arr("f8", 3), 5), (arr("f8", 3), 0)], mutates=(0,))
+def loop_until_out_of_range(x, n):
+    """What was stored and bound before the exception stays."""
+    total = 0.0
+    i = -1
+    try:
+        for i in range(n):
+            total += x[i]
+            x[i] = i
+    except IndexError:
+        return total, i
+    return total, n
+
+
+def _root(v):
+    if v < 0:
+        raise ValueError("negative")
+    if v == 0:
+        return 0.0
+    return math.sqrt(v)
+
+
+@program([(arr("f8", 5, values=[1.0, -4.0, 9.0, 0.0, -0.0]),), (arr("f8", 0),)])
+def raised_by_a_function(x):
+    out = np.zeros(len(x))
+    bad = 0
+    for i in range(len(x)):
+        try:
+            out[i] = _root(x[i])
+        except ValueError:
+            bad += 1
+            continue
+        else:
+            out[i] += 1
+        bad += 10
+    return out, bad
+
+
+@program(
+    [
+        ([0, 1, 2, 3], 0, 1),
+        ([0, 1, 2, 3], 9, 1),
+        ([0, 1, 2, 3], 2, 0),
+        ([0, 1, 2, 3], 2, 7),
+        ([0, 1, 2, 3], 9, 7),
+    ],
+    fell_back=None,
+)
+def several_handlers(x, i, j):
+    y = z = 0
+    try:
+        y = x[i]
+        z = y / x[j]
+        y += 100
+    except IndexError:
+        z = -1.0
+    except (ZeroDivisionError, ValueError):
+        z = -2.0
+    return y, z
+
+
+@program([(arr("f8", 5),), (arr("f8", 2, values=[9.0, 9.0]),), (arr("f8", 0),)])
+def search_without_a_bound(x):
+    k = 0
+    while True:
+        try:
+            if x[k] > 8:
+                break
+            k += 1
+        except IndexError:
+            k = -1
+            break
+    return k
+
+
+@program([(arr("f8", 5),), (arr("f8", 5, values=[100.0] * 5),), (arr("f8", 2, 3),)])
+def raise_as_a_jump(x):
+    try:
+        if x.sum() > 100:
+            raise RuntimeError("big")
+        y = x * 2
+    except Exception:
+        y = x - 1
+    return y
+
+
+@program(
+    [(arr("f8", 3), 1), (arr("f8", 3), 4), raising(ZeroDivisionError, arr("f8", 3), 0), raising(TypeError, "abc", 1)],
+    message=True,
+    fell_back=None,
+    mutates=(0,),
+)
+def others_pass(x, n):
+    """Exceptions that no handler names leave the function, and so do those of handlers and of else."""
+    k = 6
+    try:
+        k = k // n
+        x[n] = k
+    except IndexError:
+        k = -k
+    else:
+        x[0] += k
+    return k
+
+
+@program([raising(KeyError, arr("f8", 3), 5), (arr("f8", 3), 1)], message=True, opaque=2)
+def handler_raises(x, n):
+    try:
+        y = x[n]
+    except IndexError:
+        raise KeyError(n) from None
+    return y
+
+
+@program([(arr("f8", 3), 1), (arr("f8", 3), 5), (arr("f8", 3), 2), (arr("f8", 3), 0)])
+def leaving_in_every_way(x, n):
+    total = 0.0
+    for k in range(4):
+        for i in range(3):
+            try:
+                if k == n:
+                    break
+                if i > n:
+                    continue
+                for j in range(i, 5):
+                    if j == 4 and k == 3:
+                        return total, "end"
+                    total += x[j] * (k + 1)
+            except IndexError:
+                total += 0.5
+            total += 0.25
+        else:
+            total += 1000
+    return total, "all"
+
+
+@program([(arr("f8", 3, 4), 2), (arr("f8", 3, 4), 3), (arr("f8", 3, 4), -4)])
+def row_or_zeros(a, i):
+    try:
+        row = a[i] * 2
+    except IndexError:
+        row = np.zeros(a.shape[1])
+    return row + 1
+
+
+@program([(5, 0), (5, 2), (0, 0)])
+def nested_in_a_handler(n, k):
+    try:
+        r = n % k
+    except ZeroDivisionError:
+        try:
+            r = k // n
+        except ZeroDivisionError:
+            r = -1
+    return r
+
+
+@program([(arr("f8", 3), 1), (arr("f8", 3), 0)])
+def unbound_where_it_came(x, n):
+    try:
+        y = 1 // n
+        z = x[y]
+    except Exception:
+        try:
+            return y
+        except UnboundLocalError:
+            return -1
+    return z
+
+
+@program([(arr("f8", 3), arr("f8", 3)), (arr("f8", 3), arr("f8", 4))], mutates=(0,))
+def shapes_that_do_not_fit(x, y):
+    try:
+        x += 1
+        x += y
+        return x.sum(), "fits"
+    except ValueError:
+        return x[0], "does not"
+
+
+@program([(arr("f8", 4), arr("i8", 2, values=[0, 3])), (arr("f8", 4), arr("i8", 2, values=[0, 4]))], fell_back=None)
+def gather_out_of_range_caught(x, at):
+    """An exception that comes out of an array operator."""
+    try:
+        return x[at]
+    except IndexError:
+        return x[:0]
+
+
+@program([case(3), case(0)], fell_back=None)
+def finally_runs(n):
+    total = 0
+    try:
+        total += 6 // n
+    except ZeroDivisionError:
+        total -= 1
+    finally:
+        total += 100
+    return total
+
+
+@program([(arr("f8", 2, 2),), (arr("f8", 2, 2, values=[1.0, 2.0, 2.0, 4.0]),)], fell_back=None, opaque=None, ulp=64)
+def singular_or_not(a):
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return np.zeros_like(a)
+
+
+@program([("12",), ("x",)], fell_back=None, opaque=None)
+def exception_looked_at(text):
+    try:
+        return int(text), ""
+    except ValueError as error:
+        return 0, str(error)
