@@ -19,9 +19,10 @@ from parakeet_py.errors import (
     OpaqueResultChanged,
     UnsupportedError,
 )
+from parakeet_py.frontend.evaluate import Raised
 from parakeet_py.signature import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
 from parakeet_py.typed_ir.observed import accepts, observed_spec
-from parakeet_py.typed_ir.opaque import perform, rebuild, result_leaves_of
+from parakeet_py.typed_ir.opaque import caught_by, no_leaves, perform, rebuild, result_leaves_of
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
 
@@ -84,13 +85,21 @@ def opaque_of(compiled: Compiled, log: list[tuple[Any, Any]]) -> Any:
 
     def call(number: int, args: list[Any]) -> list[Any]:
         site = compiled.specialization.opaque_sites[number]
-        result = perform(site.operation, [rebuild(operand, args) for operand in site.operands], site.keywords)
+        try:
+            result = perform(site.operation, [rebuild(operand, args) for operand in site.operands], site.keywords)
+        except BaseException as error:
+            handler = caught_by(site, error)
+            if not handler:
+                raise
+            log.append((site.key, Raised(error)))
+            return [handler, *no_leaves(site.result)]
         log.append((site.key, result))
+        caught = [0] * bool(site.catches)
         if site.result is None:
-            return []
+            return caught
         if not accepts(site.result, observed_spec(result)):
             raise OpaqueResultChanged(f"{site.text} has given another type than before")
-        return result_leaves_of(site.result, result)
+        return [*caught, *result_leaves_of(site.result, result)]
 
     return call
 

@@ -39,6 +39,14 @@ class Changed:
 
 CHANGED = Changed()
 
+
+class Raised:
+    """In a log, instead of a result: the exception with which an operation ended, and which the function has caught."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
 OBSERVED = (ssa.Call, ssa.Attribute, ssa.Subscript, ssa.SetItem, ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary)
 
@@ -156,6 +164,8 @@ class _Evaluation:
         key = self.key(frame, let)
         if self.replay and self.replay[-1][0] == key:
             value = self.replay.pop()[1]
+            if isinstance(value, Raised):
+                raise value.error
             return (value,) if let.outs else ()
         values = frame.op(let)
         if self.observe is not None and let.outs:
@@ -428,4 +438,4 @@ def _as_python_shows_it(traceback: types.TracebackType | None) -> types.Tracebac
     return made
 
 
-__all__ = ["CHANGED", "Key", "Observer", "contents", "evaluate"]
+__all__ = ["CHANGED", "Key", "Observer", "Raised", "contents", "evaluate"]

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.errors import OpaqueResultChanged
-from parakeet_py.frontend.evaluate import CHANGED, Key, contents
+from parakeet_py.frontend.evaluate import CHANGED, Key, Raised, contents
 from parakeet_py.frontend.frames import stand_in
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.effects import stores_only_into_its_own
@@ -163,7 +163,17 @@ class CallState:
     def perform_any(self, plan: Plan, ctx: int, arguments: int, results: int) -> int:
         """An operation whose operands have to be put together."""
         leaves = self.take(ctx, arguments, plan.types)
-        result = self.generally(plan, leaves)
+        try:
+            result = self.generally(plan, leaves)
+        except OpaqueResultChanged:
+            raise
+        except BaseException as error:
+            if not self.catch(plan, results, error):
+                raise
+            return 0
+        if plan.site.catches:
+            ctypes.c_int64.from_address(results).value = 0
+            results += 8
         if self.safe and plan.evaluated:
             self.note(plan.site.key, result)
         if plan.result is not None:
@@ -173,6 +183,18 @@ class CallState:
         if self.calls.hidden:
             self.look_at_globals(plan)
         return 0
+
+    def catch(self, plan: Plan, results: int, error: BaseException) -> bool:
+        """Tell compiled code, if it catches this exception of an operation."""
+        handler = opaque.caught_by(plan.site, error)
+        if handler:
+            ctypes.memset(results, 0, 8 * plan.slots)
+            ctypes.c_int64.from_address(results).value = handler
+            if self.safe and plan.evaluated:
+                self.note(plan.site.key, Raised(error))
+            if self.calls.hidden:
+                self.look_at_globals(plan)
+        return handler != 0
 
     def settle(self, plan: Plan, results: int, result: Any) -> int:
         """Write a result, if it is as compiled code expects it."""

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.llvm.codegen_arrays import slots_in
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import ArraySpec, NoneSpec, ScalarSpec, Spec
 from parakeet_py.typed_ir.observed import ANY
-from parakeet_py.typed_ir.opaque import ContainerT, LeafT, OpaqueSite, StaticT, Template, rebuild
+from parakeet_py.typed_ir.opaque import ContainerT, LeafT, OpaqueSite, StaticT, Template, rebuild, result_types
 from parakeet_py.typed_ir.purity import is_pure
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type
 
@@ -43,13 +44,15 @@ Perform = Callable[[Any, int, int, int], int]  # (call state, ctx, slots of the 
 class Plan:
     """One operation, as far as it can be prepared."""
 
-    __slots__ = ("accepted", "dtype", "evaluated", "flags", "lists", "result", "safe", "site", "types")
+    __slots__ = ("accepted", "dtype", "evaluated", "flags", "lists", "result", "safe", "site", "slots", "types")
 
     def __init__(self, site: OpaqueSite, types: tuple[Type, ...]) -> None:
         self.site, self.types = site, types
         self.result = site.result
         self.evaluated = site.operation not in _NOT_EVALUATED
         self.lists = any(map(_makes_lists, site.operands))
+        kinds = [] if site.result is None else result_types(site.result)
+        self.slots = bool(site.catches) + sum(map(slots_in, kinds))
         self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in types)
         self.accepted: type | None = None  # the type of results that are accepted without a further look
         if isinstance(site.result, ScalarSpec):
@@ -105,7 +108,19 @@ class _Writer:
         self.look_for_arrays(operands)
         split = len(operands) - len(self.plan.site.keywords)
         named = [f"{name}={value}" for name, value in zip(self.plan.site.keywords, operands[split:], strict=True)]
-        self.put(f"result = {operands[0]}({', '.join([*operands[1:split], *named])})")
+        call = f"result = {operands[0]}({', '.join([*operands[1:split], *named])})"
+        if self.plan.site.catches:
+            self.names["handler"] = _Word.from_address
+            self.put("try:")
+            self.put(call, 2)
+            self.put("except BaseException as error:")
+            self.put("if not state.catch(plan, results, error):", 2)
+            self.put("raise", 3)
+            self.put("return 0", 2)
+            self.put("handler(results).value = 0")
+            self.put("results += 8")
+        else:
+            self.put(call)
         self.log()
         self.check_and_store()
         self.put("return 0")

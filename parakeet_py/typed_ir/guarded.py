@@ -14,7 +14,7 @@ is done these blocks are closed, the innermost first:
 
 A branch inside the statement does the same for each of its sides and hands on whether it was left. Checks whose
 exception no handler catches stay as they are. Where no block can be opened (in the body of a loop or of a parallel
-operator inside the statement, or where Python is called) the function is refused.
+operator inside the statement) the function is refused. Operations that Python does say themselves whether they raised.
 """
 
 from __future__ import annotations
@@ -86,6 +86,16 @@ class Guard:
             raise s.unsupported("an exception caught that comes out of a loop or an array operator", hint)
         self.opened.append(_Opened(s.builder.open_block(), condition, exit, dict(s.builder.equal)))
 
+    def stay_if_zero(self, s: Specializer, exit: ir.Operand) -> None:
+        """Leave the statement with the exit computed, unless it is 0."""
+        self.leave_unless(s, s.builder.prim("eq", exit, ir.ZERO, type=PYBOOL), exit)
+
+    def around_python(self, s: Specializer) -> Classes:
+        """What is caught around an operation that Python does."""
+        if not self.is_open(s):
+            raise s.unsupported("Python called in a loop of a function inside `try`")
+        return self.classes
+
     def close(self, s: Specializer, values: list[Value]) -> list[Value]:
         """Whether the statement was left, and its values."""
         from parakeet_py.typed_ir.control import Side, joined
@@ -127,8 +137,7 @@ def after_branch(s: Specializer, values: list[Value]) -> list[Value]:
     exit = values[0]
     assert isinstance(exit, ScalarV)
     if not (isinstance(exit.operand, ir.Const) and exit.operand.value == 0):
-        stays = s.builder.prim("eq", exit.operand, ir.ZERO, type=PYBOOL)
-        s.guards[-1].leave_unless(s, stays, exit.operand)
+        s.guards[-1].stay_if_zero(s, exit.operand)
     return values[1:]
 
 

@@ -25,7 +25,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.purity import is_fresh, is_pure, may_store
 from parakeet_py.typed_ir.requests import NeedObservation
-from parakeet_py.typed_ir.types import OBJECT, PYBOOL, Array, Scalar, Type
+from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
 from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
@@ -85,7 +85,8 @@ class OpaqueSite:
 
     `operands` rebuild its operands in the order of `perform`; `text` names it for people; `trace` is where it happens:
     file, function and line, outermost function first. `regular`: whenever the evaluator does the operation of this key,
-    compiled code does it here.
+    compiled code does it here. With `catches`, what the handlers around it catch, the first result is the number of the
+    handler that is to run (0: none; the other results are nothing if there is one).
     """
 
     operation: str
@@ -98,6 +99,7 @@ class OpaqueSite:
     key: Key = ()
     trace: tuple[tuple[str, str, int], ...] = ()
     regular: bool = True
+    catches: tuple[tuple[type[BaseException], ...], ...] = ()
 
 
 def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
@@ -257,8 +259,6 @@ def emit_opaque(
         )
     if any(isinstance(value, ObjectV) and value.var in s.unusual_arrays for value in (*values, *keywords.values())):
         raise s.unsupported("an array of an unusual kind, whose dtype is not known when this is compiled")
-    if s.guards:
-        raise s.unsupported(f"{reason}: what Python does inside `try` is not compiled")
     text = describe_operation(operation, values)
     if s.looping and operation.partition(":")[0] in _CHEAP:
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
@@ -285,6 +285,7 @@ def emit_opaque(
             isinstance(values[0], Static) and is_pure(values[0].object, len(values) - 1, tuple(keywords))
         ):
             result = loosened(result)
+    catches = s.guards[-1].around_python(s) if s.guards else ()
     lines = [place.line for place in (*s.path, s.pos) if isinstance(place, ssa.Pos)]
     trace = tuple(
         (frame.function.filename, frame.function.name, line) for frame, line in zip(s.frames, lines, strict=False)
@@ -293,16 +294,19 @@ def emit_opaque(
         frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
     )
     site = s.add_site(
-        OpaqueSite(operation, templates, tuple(keywords), result, text, reason, s.pos.line, key, trace, regular)
+        OpaqueSite(
+            operation, templates, tuple(keywords), result, text, reason, s.pos.line, key, trace, regular, catches
+        )
     )
     roots = frozenset(root for value in values for root in roots_of(value))
     if may_store(operation, values, tuple(keywords)):
         s.shadows.store(roots | frozenset(root for value in keywords.values() for root in roots_of(value)))
-    if result is None:
-        s.builder.emit(ir.Opaque(site, tuple(leaves)))
-        return None
-    kinds = result_types(result)
+    kinds = [PYINT] * bool(catches) + ([] if result is None else result_types(result))
     outs = list(s.builder.emit(ir.Opaque(site, tuple(leaves)), *kinds, name="opaque"))
+    if catches:
+        s.guards[-1].stay_if_zero(s, outs.pop(0))
+    if result is None:
+        return None
     fresh = operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))
     return result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
 
@@ -396,6 +400,28 @@ def result_types(spec: Spec) -> list[Type]:
         case TupleSpec(items):
             return [kind for item in items for kind in result_types(item)]
     return []
+
+
+def caught_by(site: OpaqueSite, error: BaseException) -> int:
+    """The number of the handler around an operation that catches this; 0: none."""
+    for number, classes in enumerate(site.catches):
+        if isinstance(error, classes):
+            return number + 1
+    return 0
+
+
+def no_leaves(spec: Spec | None) -> list[Any]:
+    """Leaves that stand for nothing where an operation has given none."""
+    return [_nothing(kind) for kind in ([] if spec is None else result_types(spec))]
+
+
+def _nothing(kind: Type) -> Any:
+    match kind:
+        case Array(dtype, rank):
+            return np.empty((0,) * rank, dtype)
+        case Scalar(dtype):
+            return np.dtype(dtype).type(0).item()
+    return None
 
 
 def result_leaves_of(spec: Spec, value: Any) -> list[Any]:

@@ -229,12 +229,85 @@ def finally_runs(n):
     return total
 
 
-@program([(arr("f8", 2, 2),), (arr("f8", 2, 2, values=[1.0, 2.0, 2.0, 4.0]),)], fell_back=None, opaque=None, ulp=64)
+@program([(arr("f8", 2, 2),), (arr("f8", 2, 2, values=[1.0, 2.0, 2.0, 4.0]),)], opaque=1, ulp=64)
 def singular_or_not(a):
     try:
         return np.linalg.inv(a)
     except np.linalg.LinAlgError:
         return np.zeros_like(a)
+
+
+class _Odd(ValueError):
+    def __init__(self, number):
+        super().__init__(f"{number} is odd")
+
+
+def _even(x, k):
+    """Python's alone; it changes its argument before it raises."""
+    x[0] = eval("k + 0.5")
+    if k % 2:
+        raise _Odd(k)
+    if k > 5:
+        raise MemoryError
+    return x[k:] * 2
+
+
+@program([case(arr("f8", 6), 5), case(arr("f8", 6), 0), raising(MemoryError, arr("f8", 6), 8)], opaque=1, mutates=(0,))
+def raised_by_python(x, n):
+    """Of what Python does, only exceptions that a handler names are caught; what had happened has happened."""
+    total, odd = 0.0, 0
+    for k in range(n):
+        row = np.sort(x * k)
+        for i in range(len(x)):
+            total += row[i]
+        try:
+            total += _even(x, k).sum()
+        except (KeyError, _Odd):
+            odd += 1
+        except IndexError:
+            odd += 100
+        total += x[0]
+    return total, odd
+
+
+_noted = []
+
+
+def _note(k):
+    _noted.append(k)
+    return eval("1 // (len(_noted) - 1)")
+
+
+def _changing(k):
+    return eval("k if k == 1 else k * 0.5")
+
+
+@program([case(k, setup=_noted.clear) for k in (1, 1, 1, 2, 2, 1)], opaque=None)
+def told_again_after_one_was_caught(k):
+    """When a result has another type than before, what has raised is not done again."""
+    r = 5
+    try:
+        r = _note(k)
+    except ZeroDivisionError:
+        r = -1
+    s = _note(k)
+    return _changing(k), r, s, len(_noted)
+
+
+def _first(items, at):
+    return eval("items[at]")
+
+
+@program([(2, 1), (2, 3), (-5, -1)], opaque=2)
+def tuples_from_python(k, at):
+    """Nothing that Python gives is there if it has raised."""
+    number, pair = 1.5, (k, 2.5)
+    try:
+        number = _first((k, 7, 9), at)
+        pair = _first(((k, 0.5), (1, 2.5)), at)
+    except IndexError:
+        number += 10
+    return number, pair
 
 
 @program([("12",), ("x",)], fell_back=None, opaque=None)
