@@ -32,6 +32,7 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.append numpy.array_split numpy.column_stack numpy.concatenate numpy.dsplit numpy.dstack numpy.hsplit "
         "numpy.hstack numpy.repeat numpy.roll numpy.split numpy.stack numpy.tile numpy.vsplit numpy.vstack"
     ),
+    "lapack": "numpy.linalg.cholesky numpy.linalg.det numpy.linalg.eigvalsh numpy.linalg.inv numpy.linalg.solve",
     "linear": (
         "numpy.linalg.cross numpy.linalg.diagonal numpy.linalg.matrix_norm numpy.linalg.matrix_power "
         "numpy.linalg.multi_dot numpy.linalg.vector_norm numpy.matvec numpy.vecmat"
@@ -81,6 +82,11 @@ FUNCTIONS = {  # functions, by module and name
     "special": "numpy.array_equiv numpy.i0 numpy.real_if_close numpy.require numpy.unwrap",
     "statistics": (
         "numpy.average numpy.bincount numpy.cov numpy.digitize numpy.histogram numpy.interp numpy.searchsorted"
+    ),
+    "transforms": (
+        "numpy.fft.fft numpy.fft.fft2 numpy.fft.fftn numpy.fft.hfft numpy.fft.ifft numpy.fft.ifft2 numpy.fft.ifftn "
+        "numpy.fft.ihfft numpy.fft.irfft numpy.fft.irfft2 numpy.fft.irfftn numpy.fft.rfft numpy.fft.rfft2 "
+        "numpy.fft.rfftn"
     ),
 }
 METHODS = {  # methods of arrays; with a dot, of ufuncs

@@ -81,14 +81,16 @@ def _run_loop(
     )
     loop = _declare(f, "void", name, dtypes, "ptr, ptr, ptr, ptr", "loop")
     if f.module.is_new("pk.run.loop"):
-        f.module.declare("i32", "fetestexcept", "i32")
+        for name in ("feclearexcept", "fetestexcept"):
+            f.module.declare("i32", name, "i32")
         f.module.functions.append(_RUN)
     return f.value(f"call i32 @pk.run.loop(ptr {loop}, {', '.join(f'ptr {table}' for table in tables)})")
 
 
-# Never inlined: no arithmetic of the caller's may come between the loop and the flag.
+# A loop leaves the flag as it was unless it fails. Never inlined: no arithmetic of the caller's may come in between.
 _RUN = f"""
 define internal i32 @pk.run.loop(ptr %loop, ptr %arrays, ptr %sizes, ptr %strides, ptr %data) noinline nounwind {{
+  %cleared = call i32 @feclearexcept(i32 {_INVALID})
   call void %loop(ptr %arrays, ptr %sizes, ptr %strides, ptr %data)
   %raised = call i32 @fetestexcept(i32 {_INVALID})
   ret i32 %raised

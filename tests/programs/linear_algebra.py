@@ -183,3 +183,47 @@ def lower_triangle_by_loops(a):
 def products_in_fortran_order(x, y):
     """Products are in C order whatever their operands are."""
     return x @ y, np.matmul(x, y), np.dot(x, y[0])
+
+
+@program(
+    [(arr("f8", 4, 4), arr("f8", 4)), (arr("f4", 3, 3), arr("f4", 3)), (arr("c16", 3, 3), arr("f8", 3))],
+    opaque=0,
+    sums=256,
+)
+def solved_by_factors(a, b):
+    """A system of equations in two ways, its determinant and the eigenvalues of its normal matrix."""
+    m = a + 9 * np.eye(len(b))
+    normal = m @ m.conj().T
+    lower = np.linalg.cholesky(normal)
+    return np.linalg.solve(m, b), np.linalg.inv(m) @ b, np.linalg.det(m), lower, np.linalg.eigvalsh(normal)
+
+
+@program([(arr("f8", 5, 3, 3),), (arr("f8", 0, 3, 3),)], opaque=0, sums=256)
+def stack_of_matrices(a):
+    m = a + 9 * np.eye(3)
+    total = np.zeros(3)
+    for i in range(len(m)):
+        total += np.linalg.solve(m[i], m[i, 0])
+    return np.linalg.inv(m), np.linalg.det(m), total
+
+
+@program([(arr("f8", 3, 3),), raising(np.linalg.LinAlgError, arr("f8", 3, 3, values=[0]))], message=True)
+def inverse_of_what_may_be_singular(a):
+    nothing = (a - a) / (a - a)  # sets the flag by which LAPACK tells of failure
+    return np.linalg.inv(a), np.isnan(nothing).all()
+
+
+@program([raising(np.linalg.LinAlgError, arr("f8", 3, 4))], message=True)
+def determinant_of_no_square(a):
+    return np.linalg.det(a)
+
+
+@program([(arr("f8", 6, 8),), (arr("f4", 3, 7),), (arr("c16", 2, 6),), large(arr("f8", 600, 100))], opaque=0, sums=64)
+def spectra(x):
+    """Transforms of lines, of columns and of both."""
+    whole = np.fft.fft2(x)
+    back = np.fft.ifft(np.fft.fft(x, axis=0), axis=0)
+    power = np.zeros(x.shape[1] // 2 + 1, x.real.dtype)
+    for i in range(len(x)):
+        power += np.abs(np.fft.rfft(x[i].real)) ** 2
+    return whole, back, power, np.fft.irfft(np.fft.rfft(x.real), x.shape[1])

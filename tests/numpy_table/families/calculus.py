@@ -48,24 +48,33 @@ family.row("np.polydiv", "v, w", "d", "1", sums=64)
 family.row("np.poly", "w; q", "d", "1", sums=64)
 family.row("np.roots", "w", "d", "1", sums=64)
 for name in (
-    "det",
-    "inv",
     "pinv",
     "cond",
     "matrix_rank",
     "slogdet",
-    "cholesky",
     "qr",
     "svd",
     "svdvals",
     "eigvals",
     "eig",
     "eigh",
-    "eigvalsh",
 ):
-    argument = "q @ q.T" if name in ("cholesky", "eigh", "eigvalsh") else "q"
+    argument = "q @ q.T" if name == "eigh" else "q"
     family.row(f"np.linalg.{name}", argument, "d", "2", sums=256, note="LAPACK, through NumPy")
-family.row("np.linalg.solve", "q, q; q, q[0]", "d", "2", sums=256, note="LAPACK, through NumPy")
+SQUARES = "q; np.stack([q, q + 1]); q.astype('f'); q + 1j; (q + 1j).astype('F'); q.astype(int); q.T"
+SYMMETRIC = "q @ q.T; np.stack([q @ q.T, q.T @ q]); (q @ q.T).astype('f'); q @ q.T + 0j"
+for name in ("inv", "det"):
+    family.row(f"np.linalg.{name}", f"{SQUARES}; q * 0; q[1:]; q[:0, :0]", "d", "2", sums=16)
+for name, further in {"cholesky": "q @ q.T, upper=True", "eigvalsh": "q, 'U'"}.items():
+    family.row(f"np.linalg.{name}", f"{SYMMETRIC}; {further}; -q @ q.T; q[1:]", "d", "2", sums=16)
+family.row(
+    "np.linalg.solve",
+    "q, q; q, q[0]; np.stack([q, q + 1]), q; np.stack([q, q.T]), w; q.astype('f'), w.astype('f'); q, w + 1j; q * 0, w; "
+    "q, q[1:]",
+    "d",
+    "2",
+    sums=16,
+)
 family.row("np.linalg.lstsq", "q, q[0]", "d", "2", sums=256, note="LAPACK, through NumPy")
 family.row("np.linalg.matrix_power", "q, 3; q, 0; q, -1", "d", "2", sums=256)
 family.row("np.linalg.multi_dot", "[q, q, q]", "d", "2", sums=64)
@@ -90,9 +99,19 @@ for name, call in {
     "matrix_transpose": "q",
 }.items():
     family.row(f"np.linalg.{name}", call, "lfd", "1", sums=16)
-for name in ("fft", "ifft", "rfft", "fft2", "ifft2", "fftn"):
-    family.row(f"np.fft.{name}", "q", "d", "2", sums=64, note="through NumPy")
-family.row("np.fft.irfft", "np.fft.rfft(q)", "d", "2", sums=64, note="through NumPy")
+for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    real = name in ("rfft", "ihfft")
+    family.row(
+        f"np.fft.{name}",
+        "v; a, axis={one}; a, 6, -1, 'ortho'; b, n=3, axis=0, norm='forward'",
+        "?ilfd" if real else "?ilfdFD",
+        "123",
+        sums=64,
+    )
+for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"):
+    real = name.startswith("rfft")
+    calls = "a; a, (2, 3), (0, 1); a, norm='ortho'; a, axes=(1, 0)"
+    family.row(f"np.fft.{name}", calls, "ifd" if real else "ifdD", "23", sums=64)
 family.row("np.fft.fftfreq", "8; 7, 0.5", "d", "1")
 family.row("np.fft.rfftfreq", "8; 7, 0.5", "d", "1")
 family.row("np.fft.fftshift", "v; q; q, 0", "d", "1")
