@@ -67,6 +67,7 @@ class Rates:
 
     def __init__(self) -> None:
         self._samples: dict[tuple[int, str], deque[tuple[int, float]]] = {}
+        self._means: dict[tuple[int, str], deque[tuple[int, float]]] = {}
         self._times: Counter[tuple[int, str]] = Counter()
 
     def wanted(self, part: int, name: str) -> bool:
@@ -78,8 +79,15 @@ class Rates:
         """A part of so many indices has taken so long."""
         self._samples.setdefault((part, name), deque(maxlen=ALWAYS)).append((count, seconds))
 
+    def learn_mean(self, part: int, name: str, count: int, seconds: float) -> None:
+        """So many indices of a region whose indices differ in cost have taken so long: no line goes through that."""
+        self._means.setdefault((part, name), deque(maxlen=ALWAYS)).append((count, seconds))
+
     def cost(self, part: int, name: str) -> Cost | None:
         """What a part costs this member, None before it has run there."""
+        means = self._means.get((part, name))
+        if means is not None:
+            return Cost(0.0, sum(seconds for _, seconds in means) / sum(count for count, _ in means))
         samples = self._samples.get((part, name))
         if samples is None:
             return None

@@ -21,6 +21,7 @@ from parakeet_py import config as settings
 from parakeet_py.hybrid.access import Access, Part, Touched
 from parakeet_py.hybrid.arrays import DeviceView, strides_of
 from parakeet_py.hybrid.choice import costs_of
+from parakeet_py.hybrid.claims import Claims
 from parakeet_py.hybrid.device import DeviceError, KernelError
 from parakeet_py.hybrid.divided import DividedPlan
 from parakeet_py.hybrid.division import Division
@@ -246,7 +247,9 @@ class DividedCall:
     def region(self, region: Region, values: dict[Var, Any]) -> list[Any]:
         """Run a region; gives its results."""
         parts = self.cut(region, values)
-        return self.whole(region, values) if parts is None else parts.run()
+        if parts is None:
+            return self.whole(region, values)
+        return (Claims.of(parts) or parts).run()
 
     def cut(self, region: Region, values: dict[Var, Any]) -> Parts | None:
         """The parts of a region; None if it is not cut."""

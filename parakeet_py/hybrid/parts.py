@@ -92,31 +92,54 @@ class Parts:
         for out in arrays:
             assert isinstance(out.type, Array)
             self.whole.append(self.call.new(out.type.dtype, tuple(shape), out.type.layout))
+        self._fills()
+
+    def _fills(self) -> None:
+        """Parts write their ranges of the results."""
         for written, (_, lo, hi) in zip(self.written, self.ranges, strict=True):
-            box = tuple((lo, hi) if axis == self.division.axis else (0, n) for axis, n in enumerate(shape))
             for array in self.whole:
+                box = tuple((lo, hi) if axis == self.division.axis else (0, n) for axis, n in enumerate(array.shape))
                 if array.host.size:
                     add(written, array.root, array.spans(box, True))
 
-    def _all(self, function: Function, extra: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """Run a function for every range, with more arguments for each; gives their results in order."""
-        call, division = self.call, self.division
+    def piece(self, part: Range) -> Parts:
+        """Another part of the same region, for the same results."""
+        made = Parts(self.call, self.region, self.division, self.values, [part])
+        made.whole = self.whole
+        made._fills()
+        return made
+
+    def bring(self, extra: Sequence[Sequence[Any]] = ()) -> None:
+        """Bring what every part needs to where it will run, and more arguments of each."""
         for (who, _, _), needed, more in zip(self.ranges, self.needed, extra or [()] * len(self.ranges), strict=True):
             for root, spans in needed.items():
                 root.bring(who, spans)
             for array in more:
                 if isinstance(array, SharedArray) and array.host.size:
                     array.root.bring(who, array.spans())
-        names: list[Var | None] = [None, None]
+
+    def start(self, number: int, function: Function, more: Sequence[Any]) -> Callable[[], list[Any]]:
+        """Start a part; gives what waits for its results."""
+        who, lo, hi = self.ranges[number]
+        division = self.division
+        args = [lo, hi, *more, *self.whole, *(self.values[var] for var in division.free)]
+        names: list[Var | None] = [*[None] * (2 + len(more) + len(self.whole)), *division.free]
+        return self.call.launch_part(who, function, args, names, self.stored)
+
+    def has_written(self, number: int) -> None:
+        """A part has run."""
+        for root, spans in self.written[number].items():
+            root.wrote(self.ranges[number][0], spans)
+
+    def _all(self, function: Function, extra: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Run a function for every range, with more arguments for each; gives their results in order."""
+        call, division = self.call, self.division
+        self.bring(extra)
         waiting: list[tuple[int, _Clock | None, Callable[[], list[Any]]]] = []
         order = sorted(range(len(self.ranges)), key=lambda number: self.ranges[number][0] == HOST)  # the CPU last
         for number in order:
-            who, lo, hi = self.ranges[number]
-            more = extra[number] if extra else ()
-            args = [lo, hi, *more, *self.whole, *(self.values[var] for var in division.free)]
-            called = [*names, *[None] * (len(more) + len(self.whole)), *division.free]
             clock = _Clock(call, division, self.ranges[number]) if function is division.part else None
-            waiting.append((number, clock, call.launch_part(who, function, args, called, self.stored)))
+            waiting.append((number, clock, self.start(number, function, extra[number] if extra else ())))
             if clock is not None:
                 clock.stop()
         results: list[list[Any]] = [[] for _ in self.ranges]
@@ -132,8 +155,7 @@ class Parts:
                 raise
             except Exception as error:
                 failed[number] = error
-            for root, spans in self.written[number].items():
-                root.wrote(self.ranges[number][0], spans)
+            self.has_written(number)
         if failed:
             raise failed[min(failed)]
         return results

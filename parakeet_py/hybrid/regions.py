@@ -32,6 +32,8 @@ from parakeet_py.typed_ir.ir import (
     Matmul,
     Op,
     Opaque,
+    Operand,
+    Reduce,
     Store,
     Var,
     While,
@@ -55,6 +57,7 @@ class Region:
     whole : (*args) -> outs, the operator as it is
     touched : the elements that it reads and writes
     divisions : the ways to cut it, best first
+    uneven : its iterations may differ in cost
     """
 
     name: str
@@ -65,6 +68,7 @@ class Region:
     whole: Function
     touched: Touched
     divisions: tuple[Division, ...]
+    uneven: bool = False
 
 
 def cut_regions(function: Function) -> tuple[imp.Function, tuple[Region, ...], int]:
@@ -94,8 +98,29 @@ class _Cutter(Rewriter):
         name = f"{self.name}_{kind}_{len(self.regions)}"
         whole = standalone(name, args, Block((let,), let.outs))
         found = divisions(let, name)
-        self.regions.append(Region(name, let.pos.line, let.op, let.outs, args, whole, Touched(let.op), found))
+        self.regions.append(
+            Region(name, let.pos.line, let.op, let.outs, args, whole, Touched(let.op), found, _uneven(let.op))
+        )
         return [Let(let.outs, Opaque(self.first + len(self.regions) - 1, args), let.pos)]
+
+
+def _uneven(op: Op) -> bool:
+    """Whether iterations have loops whose lengths are their own."""
+    inside = [inner for block in blocks_of(op) for inner in walk(block)]
+    own = {out for inner in inside for out in inner.outs} | {*getattr(op, "indices", ())}
+    for inner in inside:
+        match inner.op:
+            case While() | For(stoppable=True):
+                return True
+            case For(start=start, stop=stop) if start in own or stop in own:
+                return True
+            case Map() | Reduce() if not own.isdisjoint(_bounds(inner.op)):
+                return True
+    return False
+
+
+def _bounds(op: Op) -> list[Operand]:
+    return [*getattr(op, "extents", ()), *getattr(op, "reduced_extents", ())]
 
 
 def _is_task(let: Let) -> bool:

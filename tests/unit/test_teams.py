@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, options
+from parakeet_py import accelerate, generate, options
 from parakeet_py.bench.programs import select
 from parakeet_py.bench.split import curve, parse_splits
 from parakeet_py.hybrid import losses
@@ -366,31 +366,87 @@ def test_shares_end_at_the_same_time() -> None:
             assert cost.of(count + 1) >= finish - 1e-9
 
 
+_names = itertools.count(60)
+
+
+def simulated(*rates: float) -> tuple[SimulatedDevice, ...]:
+    speeds = [Speed(rate, 1e9, 1e-5) for rate in rates]
+    return tuple(SimulatedDevice(f"emulated:{next(_names)}", speed, 1 << 24) for speed in speeds)
+
+
+def clocked(devices: tuple[SimulatedDevice, ...], function: Any, *args: Any) -> tuple[Any, list[float], TeamRun]:
+    """The result of a call on simulated devices, the seconds of each, and what the call has done."""
+    before = [device.clock for device in devices]
+    result, run = on(Team(devices, False), function, *args)
+    return result, [device.clock - start for device, start in zip(devices, before, strict=True)], run
+
+
 @pytest.mark.parametrize("ratio", [1, 10, 50])
 def test_balanced_work_ends_in_nearly_ideal_time(ratio: int) -> None:
     @accelerate
     def work(x: Any) -> Any:
         return x * x * 0.5 + x * 0.25 + np.sqrt(x + 1.0)
 
-    names = itertools.count(60)
-
-    def team_of(*rates: float) -> tuple[SimulatedDevice, ...]:
-        speeds = [Speed(rate, 1e9, 1e-5) for rate in rates]
-        return tuple(SimulatedDevice(f"emulated:{next(names)}", speed, 1 << 24) for speed in speeds)
-
-    def seconds(devices: tuple[SimulatedDevice, ...]) -> float:
-        before = [device.clock for device in devices]
-        on(Team(devices, False), work, x)
-        return max(device.clock - start for device, start in zip(devices, before, strict=True))
-
     x = np.random.default_rng(1).random(4000)
-    alone = [seconds(team_of(rate)) for rate in (1e6, ratio * 1e6)]
-    together = team_of(1e6, ratio * 1e6)
+    alone = [max(clocked(simulated(rate), work, x)[1]) for rate in (1e6, ratio * 1e6)]
+    together = simulated(1e6, ratio * 1e6)
     for _ in range(4):
-        taken = seconds(together)
+        taken = max(clocked(together, work, x)[1])
     ideal = 1 / sum(1 / one for one in alone)
     assert taken <= 1.1 * ideal
     assert taken <= 1.05 * min(alone)
+
+
+@accelerate
+def escape(c: Any, limit: int) -> Any:
+    out = np.zeros(len(c), np.int64)
+    for k in range(len(c)):
+        z, steps = 0j, 0
+        while steps < limit and z.real * z.real + z.imag * z.imag <= 4.0:
+            z = z * z + c[k]
+            steps += 1
+        out[k] = steps
+    return out
+
+
+@pytest.mark.parametrize("ratio", [1, 10, 50])
+def test_unbalanced_work_is_claimed(ratio: int) -> None:
+    c = np.linspace(-2.0, 0.6, 3000) + 0.05j
+    wanted = escape(c, 60)
+    alone = [max(clocked(simulated(rate), escape, c, 60)[1]) for rate in (1e6, ratio * 1e6)]
+    together = simulated(1e6, ratio * 1e6)
+    for _ in range(2):
+        result, taken, run = clocked(together, escape, c, 60)
+        assert np.array_equal(result, wanted)
+        ranges = run.regions[-1].ranges
+        assert ranges[0][1] == 0 and ranges[-1][2] == 3000
+        assert all(one[2] == other[1] for one, other in itertools.pairwise(ranges))
+    assert max(taken) <= 1.15 / sum(1 / one for one in alone)
+    assert max(taken) <= 1.05 * min(alone)
+    if ratio == 1:
+        assert min(taken) >= 0.9 * max(taken)  # nobody waits for long
+
+
+def test_claims_raise_what_fails_first() -> None:
+    @accelerate
+    def pick(x: Any, places: Any, times: Any) -> Any:
+        def many(k: Any) -> Any:
+            total, n = 0.0, 0
+            while n < times[k]:
+                total += x[places[k]]
+                n += 1
+            return total
+
+        return generate(len(places), many)
+
+    x, places, times = np.arange(10.0), np.arange(300) % 10, np.arange(300) % 3 + 1
+    result, _, run = clocked(simulated(1e6, 1e6), pick, x, places, times)
+    assert np.array_equal(result, pick.__wrapped__(x, places, times)) and len(run.regions[-1].ranges) > 2
+    for bad in ([150, 290], [3, 170], [299]):
+        wrong = places.copy()
+        wrong[bad] = np.arange(len(bad)) + 20
+        with pytest.raises(IndexError, match="index 20 is out of bounds"):
+            clocked(simulated(1e6, 1e6), pick, x, wrong, times)
 
 
 def test_simulated_devices_fail_when_told() -> None:
