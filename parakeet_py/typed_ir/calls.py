@@ -20,7 +20,14 @@ import numpy as np
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
-from parakeet_py.typed_ir import ir, long_ints, messages, one_shot
+from parakeet_py.typed_ir import (
+    builtin_reductions,  # noqa: F401  adds to BUILTINS
+    ir,
+    long_ints,
+    math_calls,  # noqa: F401  adds to BUILTINS
+    messages,
+    one_shot,
+)
 from parakeet_py.typed_ir.array_store import copy_array, weak_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
 from parakeet_py.typed_ir.elementwise import scalar_operand

@@ -1,0 +1,163 @@
+"""min, max, sum, all and any: Python's builtin functions over several arguments, sequences, arrays and generators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.typed_ir import control, ir
+from parakeet_py.typed_ir.builtin_calls import BUILTINS, builtin
+from parakeet_py.typed_ir.comprehensions import may_raise
+from parakeet_py.typed_ir.python_scalars import compare
+from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT
+from parakeet_py.typed_ir.ufuncs import binary
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ComprehensionV,
+    ListV,
+    RangeV,
+    ScalarV,
+    Static,
+    Value,
+    lift,
+    py,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Value:
+    """min and max of known items: the first one that wins."""
+    best = items[0]
+    best_key = best if key is None else s.call(key, [best], {})
+    for item in items[1:]:
+        item_key = item if key is None else s.call(key, [item], {})
+        a, c = s.numeric(item_key), s.numeric(best_key)
+        if isinstance(a, ArrayV) or isinstance(c, ArrayV):
+            raise s.unsupported("min or max of arrays")
+        if a.python and c.python:
+            kind = PYFLOAT if "float64" in (a.dtype, c.dtype) else PYINT
+            better = compare(s, op, a.operand, c.operand, kind)
+        else:
+            better = s.truth(binary(s, op, a, c))
+        if isinstance(better, ir.Const):
+            if better.value:
+                best, best_key = item, item_key
+            continue
+        x, y = item, best
+        if (
+            isinstance(x, ScalarV)
+            and isinstance(y, ScalarV)
+            and x.either is None
+            and y.either is None
+            and x.type == y.type
+        ):
+            chosen = s.builder.select(better, x.operand, y.operand)
+            if x.type == PYINT and isinstance(chosen, ir.Var):
+                chosen = (
+                    s.builder.index_min(x.operand, y.operand)
+                    if op == "lt"
+                    else s.builder.index_max(x.operand, y.operand)
+                )
+            best = ScalarV(chosen)
+        else:
+            [best] = control.branch(s, better, partial(list, [item]), partial(list, [best]))
+        best_key = best if key is None else s.call(key, [best], {})
+    return best
+
+
+def _extremum(op: str, reduction: str) -> Callable[..., Value]:
+    def handle(s: Specializer, *args: Value, key: Value | None = None, default: Value | None = None) -> Value:
+        if len(args) == 1:
+            value = args[0]
+            if isinstance(value, ComprehensionV):
+                value = s.as_list(value)
+            items = control.static_items(value)
+            if items is None:
+                array = _elements(s, value)
+                if key is not None or default is not None or not isinstance(array, ArrayV) or array.rank != 1:
+                    raise s.unsupported(f"{reduction}() of {s.describe(value)}")
+                result = s.call_library(f"python_{reduction}", [array])
+                return (
+                    s.as_python(result)
+                    if isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items)
+                    else result
+                )
+            if not items:
+                if default is not None:
+                    return default
+                raise s.unsupported(f"{reduction}() iterable argument is empty")
+            return _pick(s, op, items, key)
+        return _pick(s, op, list(args), key)
+
+    return handle
+
+
+BUILTINS[min] = _extremum("lt", "min")
+BUILTINS[max] = _extremum("gt", "max")
+
+
+def _elements(s: Specializer, value: Value) -> Value:
+    """What a builtin goes through, as an array."""
+    if not isinstance(value, ListV):
+        return s.numeric(value)
+    if value.items == "table":
+        raise s.unsupported("a list whose items are of different types")
+    return value.array
+
+
+@builtin(sum)
+def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
+    total = start or py(0)
+    if isinstance(value, ComprehensionV):
+        value = s.as_list(value)
+    items = control.static_items(value)
+    if items is not None:
+        for item in items:
+            total = s.binary("add", total, item)
+        return total
+    array = _elements(s, value)
+    if not isinstance(array, ArrayV) or (isinstance(value, ListV) and array.rank > 1 and value.items != "array"):
+        raise s.unsupported(f"sum() of {s.describe(value)}")
+    if isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items):
+        name = "python_sum_int" if array.dtype in ("int64", "bool") else "python_sum"
+        return s.binary("add", total, s.as_python(s.call_library(name, [array])))
+    return s.binary("add", s.call_library("python_sum_rows", [array]), total)
+
+
+@builtin(all)
+def _all(s: Specializer, value: Value) -> Value:
+    return _quantifier(s, value, True)
+
+
+@builtin(any)
+def _any(s: Specializer, value: Value) -> Value:
+    return _quantifier(s, value, False)
+
+
+def _quantifier(s: Specializer, value: Value, universal: bool) -> Value:
+    b = s.builder
+    if isinstance(value, ComprehensionV):
+        mark, start = b.mark(), len(b.scopes[-1].statements)
+        listed = s.as_list(value)
+        if may_raise(b.scopes[-1].statements[start:]):  # items after the one that decides must not be computed
+            b.rollback(mark)
+            parts = [value.iterable, value.element, value.condition or lift(None), lift(value.flatten)]
+            return s.call_library("python_all" if universal else "python_any", parts)
+        value = listed
+    items = control.static_items(value)
+    if items is not None:
+        result: ir.Operand = ir.Const(universal, PYBOOL)
+        for item in items:
+            truth = s.truth(item)
+            result = b.logical_and(result, truth) if universal else b.logical_or(result, truth)
+        return ScalarV(result)
+    array = _elements(s, value)
+    if isinstance(array, ArrayV) and array.rank == 1:
+        found = s.call(Static(np.all if universal else np.any), [array], {})
+        return ScalarV(s.truth(found))
+    raise s.unsupported(f"{'all' if universal else 'any'}() of {s.describe(value)}")
