@@ -51,7 +51,8 @@ def takes(program: Program) -> bool:
         ast_to_ssa(source)
     except UnsupportedError:
         return False
-    return not any(isinstance(node, ast.Try) for node in ast.walk(source.node))  # which bytecode has no form for
+    no_form = ast.Try | ast.MatchSequence  # in bytecode
+    return not any(isinstance(node, no_form) for node in ast.walk(source.node))
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=repr)

@@ -113,7 +113,7 @@ class _Try:
             ends = [ast.If(self.exit_is(ast.Eq(), number + 1), handled, ends)]
         made = [tried, *ends]
         for statement in made:
-            _place(statement, node)
+            place(statement, node)
         return made
 
     # ---- the body ------------------------------------------------------------------------------------------------
@@ -139,15 +139,15 @@ class _Try:
             case ast.If(test=test, body=body, orelse=orelse):
                 name = self.temporary()
                 chosen = ast.If(ast.Name(name, ast.Load()), self.guarded(body, loop), self.guarded(orelse, loop))
-                return [*self.assigned(name, test, test, loop), _place(chosen, node)]
+                return [*self.assigned(name, test, test, loop), place(chosen, node)]
             case ast.For():
                 return self.for_loop(node, loop)
             case ast.While(orelse=[]):
                 name = self.temporary()
                 stop = ast.If(ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load())), [ast.Break()], [])
-                inside = [*self.assigned(name, node.test, node.test, node), _place(stop, node.test)]
+                inside = [*self.assigned(name, node.test, node.test, node), place(stop, node.test)]
                 endless = ast.While(ast.Constant(True), [*inside, *self.guarded(node.body, node)], [])
-                return [_place(endless, node), self.left_early(node, loop)]
+                return [place(endless, node), self.left_early(node, loop)]
             case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Expr() | ast.Raise() | ast.Assert():
                 return self.guard(node, loop)
             case ast.Import() | ast.ImportFrom():
@@ -165,7 +165,7 @@ class _Try:
         self.returned[code] = value
         looked_at = [part for part in parts if isinstance(part, ast.Name)]  # is it bound?
         tests = [ast.Compare(part, [ast.Is()], [ast.Constant(None)]) for part in looked_at]
-        checks = [made for test in tests for made in self.guard(_place(ast.Expr(test), value), loop)]
+        checks = [made for test in tests for made in self.guard(place(ast.Expr(test), value), loop)]
         return [*checks, *self.leave(code, node, loop)]
 
     def for_loop(self, node: ast.For, loop: ast.stmt | None) -> list[ast.stmt]:
@@ -190,28 +190,28 @@ class _Try:
         if isinstance(iterable, ast.Call):
             iterable = ast.copy_location(ast.Call(iterable.func, given, iterable.keywords), iterable)
         again = ast.For(node.target, iterable, self.guarded(node.body, node), self.guarded(node.orelse, loop))
-        return [*made, _place(again, node), self.left_early(node, loop)]
+        return [*made, place(again, node), self.left_early(node, loop)]
 
     def assigned(self, name: str, value: ast.expr, node: ast.AST, loop: ast.stmt | None) -> list[ast.stmt]:
-        return self.guard(_place(ast.Assign([ast.Name(name, ast.Store())], value), node), loop)
+        return self.guard(place(ast.Assign([ast.Name(name, ast.Store())], value), node), loop)
 
     def guard(self, node: ast.stmt, loop: ast.stmt | None) -> list[ast.stmt]:
         if not _raises_before_it_binds(node):
             self.refuse(node, "a statement that binds several things one after another inside `try`", "split it")
         made = Guarded()
         made.body, made.exit, made.classes = [node], ast.Name(self.exit_name, ast.Store()), self.classes
-        return [_place(made, node), self.left_early(node, loop)]
+        return [place(made, node), self.left_early(node, loop)]
 
     def leave(self, code: int, node: ast.stmt, loop: ast.stmt | None) -> list[ast.stmt]:
         """Leave the body for another reason than an exception."""
         self.left.add(code)
-        return [self.set_exit(code, node), _place(ast.Break() if loop is not None else Leave(), node)]
+        return [self.set_exit(code, node), place(ast.Break() if loop is not None else Leave(), node)]
 
     def left_early(self, node: ast.AST, loop: ast.stmt | None) -> ast.stmt:
-        return _place(ast.If(self.exit_is(ast.NotEq(), 0), [ast.Break() if loop is not None else Leave()], []), node)
+        return place(ast.If(self.exit_is(ast.NotEq(), 0), [ast.Break() if loop is not None else Leave()], []), node)
 
     def set_exit(self, code: int, node: ast.AST) -> ast.stmt:
-        return _place(ast.Assign([ast.Name(self.exit_name, ast.Store())], ast.Constant(code)), node)
+        return place(ast.Assign([ast.Name(self.exit_name, ast.Store())], ast.Constant(code)), node)
 
     def exit_is(self, operator: ast.cmpop, code: int) -> ast.expr:
         return ast.Compare(ast.Name(self.exit_name, ast.Load()), [operator], [ast.Constant(code)])
@@ -228,7 +228,7 @@ def _listed(made: ast.AST | list[ast.stmt]) -> list[ast.stmt]:
 _S = TypeVar("_S", bound=ast.AST)
 
 
-def _place(node: _S, where: ast.AST) -> _S:
+def place(node: _S, where: ast.AST) -> _S:
     """The node, with a position for all parts that have none."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.stmt | ast.expr) and not hasattr(inner, "lineno"):

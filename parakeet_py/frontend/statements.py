@@ -41,7 +41,6 @@ from parakeet_py.frontend.ssa import Guarded as GuardedOp
 _HINTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("exceptions cannot be caught in an accelerated function", "test for the condition beforehand"),
     ast.TryStar: ("exceptions cannot be caught in an accelerated function", "test for the condition beforehand"),
-    ast.Match: ("`match` cannot be accelerated", "write it with `if` and `elif`"),
     ast.ClassDef: ("a class cannot be defined in an accelerated function", "define it at the top level of the module"),
     ast.AsyncFunctionDef: ("`async` cannot be accelerated", "await outside and pass the result in"),
     ast.AsyncFor: ("`async` cannot be accelerated", "await outside and pass the result in"),

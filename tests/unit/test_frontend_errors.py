@@ -67,7 +67,7 @@ REFUSED = {
     "async def f(x):\n    return x": "an async function cannot be accelerated",
     "def f(x):\n    yield x": "a generator cannot be accelerated",
     "def f(x):\n    y = yield from x": "a generator cannot be accelerated",
-    "def f(x):\n    match x:\n        case 1: return 2": "`match` cannot be accelerated",
+    "def f(x):\n    match x:\n        case C(y=1): return 2": "a pattern that looks into an object",
     "def f(x):\n    class A: pass\n    return A": "a class cannot be defined in an accelerated function",
     "def f(x):\n    global y\n    y = x": "the global `y` cannot be bound in an accelerated function",
     "def f(x):\n    global y\n    for y in x: pass": "the global `y` cannot be bound in an accelerated function",
