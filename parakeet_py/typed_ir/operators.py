@@ -140,10 +140,20 @@ def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
     if (isinstance(left, Static) or isinstance(right, Static)) and op in ("eq", "ne"):
         odd = left if isinstance(left, Static) else right
         if odd.object is None or isinstance(odd.object, str):  # type: ignore[union-attr]
-            return py(op == "ne")
+            return _compare_with_odd(s, op, right if odd is left else left, odd.object)  # type: ignore[union-attr]
     if _between_containers(left, right):
         raise s.unsupported(f"a comparison of {s.describe(left)} and {s.describe(right)}")
     return binary(s, op, left, right)
+
+
+def _compare_with_odd(s: Specializer, op: str, value: Value, odd: str | None) -> Value:
+    """`value == "text"` or `value == None`, where the value is neither."""
+    match value:
+        case ObjectV() | MessageV() | ArrayV():
+            raise s.hand_back("a comparison with a string or None")
+        case ScalarV() if not value.python and odd is not None:
+            return lift(np.bool_(op == "ne"))
+    return py(op == "ne")
 
 
 def _ordered(s: Specializer, op: str, left: TupleV, right: TupleV) -> Value:

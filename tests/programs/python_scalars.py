@@ -300,3 +300,18 @@ def identity_and_membership(a, b):
 def integer_index_arithmetic(x, k):
     n = len(x)
     return x[(k * 7 - 3) % n], x[-k % n], x[n // 2], x[n - 1 - k // 2]
+
+
+@program([(arr("f8", 4), 1), (arr("f8", 4), -1)], opaque=None)
+def word_chosen_by_a_condition(x, k):
+    """One of two strings is an object, and may be equal to either."""
+    mode = "fast" if k > 0 else "slow"
+    if mode == "fast":
+        return x * 2, mode != "slow"
+    return x * 3, mode == "slow"
+
+
+@program([(arr("f8", 3), np.float64(2), 1.0, 3), (arr("i4", 0), np.int8(2), 0, 2)], opaque=None, fell_back=None)
+def compared_with_text_and_none(a, number, plain, k):
+    text = f"{k}"
+    return a == None, a != "x", number == None, number == "x", number != "x", plain == "x", text == "3", text != "3"  # noqa: E711
