@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from parakeet_py.hybrid.access import Part
@@ -28,6 +28,7 @@ from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.parts import Parts, Written, add
 from parakeet_py.hybrid.residency import HOST
 from parakeet_py.hybrid.spans import intersection
+from parakeet_py.hybrid.streaming import stream
 from parakeet_py.hybrid.team import Range
 from parakeet_py.typed_ir.ir import Scatter
 
@@ -175,7 +176,11 @@ class Claims:
         start = None if device is None else device.mark()
         try:
             piece.bring()
-            wait = piece.start(0, parts.division.part, ())
+            wait: Callable[[], Any] = list
+            if piece.streamed:
+                stream(piece, 0)
+            else:
+                wait = piece.start(0, parts.division.part, ())
             end = None if device is None else device.mark()
             wait()
         finally:

@@ -35,6 +35,7 @@ from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Memories, Root, SharedArray, new_array, of_arguments, of_host
 from parakeet_py.hybrid.run import Call, OpaqueCallback
 from parakeet_py.hybrid.spans import NOTHING, Spans
+from parakeet_py.hybrid.streaming import Windows
 from parakeet_py.hybrid.team import Range, Team
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var
@@ -321,12 +322,18 @@ class DividedCall:
         return needed, written
 
     def launch_part(
-        self, who: int, part: Function, args: Sequence[Any], names: Sequence[Var | None], stored: set[Var]
+        self,
+        who: int,
+        part: Function,
+        args: Sequence[Any],
+        names: Sequence[Var | None],
+        stored: set[Var],
+        windows: Windows | None = None,
     ) -> Callable[[], list[Any]]:
         """Start a part where `who` is; gives what waits for its results, which are values of the host part.
 
         `names` are what the arguments are called outside, None for what the executor has made; `stored` are those of
-        them that are stored to.
+        them that are stored to; `windows` what the device has of the arrays, if that is not all.
         """
         disjoint = _disjoint(args, names, stored)
         if who == HOST:
@@ -342,7 +349,7 @@ class DividedCall:
             return compute
         plan = self.plan.on_device(part, disjoint)
         call = Call(plan, self.memories.devices[who - 1], None)
-        given = [arg.on_device(who) if isinstance(arg, SharedArray) else arg for arg in args]
+        given = [self._there(arg, who, windows) if isinstance(arg, SharedArray) else arg for arg in args]
         try:
             results = plan.host(call, *given)
         except Lost as lost:
@@ -352,6 +359,9 @@ class DividedCall:
         except Exception as error:
             return _raiser(error)
         return lambda: [self._made_on(who, value) for value in results]
+
+    def _there(self, array: SharedArray, who: int, windows: Windows | None) -> DeviceView:
+        return array.on_device(who) if windows is None else windows[array.root].view(array)
 
     def _made_on(self, who: int, value: Any) -> Any:
         """What a part has made on a device, as a value of the host part."""

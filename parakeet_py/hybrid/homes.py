@@ -71,7 +71,14 @@ class Home:
         root = self._root(memories, members)
         if memories.rehearsal:
             root.valid[HOST] = union(root.valid[HOST], difference(span(0, self.size), known))
+        else:  # the root may give them up
+            self._without(members)
         return root
+
+    def _without(self, members: Sequence[Place]) -> None:
+        for place in members:
+            self.valid.pop(place, None)
+            self.copies.pop(place, None)
 
     def _root(self, memories: Memories, members: Sequence[Place]) -> Root:
         root = Root(memories, self.address, self.size, self.owner, False)
@@ -82,7 +89,9 @@ class Home:
     def leave(self, root: Root, devices: Sequence[Device]) -> None:
         """Remember what a call has made of its root; what others had of bytes that may change is given up."""
         members: list[Place] = [None, *devices]
-        if not self.frozen:
+        if self.frozen:
+            self._without(members)
+        else:
             self.valid, self.copies = {}, {}
         self.valid |= {members[number]: spans for number, spans in root.valid.items() if len(spans)}
         self.copies |= {members[number]: buffer for number, buffer in root.copies.items()}

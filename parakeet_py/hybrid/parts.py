@@ -15,6 +15,7 @@ from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray, of_host
 from parakeet_py.hybrid.spans import NOTHING, Spans, intersection, union
+from parakeet_py.hybrid.streaming import Windows, no_memory, stream
 from parakeet_py.hybrid.team import Range
 from parakeet_py.typed_ir.ir import Function, Scatter, Var
 from parakeet_py.typed_ir.types import Array
@@ -41,6 +42,7 @@ class Parts:
         self.stored = {access.array for access in division.touched.writes}
         if division.join == "histogram":
             self.stored = set()
+        self.streamed: set[int] = set()  # parts that a device computes in pieces
         self.needed: list[Written] = []
         self.written: list[Written] = []
         for _, lo, hi in ranges:
@@ -111,24 +113,47 @@ class Parts:
 
     def bring(self, extra: Sequence[Sequence[Any]] = ()) -> None:
         """Bring what every part needs to where it will run, and more arguments of each."""
-        for (who, _, _), needed, more in zip(self.ranges, self.needed, extra or [()] * len(self.ranges), strict=True):
-            for root, spans in needed.items():
-                root.bring(who, spans)
+        for number, more in enumerate(extra or [()] * len(self.ranges)):
+            who = self.ranges[number][0]
+            try:
+                self._make_room(number)
+            except Lost as lost:
+                if not no_memory(lost) or self.division.join != "concatenate":
+                    raise
+                self.streamed.add(number)
+                continue
             for array in more:
                 if isinstance(array, SharedArray) and array.host.size:
                     array.root.bring(who, array.spans())
 
-    def start(self, number: int, function: Function, more: Sequence[Any]) -> Callable[[], list[Any]]:
+    def _make_room(self, number: int) -> None:
+        """Bring what one part needs, and make place for what it writes; others' copies go if there is none."""
+        who = self.ranges[number][0]
+        while True:
+            try:
+                for root, spans in self.needed[number].items():
+                    root.bring(who, spans)
+                for root in self.written[number] if who != HOST else ():
+                    root.copy_on(who)
+                return
+            except Lost as lost:
+                keep = {*self.needed[number], *self.written[number]}
+                if not no_memory(lost) or not self.call.memories.evict(who, keep):
+                    raise
+
+    def start(
+        self, number: int, function: Function, more: Sequence[Any], windows: Windows | None = None
+    ) -> Callable[[], list[Any]]:
         """Start a part; gives what waits for its results."""
         who, lo, hi = self.ranges[number]
         division = self.division
         args = [lo, hi, *more, *self.whole, *(self.values[var] for var in division.free)]
         names: list[Var | None] = [*[None] * (2 + len(more) + len(self.whole)), *division.free]
-        return self.call.launch_part(who, function, args, names, self.stored)
+        return self.call.launch_part(who, function, args, names, self.stored, windows)
 
     def has_written(self, number: int) -> None:
-        """A part has run."""
-        for root, spans in self.written[number].items():
+        """A part has run; one that was streamed has told it already."""
+        for root, spans in self.written[number].items() if number not in self.streamed else ():
             root.wrote(self.ranges[number][0], spans)
 
     def _all(self, function: Function, extra: Sequence[Sequence[Any]]) -> list[list[Any]]:
@@ -136,14 +161,25 @@ class Parts:
         call, division = self.call, self.division
         self.bring(extra)
         waiting: list[tuple[int, _Clock | None, Callable[[], list[Any]]]] = []
+        results: list[list[Any]] = [[] for _ in self.ranges]
+        failed: dict[int, Exception] = {}
         order = sorted(range(len(self.ranges)), key=lambda number: self.ranges[number][0] == HOST)  # the CPU last
         for number in order:
             clock = _Clock(call, division, self.ranges[number]) if function is division.part else None
-            waiting.append((number, clock, self.start(number, function, extra[number] if extra else ())))
+            if number in self.streamed:
+                try:
+                    stream(self, number)
+                except Lost:
+                    raise
+                except Exception as error:
+                    failed[number] = error
+                    continue
+                wait: Callable[[], list[Any]] = list
+            else:
+                wait = self.start(number, function, extra[number] if extra else ())
+            waiting.append((number, clock, wait))
             if clock is not None:
                 clock.stop()
-        results: list[list[Any]] = [[] for _ in self.ranges]
-        failed: dict[int, Exception] = {}
         for number, clock, wait in waiting:
             try:
                 if clock is not None:

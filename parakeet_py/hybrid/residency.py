@@ -17,7 +17,8 @@ The bytes of new memory are nobody's and valid everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -46,6 +47,18 @@ class Memories:
         self.devices = tuple(devices)
         self.rehearsal = rehearsal
         self.moved: dict[tuple[int, int], int] = {}
+        self.roots: weakref.WeakSet[Root] = weakref.WeakSet()
+
+    def evict(self, memory: int, keep: Collection[Root]) -> bool:
+        """Give up copies in a device's memory, all but some: those that others have too, else the others.
+
+        Returns whether there were any.
+        """
+        here = [root for root in self.roots if memory in root.copies and root not in keep]
+        clean = [root for root in here if not len(root.alone(memory))]
+        for root in clean or here:
+            root.give_up(memory)
+        return bool(here)
 
     def count(self, source: int, target: int, size: int) -> None:
         self.moved[source, target] = self.moved.get((source, target), 0) + size
@@ -54,7 +67,7 @@ class Memories:
 class Root:
     """Memory with arrays in it: `size` bytes at `address` on the host, kept alive by `owner`."""
 
-    __slots__ = ("address", "copies", "memories", "owner", "size", "valid")
+    __slots__ = ("__weakref__", "address", "copies", "memories", "owner", "size", "valid")
 
     def __init__(self, memories: Memories, address: int, size: int, owner: Any, fresh: bool) -> None:
         self.memories = memories
@@ -63,6 +76,7 @@ class Root:
         where = range(len(memories.devices) + 1) if fresh else (HOST,)
         self.valid: dict[int, Spans] = dict.fromkeys(where, everything)
         self.copies: dict[int, Buffer] = {}
+        memories.roots.add(self)
 
     def bring(self, memory: int, wanted: Spans) -> None:
         """Make bytes valid in a memory."""
@@ -89,6 +103,19 @@ class Root:
         if found is None:
             found = self.copies[memory] = Buffer(self.memories.devices[memory - 1], self.size)
         return found
+
+    def alone(self, memory: int) -> Spans:
+        """The bytes that are valid in one memory only."""
+        found = self.valid.get(memory, _NONE)
+        for other, spans in self.valid.items():
+            found = found if other == memory else difference(found, spans)
+        return found
+
+    def give_up(self, memory: int) -> None:
+        """Give up the copy on a device; the host gets what nobody else has."""
+        self.bring(HOST, self.alone(memory))
+        self.valid.pop(memory, None)
+        self.copies.pop(memory, None)
 
     def _copy(self, source: int, target: int, some: Spans) -> None:
         if source != HOST and target != HOST:  # by way of the host

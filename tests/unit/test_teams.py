@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import warnings
 from collections.abc import Iterator
@@ -316,12 +317,71 @@ def test_a_device_fails_in_the_middle(after: int, cpu: bool) -> None:
 
 
 def test_no_memory_is_no_failure() -> None:
-    small = EmulatedDevice("emulated:41", memory=1 << 10)
+    small = EmulatedDevice("emulated:41", memory=1 << 7)
     x = np.random.default_rng(1).random((100, 10))
     y = x.copy()
     for _ in range(2):  # it is asked each time
         with pytest.warns(DeviceWarning, match="emulated:41 has failed, its work is done by the CPU: .* no memory for"):
             on(Team((small,), False), relax, x, y, 1)
+
+
+@accelerate
+def escape(c: Any, limit: int) -> Any:
+    out = np.zeros(len(c), np.int64)
+    for k in range(len(c)):
+        z, steps = 0j, 0
+        while steps < limit and z.real * z.real + z.imag * z.imag <= 4.0:
+            z = z * z + c[k]
+            steps += 1
+        out[k] = steps
+    return out
+
+
+@pytest.mark.parametrize("cpu", [False, True])
+def test_data_that_exceed_a_devices_memory(cpu: bool) -> None:
+    @accelerate
+    def smooth(x: Any, y: Any) -> Any:
+        z = np.sqrt(x[:-2] + x[1:-1] + x[2:])
+        y[::-1] = y + 1.0
+        return z + 1.0, np.cumsum(z.reshape(-1, 2), axis=1)
+
+    x = np.random.default_rng(1).random(16386)
+    y = np.arange(2000.0)
+    wanted, other = (y.copy(), y.copy())
+    expected = smooth.__wrapped__(x, wanted)
+    device = EmulatedDevice("emulated:44", memory=1 << 13)  # a sixteenth of x
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results, run = on(Team((device,), cpu, 0.75 if cpu else 1.0), smooth, x, other)
+    assert np.array_equal(other, wanted)
+    for result, right in zip(results, expected, strict=True):
+        assert np.array_equal(result, right)
+    assert run.moved[0, 1] >= x.nbytes * (0.7 if cpu else 1.0)
+    c = np.linspace(-2.0, 0.6, 3000) + 0.05j
+    both = (device, SimulatedDevice("emulated:46", Speed(1e6, 1e9, 1e-5), 1 << 24))
+    assert np.array_equal(on(Team(both, False), escape, c, 20)[0], escape(c, 20))
+    pick = accelerate(lambda x, i: x[i] * 2.0)
+    places = np.arange(3000) % 10
+    places[[1700, 2500]] = 20, 30
+    with pytest.raises(IndexError, match="index 20 is out of bounds"):
+        on(Team((device,), cpu, 0.75 if cpu else 1.0), pick, np.arange(10.0), places)
+    assert run.members == ("cpu", "emulated:44")
+    del results
+    gc.collect()
+    assert device._device.free_bytes == 1 << 13
+
+
+def test_copies_that_others_have_go_first() -> None:
+    device = EmulatedDevice("emulated:45", memory=1 << 12)
+    memories = Memories([device])
+    clean, dirty, third = (of_host(memories, np.arange(150.0) + number) for number in range(3))
+    for array in (clean, dirty):
+        array.root.bring(1, array.spans())
+    dirty.root.wrote(1, dirty.spans())
+    device.copy_in(dirty.on_device(1).address, np.full(150, 7.0).view(np.uint8))
+    assert memories.evict(1, {third.root}) and 1 not in clean.root.copies and 1 in dirty.root.copies
+    assert memories.evict(1, {third.root}) and memories.moved[1, 0] == 1200 and dirty.host[0] == 7
+    assert not memories.evict(1, {third.root}) and device._device.free_bytes == 1 << 12
 
 
 def test_what_python_has_done_is_not_done_again() -> None:
@@ -395,18 +455,6 @@ def test_balanced_work_ends_in_nearly_ideal_time(ratio: int) -> None:
     ideal = 1 / sum(1 / one for one in alone)
     assert taken <= 1.1 * ideal
     assert taken <= 1.05 * min(alone)
-
-
-@accelerate
-def escape(c: Any, limit: int) -> Any:
-    out = np.zeros(len(c), np.int64)
-    for k in range(len(c)):
-        z, steps = 0j, 0
-        while steps < limit and z.real * z.real + z.imag * z.imag <= 4.0:
-            z = z * z + c[k]
-            steps += 1
-        out[k] = steps
-    return out
 
 
 @pytest.mark.parametrize("ratio", [1, 10, 50])
