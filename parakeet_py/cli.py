@@ -74,7 +74,7 @@ def bench(
             console.print(f"[bold]{program.name:28}[/bold]{program.summary}", soft_wrap=True)
         return
     if split is not None:
-        _bench_split(console, programs, devices, split, settings.size)
+        _bench_split(console, programs, devices, split, settings.size, plot or [])
         return
     if cold:
         _bench_cold(console, [program.name for program in programs], settings, json_file)
@@ -106,9 +106,10 @@ def bench(
         raise typer.Exit(1)
 
 
-def _bench_split(console: Any, programs: list[Any], devices: str, percents: str, size: Any) -> None:
+def _bench_split(console: Any, programs: list[Any], devices: str, percents: str, size: Any, plots: list[Path]) -> None:
     """`bench --split`: every program at every share."""
     from parakeet_py.bench.split import curve, parse_splits, table
+    from parakeet_py.bench.split_plot import Curve, write_curves
     from parakeet_py.hybrid.devices import check_split
 
     try:
@@ -118,10 +119,14 @@ def _bench_split(console: Any, programs: list[Any], devices: str, percents: str,
     except ValueError as error:
         raise _fail(str(error)) from None
     wrong = False
+    curves = []
     for program in programs:
         points = curve(program, devices, shares, size)
+        curves.append(Curve(program.name, devices, points))
         console.print(table(program.name, devices, points))
         wrong |= any(point.wrong for point in points)
+    for path in plots:
+        write_curves(path, curves)
     if wrong:
         raise typer.Exit(1)
 

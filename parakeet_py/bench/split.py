@@ -19,6 +19,7 @@ from parakeet_py import accelerate, options
 from parakeet_py.bench.compare import difference
 from parakeet_py.bench.program import Program, Size
 from parakeet_py.bench.report import seconds
+from parakeet_py.hybrid.residency import HOST
 
 ROUNDS = 3
 
@@ -33,6 +34,7 @@ class Point:
     time : median seconds of a call, after the first
     moved : bytes that a call moves between memories
     shares : how the widest region was cut
+    share : that of the devices other than the CPU in it
     wrong : how the result differs from NumPy's, if it does
     """
 
@@ -40,6 +42,7 @@ class Point:
     time: float
     moved: int
     shares: str
+    share: float
     wrong: str | None
 
 
@@ -83,18 +86,22 @@ def curve(
             report: Any = function.explain(*program.fresh(arguments)).device
         run = getattr(report, "last_run", None)
         moved = 0 if run is None else sum(run.moved.values())
-        points.append(Point(split, statistics.median(times[1:]), moved, _shares(run), wrong))
+        points.append(Point(split, statistics.median(times[1:]), moved, *_shares(run), wrong))
     return points
 
 
-def _shares(run: Any) -> str:
-    """The percents that each member has of the region that was cut into the longest ranges."""
+def _shares(run: Any) -> tuple[str, float]:
+    """The percents that each member has of the region that was cut into the longest ranges, and the devices' share."""
     cut = [region.ranges for region in run.regions if region.ranges] if run is not None else []
     if not cut:
-        return "not cut"
+        return "not cut", 0.0
     ranges = max(cut, key=lambda one: one[-1][2])
     extent = ranges[-1][2]
-    return ", ".join(f"{run.members[who]} {100 * (hi - lo) / extent:.0f} %" for who, lo, hi in ranges)
+    counts = [0] * len(run.members)
+    for who, lo, hi in ranges:
+        counts[who] += hi - lo
+    found = (f"{run.members[who]} {100 * count / extent:.0f} %" for who, count in enumerate(counts) if count)
+    return ", ".join(found), 1 - counts[HOST] / extent
 
 
 def table(name: str, devices: str, points: Sequence[Point]) -> Table:

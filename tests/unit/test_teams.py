@@ -6,7 +6,9 @@ import gc
 import itertools
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from parakeet_py import accelerate, generate, options
 from parakeet_py.bench.programs import select
 from parakeet_py.bench.split import curve, parse_splits
+from parakeet_py.bench.split_plot import Curve, write_curves
 from parakeet_py.hybrid import losses
 from parakeet_py.hybrid.cost import Cost, Speed, shares
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning
@@ -517,13 +520,23 @@ def test_the_cpu_keeps_what_is_not_worth_moving() -> None:
 # ---- the bench -------------------------------------------------------------------------------------------------------
 
 
-def test_bench_over_splits() -> None:
+def test_bench_over_splits(tmp_path: Path) -> None:
     (program,) = select(["black_scholes"])
     points = curve(program, "cpu,emulated*2", parse_splits("0, 50,100"), "XS")
     assert [point.split for point in points] == [0.0, 0.5, 1.0, None]
     assert not any(point.wrong for point in points)
     assert points[0].moved == 0 and points[0].shares == "cpu 100 %"
     assert points[1].moved > 0 and "emulated:1 25 %" in points[1].shares
+    assert [round(point.share, 2) for point in points[:3]] == [0.0, 0.5, 1.0] and points[1].moved < points[2].moved
+    curves = [Curve("black_scholes", "cpu,emulated*2", points)]
+    for name in ("split.html", "split.png"):
+        write_curves(tmp_path / name, curves)
+    drawn = (tmp_path / "split.html").read_text()
+    ElementTree.fromstring(drawn[drawn.index("<svg") : drawn.index("</svg>") + 6])
+    assert drawn.count("<circle") == 3 and drawn.count(f"chosen, {100 * points[3].share:.0f} %") == 1
+    assert (tmp_path / "split.png").read_bytes()[1:4] == b"PNG"
+    with pytest.raises(ValueError, match=r"a plot is \.png or \.html"):
+        write_curves(tmp_path / "split.pdf", curves)
     for text in ("fifty", "0,101"):
         with pytest.raises(ValueError):
             parse_splits(text)

@@ -1,0 +1,128 @@
+"""Time over forced split with the chosen point marked, one curve for each program, as a PNG (matplotlib) or as HTML.
+
+The HTML file stands alone, as the one of `bench.plot`: inline SVG and CSS, nothing loaded from anywhere.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from parakeet_py.bench.report import seconds
+from parakeet_py.bench.split import Point
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 640, 260, 80, 40, 16
+_LINE, _CHOSEN = "#1c7ed6", "#e8590c"
+
+
+class Curve(NamedTuple):
+    """One program on some devices: its points at forced splits, then the one that was chosen."""
+
+    program: str
+    devices: str
+    points: Sequence[Point]
+
+    @property
+    def title(self) -> str:
+        return f"{self.program} on {self.devices}"
+
+    def forced(self) -> list[tuple[float, float]]:
+        """(percent, seconds) of the forced splits, by percent."""
+        return sorted((100 * point.split, point.time) for point in self.points if point.split is not None)
+
+    def chosen(self) -> tuple[float, float] | None:
+        """(percent, seconds) of the point that was chosen."""
+        return next(((100 * point.share, point.time) for point in self.points if point.split is None), None)
+
+
+def write_curves(path: Path, curves: Sequence[Curve]) -> None:
+    """Write the curves in the format that the suffix of `path` names.
+
+    Raises
+    ------
+    ValueError
+        The suffix is neither .png nor .html, or there are no curves.
+    """
+    if not curves:
+        raise ValueError("nothing to plot: no program was measured")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    match path.suffix.lower():
+        case ".html":
+            path.write_text(_html(curves), encoding="utf-8")
+        case ".png":
+            _png(path, curves)
+        case other:
+            raise ValueError(f"a plot is .png or .html, not {other or 'without a suffix'}")
+
+
+def _png(path: Path, curves: Sequence[Curve]) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3.2 * len(curves)), layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, curve in zip(figure.subplots(len(curves), squeeze=False)[:, 0], curves, strict=True):
+        axes.plot(*zip(*curve.forced(), strict=True), "o-", color=_LINE, label="forced split")
+        chosen = curve.chosen()
+        if chosen is not None:
+            axes.plot(*chosen, "D", color=_CHOSEN, markersize=9, label="chosen")
+        axes.set_xlim(-3, 103)
+        axes.set_ylim(bottom=0)
+        axes.set_title(curve.title)
+        axes.set_xlabel("share of the devices other than the CPU, %")
+        axes.set_ylabel("seconds")
+        axes.grid(alpha=0.3)
+        axes.legend()
+    figure.savefig(path, dpi=110)
+
+
+def _html(curves: Sequence[Curve]) -> str:
+    figures = "".join(f"<h2>{html.escape(curve.title)}</h2>{_svg(curve)}" for curve in curves)
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Time over split</title>
+<style>
+:root {{ color-scheme: light dark; font: 14px system-ui, sans-serif }}
+body {{ max-width: {_WIDTH}px; margin: 2em auto; padding: 0 1em }}
+svg {{ width: 100%; height: auto }} text {{ fill: currentColor; font-size: 11px }}
+</style>
+<h1>Time over split</h1>
+<p>Across: the share of the devices other than the CPU; up: the time of a call. The diamond is what was chosen.</p>
+{figures}</html>
+"""
+
+
+def _svg(curve: Curve) -> str:
+    forced, chosen = curve.forced(), curve.chosen()
+    longest = max(time for _, time in [*forced, *([chosen] if chosen is not None else [])])
+
+    def place(percent: float, time: float) -> tuple[float, float]:
+        across = _LEFT + percent / 100 * (_WIDTH - _LEFT - 20)
+        return across, _HEIGHT - _BOTTOM - time / longest * (_HEIGHT - _BOTTOM - _TOP)
+
+    line = " ".join("{:.1f},{:.1f}".format(*place(*point)) for point in forced)
+    parts = [f'<polyline points="{line}" fill="none" stroke="{_LINE}" stroke-width="2"/>']
+    for percent, time in forced:
+        x, y = place(percent, time)
+        parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_LINE}">'
+            f"<title>{percent:g} %: {seconds(time)}</title></circle>"
+        )
+    if chosen is not None:
+        x, y = place(*chosen)
+        parts.append(
+            f'<path d="M{x:.1f} {y - 8:.1f}l8 8l-8 8l-8 -8z" fill="{_CHOSEN}">'
+            f"<title>chosen, {chosen[0]:.0f} %: {seconds(chosen[1])}</title></path>"
+        )
+    for percent in range(0, 101, 20):
+        x, y = place(percent, 0.0)
+        parts.append(f'<text x="{x:.1f}" y="{y + 18:.1f}" text-anchor="middle">{percent} %</text>')
+    for part in (0.0, 0.5, 1.0):
+        x, y = place(0.0, part * longest)
+        label = seconds(part * longest) if part else "0"
+        parts.append(
+            f'<text x="{x - 10:.1f}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
+            f'<line x1="{x:.1f}" x2="{_WIDTH - 20}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" opacity=".2"/>'
+        )
+    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">{"".join(parts)}</svg>'
