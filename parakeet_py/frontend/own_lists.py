@@ -8,7 +8,8 @@
 In SSA a list is a value like any other, as long as nobody else can see it change. That is so if every value its name is
 bound to is made on the spot (a display, a comprehension, `list(...)`, `sorted(...)`, a product or sum of these) and the
 name is only used in ways that do not give the list another name: items are read and written, it is gone through, passed
-to functions of modules or to builtins, asked for its truth, changed by its methods, and returned. `own_lists` finds
+to functions of modules or to builtins, asked for its truth, changed by its methods, and returned. Dicts with known keys
+are values of the same kind. `own_lists` finds
 these names; all other lists cannot be changed in an accelerated function. What calls do with a list they are passed is
 not seen here: specialization looks at the callee.
 """
@@ -21,7 +22,8 @@ from collections.abc import Iterable
 CHANGES = {"append": 1, "extend": 1, "insert": 2, "clear": 0, "reverse": 0}
 """The methods that change a list and give None, with the number of their arguments; `pop` gives an item."""
 
-_READING_METHODS = frozenset({"index", "count", "copy"})
+_READING_METHODS = frozenset({"index", "count", "copy", "get"})
+_VIEWS = frozenset({"items", "keys", "values"})
 _BUILTINS = frozenset({"len", "sum", "min", "max", "sorted", "list", "tuple", "any", "all", "print"})
 _WALKED = frozenset({"enumerate", "zip", "reversed"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -106,8 +108,11 @@ class _Uses:
                     self.change(name)
                 self.visit(index)
             case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+                waiting = self.waiting
                 self.walked(iterable, body)
-                self.all([target, *body, *orelse])
+                self.all([target, *body])
+                self.waiting = waiting  # nothing is gone through any more
+                self.all(orelse)
             case ast.While(test=test, body=body, orelse=orelse):
                 self.test(test)
                 self.all([*body, *orelse])
@@ -171,8 +176,10 @@ class _Uses:
         match value:
             case ast.List() | ast.ListComp():
                 return True
-            case ast.Call(func=ast.Name(id="list" | "sorted")):
+            case ast.Call(func=ast.Name(id="list" | "sorted" | "dict")):
                 return True
+            case ast.Dict(keys=keys):
+                return None not in keys
             case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
                 return self.is_new(left) or self.is_new(right)
         return False
@@ -216,6 +223,8 @@ class _Uses:
         match iterable:
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in _WALKED:
                 parts = [*args, *(keyword.value for keyword in keywords)]
+            case ast.Call(func=ast.Attribute(value=ast.Name() as name, attr=view), args=[]) if view in _VIEWS:
+                parts = [name]
         inside = _Uses()
         inside.all(body)
         for part in parts:

@@ -137,6 +137,15 @@ def _map(s: Specializer, function: Value, *iterables: Value) -> Value:
     return TupleV(tuple(s.call(function, list(item.items), {}) for item in items if isinstance(item, TupleV)), "list")
 
 
+@builtin(filter)
+def _filter(s: Specializer, function: Value, items: Value) -> Value:
+    return ComprehensionV("generator", items, Static(_itself), Static(bool) if is_none(function) else function, False)
+
+
+def _itself(item: Any) -> Any:
+    return item
+
+
 @builtin(tuple, list)
 def _sequence(s: Specializer, value: Value | None = None) -> Value:
     raise AssertionError("registered below")

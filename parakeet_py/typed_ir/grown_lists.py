@@ -11,7 +11,7 @@ Whoever does not know `GrowV` gets a `ListV` that shows the elements in use (`sh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from parakeet_py.typed_ir.requests import NotGrown
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     ArrayV,
+    DictV,
     GrowV,
     ListV,
     NeverV,
@@ -35,6 +36,7 @@ from parakeet_py.typed_ir.values import (
     TupleV,
     Unknown,
     Value,
+    is_known,
     known,
     py,
 )
@@ -55,6 +57,8 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
         found = _change_known(s, held, op.change, args)
         if found is not None:
             return found
+    if isinstance(held, DictV):
+        return _change_dict(s, held, op.change, args)
     if not is_list(held):
         raise s.unsupported(f"a change of {s.describe(held)}")
     grown = as_grown(s, held, _item_template(s, held, [args[-1]] if op.change in ("append", "insert", "set") else []))
@@ -79,6 +83,26 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
         case "reverse", []:
             return [_reversed(s, grown)]
     raise s.unsupported(f".{op.change}() of a list")
+
+
+def _change_dict(s: Specializer, held: DictV, change: str, args: Sequence[Value]) -> list[Value]:
+    """The change of a dict, whose keys are all known."""
+    entries = dict(held.items)
+    if change == "clear":
+        return [DictV(())]
+    if change not in ("set", "delete", "pop") or not is_known(args[0]):
+        raise s.unsupported("a change of a dict by a key that is not known when this is compiled")
+    key = known(args[0])
+    if not isinstance(key, Hashable) or isinstance(key, tuple | slice):
+        raise s.unsupported("a dict key of this kind")
+    if change == "set":
+        entries[key] = args[1]
+        return [DictV(tuple(entries.items()))]
+    if key not in entries:
+        raise s.unsupported(f"a dict has no item {key!r}")
+    item = entries.pop(key)
+    made = DictV(tuple(entries.items()))
+    return [item, made] if change == "pop" else [made]
 
 
 def is_list(value: Value) -> bool:

@@ -304,3 +304,49 @@ def list_spread_out(x):
     rows = [x[i] * 2 for i in range(2)]
     a, b = rows
     return np.concatenate([x[i] for i in range(2)]), np.vstack(rows), a + b, np.stack([np.roll(x, s) for s in (-1, 1)])
+
+
+@program([(arr("f8", 5),), (arr("i4", 3),)], sums=16)
+def dict_filled_by_name(x):
+    stats = {"n": len(x)}
+    stats["sum"] = x.sum()
+    stats["scaled"] = x * 2
+    stats["n"] += 1
+    if "sum" in stats and stats.get("none") is None:
+        stats["sum"] *= 0.5
+    for name in ("low", "high"):
+        stats[name] = x.min() if name == "low" else x.max()
+    last = stats.pop("high")
+    del stats["low"]
+    total = 0.0
+    for value in stats.values():
+        total += np.sum(value)
+    return stats, last, total
+
+
+@program([(arr("f8", 6), 3), (arr("f8", 6), 0)], sums=16)
+def dict_changed_in_a_loop(x, n):
+    best = {"at": -1, "value": 0.0}
+    for i in range(n):
+        if x[i] > best["value"]:
+            best["at"] = i
+            best["value"] = x[i]
+    return best["at"], best["value"] + 0.0
+
+
+@program([(30,), (2,), (0,)])
+def primes_by_those_before(n):
+    """A list that a loop over it changes after it has ended."""
+    primes = []
+    for k in range(2, n):
+        for p in primes:
+            if k % p == 0:
+                break
+        else:
+            primes.append(k)
+    return primes
+
+
+@program([(arr("f8", 7),), (arr("f8", 0),), (arr("i8", 5),)])
+def filtered(x):
+    return list(filter(lambda v: v > 1, x)), sum(filter(None, x)), len(list(filter(lambda v: v < 1, x)))
