@@ -12,6 +12,7 @@ points stops, since the place after them is the next block's.
 from __future__ import annotations
 
 from parakeet_py.imp.builder import Lowering
+from parakeet_py.imp.counting import count, in_bytes
 from parakeet_py.imp.ir import Break, Cell
 from parakeet_py.imp.loops import axes_of, order_of, split_space, walk_range
 from parakeet_py.imp.schedule import static_cost, study, work
@@ -49,6 +50,9 @@ def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
                 end = lo.load(places, lo.add(block, ONE)) if eager and not counting else None
 
                 def inner(first: Operand, last: Operand) -> None:
+                    if counting and in_bytes(found, op.body.results[0]) and found.simple and not found.has_check:
+                        count(lo, place, op.body, op.body.results[0], axes[-1].index, first, last)
+                        return
                     kind = "vector" if counting and found.simple and not found.has_check else "serial"
                     lo.loop(lo.bind(axes[-1].index), first, last, lambda: point(place, end), kind)
 
@@ -91,14 +95,14 @@ def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
 
     lo.loop(block, ZERO, blocks, prefix)
     lo.store(places, (blocks,), lo.read(total))
-    count = lo.bind(outs[0])
-    lo.emit_read(count, total)
+    kept = lo.bind(outs[0])
+    lo.emit_read(kept, total)
     if len(outs) == 1:
         return
     arrays = []
     for out in outs[1:]:
         assert isinstance(out.type, Array)
-        arrays.append(lo.new_array(out.name, out.type, (count,), lo.bind(out)))
+        arrays.append(lo.new_array(out.name, out.type, (kept,), lo.bind(out)))
     checking, lo.checking = lo.checking, False
     try:
         blocks_of_points(False, arrays)

@@ -26,6 +26,7 @@ from dataclasses import replace
 from parakeet_py.imp.builder import Lowering, Outs
 from parakeet_py.imp.columns import reduce_columns
 from parakeet_py.imp.combine import Combination, combination, combine, declare, fold, takes
+from parakeet_py.imp.counting import count, counted
 from parakeet_py.imp.extrema import ArgExtremum, accumulate, arg_extremum, arg_run
 from parakeet_py.imp.ir import Break, Cell, While
 from parakeet_py.imp.loops import Axis, axes_of, nest, order_of, split_space, walk_range
@@ -166,7 +167,10 @@ def _sieve(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: S
 
 def _run(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
     index = red.axes[-1].index
-    if red.vector:
+    flag = counted(red.found, red.op.body) if red.with_.names == ("add",) and not red.checked else None
+    if flag is not None:
+        count(lo, cells[0], red.op.body, flag, index, start, stop)
+    elif red.vector:
         accumulate(lo, red.with_, cells, red.op.body, lambda step: lo.loop(lo.bind(index), start, stop, step, "vector"))
     else:
         point = lambda: fold(lo, red.with_, cells, lo.lower_block(red.op.body))  # noqa: E731

@@ -148,3 +148,9 @@ def membership(x, v):
 )
 def equality(x, y):
     return np.array_equal(x, y), np.allclose(x, y), np.isclose(x, y).sum(), (x == y).all()
+
+
+@program(each([arr("b1", 191), arr("b1", 385), arr("u1", 600), arr("i1", 4, 200), arr("b1", 400, layout="reversed")]))
+def flags_in_bytes(m):
+    """Bytes are counted in runs, whose lengths these straddle."""
+    return np.count_nonzero(m), np.sum(m == 1), (m > 0).sum(axis=0), np.flatnonzero(m), m[m != 0]
