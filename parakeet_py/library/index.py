@@ -32,7 +32,10 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.append numpy.array_split numpy.column_stack numpy.concatenate numpy.dsplit numpy.dstack numpy.hsplit "
         "numpy.hstack numpy.repeat numpy.roll numpy.split numpy.stack numpy.tile numpy.vsplit numpy.vstack"
     ),
-    "lapack": "numpy.linalg.cholesky numpy.linalg.det numpy.linalg.eigvalsh numpy.linalg.inv numpy.linalg.solve",
+    "lapack": (
+        "numpy.linalg.cholesky numpy.linalg.det numpy.linalg.eigh numpy.linalg.eigvalsh numpy.linalg.inv "
+        "numpy.linalg.slogdet numpy.linalg.solve"
+    ),
     "linear": (
         "numpy.linalg.cross numpy.linalg.diagonal numpy.linalg.matrix_norm numpy.linalg.matrix_power "
         "numpy.linalg.multi_dot numpy.linalg.vector_norm numpy.matvec numpy.vecmat"

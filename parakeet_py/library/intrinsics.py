@@ -170,6 +170,11 @@ def matmul_into(out: Any, left: Any, right: Any) -> None:
     _intrinsic("matmul_into")
 
 
+def named(cls: Any, *items: Any) -> Any:
+    """A named tuple of a known class."""
+    _intrinsic("named")
+
+
 def routine(name: Any, outs: Any, ins: Any) -> Any:
     """Run a compiled loop of NumPy (see typed_ir/routines.py); a bool where it can fail: whether it has."""
     _intrinsic("routine")

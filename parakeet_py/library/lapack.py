@@ -7,6 +7,7 @@ routine takes a stack of matrices whose first axis counts them; `stack_of` makes
 from __future__ import annotations
 
 import numpy as np
+from numpy.linalg._linalg import EighResult, SlogdetResult
 
 from parakeet_py.library.intrinsics import (
     allocate,
@@ -16,6 +17,7 @@ from parakeet_py.library.intrinsics import (
     dtype_of,
     hand_back,
     has_routine,
+    named,
     order_of,
     permute,
     reshape,
@@ -228,3 +230,31 @@ def eigvalsh(a, UPLO="L"):
     failed = routine(member(name), (out,), (stack,))
     succeeded(failed, "Eigenvalues did not converge")
     return converted(unstacked(out, a.shape[:-2], order_in(a)), real_kind(final_kind(dtype_of(a))))
+
+
+@implements(np.linalg.eigh)
+def eigh(a, UPLO="L"):
+    name = of_triangle("eigh", UPLO)
+    a = square(a)
+    kind, final = work_kind(dtype_of(a)), final_kind(dtype_of(a))
+    real, order = real_kind(kind), order_in(a)
+    need(name, kind, real, kind)
+    stack = stack_of(converted(a, kind), order)
+    values, vectors = allocate(stack.shape[:2], real), allocate(stack.shape, kind)
+    failed = routine(member(name), (values, vectors), (stack,))
+    succeeded(failed, "Eigenvalues did not converge")
+    values, vectors = unstacked(values, a.shape[:-2], order), unstacked(vectors, a.shape[:-2], order)
+    return named(EighResult, converted(values, real_kind(final)), converted(vectors, final))
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a):
+    a = square(a)
+    kind, final = work_kind(dtype_of(a)), final_kind(dtype_of(a))
+    real, order = real_kind(kind), order_in(a)
+    need("slogdet", kind, kind, real)
+    stack = stack_of(converted(a, kind), order)
+    signs, logarithms = allocate((stack.shape[0],), kind), allocate((stack.shape[0],), real)
+    routine(member("slogdet"), (signs, logarithms), (stack,))
+    signs, logarithms = unstacked(signs, a.shape[:-2], order), unstacked(logarithms, a.shape[:-2], order)
+    return named(SlogdetResult, converted(signs, final), converted(logarithms, real_kind(final)))

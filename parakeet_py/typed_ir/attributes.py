@@ -50,6 +50,9 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
             return _scalar_attribute(s, value, name)
         case Static(obj):
             return _static_attribute(s, obj, name)
+        case TupleV(items, _, named) if named is not None and name in named._fields:
+            place: int = named._fields.index(name)
+            return items[place]
         case TupleV() | ListV() | DictV():
             return MethodV(value, name)
         case SliceV(lower, upper, step) if name in ("start", "stop", "step"):

@@ -142,8 +142,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
 
 def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
     match like:
-        case TupleV(_, kind):
-            return TupleV(parts, kind)
+        case TupleV(_, kind, named):
+            return TupleV(parts, kind, named)
         case IteratorV(kind, _):
             return IteratorV(kind, parts)
         case ListV():
@@ -176,8 +176,8 @@ def _same_shape(left: Value, right: Value) -> bool:
     if type(left) is not type(right):
         return False
     match left, right:
-        case (TupleV(a, k), TupleV(b, m)):
-            return k == m and len(a) == len(b)
+        case (TupleV(a, k, c), TupleV(b, m, d)):
+            return k == m and c is d and len(a) == len(b)
         case (ClosureV(f, a, d, _), ClosureV(g, b, e, _)):
             same = f is g and left.namespace.globals is right.namespace.globals
             return same and len(a) == len(b) and len(d) == len(e)

@@ -502,6 +502,11 @@ def _matmul_into(s: Specializer, out: Value, left: Value, right: Value) -> Value
     return NONE
 
 
+@_handles(words.named)
+def _named(s: Specializer, cls: Value, *items: Value) -> Value:
+    return TupleV(items, "tuple", s.static(cls, "the class of a named tuple"))
+
+
 @_handles(words.routine)
 def _routine(s: Specializer, name: Value, outs: Value, ins: Value) -> Value:
     sides = []

@@ -74,9 +74,10 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
             return replace(made, view=view, readonly=value.readonly and (view or own))
         case ObjectV(var):
             return leaf(var, "object", "", False)
-        case TupleV(items, kind):
+        case TupleV(items, kind, named):
             s.need_whole(value)
-            return ResultTuple(tuple(result_tree(s, item, leaves) for item in items), kind)  # type: ignore[arg-type]
+            parts = tuple(result_tree(s, item, leaves) for item in items)
+            return ResultTuple(parts, kind, named)  # type: ignore[arg-type]
         case ListV(array, items) if not items or (items == array.dtype and array.rank == 1):
             made = leaf(array.var, "array", array.dtype, False, array.rank)
             return ResultListOf(made, bool(items))

@@ -115,10 +115,12 @@ class ObjectV:
 
 @record
 class TupleV:
-    """A tuple or list of known length; a list is treated as a value (appending makes a new one)."""
+    """A tuple or list of known length; a list is treated as a value (appending makes a new one). `named` is the class
+    of a named tuple."""
 
     items: tuple[Value, ...]
     kind: str = "tuple"
+    named: Any = None
 
 
 @record
