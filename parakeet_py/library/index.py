@@ -83,6 +83,10 @@ FUNCTIONS = {  # functions, by module and name
     "signals": "numpy.convolve numpy.correlate numpy.einsum numpy.polyval",
     "sorting": "numpy.argsort numpy.lexsort numpy.median numpy.sort",
     "special": "numpy.array_equiv numpy.i0 numpy.real_if_close numpy.require numpy.unwrap",
+    "singular_values": (
+        "numpy.linalg.cond numpy.linalg.lstsq numpy.linalg.matrix_rank numpy.linalg.pinv numpy.linalg.svd "
+        "numpy.linalg.svdvals"
+    ),
     "statistics": (
         "numpy.average numpy.bincount numpy.cov numpy.digitize numpy.histogram numpy.interp numpy.searchsorted"
     ),

@@ -14,8 +14,8 @@ from parakeet_py.library.intrinsics import (
     dtype_of,
     elementwise,
     generate,
-    hand_back,
     load,
+    permute,
     standing_for_view,
     unsupported,
 )
@@ -23,7 +23,7 @@ from parakeet_py.library.products import vectors
 from parakeet_py.library.reductions import squared_size
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
-from parakeet_py.library.shared import real_kind
+from parakeet_py.library.shared import keeping_index, other_axes, real_kind
 
 
 @static
@@ -132,7 +132,16 @@ def matrix_norm(x, order, axes, keepdims):
         return np.abs(x).sum(column, keepdims=keepdims).max(later_axis(row, column, keepdims), None, keepdims, 0)
     if order == -math.inf:
         return np.abs(x).sum(column, keepdims=keepdims).min(later_axis(row, column, keepdims), keepdims=keepdims)
-    hand_back("a norm that needs singular values")
+    if order == 2 or order == -2 or order == "nuc":
+        return singular_norm(permute(x, (*other_axes(axes, x.ndim), row, column)), order, axes, x.ndim, keepdims)
+    unsupported("Invalid norm order for matrices.")
+
+
+def singular_norm(x, order, axes, rank, keepdims):
+    """A norm by the singular values of matrices along the last two axes."""
+    s = np.linalg.svdvals(x)
+    found = np.sum(s, -1) if order == "nuc" else np.max(s, -1, None, False, 0) if order == 2 else np.min(s, -1)
+    return as_array(found)[keeping_index(axes, rank)] if keepdims else found
 
 
 @static

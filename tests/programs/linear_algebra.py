@@ -227,3 +227,18 @@ def spectra(x):
     for i in range(len(x)):
         power += np.abs(np.fft.rfft(x[i].real)) ** 2
     return whole, back, power, np.fft.irfft(np.fft.rfft(x.real), x.shape[1])
+
+
+@program([(arr("f8", 4, 3),), (arr("f4", 2, 3, 3),), (arr("c16", 3, 5),)], opaque=0, sums=256)
+def decomposed(a):
+    """Named tuples, their fields and their items."""
+    found = np.linalg.svd(a, full_matrices=False)
+    symmetric = np.linalg.eigh(a @ np.matrix_transpose(a.conj()))
+    back = (found.U * found.S[..., None, :]) @ found.Vh
+    return back, found.S, np.linalg.pinv(a), np.linalg.matrix_rank(a), symmetric.eigenvalues, symmetric[0]
+
+
+@program([(arr("f8", 6, 3), arr("f8", 6)), (arr("f4", 5, 5), arr("f8", 5, 2))], opaque=0, sums=512)
+def least_squares(a, b):
+    x, residuals, rank, s = np.linalg.lstsq(a, b, rcond=None)
+    return x, residuals, rank, s, np.linalg.norm(a, 2), np.linalg.cond(a)

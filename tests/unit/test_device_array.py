@@ -115,7 +115,7 @@ def test_what_python_does(place: str) -> None:
     @accelerate
     def handed(x: Any) -> Any:
         x += 1
-        return np.linalg.svd(x * 2, compute_uv=False) * 2
+        return np.partition(x * 2, 1) * 2
 
     def strange(x: Any) -> Any:
         exec("y = x.shape")

@@ -185,7 +185,7 @@ def test_exceptions() -> None:
 def test_handed_back_to_python() -> None:
     def norms(x: Any, y: Any) -> Any:
         x += 1
-        values = np.linalg.svd(x * 2, compute_uv=False)
+        values = np.partition(x * 2, 1)
         return values * 2, y.sum()
 
     function = accelerate(norms)

@@ -170,7 +170,7 @@ def test_what_is_not_stored_to_is_not_copied_back(device: EmulatedDevice) -> Non
         if flag:
             x[:] = 1
         y[2:5] = 7
-        z = np.linalg.svd(y.reshape(2, 5), compute_uv=False)
+        z = np.partition(y, 1)
         return z + y.sum()
 
     for flag in (False, False, False, True):  # the first call observes, others are known by then
@@ -359,7 +359,7 @@ def test_operations_handed_back(device: EmulatedDevice) -> None:
     @accelerate
     def norms(x: Any) -> Any:
         x += 1
-        values = np.linalg.svd(x * 2, compute_uv=False)
+        values = np.partition(x * 2, 1)
         return values * 2, x.sum()
 
     x, plain = np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3)

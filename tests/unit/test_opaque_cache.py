@@ -24,13 +24,13 @@ def given(x: Any) -> Any:
 
 
 def helper(x: Any) -> Any:
-    return np.linalg.svd(x, compute_uv=False)
+    return np.partition(x, 1)
 
 
 def ranked(x: Any) -> Any:
     """Calls of NumPy that are handed back, directly and in a function that is inlined."""
     values = helper(x)
-    inverse = np.linalg.pinv(x)
+    inverse = np.argpartition(x, 1)
     return values * 2.0 + inverse.sum()
 
 
@@ -48,7 +48,7 @@ def eval_given(x: Any) -> Any:
 
 def branching(x: Any, odd: bool) -> Any:
     if odd:
-        return np.linalg.svd(x, compute_uv=False)
+        return np.partition(x, 1)
     return x + 1.0
 
 
@@ -87,7 +87,7 @@ def test_they_come_from_the_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert from_disk(second) == [True]
     assert entries(folder) == before
     assert len(first.opaque_calls) == 2 and second.opaque_calls == first.opaque_calls
-    assert "svd" in str(second.explain(MATRIX))
+    assert "partition" in str(second.explain(MATRIX))
 
 
 def test_strict_functions_do_not_take_them(folder: Path) -> None:

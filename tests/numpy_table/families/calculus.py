@@ -48,12 +48,7 @@ family.row("np.polydiv", "v, w", "d", "1", sums=64)
 family.row("np.poly", "w; q", "d", "1", sums=64)
 family.row("np.roots", "w", "d", "1", sums=64)
 for name in (
-    "pinv",
-    "cond",
-    "matrix_rank",
     "qr",
-    "svd",
-    "svdvals",
     "eigvals",
     "eig",
 ):
@@ -72,12 +67,27 @@ family.row(
     "2",
     sums=16,
 )
-family.row("np.linalg.lstsq", "q, q[0]", "d", "2", sums=256, note="LAPACK, through NumPy")
+WIDE = "q; q[1:]; np.stack([q, q + 1]); q.astype('f'); q + 1j; (q[:2] + 1j).astype('F'); q.astype(int); q[:, 1:].T"
+for name, further in {
+    "svd": "q[1:], False; q, compute_uv=False; q[:0]",
+    "svdvals": "q * 0",
+    "matrix_rank": "q * 0; np.outer(w, w)",
+    "pinv": "q, 0.1; q, rtol=None; q[:0]; np.outer(w, w)",
+    "cond": "q, -2; q * 0; q, 1",
+}.items():
+    family.row(f"np.linalg.{name}", f"{WIDE}; {further}", "d", "2", sums=64)
+family.row(
+    "np.linalg.lstsq",
+    "q, w; q, q; q[:, :2], w; q[:2], w[:2]; q.astype('f'), w.astype('f'); q, w + 1j; q * 0, w; q[1:], w; q, w, 1e-3",
+    "d",
+    "2",
+    sums=64,
+)
 family.row("np.linalg.matrix_power", "q, 3; q, 0; q, -1", "d", "2", sums=256)
 family.row("np.linalg.multi_dot", "[q, q, q]", "d", "2", sums=64)
 family.row(
     "np.linalg.norm",
-    "a; a, axis={one}; v, 1; v, np.inf; a, 'fro'; a, 1; v, 3; a, axis=0, keepdims=True; v, 0; a, 2",
+    "a; a, axis={one}; v, 1; v, np.inf; a, 'fro'; a, 1; v, 3; a, axis=0, keepdims=True; v, 0; a, 2; a, -2; a, 'nuc'",
     "ilfdD",
     "12",
     sums=16,
