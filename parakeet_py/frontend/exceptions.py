@@ -98,6 +98,8 @@ class _Try:
         return kind
 
     def statements(self, rewriter: _Rewriter) -> list[ast.stmt]:
+        from parakeet_py.frontend.scopes import falls_through
+
         node = self.node
         body: list[ast.stmt] = [self.set_exit(0, node)]
         body.extend(self.guarded(node.body, None))
@@ -106,7 +108,10 @@ class _Try:
         ends: list[ast.stmt] = [inner for part in node.orelse for inner in _listed(rewriter.visit(part))]
         leaves: dict[int, ast.stmt] = {BREAKS: ast.Break(), CONTINUES: ast.Continue()}
         leaves |= {code: ast.Return(value) for code, value in self.returned.items()}
-        for code in sorted(self.left):
+        codes = sorted(self.left)
+        if codes and not falls_through(node.body):
+            ends = [leaves[codes.pop()]]  # what is left if no handler runs
+        for code in codes:
             ends = [ast.If(self.exit_is(ast.Eq(), code), [leaves[code]], ends)]
         for number in reversed(range(len(node.handlers))):
             handled = [inner for part in node.handlers[number].body for inner in _listed(rewriter.visit(part))]

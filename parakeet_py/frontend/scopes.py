@@ -128,6 +128,11 @@ class Scopes:
                 return FALLS
 
 
+def falls_through(block: list[ast.stmt]) -> bool:
+    """Is what comes after these statements reached?"""
+    return bool(Scopes().flow_of(block) & FALLS)
+
+
 def is_endless(loop: ast.stmt) -> bool:
     """`while True`: left by break or return only."""
     return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and bool(loop.test.value)
