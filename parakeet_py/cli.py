@@ -322,7 +322,12 @@ def _evaluate(text: str, function: Any) -> tuple[Any, ...]:
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Measure the speeds of CPU and devices, and remember them.")
+    ] = False,
+    devices: Annotated[str, typer.Option(help="Which devices to calibrate.")] = "cuda",
+) -> None:
     """Say what parakeet_py finds on this machine, and what it lacks."""
     from rich.console import Console
     from rich.table import Table
@@ -336,6 +341,19 @@ def doctor() -> None:
     for finding in examine():
         mark = "[green]✓[/green]" if finding.good else "[yellow]–[/yellow]"
         table.add_row(f"{mark} {finding.topic}", finding.text)
+    if calibrate:
+        from parakeet_py.hybrid import calibration
+        from parakeet_py.hybrid.device import DeviceError
+        from parakeet_py.hybrid.devices import open_devices
+
+        try:
+            speeds = calibration.calibrate(open_devices(devices))
+        except (DeviceError, ValueError) as error:
+            raise _fail(str(error)) from None
+        for name, (rate, link, start) in speeds.items():
+            copies = f"{link / 1e9:.3g} GB/s to and from it, " if link else "a thread, "
+            text = f"{rate:.3g} operations/s, {copies}{start:.2g} s a start"
+            table.add_row(f"[green]✓[/green] speed of {name}", text)
     console.print(table)
 
 

@@ -17,8 +17,8 @@ from parakeet_py import accelerate, generate, options
 from parakeet_py.bench.programs import select
 from parakeet_py.bench.split import curve, parse_splits
 from parakeet_py.bench.split_plot import Curve, write_curves
-from parakeet_py.hybrid import losses
-from parakeet_py.hybrid.cost import Cost, Speed, shares
+from parakeet_py.hybrid import calibration, losses
+from parakeet_py.hybrid.cost import Cost, Speed, cpu_speed, device_speed, shares
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning
 from parakeet_py.hybrid.devices import chosen
 from parakeet_py.hybrid.emulated import EmulatedDevice
@@ -498,6 +498,23 @@ def test_claims_raise_what_fails_first() -> None:
         wrong[bad] = np.arange(len(bad)) + 20
         with pytest.raises(IndexError, match="index 20 is out of bounds"):
             clocked(simulated(1e6, 1e6), pick, x, wrong, times)
+
+
+def test_calibrated_speeds_are_remembered(tmp_path: Path) -> None:
+    (device,) = simulated(1e6)
+    with options(cache=True, cache_dir=tmp_path):
+        assert calibration.stored("cpu") is None and cpu_speed(2) == Speed(3e9, 0.0, 5e-6)
+        found = calibration.calibrate([device])
+        assert calibration.stored(device.name) == found[device.name]
+        assert cpu_speed(2).operations == 2 * found["cpu"][0]
+        rate, link, start = found[device.name]
+        assert 1e4 < rate < 1e6 and 0.9e9 < link <= 1e9 and start < 1e-3  # an operation is a few instructions
+        plain = EmulatedDevice(device.name)
+        assert device_speed(plain) == Speed(*found[device.name])
+        for text in ("{", "[1]", '{"cpu": 5}', '{"cpu": [0, 0, 0]}'):
+            (tmp_path / calibration.FILE).write_text(text)
+            calibration.forget()
+            assert calibration.stored("cpu") is None
 
 
 def test_simulated_devices_fail_when_told() -> None:
