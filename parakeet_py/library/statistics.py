@@ -331,7 +331,9 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     if weights is None:
         if returned:
             hand_back("np.average with the sum of no weights")
-        return a.mean(axis, keepdims=keepdims)
+        mean = a.mean(axis, keepdims=keepdims)
+        check(as_array(mean).size > 0, "ZeroDivisionError", "division by zero")  # NumPy divides the two sizes
+        return mean
     weights = as_array(weights)
     axes = reduction_axes(axis, a.ndim)
     if weights.ndim != a.ndim:

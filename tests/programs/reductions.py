@@ -312,3 +312,8 @@ def sum_where(x, mask):
 def extrema_of_nothing(x, axis):
     """No elements along the reduced axes are an error, whether or not there are results."""
     return np.min(x, axis=axis), x.max(axis)
+
+
+@program([(arr("f8", 3, 4),), raising(ZeroDivisionError, arr("f8", 2, 0))], message=True)
+def average_of_no_columns(x):
+    return np.average(x, axis=0)
