@@ -53,6 +53,8 @@ class Team:
         if self.split is None:
             counts = shares(extent, costs()) if len(self.devices) + self.cpu > 1 else [extent]
             return self.from_bounds([*itertools.accumulate(counts if self.cpu else [0, *counts])])
+        if not self.devices:  # all have been lost
+            return self.from_bounds((extent,))
         front = extent - round(extent * self.split) if self.cpu else 0
         return self.from_bounds((front, *evenly(front, extent, len(self.devices))))
 

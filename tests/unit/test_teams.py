@@ -326,6 +326,11 @@ def test_no_memory_is_no_failure() -> None:
     for _ in range(2):  # it is asked each time
         with pytest.warns(DeviceWarning, match="emulated:41 has failed, its work is done by the CPU: .* no memory for"):
             on(Team((small,), False), relax, x, y, 1)
+    mine, theirs = x.copy(), y.copy()
+    relax._dispatcher.run_python((mine, theirs, 1))
+    with pytest.warns(DeviceWarning, match="emulated:41 has failed, its work is done by the CPU"):
+        on(Team((small,), True, 0.7), relax, x, y, 1)  # the CPU does all of it, whatever the split was
+    assert np.array_equal(x, mine) and np.array_equal(y, theirs)
 
 
 @accelerate
