@@ -6,16 +6,18 @@ pool would find the CPUs taken by the other, and what should take half the time 
 parallel region like any other: each chunk is a part of the result, for which BLAS is called with one thread.
 
 The result is cut along its longer axis, so that as little as possible is packed or read by several threads, into one
-part for each thread, at bounds that BLAS's kernels like. Products with fewer than `LEAST_WORK` multiplications are
-called directly: no BLAS wakes its threads for them.
+part for each CPU there is, at bounds that BLAS's kernels like. The parts do not depend on how many threads a call may
+use, so neither does the result, in which BLAS adds up differently near the edges of what it is given. Products with
+fewer than `LEAST_WORK` multiplications are one part, and called directly: no BLAS wakes its threads for them.
 
-`syrk`, whose triangle has no equal parts, and platforms on which we have no threads leave the sharing to BLAS.
+Platforms on which we have no threads leave the sharing to BLAS.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from parakeet_py.config import available_cpus
 from parakeet_py.imp import ir
 from parakeet_py.llvm import blas, threads
 from parakeet_py.llvm.codegen_arrays import Descriptor
@@ -31,6 +33,7 @@ EmitBlock = Callable[[Scope, ir.Block], None]
 
 PLAIN, TRANSPOSED = "111", "112"
 LEAST_WORK = {"gemm": 200_000, "gemv": 9_000}  # OpenBLAS takes several threads from 262,144 and from 9,216 on
+MOST_PARTS = 64
 LEAST_PART = 64  # elements along the axis that is cut
 ALIGNMENT = 32  # of its parts' bounds
 
@@ -104,42 +107,88 @@ def _threads(f: FunctionText) -> str:
 
 
 def _share(scope: Scope, routines: Routines, name: str, extent: str, work: str, part: Part) -> None:
-    """Write a region over [0, extent) in which `part(scope, first, length)` computes a part of the result."""
-    f, unit = scope.f, scope.unit
-    if not (threads.has_pool() and routines.library.limits):
+    """Write what computes a result of some extent along an axis: `part(scope, first, length)` writes a part of it."""
+    f = scope.f
+    if not _shares(routines):
         limited = routines.limit(f, _threads(f))
         part(scope, "0", extent)
         routines.unlimit(f, limited)
         return
+    above = f.add(extent, str(_most_parts() - 1))
+    even = f.add(f.binary("udiv", "i64", above, str(_most_parts())), str(ALIGNMENT - 1))
+    length = f.intrinsic("smax", "i64", f.binary("and", "i64", even, str(-ALIGNMENT)), str(LEAST_PART))
+    small = f.binary("icmp slt", "i64", work, str(LEAST_WORK[name]))
+    length = f.select(small, "i64", f.intrinsic("smax", "i64", extent, "1"), length)
+    parts = f.binary("udiv", "i64", f.add(extent, f.add(length, "-1")), length)
+
+    def even_part(inner: Scope, number: str) -> None:
+        see = _view(scope, inner)
+        every = see(length, "i64")
+        first = inner.f.multiply(number, every)
+        rest = inner.f.binary("sub", "i64", see(extent, "i64"), first)
+        part(inner, first, inner.f.intrinsic("smin", "i64", rest, every))
+
+    _run(scope, routines, name, parts, small, even_part)
+
+
+def _run(
+    scope: Scope, routines: Routines, name: str, parts: str, small: str, part: Callable[[Scope, str], None]
+) -> None:
+    """Write a region that computes so many parts: here if the product is small, else on all threads."""
+    f = scope.f
+    region, frame = _region(scope, name, part)
+    share, alone, end = f.label("share"), f.label("alone"), f.label("end")
+    f.branch_if(small, alone, share)
+    f.begin(alone)
+    f.effect(f"call void {region}(ptr %ctx, ptr {frame}, i64 0, i64 {parts})")
+    f.branch(end)
+    f.begin(share)
+    with f.inner():
+        most = _threads(f)
+        limited = routines.limit(f, "1")
+        function = f.module.declare("void", "pk_parallel", "ptr, ptr, ptr, i64, i64, i32")
+        f.effect(f"call void {function}(ptr %ctx, ptr {region}, ptr {frame}, i64 {parts}, i64 1, i32 {most})")
+        routines.unlimit(f, limited)
+    f.branch(end)
+    f.begin(end)
+
+
+def _shares(routines: Routines) -> bool:
+    """Whether products are shared out by us."""
+    return threads.has_pool() and routines.library.limits is not None
+
+
+def _most_parts() -> int:
+    return min(available_cpus(), MOST_PARTS)
+
+
+def _region(scope: Scope, name: str, part: Callable[[Scope, str], None]) -> tuple[str, str]:
+    """The function that computes parts [lo, hi), and its frame."""
+    unit = scope.unit
     inner = Scope(unit, FunctionText(unit.module), parent=scope)
-    part(inner, "%lo", inner.f.binary("sub", "i64", "%hi", "%lo"))
-    inner.f.effect("ret void")
+    g = inner.f
+    head, body, done = g.label("head"), g.label("body"), g.label("done")
+    g.branch(head)
+    g.begin(head)
+    line = g.reserve()
+    more = g.value("icmp slt i64 %part, %hi")
+    g.branch_if(more, body, done)
+    g.begin(body)
+    with g.inner():
+        part(inner, "%part")
+    g.effect("%part.next = add nsw i64 %part, 1")
+    g.fill(line, f"%part = phi i64 [ %lo, %entry ], [ %part.next, %{g.block} ]")
+    g.branch(head)
+    g.begin(done)
+    g.effect("ret void")
 
     def new_name() -> str:
         unit.regions += 1
         return global_name(f"{unit.function.name}.{name}.{unit.regions}")
 
     signature = "define internal void @(ptr %ctx, ptr noalias readonly %frame, i64 %lo, i64 %hi)"
-    region = unit.module.define(inner.f, signature, f"noinline {unit.attributes(inner.f)}", new_name)
-    frame = scope.fill_frame(inner)
-    share, alone, end = f.label("share"), f.label("alone"), f.label("end")
-    f.branch_if(f.binary("icmp sge", "i64", work, str(LEAST_WORK[name])), share, alone)
-    f.begin(alone)
-    f.effect(f"call void {region}(ptr %ctx, ptr {frame}, i64 0, i64 {extent})")
-    f.branch(end)
-    f.begin(share)
-    with f.inner():
-        most = _threads(f)
-        parts = f.value(f"zext i32 {most} to i64")
-        above = f.add(extent, f.add(parts, "-1"))
-        even = f.add(f.binary("udiv", "i64", above, parts), str(ALIGNMENT - 1))
-        grain = f.intrinsic("smax", "i64", f.binary("and", "i64", even, str(-ALIGNMENT)), str(LEAST_PART))
-        limited = routines.limit(f, "1")
-        function = f.module.declare("void", "pk_parallel", "ptr, ptr, ptr, i64, i64, i32")
-        f.effect(f"call void {function}(ptr %ctx, ptr {region}, ptr {frame}, i64 {extent}, i64 {grain}, i32 {most})")
-        routines.unlimit(f, limited)
-    f.branch(end)
-    f.begin(end)
+    region = unit.module.define(g, signature, f"noinline {unit.attributes(g)}", new_name)
+    return region, scope.fill_frame(inner)
 
 
 def matrix_times_matrix(
@@ -164,22 +213,7 @@ def matrix_times_matrix(
         f.branch_if(_is_transpose(f, scope.array(left), scope.array(right)), square, general)
         f.begin(square)
         with f.inner():
-            limited = routines.limit(f, _threads(f))
-            routines.call(
-                f,
-                "syrk",
-                "i32 121",  # the upper triangle
-                f"i32 {a.order}",
-                Size(rows),
-                Size(inner),
-                1,
-                f"ptr {a.data}",
-                Size(a.leading),
-                0,
-                f"ptr {out['data']}",
-                Size(at_least_one(f, columns)),
-            )
-            routines.unlimit(f, limited)
+            _syrk(scope, routines, out, (rows, columns, inner), a)
             emit_block(scope, mirror(target))
         f.branch(end)
         f.begin(general)
@@ -188,6 +222,105 @@ def matrix_times_matrix(
     if end is not None:
         f.branch(end)
         f.begin(end)
+
+
+def _syrk(scope: Scope, routines: Routines, out: Descriptor, sizes: tuple[str, str, str], a: Matrix) -> None:
+    """The upper triangle of a @ a.T: parts are ranges of rows of about equal areas, each a triangle and a rectangle."""
+    f = scope.f
+    n, _, inner = sizes
+    apart = at_least_one(f, n)
+
+    def triangle(s: Scope, first: str, length: str) -> None:
+        g, see = s.f, _view(scope, s)
+        order, leading, step = see(a.order, "i32"), see(a.leading, "i64"), see(apart, "i64")
+        start = g.multiply(first, str(routines.size))
+        routines.call(
+            g,
+            "syrk",
+            "i32 121",  # the upper triangle
+            f"i32 {order}",
+            Size(length),
+            Size(see(inner, "i64")),
+            1,
+            f"ptr {g.moved(see(a.data, 'ptr'), 'i8', g.multiply(start, _if_plain(g, order, leading, '1')))}",
+            Size(leading),
+            0,
+            f"ptr {g.moved(see(out['data'], 'ptr'), 'i8', g.multiply(start, g.add(step, '1')))}",
+            Size(step),
+        )
+
+    def rectangle(s: Scope, first: str, length: str) -> None:
+        g, see = s.f, _view(scope, s)
+        order, leading, step = see(a.order, "i32"), see(a.leading, "i64"), see(apart, "i64")
+        along = g.multiply(str(routines.size), _if_plain(g, order, leading, "1"))
+        after = g.add(first, length)
+        there = g.multiply(g.add(g.multiply(first, step), after), str(routines.size))
+        rest = g.binary("sub", "i64", see(n, "i64"), after)
+        some, done = g.label("some"), g.label("done")
+        g.branch_if(g.binary("icmp sgt", "i64", rest, "0"), some, done)
+        g.begin(some)
+        with g.inner():
+            routines.call(
+                g,
+                "gemm",
+                f"i32 {order}",
+                f"i32 {_turned(g, order)}",
+                Size(length),
+                Size(rest),
+                Size(see(inner, "i64")),
+                1,
+                f"ptr {g.moved(see(a.data, 'ptr'), 'i8', g.multiply(first, along))}",
+                Size(leading),
+                f"ptr {g.moved(see(a.data, 'ptr'), 'i8', g.multiply(after, along))}",
+                Size(leading),
+                0,
+                f"ptr {g.moved(see(out['data'], 'ptr'), 'i8', there)}",
+                Size(step),
+            )
+        g.branch(done)
+        g.begin(done)
+
+    if not _shares(routines):
+        limited = routines.limit(f, _threads(f))
+        triangle(scope, "0", n)
+        routines.unlimit(f, limited)
+        return
+    parts = _most_parts()
+    small = f.binary("icmp slt", "i64", f.multiply(f.multiply(n, n), inner), str(LEAST_WORK["gemm"]))
+
+    def part(s: Scope, number: str) -> None:
+        g, see = s.f, _view(scope, s)
+        whole, extent = see(small, "i1"), see(n, "i64")
+        first, after = (
+            g.select(whole, "i64", at_once, _row_of_part(g, parts, extent, place))
+            for at_once, place in (("0", number), (extent, g.add(number, "1")))
+        )
+        length = g.binary("sub", "i64", after, first)
+        some, done = g.label("rows"), g.label("none")
+        g.branch_if(g.binary("icmp sgt", "i64", length, "0"), some, done)
+        g.begin(some)
+        with g.inner():
+            triangle(s, first, length)
+            rectangle(s, first, length)
+        g.branch(done)
+        g.begin(done)
+
+    _run(scope, routines, "syrk", f.select(small, "i64", "1", str(parts)), small, part)
+
+
+def _row_of_part(f: FunctionText, parts: int, extent: str, number: str) -> str:
+    """The row at which a part of a triangle begins, such that parts have about the same area; after the last, the
+    extent."""
+    name = f"pk.triangle.{parts}"
+    if f.module.is_new(name):
+        shares = (round((1 - (1 - k / parts) ** 0.5) * (1 << 20)) for k in range(parts + 1))
+        numbers = ", ".join(f"i64 {share}" for share in shares)
+        f.module.functions.append(f"@{name} = internal constant [{parts + 1} x i64] [{numbers}]")
+    share = f.value(f"load i64, ptr {f.moved(f'@{name}', 'i64', number)}")
+    row = f.binary("lshr", "i64", f.binary("mul", "i64", extent, share), "20")
+    aligned = f.binary("and", "i64", f.add(row, str(ALIGNMENT - 1)), str(-ALIGNMENT))
+    last = f.binary("icmp eq", "i64", number, str(parts))
+    return f.select(last, "i64", extent, f.intrinsic("smin", "i64", aligned, extent))
 
 
 def _gemm(scope: Scope, routines: Routines, out: Descriptor, sizes: tuple[str, str, str], a: Matrix, b: Matrix) -> None:
@@ -251,7 +384,7 @@ def matrix_times_vector(
     )
     order = stored
     if left.type.rank == 1:
-        order = str(223 - int(order)) if not order.startswith("%") else f.binary("sub", "i32", "223", order)
+        order = _turned(f, order)
 
     def part(s: Scope, first: str, length: str) -> None:
         g, see = s.f, _view(scope, s)
@@ -281,6 +414,11 @@ def matrix_times_vector(
 def _view(scope: Scope, inner: Scope) -> Callable[[str, str], str]:
     """How a region sees a value of `scope`, given its type."""
     return inner.capture if inner is not scope else lambda value, kind: value
+
+
+def _turned(f: FunctionText, order: str) -> str:
+    """The order of the transpose."""
+    return f.binary("sub", "i32", "223", order) if order.startswith("%") else str(223 - int(order))
 
 
 def _if_plain(f: FunctionText, order: str, then: str, orelse: str) -> str:

@@ -229,3 +229,22 @@ def test_products_of_many_python_threads_under_limits() -> None:
         assert get() == usual
     finally:
         set_(before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("shape", [(230, 255, 300), (300, 84, 33), (377, 46, 67), (72, 385, 277)])
+def test_products_do_not_depend_on_the_number_of_threads(dtype: str, shape: tuple[int, int, int]) -> None:
+    rows, inner, columns = shape
+    rng = np.random.default_rng(0)
+    a, b = random((rows, inner), dtype, rng), random((inner, columns), dtype, rng)
+    for left, right in [(a, b), (np.asfortranarray(a), b), (a, np.asfortranarray(b)), (a, a.T), (a.T, a), (a, b[:, 0])]:
+        layouts = ["C" if x.flags.c_contiguous else "F" for x in (left, right)]
+        multiply = Native(product((2, right.ndim), dtype, f"{layouts[0]}{layouts[1] if right.ndim == 2 else 'S'}C"))
+        results = []
+        for threads in (1, 2, 5):
+            out = np.empty((left.shape[0], *right.shape[1:]), dtype)
+            multiply(left, right, out, threads=threads)
+            results.append(out)
+        np.testing.assert_array_equal(results[0], results[1])
+        np.testing.assert_array_equal(results[0], results[2])
+        np.testing.assert_allclose(results[0], left @ right, rtol=1e-4, atol=1e-4)
