@@ -247,4 +247,5 @@ def test_products_do_not_depend_on_the_number_of_threads(dtype: str, shape: tupl
             results.append(out)
         np.testing.assert_array_equal(results[0], results[1])
         np.testing.assert_array_equal(results[0], results[2])
-        np.testing.assert_allclose(results[0], left @ right, rtol=1e-4, atol=1e-4)
+        bound = 16 * left.shape[1] * np.finfo(dtype).eps
+        np.testing.assert_allclose(results[0], left @ right, rtol=0, atol=bound)
