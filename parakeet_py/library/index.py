@@ -45,6 +45,9 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.nanargmax numpy.nanargmin numpy.nanmax numpy.nanmean numpy.nanmin numpy.nanprod numpy.nanstd "
         "numpy.nansum numpy.nanvar"
     ),
+    "order_statistics": (
+        "numpy.median numpy.nanmedian numpy.nanpercentile numpy.nanquantile numpy.percentile numpy.quantile"
+    ),
     "other_names": (
         "numpy.fft.fftshift numpy.fft.ifftshift numpy.linalg.matmul numpy.linalg.matrix_transpose numpy.linalg.outer "
         "numpy.linalg.tensordot numpy.linalg.trace numpy.linalg.vecdot numpy.tril_indices_from numpy.triu_indices_from"
@@ -81,7 +84,7 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.rot90 numpy.squeeze numpy.swapaxes numpy.transpose"
     ),
     "signals": "numpy.convolve numpy.correlate numpy.einsum numpy.polyval",
-    "sorting": "numpy.argsort numpy.lexsort numpy.median numpy.sort",
+    "sorting": "numpy.argsort numpy.lexsort numpy.sort",
     "special": "numpy.array_equiv numpy.i0 numpy.real_if_close numpy.require numpy.unwrap",
     "singular_values": (
         "numpy.linalg.cond numpy.linalg.lstsq numpy.linalg.matrix_rank numpy.linalg.pinv numpy.linalg.svd "

@@ -1,4 +1,4 @@
-"""Sorting and order statistics: sort, argsort, lexsort, median.
+"""Sorting: sort, argsort, lexsort.
 
 NumPy's own sorting functions (`routine`) sort the lines of contiguous matrices; their choice among equals is NumPy's.
 Where they cannot be called, on a GPU, lines are merged bottom up from short runs that insertion has put in order
@@ -33,7 +33,7 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
-from parakeet_py.library.shared import finish, inverse_axes, reduction_axes, single_axis
+from parakeet_py.library.shared import inverse_axes, single_axis
 
 RUN = 12  # elements that insertion puts in order
 
@@ -291,88 +291,3 @@ def lexsort(keys, axis=-1):
     for column in columns:
         sort_places(reshape(copy(column, "C"), (1, column.shape[0])), places)
     return places[0]
-
-
-# ---- medians ---------------------------------------------------------------------------------------------------------
-
-
-def all_lines(a, axes, kept):
-    """A new matrix of everything that several axes run through, a line for each point of those that are kept."""
-    count = size_of([a.shape[axis] for axis in axes])
-    return reshape(copy(permute(a, kept + axes), "C"), (size_of([a.shape[axis] for axis in kept]), count))
-
-
-@static
-def kept_in_order(axes, order):
-    """The other axes, from the slowest to the fastest where only one is left out, else as they stand."""
-    return tuple(axis for axis in (order if len(axes) == 1 else sorted(order)) if axis not in axes)
-
-
-@static
-def places_of(axes):
-    """Where each of some axes stands among them in order."""
-    return tuple(axes.index(axis) for axis in sorted(axes))
-
-
-def select_in_line(keys, line, k, low, high):
-    """Bring the element of rank k of a line to its place, none before it greater, none after it less (Hoare's FIND)."""
-    while low < high:
-        pivot = median_of_three(load(keys, line, low), load(keys, line, (low + high) // 2), load(keys, line, high))
-        i, j = low, high
-        while i <= j:
-            while less(load(keys, line, i), pivot):
-                i = i + 1
-            while less(pivot, load(keys, line, j)):
-                j = j - 1
-            if i <= j:
-                x, y = load(keys, line, i), load(keys, line, j)
-                keys[line, i] = y
-                keys[line, j] = x
-                i, j = i + 1, j - 1
-        low, high = (low if k <= j else i if k >= i else k), (j if k <= j else high if k >= i else k)
-
-
-def median_of_three(x, y, z):
-    if less(y, x):
-        x, y = y, x
-    return x if less(z, x) else z if less(z, y) else y
-
-
-def middle(line, keys, count, kind):
-    """The median of a line: the mean of the two in the middle; NaN if there is one."""
-    below, above = (count - 1) // 2, count // 2
-    select_in_line(keys, line, below, 0, count - 1)
-    if above > below:
-        select_in_line(keys, line, above, above, count - 1)
-    one, other = cast(load(keys, line, below), kind), cast(load(keys, line, above), kind)
-    found = cast(one if count % 2 == 1 else np.divide(np.add(one, other), cast(2, kind)), kind)
-    if dtype_of(keys).kind == "f":
-        for i in range(below, count):
-            if np.isnan(load(keys, line, i)):
-                found = cast(load(keys, line, i), kind)
-    return found
-
-
-@static
-def median_kind(kind):
-    return np.dtype("float64") if kind.kind in "biu" else kind
-
-
-@implements(np.median)
-def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    a = as_array(a)
-    if a.ndim == 0 or dtype_of(a).kind in "bc" or dtype_of(a) == np.float16:
-        hand_back("np.median of a 0-d array, of bools, complex numbers or float16")
-    axes = reduction_axes(axis, a.ndim)
-    kind = median_kind(dtype_of(a))
-    kept = kept_in_order(axes, order_of(a) if a.ndim > 1 else (0,))
-    lines = all_lines(a, axes, kept)
-    count = lines.shape[1]
-    check((count > 0) & (lines.shape[0] > 0), "Deoptimize", "the median of no elements")
-    found = allocate((lines.shape[0],), kind)
-    for line in range(lines.shape[0]):
-        found[line] = middle(line, lines, count, kind)
-    result = (
-        permute(reshape(found, tuple([a.shape[own] for own in kept])), places_of(kept)) if len(kept) > 0 else found[0]
-    )
-    return finish(result, axes, a.ndim, keepdims, out)

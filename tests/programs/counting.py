@@ -154,3 +154,16 @@ def equality(x, y):
 def flags_in_bytes(m):
     """Bytes are counted in runs, whose lengths these straddle."""
     return np.count_nonzero(m), np.sum(m == 1), (m > 0).sum(axis=0), np.flatnonzero(m), m[m != 0]
+
+
+@program([(arr("f8", 6, 30),), (arr("f4", 3, 8),), (arr("i4", 40, 5),)])
+def quantiles_of_lines(x):
+    missing = np.where(x > 0.5, np.nan, x)
+    low, high = np.quantile(x, [0.25, 0.75], axis=1)
+    return low, high, np.percentile(x, 30, axis=0, method="hazen"), np.nanquantile(missing, 0.4, axis=1, keepdims=True)
+
+
+@program([(arr("f8", 6, 40, values="special"),), (arr("f8", 5, 7),)])
+def medians_of_numbers(x):
+    x = np.where(x > 0.5, np.nan, x)
+    return np.nanmedian(x, axis=1), np.nanmedian(x), np.median(x, axis=(0, 1), keepdims=True)

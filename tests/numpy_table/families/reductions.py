@@ -92,7 +92,7 @@ for name, q in (("quantile", 0.3), ("percentile", 30), ("nanquantile", 0.3), ("n
         f"np.{name}",
         f"a, {q}; a, {q}, axis={{axis}}, keepdims={{flag}}; a, [{q}, {q * 2}], axis=0; v, {q}, method={{quantile}}",
         INTS + FLOATS,
-        "123",
+        "0123",
         values="normal special",
         sums=8,
     )
