@@ -239,7 +239,7 @@ def test_products_do_not_depend_on_the_number_of_threads(dtype: str, shape: tupl
     a, b = random((rows, inner), dtype, rng), random((inner, columns), dtype, rng)
     for left, right in [(a, b), (np.asfortranarray(a), b), (a, np.asfortranarray(b)), (a, a.T), (a.T, a), (a, b[:, 0])]:
         layouts = ["C" if x.flags.c_contiguous else "F" for x in (left, right)]
-        multiply = Native(product((2, right.ndim), dtype, f"{layouts[0]}{layouts[1] if right.ndim == 2 else 'S'}C"))
+        multiply = Native(product((2, right.ndim), dtype, f"{layouts[0]}{layouts[1] if right.ndim == 2 else 'A'}C"))
         results = []
         for threads in (1, 2, 5):
             out = np.empty((left.shape[0], *right.shape[1:]), dtype)
