@@ -8,10 +8,11 @@ agree. Syntax is the narrower bridge, and one that can be read: three steps make
 * `bytecode_structure`: the graph of blocks becomes loops and branches, by dominators;
 * `bytecode_tidy`: conditional assignments become conditional expressions again, and so on.
 
-numba's bytecode analysis was looked at for the first step. It gives flat code for what numba compiles, without
-keyword-only parameters, starred calls, `with`, sets and most of f-strings, and takes a second to import; what it takes
-off one's hands is little beside what would have to be put back. What has no form here (exceptions that are caught,
-irreducible loops, an opcode nobody knows) is an `UnsupportedError` with its line, as for source.
+numba's bytecode analysis could take the first step, at the price of importing numba (more than a second) for the first
+function without source, of what numba itself does not compile, and of finding the syntax again in its flat code.
+
+What has no form here (exceptions that are caught, irreducible loops, an opcode nobody knows) is an `UnsupportedError`
+with its line, as for source.
 """
 
 from __future__ import annotations
