@@ -358,3 +358,26 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
         base = np.expand_dims(np.array(base, ndmin=rank), axis)
     made = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
     return made if dtype is None or np.dtype(dtype) == dtype_of(made) else cast(made, dtype)
+
+
+@implements(np.geomspace)
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    start, stop = as_array(start), as_array(stop)
+    message = "Geometric sequence cannot include zero"
+    check((start != 0).all() & (stop != 0).all(), "ValueError", message)
+    working = result_kind(dtype_of(start), dtype_of(stop), float, np.dtype(float if dtype is None else dtype))
+    start, stop = as_scalar_if_single(cast(start, working)), as_scalar_if_single(cast(stop, working))
+    sign = np.sign(start)
+    start, stop = start / sign, stop / sign  # turned to positive numbers, and back at the end
+    made = logspace(np.log10(start), np.log10(stop), num, endpoint)
+    if num > 0:
+        made[0] = start
+        if num > 1 and endpoint:
+            made[-1] = stop
+    made *= sign
+    made = made if axis == 0 else np.moveaxis(made, 0, axis)
+    return made if dtype is None or np.dtype(dtype) == working else cast(made, dtype)
+
+
+def as_scalar_if_single(value):
+    return value[()] if value.ndim == 0 else value

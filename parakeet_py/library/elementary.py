@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from parakeet_py.library.intrinsics import (
     as_array,
     as_numeric,
     assign,
     cast,
-    check,
     constant,
     copy,
     dtype_of,
@@ -236,52 +234,3 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
         return result
     assign(x, result)
     return x
-
-
-@implements(np.trapezoid)
-def trapezoid(y, x=None, dx=1.0, axis=-1):
-    y = as_array(y)
-    gaps = dx
-    if x is not None:
-        points = as_array(x)
-        gaps = np.diff(points) if points.ndim == 1 else np.moveaxis(np.diff(points, axis=axis), axis, -1)
-    pairs = np.moveaxis(y, axis, -1)
-    return (gaps * (pairs[..., 1:] + pairs[..., :-1]) / 2.0).sum(-1)
-
-
-@static
-def gradient_axes(axis, rank, spacings):
-    """The axes of np.gradient, each with the position of its spacing (-1: there is none)."""
-    axes = tuple(range(rank)) if axis is None else normalize_axis_tuple(axis, rank)
-    if spacings not in (0, 1, len(axes)):
-        raise TypeError("invalid number of arguments")
-    return tuple((own, -1 if spacings == 0 else n if spacings > 1 else 0) for n, own in enumerate(axes))
-
-
-@implements(np.gradient)
-def gradient(f, *varargs, axis=None, edge_order=1):
-    f = as_array(f)
-    for spacing in varargs:
-        if is_array(spacing) or is_sequence(spacing):
-            hand_back("np.gradient with uneven spacing")
-    if edge_order != 1:
-        hand_back("np.gradient of second order at the edges")
-    if dtype_of(f).kind not in "fc":
-        f = cast(f, "float64")
-    axes = gradient_axes(axis, f.ndim, len(varargs))
-    slopes = tuple([slope_along(f, own, 1.0 if place < 0 else varargs[place]) for own, place in axes])
-    return slopes[0] if len(slopes) == 1 else slopes
-
-
-def slope_along(f, axis, step):
-    message = (
-        "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
-    )
-    check(f.shape[axis] >= 2, "ValueError", message)
-    out = np.empty_like(f)
-    before = (slice(None),) * axis
-    inner, edge, past = (*before, slice(1, -1)), (*before, 0), (*before, -1)
-    out[inner] = (f[(*before, slice(2, None))] - f[(*before, slice(None, -2))]) / (2.0 * step)
-    out[edge] = (f[(*before, 1)] - f[edge]) / step
-    out[past] = (f[past] - f[(*before, -2)]) / step
-    return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_py.library.creation import arange
+from parakeet_py.library.creation import arange, length_of_range, linspace
 from parakeet_py.library.intrinsics import (
     as_array,
     as_numeric,
@@ -15,32 +15,74 @@ from parakeet_py.library.intrinsics import (
     elementwise,
     generate,
     hand_back,
-    is_array,
+    is_known,
     is_sequence,
-    layout_of,
     nonzero,
     unsupported,
 )
 from parakeet_py.library.joining import concatenate
-from parakeet_py.library.patterns import numbers_below, single_range, tri
+from parakeet_py.library.patterns import single_range, tri
 from parakeet_py.library.reductions import flat_index
 from parakeet_py.library.registry import implements, static
-from parakeet_py.library.shared import ALL, converted, fitting, kind_of, result_kind
+from parakeet_py.library.shared import checked_dtype, converted, inverse_axes, kind_of, result_kind
 
 # ---- grids -----------------------------------------------------------------------------------------------------------
 
 
+def is_count(step):
+    """Whether a step is complex: its size is a number of points then."""
+    return dtype_of(as_numeric(step)).kind == "c"
+
+
+def ends_of(item):
+    """The start and the step of a slice."""
+    return 0 if item.start is None else item.start, 1 if item.step is None else item.step
+
+
 def line_of(item):
-    """The numbers of a slice."""
-    start = 0 if item.start is None else item.start
-    step = 1 if item.step is None else item.step
-    if dtype_of(as_numeric(step)).kind == "c":
-        hand_back("a grid with a number of points")
-    return arange(start, item.stop, step)
+    """The numbers of a slice that stands alone."""
+    start, step = ends_of(item)
+    if not is_count(step):
+        return arange(start, item.stop, step)
+    kind = result_kind(kind_of(as_numeric(start)), kind_of(as_numeric(item.stop)), float)
+    return counted(int(abs(step)), start, spacing(item), kind)
+
+
+def spacing(item):
+    """The gap between the points of a slice."""
+    start, step = ends_of(item)
+    if not is_count(step):
+        return step
+    count = int(abs(step))
+    if is_known(count):
+        return 1 if count == 1 else (item.stop - start) / float(count - 1)
+    return (item.stop - start) / float(max(count - 1, 1))
+
+
+def counted(count, start, step, kind):
+    """start + i * step, with i of a dtype."""
+    check(count >= 0, "ValueError", "negative dimensions are not allowed")
+    return generate((count,), lambda i: cast(i, kind)) * step + start
+
+
+def grid_line(item, kind):
+    """The numbers along one axis of a grid of several."""
+    start, step = ends_of(item)
+    count = int(abs(step)) if is_count(step) else max(length_of_range(start, item.stop, step), 0)
+    return counted(count, start, spacing(item), kind)
+
+
+def kinds_of(item):
+    start, step = ends_of(item)
+    return [kind_of(as_numeric(x)) for x in (start, item.stop, abs(step) if is_count(step) else step)]
 
 
 def lines_of(key):
-    lines = tuple([line_of(item) for item in key])
+    kinds = ()
+    for item in key:
+        kinds = (*kinds, *kinds_of(item))
+    kind = checked_dtype(result_kind(int, *kinds))
+    lines = tuple([grid_line(item, kind) for item in key])
     kind = result_kind(*[dtype_of(line) for line in lines])
     return tuple([converted(line, kind) for line in lines])
 
@@ -67,7 +109,8 @@ def mgrid(key):
 
 def part_of(item):
     if isinstance(item, slice):
-        return line_of(item)
+        start, step = ends_of(item)
+        return linspace(start, item.stop, int(abs(step))) if is_count(step) else line_of(item)
     if isinstance(item, str):
         hand_back("a directive in np.r_ or np.c_")
     return as_numeric(item)
@@ -95,6 +138,16 @@ def column_of(a):
     return a[:, None] if a.ndim == 1 else a
 
 
+@implements(np.s_)
+def s_(key):
+    return key
+
+
+@implements(np.index_exp)
+def index_exp(key):
+    return key if isinstance(key, tuple) else (key,)
+
+
 @implements(np.ix_)
 def ix_(*args):
     lines = tuple([open_line(as_array(a)) for a in args])
@@ -114,40 +167,66 @@ def extents_from(shape):
     return tuple(shape) if is_sequence(shape) else (shape,)
 
 
+@static
+def slowest_first(order, count):
+    """The axes from the slowest to the fastest."""
+    if order not in ("C", "F"):
+        raise ValueError("only 'C' or 'F' order is permitted")
+    return tuple(range(count)) if order == "C" else tuple(reversed(range(count)))
+
+
 @implements(np.unravel_index)
 def unravel_index(indices, shape, order="C"):
-    if order != "C":
-        hand_back("np.unravel_index in Fortran order")
     extents = extents_from(shape)
     places = as_numeric(indices)
     size = 1
     for extent in extents:
         size = size * extent
+    axes = slowest_first(order, len(extents))
 
     def split(index):
         left = int(index)
         message = "index {0} is out of bounds for array with size {1}"
         check((left >= 0) & (left < size), "ValueError", message, left, size)
         found = ()
-        for extent in extents[::-1]:
-            found = (cast(left % max(extent, 1), "int64"), *found)
-            left = left // max(extent, 1)
-        return found
+        for axis in axes[::-1]:
+            extent = max(extents[axis], 1)
+            found = (cast(left % extent, "int64"), *found)
+            left = left // extent
+        return tuple([found[place] for place in inverse_axes(axes)])
 
     made = elementwise(split, places)
     return made if len(extents) > 1 else (made,)
 
 
+@static
+def modes_of(mode, count):
+    """What to do with coordinates out of range, for each axis."""
+    modes = (mode,) * count if isinstance(mode, str) else tuple(mode)
+    if len(modes) != count or not set(modes) <= {"raise", "wrap", "clip"}:
+        raise ValueError("clipmode must be one of 'clip', 'raise', or 'wrap'")
+    return modes
+
+
+def coordinate(index, extent, mode):
+    index = int(index)
+    if mode == "wrap":
+        return index % extent
+    if mode == "clip":
+        return min(max(index, 0), extent - 1)
+    check((index >= 0) & (index < extent), "ValueError", "invalid entry in coordinates array")
+    return index
+
+
 @implements(np.ravel_multi_index)
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
-    if mode != "raise" or order != "C":
-        hand_back("np.ravel_multi_index with a mode or order")
     extents = extents_from(dims)
+    modes = modes_of(mode, len(extents))
+    axes = slowest_first(order, len(extents))
 
     def join(*place):
-        for index, extent in zip(place, extents):
-            check((index >= 0) & (index < extent), "ValueError", "invalid entry in coordinates array")
-        return cast(flat_index(tuple([int(index) for index in place]), extents), "int64")
+        found = [coordinate(index, extent, own) for index, extent, own in zip(place, extents, modes)]
+        return cast(flat_index(tuple([found[axis] for axis in axes]), tuple([extents[axis] for axis in axes])), "int64")
 
     return elementwise(join, *[as_numeric(index) for index in multi_index])
 
@@ -160,76 +239,3 @@ def tril_indices(n, k=0, m=None):
 @implements(np.triu_indices)
 def triu_indices(n, k=0, m=None):
     return nonzero(~tri(n, m, k - 1, bool))
-
-
-# ---- padding ---------------------------------------------------------------------------------------------------------
-
-
-def width_of(pad_width, axis):
-    """(before, after) of one axis."""
-    if not is_sequence(pad_width):
-        return pad_width, pad_width
-    own = pad_width[axis] if len(pad_width) > 1 and is_sequence(pad_width[0]) else pad_width
-    own = own[0] if is_sequence(own[0]) else own
-    return (own[0], own[0]) if len(own) == 1 else (own[0], own[1])
-
-
-def source_of(index, before, extent, mode):
-    """Where an element of a padded axis comes from."""
-    place = index - before
-    if mode == "edge":
-        return min(max(place, 0), extent - 1)
-    if mode == "wrap":
-        return place % extent
-    if mode == "symmetric":
-        place = place % (2 * extent)
-        return place if place < extent else 2 * extent - 1 - place
-    place = place % max(2 * (extent - 1), 1)
-    return place if place < extent else 2 * (extent - 1) - place
-
-
-@static
-def empty_axis(axis):
-    return f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
-
-
-def order_of_padded(a):
-    return "F" if layout_of(a) == "F" else "C"
-
-
-@implements(np.pad)
-def pad(array, pad_width, mode="constant", *, constant_values=0, reflect_type="even"):
-    a = as_array(array)
-    if is_array(pad_width) or reflect_type != "even" or a.ndim == 0:
-        hand_back("np.pad with these arguments")
-    widths = tuple([width_of(pad_width, axis) for axis in numbers_below(a.ndim)])
-    for before, after in widths:
-        check((before >= 0) & (after >= 0), "ValueError", "index can't contain negative values")
-    shape = tuple([before + extent + after for (before, after), extent in zip(widths, a.shape)])
-    if mode == "constant":
-        if is_sequence(constant_values) or is_array(constant_values):
-            hand_back("np.pad with several constants")
-        kind = dtype_of(a)
-        made = np.full(shape, cast(fitting(constant_values, kind), kind), kind, order_of_padded(a))
-        inner = tuple([slice(before, before + extent) for (before, _), extent in zip(widths, a.shape)])
-        assign(made[inner], a)
-        return made
-    if mode not in ("edge", "wrap", "symmetric", "reflect"):
-        hand_back("np.pad in this mode")
-    for axis, (before, after) in enumerate(widths):
-        check((a.shape[axis] > 0) | (before + after == 0), "ValueError", empty_axis(axis))
-    made = np.empty(shape, dtype_of(a), order_of_padded(a))
-    inner = tuple([slice(before, before + extent) for (before, _), extent in zip(widths, a.shape)])
-    assign(made[inner], a)
-    for axis, (before, after) in enumerate(widths):
-        fill_ends(made, axis, before, a.shape[axis], after, mode)
-    return made
-
-
-def fill_ends(made, axis, before, extent, after, mode):
-    """Both ends of one axis of a padded array, from what is between them."""
-    front = generate((before,), lambda i: before + source_of(i, before, extent, mode))
-    back = generate((after,), lambda i: before + source_of(i + before + extent, before, extent, mode))
-    whole = (ALL,) * axis
-    assign(made[(*whole, slice(0, before))], made[(*whole, front)])
-    assign(made[(*whole, slice(before + extent, None))], made[(*whole, back)])

@@ -6,19 +6,19 @@ Kept in step with the modules by a test, which shows the right contents when the
 from __future__ import annotations
 
 FUNCTIONS = {  # functions, by module and name
+    "calculus": "numpy.gradient numpy.trapezoid",
     "creation": (
         "numpy.arange numpy.array numpy.asanyarray numpy.asarray numpy.ascontiguousarray numpy.asfortranarray "
-        "numpy.astype numpy.copy numpy.empty numpy.empty_like numpy.full numpy.full_like numpy.linspace numpy.logspace "
-        "numpy.ndarray numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like"
+        "numpy.astype numpy.copy numpy.empty numpy.empty_like numpy.full numpy.full_like numpy.geomspace "
+        "numpy.linspace numpy.logspace numpy.ndarray numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like"
     ),
     "elementary": (
-        "numpy.allclose numpy.angle numpy.around numpy.array_equal numpy.fix numpy.gradient numpy.imag numpy.isclose "
-        "numpy.iscomplex numpy.isneginf numpy.isposinf numpy.isreal numpy.nan_to_num numpy.real numpy.round numpy.sinc "
-        "numpy.trapezoid"
+        "numpy.allclose numpy.angle numpy.around numpy.array_equal numpy.fix numpy.imag numpy.isclose numpy.iscomplex "
+        "numpy.isneginf numpy.isposinf numpy.isreal numpy.nan_to_num numpy.real numpy.round numpy.sinc"
     ),
     "grids": (
-        "numpy.ix_ numpy.lib._index_tricks_impl.None numpy.pad numpy.ravel_multi_index numpy.tril_indices "
-        "numpy.triu_indices numpy.unravel_index"
+        "numpy.ix_ numpy.lib._index_tricks_impl.None numpy.ravel_multi_index numpy.tril_indices numpy.triu_indices "
+        "numpy.unravel_index"
     ),
     "insertion": (
         "numpy.block numpy.broadcast_arrays numpy.broadcast_shapes numpy.delete numpy.insert numpy.resize "
@@ -49,9 +49,11 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.median numpy.nanmedian numpy.nanpercentile numpy.nanquantile numpy.percentile numpy.quantile"
     ),
     "other_names": (
-        "numpy.fft.fftshift numpy.fft.ifftshift numpy.linalg.matmul numpy.linalg.matrix_transpose numpy.linalg.outer "
-        "numpy.linalg.tensordot numpy.linalg.trace numpy.linalg.vecdot numpy.tril_indices_from numpy.triu_indices_from"
+        "numpy.diag_indices_from numpy.fft.fftshift numpy.fft.ifftshift numpy.linalg.matmul "
+        "numpy.linalg.matrix_transpose numpy.linalg.outer numpy.linalg.tensordot numpy.linalg.trace "
+        "numpy.linalg.vecdot numpy.tril_indices_from numpy.triu_indices_from"
     ),
+    "padding": "numpy.pad",
     "parallel": (
         "parakeet_py.operators.allpairs parakeet_py.operators.generate parakeet_py.operators.map "
         "parakeet_py.operators.reduce parakeet_py.operators.scan parakeet_py.operators.scatter "
@@ -84,12 +86,12 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.rot90 numpy.squeeze numpy.swapaxes numpy.transpose"
     ),
     "signals": "numpy.convolve numpy.correlate numpy.einsum numpy.polyval",
-    "sorting": "numpy.argsort numpy.lexsort numpy.sort",
-    "special": "numpy.array_equiv numpy.i0 numpy.real_if_close numpy.require numpy.unwrap",
     "singular_values": (
         "numpy.linalg.cond numpy.linalg.lstsq numpy.linalg.matrix_rank numpy.linalg.pinv numpy.linalg.svd "
         "numpy.linalg.svdvals"
     ),
+    "sorting": "numpy.argsort numpy.lexsort numpy.sort",
+    "special": "numpy.array_equiv numpy.i0 numpy.real_if_close numpy.require numpy.unwrap",
     "statistics": (
         "numpy.average numpy.bincount numpy.cov numpy.digitize numpy.histogram numpy.interp numpy.searchsorted"
     ),
@@ -111,7 +113,7 @@ METHODS = {  # methods of arrays; with a dot, of ufuncs
     "shape": "flatten ravel reshape squeeze swapaxes transpose",
     "sorting": "argsort sort",
     "statistics": "searchsorted",
-    "ufunc_methods": "item tolist ufunc.accumulate ufunc.at ufunc.outer ufunc.reduce",
+    "ufunc_methods": "item tolist ufunc.accumulate ufunc.at ufunc.outer ufunc.reduce ufunc.reduceat",
 }
 UFUNCS = {  # scalar loops of ufuncs
     "complex_scalars": (

@@ -153,13 +153,16 @@ def delete(arr, obj, axis=None):
         start = 0 if obj.start is None else int(obj.start)
         start = min(max(start + extent, 0) if start < 0 else start, extent)
         return without(a, start, count, axis)
-    places = places_of(obj, extent)
     if isinstance(obj, slice):
+        count = a[at(axis, obj)].shape[axis]
         keep = np.ones((extent,), np.bool_)
-        keep[places] = False
-        made = like_with(a, axis, extent - places.shape[0])
+        keep[obj] = False
+        if a.ndim == 1:
+            return a[keep]
+        made = like_with(a, axis, extent - count)
         assign(made, a[at(axis, keep)])
         return made
+    places = places_of(obj, extent)
     if dtype_of(places).kind == "b":
         check(places.shape[0] == extent, "ValueError", mask_message(), extent)
         return a[at(axis, ~places)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_py.library.intrinsics import as_array, hand_back, is_sequence, unsupported
+from parakeet_py.library.intrinsics import as_array, check, hand_back, is_sequence, unsupported
 from parakeet_py.library.registry import implements
 from parakeet_py.library.shape import positions
 
@@ -78,3 +78,13 @@ def triu_indices_from(arr, k=0):
     if arr.ndim != 2:
         unsupported("input array must be 2-d")
     return np.triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+@implements(np.diag_indices_from)
+def diag_indices_from(arr):
+    arr = as_array(arr)
+    if arr.ndim < 2:
+        unsupported("input array must be at least 2-d")
+    for extent in arr.shape[1:]:
+        check(extent == arr.shape[0], "ValueError", "All dimensions of input must be of equal length")
+    return np.diag_indices(arr.shape[0], arr.ndim)

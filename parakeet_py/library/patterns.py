@@ -7,12 +7,12 @@ import numpy as np
 from parakeet_py.library.creation import copied, shape_tuple, wants_fortran
 from parakeet_py.library.intrinsics import (
     as_array,
+    broadcast_view,
     cast,
     constant,
     dtype_of,
     elementwise,
     generate,
-    hand_back,
     permute,
     prim,
     unsupported,
@@ -115,16 +115,19 @@ def axes_of_grids(count, indexing):
     return tuple(axes)
 
 
+def as_line(a):
+    """A vector as it is, everything else in one axis."""
+    return a if a.ndim == 1 else np.reshape(a, (a.size,))
+
+
 @implements(np.meshgrid)
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
-    if copy is not True:
-        hand_back("a meshgrid of views")
-    lines = tuple([np.ravel(as_array(x)) for x in xi])
+    lines = tuple([as_line(as_array(x)) for x in xi])
     axes = axes_of_grids(len(lines), indexing)
     lengths = tuple([lines[axis].shape[0] for axis in axes])
-    return tuple([grid_of(line, axis, lengths, sparse) for line, axis in zip(lines, axes)])
-
-
-def grid_of(line, axis, lengths, sparse):
-    grid = line[single_range(axis, len(lengths))]
-    return copied(grid if sparse else np.broadcast_to(grid, lengths), "C")
+    grids = tuple([line[single_range(axis, len(lines))] for line, axis in zip(lines, axes)])
+    if not sparse:
+        grids = tuple([broadcast_view(grid, lengths, True) for grid in grids])
+    if copy:
+        return tuple([copied(grid, "C") for grid in grids])
+    return list(grids) if sparse else grids

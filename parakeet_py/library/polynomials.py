@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from parakeet_py.library.intrinsics import (
+    allocate,
     as_array,
     cast,
     check,
+    constant,
     dtype_of,
     hand_back,
     is_array,
@@ -19,32 +21,31 @@ from parakeet_py.library.shape import atleast_1d
 from parakeet_py.library.shared import converted, result_kind
 
 
-def shifted_to(a, length):
-    """A vector with zeros before it."""
-    made = np.zeros((length,), dtype_of(a))
-    made[length - a.shape[0] :] = a
-    return made
-
-
-def same_length(a1, a2):
-    """Two polynomials with as many coefficients; which of them has more is not known."""
+def combined(ufunc, a1, a2):
+    """Two polynomials added or subtracted: where only one has coefficients, the other's are zero."""
     a, b = atleast_1d(as_array(a1)), atleast_1d(as_array(a2))
     if a.ndim != 1 or b.ndim != 1:
         hand_back("polynomials with several axes")
-    length = max(a.shape[0], b.shape[0])
-    return shifted_to(a, length), shifted_to(b, length)
+    left, right = a.shape[0], b.shape[0]
+    short = min(left, right)
+    alone = max(left, right) - short
+    made = allocate((short + alone,), result_kind(dtype_of(a), dtype_of(b)))
+    if left > right:
+        made[:alone] = ufunc(a[:alone], constant(0, dtype_of(b)))
+    else:
+        made[:alone] = ufunc(constant(0, dtype_of(a)), b[:alone])
+    made[alone:] = ufunc(a[left - short :], b[right - short :])
+    return made
 
 
 @implements(np.polyadd)
 def polyadd(a1, a2):
-    a, b = same_length(a1, a2)
-    return a + b
+    return combined(np.add, a1, a2)
 
 
 @implements(np.polysub)
 def polysub(a1, a2):
-    a, b = same_length(a1, a2)
-    return a - b
+    return combined(np.subtract, a1, a2)
 
 
 def without_leading_zeros(c):

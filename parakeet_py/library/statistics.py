@@ -153,24 +153,48 @@ def digitize(x, bins, right=False):
 
 @implements(np.interp)
 def interp(x, xp, fp, left=None, right=None, period=None):
-    if period is not None:
-        hand_back("np.interp with a period")
     x, xp, fp = as_numeric(x), as_array(xp), as_array(fp)
-    if dtype_of(fp).kind == "c":
-        hand_back("np.interp of complex numbers")
     if xp.ndim != 1 or fp.ndim != 1:
         unsupported("Data points must be 1-D sequences")
+    if period is not None:
+        left, right = None, None
+        check(period != 0, "ValueError", "period must be a non-zero value")
+        check(xp.shape[0] == fp.shape[0], "ValueError", "fp and xp are not of the same length")
+        x, xp, fp = in_one_period(x, xp, fp, abs(period))
     check(xp.shape[0] != 0, "ValueError", "array of sample points is empty")
     check(xp.shape[0] == fp.shape[0], "ValueError", "fp and xp are not of the same length.")
+    if dtype_of(fp).kind != "c":
+        return mapped(interpolation(xp, fp, left, right, "real"), x)
+    real, imag = interpolation(xp, fp, left, right, "real"), interpolation(xp, fp, left, right, "imag")
+    return mapped(lambda point: prim("complex", real(point), imag(point)), x)
+
+
+def in_one_period(x, xp, fp, period):
+    """Points and samples within one period, the samples in order and with a neighbour on both sides."""
+    x = np.mod(np.asarray(x, np.float64), period)
+    xp = np.mod(np.asarray(xp, np.float64), period)
+    order = np.argsort(xp, kind="stable")
+    xp, fp = xp[order], fp[order]
+    check((xp[1:] > xp[:-1]).all(), "Deoptimize", "equal sample points, whose order is NumPy's choice")
+    return x, np.concatenate((xp[-1:] - period, xp, xp[:1] + period)), np.concatenate((fp[-1:], fp, fp[:1]))
+
+
+def part_of(value, part):
+    """The real or imaginary part of a number as float64."""
+    return cast(prim(part, cast(value, "complex128")) if part == "imag" else value, "float64")
+
+
+def interpolation(xp, fp, left, right, part):
+    """The function of a point that interpolates one part of the samples."""
     last = xp.shape[0] - 1
-    below = cast(load(fp, 0) if left is None else left, "float64")
-    above = cast(load(fp, last) if right is None else right, "float64")
+    below = part_of(load(fp, 0) if left is None else left, part)
+    above = part_of(load(fp, last) if right is None else right, part)
 
     def abscissa(i):
         return cast(load(xp, i), "float64")
 
     def ordinate(i):
-        return cast(load(fp, i), "float64")
+        return part_of(load(fp, i), part)
 
     def value_at(point):
         v = cast(point, "float64")
@@ -185,9 +209,10 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         result = prim("select", v == x0, y0, result)
         result = prim("select", v == abscissa(last), ordinate(last), result)
         result = prim("select", v > abscissa(last), above, prim("select", v < abscissa(0), below, result))
-        return prim("select", cast(prim("isnan", v) & (last != 0), "bool"), v, result)
+        missing = v if part == "real" else constant(0.0, "float64")
+        return prim("select", cast(prim("isnan", v) & (last != 0), "bool"), missing, result)
 
-    return mapped(value_at, x)
+    return value_at
 
 
 # ---- histogram -------------------------------------------------------------------------------------------------------

@@ -1,13 +1,15 @@
-"""reduce, accumulate, outer and at of ufuncs; methods of arrays that make Python objects; what Python's sum, min and
-max do with arrays."""
+"""reduce, accumulate, reduceat, outer and at of ufuncs; methods of arrays that make Python objects."""
 
 from __future__ import annotations
 
 import sys
 
+import numpy as np
+
 from parakeet_py.library.intrinsics import (
     as_array,
     as_numeric,
+    assign,
     cast,
     check,
     constant,
@@ -28,20 +30,103 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.products import strong
-from parakeet_py.library.reductions import can_reduce, flat_index, reduce_ufunc
+from parakeet_py.library.reductions import can_reduce, check_not_empty, flat_index, reduce_ufunc, reduction_kind
 from parakeet_py.library.registry import helper, method, static
 from parakeet_py.library.scans import accumulate, can_accumulate
 from parakeet_py.library.shape import positions
-from parakeet_py.library.shared import NO_VALUE, single_axis
+from parakeet_py.library.shared import NO_VALUE, finish, into, reduction_axes, single_axis
 
 
 @method("ufunc.reduce")
 def ufunc_reduce(ufunc, array, /, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
-    if not can_reduce(ufunc):
-        hand_back("a reduction with this ufunc")
     if initial is None:
         hand_back("a reduction without an initial value")
+    if not can_reduce(ufunc):
+        if where is not True or not one_after_another(ufunc, dtype_of(as_array(array))):
+            hand_back("a reduction with this ufunc")
+        return reduced_from_first(ufunc, as_array(array), axis, dtype, out, keepdims, initial)
     return reduce_ufunc(ufunc, as_numeric(array), axis, dtype, out, keepdims, initial, where)
+
+
+@static
+def one_after_another(ufunc, kind):
+    """Whether a ufunc without identity is reduced along one axis, from the first element on.
+
+    np.power of floats and np.arctan2 are not: NumPy's vector loops take several elements at a time.
+    """
+    return ufunc in FROM_FIRST and (ufunc is not np.power or kind.kind in "iu")
+
+
+FROM_FIRST = {
+    *(np.subtract, np.divide, np.floor_divide, np.remainder, np.fmod, np.power, np.float_power, np.lcm),
+    *(np.copysign, np.nextafter, np.heaviside, np.left_shift, np.right_shift),
+}
+
+
+def reduced_from_first(ufunc, a, axis, dtype, out, keepdims, initial):
+    """((a[0] op a[1]) op a[2])... along one axis."""
+    axes = reduction_axes(axis, a.ndim)
+    if len(axes) != 1:
+        hand_back("a reduction in order along several axes or none")
+    along = axes[0]
+    kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
+    before = (slice(None),) * along
+    first = 1 if initial is NO_VALUE else 0
+    if initial is NO_VALUE:
+        check_not_empty(ufunc, a, axes)
+        total = cast(a[(*before, 0)], kind)
+    elif a.ndim == 1:
+        total = cast(initial, kind)
+    else:
+        none = a[(*before, slice(0, 0))]  # the reduction of no elements has the shape and order of the result
+        start = cast(initial, kind)
+        (total,) = reduce_axes(none, axes, (start,), lambda x, *at: (cast(x, kind),), lambda s, x: (s,))
+    for i in range(first, a.shape[along]):
+        if a.ndim == 1:
+            total = ufunc(total, cast(a[i], kind))
+        else:
+            assign(total, ufunc(total, cast(a[(*before, i)], kind)))
+    return finish(total, axes, a.ndim, keepdims, out)
+
+
+@static
+def out_of_segment(ufunc):
+    return f"index {{0}} out-of-bounds in {ufunc.__name__}.reduceat [0, {{1}})"
+
+
+@method("ufunc.reduceat")
+def ufunc_reduceat(ufunc, array, /, indices, axis=0, dtype=None, out=None):
+    a, places = as_array(array), as_array(indices)
+    if a.ndim == 0 or places.ndim != 1 or dtype_of(places).kind not in "iu" or not can_reduce(ufunc):
+        hand_back("ufunc.reduceat of these")
+    along = single_axis(axis, a.ndim)
+    kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
+    extent, count = a.shape[along], places.shape[0]
+    message = out_of_segment(ufunc)
+
+    def start_of(place):
+        check((place >= 0) & (place < extent), "IndexError", message, place, extent)
+        return cast(place, "int64")
+
+    starts = elementwise(start_of, places)
+    before = (slice(None),) * along
+    # New memory in the order that NumPy's iterator finds: the positions run along the axis, the array along the others.
+    made = elementwise(
+        lambda x, start: cast(x, kind),
+        a[(*before, slice(0, 1))],
+        starts[(*(None,) * along, slice(None), *(None,) * (a.ndim - along - 1))],
+    )
+    for i in range(count):
+        first = int(load(starts, i))
+        last = extent
+        if i + 1 < count:
+            last = int(load(starts, i + 1))
+        if last > first:
+            total = reduce_ufunc(ufunc, a[(*before, slice(first, last))], along, dtype=kind)
+            made[(*before, i)] = total
+        else:
+            made[(*before, i)] = a[(*before, first)]
+    return made if out is None else into(out, made)
 
 
 @method("ufunc.accumulate")
@@ -74,11 +159,9 @@ def ufunc_kind(ufunc, kind, values):
 
 @method("ufunc.at")
 def ufunc_at(ufunc, a, indices, b=NO_VALUE, /):
-    if b is NO_VALUE:
-        hand_back("ufunc.at of one operand")
-    values = as_numeric(b)
+    values = None if b is NO_VALUE else as_numeric(b)
     kind = dtype_of(a)
-    if is_weak(values):
+    if values is not None and is_weak(values):
         values = cast(values, dtype_of(values))
     if is_array(values) and values.ndim == 0:
         values = values[()]
@@ -106,9 +189,17 @@ def ufunc_at(ufunc, a, indices, b=NO_VALUE, /):
         return cast(flat_index(tuple(wrapped), extents), "int64")
 
     at = elementwise(flat, *places)
-    if ufunc_kind(ufunc, kind, dtype_of(values)) != kind:
-        hand_back("ufunc.at in another dtype than the array's")
-    scatter(target, at, values, lambda old, new: cast(ufunc(old, new), kind))
+    if values is not None and ufunc_kind(ufunc, kind, dtype_of(values)) == kind:
+        scatter(target, at, values, lambda old, new: cast(ufunc(old, new), kind))
+    else:
+        for k in range(at.shape[0]):
+            place = load(at, k)
+            old = target[place]
+            if values is None:
+                new = ufunc(old)
+            else:
+                new = ufunc(old, load(values, k) if is_array(values) else values)
+            target[place] = cast(new, kind)
 
 
 # ---- arrays as Python objects ----------------------------------------------------------------------------------------
@@ -128,9 +219,22 @@ def item(a, *args):
     if len(args) == 0:
         check(a.size == 1, "ValueError", "can only convert an array of size 1 to a Python scalar")
         return python_scalar(load(a, *[0 for axis in positions(a.ndim)]))
+    if len(args) == 1 and is_sequence(args[0]):
+        args = tuple(args[0])
     if len(args) == a.ndim:
         return python_scalar(a[tuple(args)])
-    hand_back("item of a flat position")
+    if len(args) != 1 or a.ndim == 0:
+        unsupported("incorrect number of indices for array")
+    check((args[0] >= -a.size) & (args[0] < a.size), "IndexError", FLAT_MESSAGE, args[0], a.size)
+    left = int(args[0]) % a.size
+    place = ()
+    for extent in a.shape[::-1]:
+        place = (left % extent, *place)
+        left = left // extent
+    return python_scalar(load(a, *place))
+
+
+FLAT_MESSAGE = "index {0} is out of bounds for size {1}"
 
 
 # ---- Python's builtins on arrays -------------------------------------------------------------------------------------

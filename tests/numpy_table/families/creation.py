@@ -53,11 +53,25 @@ family.row("np.fill_diagonal", "a, 5; a, 5, wrap=True; a, r", NUMBERS, "23")
 family.row("np.vander", "v; v, 3; v, 3, increasing=True; v, increasing=True", "ilfdD", "1", ulp=16)
 family.row("np.indices", "(2, 3); (4,); (2, 3), dtype=float; (2, 3), sparse=True; a.shape", "d", "123")
 family.row("np.fromfunction", "lambda x, y: x + y, (2, 3); lambda x: x * 2, (4,), dtype=int", "d", "1")
-family.row("np.meshgrid", "v, w; v, w, indexing='ij'; v, w, sparse=True; v; v, w, copy=False", NUMBERS, "1")
 family.row(
-    "np.mgrid", "= np.mgrid[0:3, 1:4]; = np.mgrid[0:5:2]; = np.mgrid[0:1:5j]; = np.mgrid[0:1:0.25, 0:2]", "d", "1"
+    "np.meshgrid",
+    "v, w; v, w, indexing='ij'; v, w, sparse=True; v; v, w, copy=False; v, w, sparse=True, copy=False",
+    NUMBERS,
+    "1",
 )
-family.row("np.ogrid", "= np.ogrid[0:3, 1:4]; = np.ogrid[0:5:2]; = np.ogrid[0:1:5j]", "d", "1")
+family.row(
+    "np.mgrid",
+    "= np.mgrid[0:3, 1:4]; = np.mgrid[0:5:2]; = np.mgrid[0:1:5j]; = np.mgrid[0:1:0.25, 0:2]; "
+    "= np.mgrid[0:1:3j, 1:2:0.1]; = np.mgrid[0:2:3j, 0:4:2j]",
+    "d",
+    "1",
+)
+family.row(
+    "np.ogrid",
+    "= np.ogrid[0:3, 1:4]; = np.ogrid[0:5:2]; = np.ogrid[0:1:5j]; = np.ogrid[0:1:3j, 1:2:0.1]; = np.ogrid[0:1:3j, 2:4]",
+    "d",
+    "1",
+)
 family.row("np.r_", "= np.r_[v, 1, w]; = np.r_[0:3, v]; = np.r_[0:1:5j]; = np.r_[1, 2, 3]", REAL, "1")
 family.row("np.c_", "= np.c_[v, v]; = np.c_[v, n]", REAL, "1")
 family.row("np.s_", "= a[np.s_[1:3]]; = a[np.s_[::2]]", "d", "12")

@@ -72,7 +72,11 @@ family.row(
 family.row("ndarray.searchsorted", "= s.searchsorted(a); = s.searchsorted(a, {side})", REAL, "01")
 family.row("np.digitize", "a, t; a, t, right=True; a, t[::-1]; a, [0, 1, 2.5]", REAL, "0123")
 family.row(
-    "np.interp", "a, t, t * 2; a, t, t, left=-1, right=9; a, t, t * 1j; a, t, t * 2, period=3", REAL, "0123", ulp=8
+    "np.interp",
+    "a, t, t * 2; a, t, t, left=-1, right=9; a, t, t * 1j; a, t, t * 2, period=3; a, t, t * 1j, period=-29.5",
+    REAL,
+    "0123",
+    ulp=8,
 )
 family.row("np.bincount", "n; n, minlength=9; n, v; n, weights=t", "ild", "1", sums=4)
 family.row(

@@ -70,7 +70,9 @@ family.row(
     "np.pad",
     "v, 2, mode={pad}; a, 1, mode={pad}; v, (1, 3), mode='constant', constant_values=(4, 6); "
     "a, ((0, 1),) * a.ndim, 'edge'; v, 9, 'reflect'; v, 2, 'reflect', reflect_type='odd'; "
-    "v, 3, 'mean', stat_length=2; v, 2, 'linear_ramp', end_values=5; v, 12, 'symmetric'; v, 15, 'wrap'",
+    "v, 3, 'mean', stat_length=2; v, 2, 'linear_ramp', end_values=5; "
+    "a, 1, constant_values=300; a, 1, constant_values=((1, 300),) * a.ndim; a, 5, 'symmetric', reflect_type='odd'; "
+    "a, (1, 2), 'minimum', stat_length=(2, 1); v, 12, 'symmetric'; v, 15, 'wrap'",
     REAL[1:],
     "12",
     sums=4,
@@ -86,7 +88,7 @@ family.row("ndarray.astype", "np.float32; np.int16; complex; float, copy=False; 
 family.row("ndarray.view", "; np.uint8", "ld", "12")
 family.row("ndarray.copy", "; {order}", NUMBERS, "0123")
 family.row("ndarray.fill", "2; 2.5", NUMBERS, "0123")
-family.row("ndarray.item", "= a[..., :1].ravel()[:1].item(); 0; *(1,) * a.ndim", NUMBERS, "12")
+family.row("ndarray.item", "= a[..., :1].ravel()[:1].item(); 0; -2; (1,) * a.ndim; *(1,) * a.ndim", NUMBERS, "12")
 family.row("ndarray.tolist", "", NUMBERS, "0123")
 family.row("ndarray.conj", "", NUMBERS, "0123")
 family.row("ndarray.conjugate", "", NUMBERS, "0123")

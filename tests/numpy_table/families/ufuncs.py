@@ -61,12 +61,15 @@ for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"):
     family.row(f"np.{name}.reduce", "a; a, {one}", INTS)
 for name in ("logaddexp", "hypot"):
     family.row(f"np.{name}.reduce", "a; a, {one}", "fd", sums=8)
-for name in ("subtract", "divide", "power"):
-    family.row(f"np.{name}.reduce", "a; a, {one}", "fd", sums=8)
+for name in ("subtract", "divide", "remainder"):
+    family.row(f"np.{name}.reduce", "a; a, {one}; a, -1, initial=2, keepdims=True; a, 0, out=o", "ilfd", sums=8)
+family.row("np.power.reduce", "p; p, {one}", "bil")
 for name in ("add", "subtract", "multiply", "divide", "maximum", "less", "hypot", "arctan2", "power"):
     family.row(f"np.{name}.outer", "a, w; a, 2.5; 2.5, a", REAL, "012")
 for name in ("add", "subtract", "multiply", "maximum", "minimum"):
-    family.row(f"np.{name}.at", f"= np.{name}.at(v, i, 2); = np.{name}.at(v, n, s)", "bild", "1")
+    family.row(
+        f"np.{name}.at", f"= np.{name}.at(v, i, 2); = np.{name}.at(v, n, s); = np.{name}.at(v, n, s * 1.5)", "bild", "1"
+    )
 family.row("np.negative.at", "= np.negative.at(v, np.array([0, 0, 2]))", "ild", "1")
 family.row("np.add.reduceat", "a, [0, 2, 1]; a, [0, 1], {one}; v, n", REAL, "123", sums=8)
 family.row("np.multiply.reduceat", "v, [0, 2, 1, 5]", "ild", "1", sums=8)
