@@ -341,3 +341,39 @@ def counts_of_few(x, i):
     counts = np.zeros(9, dtype=np.int64)
     np.add.at(counts, abs(i) % 9, 1)
     return counts, np.histogram(x, 3)[0]
+
+
+@program([(1, arr("i8", 10)), raising(IndexError, 3, arr("i8", 10))], message=True)
+def index_from_what_was_stored(n, table):
+    """The check of an iteration depends on its own store: it cannot be made before."""
+    out = np.zeros((n, 3), np.int64)
+    for i in range(n):
+        out[i, 0] = i * 100
+        out[i, 1] = table[out[i, 0]]
+    return out
+
+
+@program([(0, arr("f8", 4)), (40, arr("f8", 9)), raising(IndexError, 40, arr("f8", 8))])
+def loop_until_what_was_stored(n, table):
+    """A loop in an iteration ends by what the iteration stores."""
+    out = np.zeros((n, 2), np.int64)
+    total = np.empty(n)
+    for i in range(n):
+        out[i, 0] = i * 37
+        while out[i, 0] > 9:
+            out[i, 1] += out[i, 0] % 10
+            out[i, 0] //= 10
+        total[i] = table[out[i, 0] - 1]
+    return out, total
+
+
+@program(
+    [(6, arr("f8", 6), arr("i8", 6, values=[2, 0, 1])), raising(IndexError, 6, arr("f8", 2), arr("i8", 6, values=[2]))]
+)
+def sums_beside_checked_indices(n, x, places):
+    """What is added up in memory decides nothing: checks may be made before."""
+    out = np.zeros(n)
+    for i in range(n):
+        for j in range(3):
+            out[i] += x[places[i]] * j
+    return out

@@ -4,7 +4,8 @@ Iterations are independent when nothing is carried from one to the next, nothing
 array that is written is only touched, in all reads and writes, at elements that no other iteration touches:
 in some axis all index forms are the same c + k*i with k != 0 (arrays made inside the loop are its own). Checks that
 cannot be proved away keep a loop serial, because a failing one must leave the effects of the iterations before it;
-unless it stores only into arrays of this call, which nobody sees if it fails.
+unless it stores only into arrays of this call, which nobody sees if it fails. And all that can fail must be the same
+before the iteration's stores as after them (`foresight`).
 
 A loop that only accumulates with an operation that is exact in any order (integers; minimum, maximum) is a `Reduce`.
 Floating sums stay serial: their order is part of the result.
@@ -43,7 +44,8 @@ from parakeet_py.typed_ir.ir import (
     operands_of,
     walk,
 )
-from parakeet_py.typed_ir.passes.alias import Aliases
+from parakeet_py.typed_ir.passes.alias import Aliases, Effects
+from parakeet_py.typed_ir.passes.foresight import foresees
 from parakeet_py.typed_ir.passes.linear import Forms, Linear
 from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, is_const, substitute
 from parakeet_py.typed_ir.semantics import integer_bounds
@@ -86,11 +88,16 @@ class _Parallelizer(Rewriter):
             if effects.calls or (effects.fails and not unseen):
                 return new
             if not op.params:
-                if effects.writes and self.independent(op, effects.writes):
+                if effects.writes and self.independent(op, effects.writes) and self.foreseen(op, effects):
                     return self.as_map(made, op)
             elif not effects.writes and not effects.fails and not effects.overflows:
                 return self.as_reduce(made, op) or new
         return new
+
+    def foreseen(self, op: For, effects: Effects) -> bool:
+        """Whether what may fail in a loop can be found out before anything is stored, as a `Map` does."""
+        own = frozenset(_bound(op))
+        return not (effects.fails or effects.overflows) or foresees(op.body, self.aliases, own)
 
     # ---- independence ----
 
