@@ -13,7 +13,6 @@ from parakeet_py.errors import UnsupportedError, name_of_exception
 from parakeet_py.typed_ir import control, ir, long_ints
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.elementwise import scalar_operand
-from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.messages import is_text
 from parakeet_py.typed_ir.python_scalars import OVERFLOW, python_binary, python_unary
 from parakeet_py.typed_ir.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float
@@ -328,14 +327,7 @@ def _complex(s: Specializer, real: Value | None = None, imag: Value | None = Non
 def number(s: Specializer, value: Value) -> ir.Operand:
     number = s.numeric(value)
     if isinstance(number, ArrayV) and number.rank > 0:
-        b = s.builder
-        one = ir.Const(1, PYINT)
-        for extent in number.extents:
-            s.check(
-                b.prim("eq", extent, one, type=PYBOOL), "TypeError",
-                "only 0-dimensional arrays can be converted to Python scalars",
-            )  # fmt: skip
-        return b.emit1(ir.Load(number.var, (ZERO,) * number.rank), Scalar(number.dtype))
+        raise s.hand_back("a number from an array with axes")  # which NumPy refuses, from 2.4 on always
     return scalar_operand(s, number)
 
 
@@ -370,6 +362,8 @@ def _round(s: Specializer, value: Value, digits: Value | None = None) -> Value:
         return ScalarV(float_to_int(s, rounded))
     if isinstance(number, ScalarV) and number.python:
         raise s.hand_back("round of a float to digits (Python rounds its decimal value)")
+    if not isinstance(number, ScalarV) or is_complex(number.dtype):
+        raise s.hand_back("round of what has no __round__")
     return s.call(Static(np.round), [number] if plain else [number, digits or py(0)], {})
 
 

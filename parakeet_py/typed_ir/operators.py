@@ -67,12 +67,8 @@ def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Va
     match op, left, right:
         case "add", TupleV(a, kind), TupleV(b, other) if kind == other:
             return TupleV(a + b, kind)
-        case "mul", TupleV(), ScalarV():
-            if right.python or not isinstance(left, TupleV):
-                return _repeated(s, left, right)
-            return None
-        case "mul", ScalarV(), TupleV() if left.python:
-            return _repeated(s, right, left)
+        case ("mul", TupleV() as sequence, ScalarV() as count) | ("mul", ScalarV() as count, TupleV() as sequence):
+            return _repeated(s, sequence, _count(s, sequence, count))
         case "add", (Static() | MessageV()), (Static() | MessageV()):
             try:
                 return lift(known(left) + known(right))
@@ -88,6 +84,17 @@ def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Va
             except Unknown:
                 return messages.percent(text, right) if s.out is not None and is_passed_on(s, s.out) else None
     return None
+
+
+def _count(s: Specializer, sequence: TupleV, count: ScalarV) -> ScalarV:
+    """A repeat count, which may be an integer of NumPy's; all else is Python's to refuse."""
+    if count.python:
+        return count
+    if np.dtype(count.dtype).kind not in "iu":
+        raise s.hand_back(f"a {sequence.kind} times a NumPy number")
+    number = s.as_python(count)
+    assert isinstance(number, ScalarV)
+    return number
 
 
 def _repeated(s: Specializer, sequence: TupleV, count: ScalarV) -> Value:

@@ -315,3 +315,22 @@ def word_chosen_by_a_condition(x, k):
 def compared_with_text_and_none(a, number, plain, k):
     text = f"{k}"
     return a == None, a != "x", number == None, number == "x", number != "x", plain == "x", text == "3", text != "3"  # noqa: E711
+
+
+@program(
+    [(arr("f8"),), raising(TypeError, arr("f8", 1)), raising(TypeError, arr("f8", 1, 1))], opaque=None, fell_back=None
+)
+def number_from_array(a):
+    return float(a), int(a)
+
+
+@program(
+    [raising(TypeError, arr("i8", 3)), raising(TypeError, np.complex128(1.5j))],
+    message=True,
+    opaque=None,
+    fell_back=None,
+)
+def round_of_what_cannot(a):
+    c = round(a)
+    a *= 2
+    return c

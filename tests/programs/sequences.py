@@ -350,3 +350,8 @@ def primes_by_those_before(n):
 @program([(arr("f8", 7),), (arr("f8", 0),), (arr("i8", 5),)])
 def filtered(x):
     return list(filter(lambda v: v > 1, x)), sum(filter(None, x)), len(list(filter(lambda v: v < 1, x)))
+
+
+@program([(np.int64(3),), (np.uint8(2),), raising(TypeError, np.float64(1))], opaque=None, fell_back=None)
+def repeated_by_numpy_numbers(n):
+    return [0] * n, n * (1, 2), [1.5, 2] * n
