@@ -47,7 +47,13 @@ _BINARY = frozenset(
 )
 _COMPARE = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "is", "isnot", "in", "notin"])
 _UNARY = frozenset(["neg", "pos", "invert", "not"])
-_CHANGES = {**{name: (count,) for name, count in CHANGES.items()}, "pop": (0, 1), "set": (2,), "delete": (1,)}
+_CHANGES = {
+    **{name: (count,) for name, count in CHANGES.items()},
+    "add": (1,),
+    "pop": (0, 1),
+    "set": (2,),
+    "delete": (1,),
+}
 _KINDS = frozenset({"list", "generator", "set", "tuple", "dict", "inner"})
 
 

@@ -245,7 +245,10 @@ class _Frame:
             case ssa.Compare(name, left, right):
                 return (COMPARE[name](get(left), get(right)),)
             case ssa.Inplace(name, left, right):
-                return (INPLACE[name](get(left), get(right)),)
+                result = INPLACE[name](get(left), get(right))
+                if self.evaluation.observe is not None and result is get(left) and isinstance(result, list | dict):
+                    self.evaluation.observe(self.evaluation.key(self, let), CHANGED)
+                return (result,)
             case ssa.Unary(name, operand):
                 return (UNARY[name](get(operand)),)
             case ssa.Global(name):
@@ -311,7 +314,7 @@ class _Frame:
                 changed[args[0]] = args[1]
             case "delete":
                 del changed[args[0]]
-            case "extend":
+            case "add":
                 changed += args[0]
             case method:
                 getattr(changed, method)(*args)

@@ -144,13 +144,13 @@ class _Try:
             case ast.If(test=test, body=body, orelse=orelse):
                 name = self.temporary()
                 chosen = ast.If(ast.Name(name, ast.Load()), self.guarded(body, loop), self.guarded(orelse, loop))
-                return [*self.assigned(name, test, test, loop), place(chosen, node)]
+                return [*self.assigned(name, negated(negated(test)), test, loop), place(chosen, node)]
             case ast.For():
                 return self.for_loop(node, loop)
             case ast.While(orelse=[]):
                 name = self.temporary()
-                stop = ast.If(ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load())), [ast.Break()], [])
-                inside = [*self.assigned(name, node.test, node.test, node), place(stop, node.test)]
+                stop = ast.If(ast.Name(name, ast.Load()), [ast.Break()], [])
+                inside = [*self.assigned(name, negated(node.test), node.test, node), place(stop, node.test)]
                 endless = ast.While(ast.Constant(True), [*inside, *self.guarded(node.body, node)], [])
                 return [place(endless, node), self.left_early(node, loop)]
             case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Expr() | ast.Raise() | ast.Assert():
@@ -239,6 +239,11 @@ def place(node: _S, where: ast.AST) -> _S:
         if isinstance(inner, ast.stmt | ast.expr) and not hasattr(inner, "lineno"):
             ast.copy_location(inner, where)
     return node
+
+
+def negated(node: ast.expr) -> ast.expr:
+    """`not node`: a truth value, and asking for it may raise."""
+    return ast.copy_location(ast.UnaryOp(ast.Not(), node), node)
 
 
 def _is_plain(node: ast.expr) -> bool:

@@ -57,7 +57,7 @@ def _may_change(node: ast.AST) -> bool:
     match node:
         case ast.Call():
             return changed_by_call(node) is not None
-        case ast.Subscript(ctx=ast.Store() | ast.Del()):
+        case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.AugAssign(target=ast.Name(), op=ast.Add()):
             return True
     return False
 

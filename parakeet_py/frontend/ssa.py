@@ -181,8 +181,8 @@ class DeleteItem:
 class ChangeList:
     """A list that only the function itself knows, changed; its name is bound to the out (see `own_lists`).
 
-    `change`: append extend insert clear reverse, as Python's methods; set: item `args[0]` becomes `args[1]`; delete;
-    pop, which has the item as its first out.
+    `change`: append extend insert clear reverse, as Python's methods; add: `+=`; set: item `args[0]` becomes `args[1]`;
+    delete; pop, which has the item as its first out.
     """
 
     change: str

@@ -42,6 +42,7 @@ class Builder:
         self.pos = NO_POS
         self.form_of: dict[ir.Var, Form] = {}
         self.nonnegative: set[ir.Var] = set()
+        self.nonzero: set[ir.Var] = set()
         self.small: set[ir.Var] = set()  # |v| <= SMALL
         self.lower: dict[ir.Var, Form] = {}  # v >= form
         self.upper: dict[ir.Var, Form] = {}  # v <= form
@@ -139,6 +140,8 @@ class Builder:
         folded = _fold(name, args, type)
         if folded is not None:
             return folded
+        if name in ("eq", "ne") and args[0] in self.nonzero and args[1] == ir.ZERO:
+            return ir.Const(name == "ne", type)
         return self.pure(ir.Prim(name, args), type)
 
     def cast(self, arg: ir.Operand, kind: Scalar) -> ir.Operand:

@@ -41,6 +41,11 @@ from parakeet_py.typed_ir.views import make_view
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
+AMBIGUOUS_TRUTH = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+EMPTY_TRUTH = (
+    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
+)
+
 
 def numeric(s: Specializer, value: Value) -> ScalarV | ArrayV:
     """A scalar or an array; sequences become arrays."""
@@ -181,11 +186,9 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
         case ArrayV(rank=0):
             return truth(s, ScalarV(b.emit1(ir.Load(value.var, ()), Scalar(value.dtype))))
         case ArrayV():
-            for extent in value.extents:
-                s.check(
-                    b.prim("eq", extent, ONE, type=PYBOOL), "ValueError",
-                    "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()",
-                )  # fmt: skip
+            for relation, one, text in (("ne", ZERO, EMPTY_TRUTH), ("eq", ONE, AMBIGUOUS_TRUTH)):
+                for extent in value.extents:
+                    s.check(b.prim(relation, extent, one, type=PYBOOL), "ValueError", text)
             return truth(s, ScalarV(b.emit1(ir.Load(value.var, (ZERO,) * value.rank), Scalar(value.dtype))))
         case Static(obj):
             return ir.Const(bool(obj), PYBOOL)

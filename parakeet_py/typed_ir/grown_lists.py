@@ -53,16 +53,21 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
         return [NeverV()] * (2 if op.change == "pop" else 1)
+    kind = op.change
+    if kind == "add" and is_list(held):
+        if isinstance(args[0], ArrayV) or (isinstance(args[0], ScalarV) and not args[0].python):
+            return [s.binary("add", shown(s, held), args[0])]  # which NumPy does, and it makes an array
+        kind = "extend"
     if isinstance(held, TupleV) and held.kind == "list":
-        found = _change_known(s, held, op.change, args)
+        found = _change_known(s, held, kind, args)
         if found is not None:
             return found
     if isinstance(held, DictV):
-        return _change_dict(s, held, op.change, args)
+        return _change_dict(s, held, kind, args)
     if not is_list(held):
         raise s.unsupported(f"a change of {s.describe(held)}")
-    grown = as_grown(s, held, _item_template(s, held, [args[-1]] if op.change in ("append", "insert", "set") else []))
-    match op.change, args:
+    grown = as_grown(s, held, _item_template(s, held, [args[-1]] if kind in ("append", "insert", "set") else []))
+    match kind, args:
         case "append", [item]:
             return [append(s, grown, item)]
         case "extend", [items]:

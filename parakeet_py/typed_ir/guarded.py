@@ -123,7 +123,11 @@ def guarded(s: Specializer, op: ssa.Guarded) -> list[Value]:
         raise s.unsupported("a function that catches exceptions, called where exceptions are caught")
     classes = tuple(_classes(s, s.value(operand)) for operand in op.classes)
     with _guard(s, classes) as guard:
-        return guard.close(s, s.run(op.body))
+        exit, *values = guard.close(s, s.run(op.body))
+    ends = not values or any(not isinstance(value, NeverV) for value in values)  # does any path come to its end?
+    if not ends and isinstance(exit, ScalarV) and isinstance(exit.operand, ir.Var):
+        s.builder.nonzero.add(exit.operand)
+    return [exit, *values]
 
 
 def side(s: Specializer, run: Callable[[], list[Value]]) -> list[Value]:

@@ -118,6 +118,10 @@ def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Valu
             store_array(s, left, product, casting="same_kind", out=True)
             return left
         return inplace(s, op, left, right)
+    if grown_lists.is_list(left) or isinstance(left, DictV):
+        numpy_does_it = isinstance(right, ArrayV) or (isinstance(right, ScalarV) and not right.python and op != "mul")
+        if not numpy_does_it:
+            raise s.unsupported("a list or dict that has other names too, changed where it is")
     return binary_operator(s, op, left, right)
 
 

@@ -330,3 +330,33 @@ def exception_looked_at(text):
         return int(text), ""
     except ValueError as error:
         return 0, str(error)
+
+
+@program([(arr("f8", 2, 2),), (arr("f8", 3, 1, values=[-1.0, 2.0, 3.0]),), (arr("f8", 2, 0),), (arr("f8", 0, 1),)])
+def ambiguous_condition(a):
+    try:
+        if a[0] < 0:
+            return 1
+    except ValueError:
+        return -1
+    except IndexError:
+        return -2
+    return 0
+
+
+@program([(arr("i8", 3), 2), (arr("i8", 1, values=[3]), 0), (arr("i8", 1, values=[2]), -1), (arr("i8", 0), 1)])
+def ambiguous_conditions_of_loops(a, k):
+    steps = 0
+    try:
+        for i in range(2):
+            if a and i:
+                steps += 10
+            while not (a + k) or a > 0:
+                a = a - 1
+                steps += 1
+        assert a or k > 0
+    except ValueError:
+        return -1 - steps
+    except AssertionError:
+        return 100 + steps
+    return steps

@@ -459,3 +459,15 @@ def printed_in_a_loop(n, verbose):
         if verbose and s > 1e9:
             print(f"step {i}: {s:.3f}")
     return s
+
+
+@program([raising(ValueError, arr("f8", n)) for n in (0, 2)] + [(arr("f8", 1),)], message=True)
+def truth_of_an_array(x):
+    return 1 if x else 2
+
+
+@program(
+    [raising(ValueError, arr("f8", *s)) for s in ((0, 1), (0, 3), (1, 2), (2, 1))] + [(arr("f8", 1, 1),)], message=True
+)
+def truth_of_a_matrix(x):
+    return not x

@@ -348,3 +348,53 @@ def repeated(n, value):
 @program([(arr("f8", 3),)], opaque=None)
 def long_sequences(x):
     return len((1, 2.0) * 2000), np.array([True, False] * 1000)[:3], x
+
+
+@program(
+    [
+        ([1], [2]),
+        ([1, 2], [2.5]),
+        ([1, 2], [0.5, 3.0]),
+        ([], [1]),
+        (arr("i8", 3), [1, 2, 3]),
+        ([1.0, 2.0], arr("f8", 2)),
+    ],
+    fell_back=None,
+    opaque=None,
+    mutates=(0,),
+)
+def augmented_argument(a, k):
+    """What `+=` does to a list all of its names see."""
+    z = a
+    z += k
+    return a, z
+
+
+@program([([1], [2]), ([1, 2], [0.5, 3.0])], fell_back=True, mutates=(0,))
+def summed_after_it_has_grown(a, k):
+    a += k
+    return sum(a)
+
+
+@program([([3.0],), ([4.0, 5.0],)], fell_back=True)
+def augmented_by_another_name(k):
+    items = [1.0, 2.0]
+    same = items
+    items += k
+    return same
+
+
+@program([([3.0, 4.0],), (arr("f8", 2),), (np.float64(2.0),)], kernels=None)
+def extended_and_added_to(k):
+    """`+=` is `extend` for lists; NumPy adds."""
+    items = [1.0, 2.0]
+    items += k
+    return items
+
+
+@program([(arr("f8", 4),), (arr("i8", 0),)])
+def extended_by_arrays(x):
+    items = [1.0]
+    items.extend(x)
+    items += [2.0]
+    return np.array(items)
