@@ -156,6 +156,7 @@ class CudaDevice:
     """One CUDA device, see `device.Device`."""
 
     asynchronous = True
+    shows_memory = True
 
     def __init__(self, number: int) -> None:
         from cuda.bindings import driver

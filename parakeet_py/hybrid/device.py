@@ -67,7 +67,14 @@ class Device(Protocol):
 
 
 class Machine(Device, Protocol):
-    """A device with all that is needed to measure it, and to share its memory with other libraries."""
+    """A device with all that is needed to measure it, and to share its memory with other libraries.
+
+    Attributes
+    ----------
+    shows_memory : whether its addresses mean something to other libraries of this process
+    """
+
+    shows_memory: bool
 
     @property
     def stream(self) -> int:

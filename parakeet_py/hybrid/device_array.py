@@ -80,14 +80,16 @@ class DeviceArray:
         offset = self._host.__array_interface__["data"][0] - self._home.address if self.size else 0
         return DeviceView(buffer, offset, self.dtype.name, self.shape, self.strides, readonly=not writeable)
 
-    def _machine(self) -> Machine:
-        if isinstance(self._place, Team):
-            raise AttributeError(f"an array on {self.device} has no address: it lives on several")
-        return self._place
+    def _shown(self) -> Machine | None:
+        """The device whose memory other libraries can use in place; None if there is none such."""
+        place = self._place
+        return place if not isinstance(place, Team) and place.shows_memory else None
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        device = self._machine()
+        device = self._shown()
+        if device is None:
+            raise AttributeError(f"an array on {self.device} has no address that CUDA knows")
         there = self.on(device)
         return {
             "version": 3,
@@ -99,9 +101,8 @@ class DeviceArray:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        if isinstance(self._place, Team):
-            return dlpack.CPU, 0
-        return dlpack.CUDA, int(self._place.name.rpartition(":")[2])
+        device = self._shown()
+        return (dlpack.CPU, 0) if device is None else (dlpack.CUDA, int(device.name.rpartition(":")[2]))
 
     def __dlpack__(
         self,
@@ -111,20 +112,21 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        if isinstance(self._place, Team):
+        device = self._shown()
+        if device is None:
             if copy is False:
-                raise BufferError("an array on several devices is exported as a copy on the host")
+                raise BufferError(f"an array on {self.device} is exported as a copy on the host")
             return self.__array__().__dlpack__(max_version=max_version, dl_device=dl_device)
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("an array on a device is exported in place only")
         if stream != -1:
-            self._place.let_wait(1 if stream is None else stream)
+            device.let_wait(1 if stream is None else stream)
         itemsize = self.dtype.itemsize
         steps = [stride // itemsize for stride in self.strides]
         if any(stride % itemsize for stride in self.strides):
             raise BufferError("DLPack knows strides of whole elements only")
         versioned = max_version is not None and max_version[0] >= 1
-        there = self.on(self._place)
+        there = self.on(device)
         if there.readonly and not versioned:
             raise BufferError("this array is read-only, which DLPack can say from version 1 on")
         where, kind = self.__dlpack_device__(), self.dtype.str[1:]

@@ -24,6 +24,7 @@ class EmulatedDevice:
     """One emulated GPU, see `device.Device`."""
 
     asynchronous = False
+    shows_memory = False
     stream = 1
 
     def __init__(self, name: str, memory: int = MEMORY, architecture: str = DEFAULT) -> None:

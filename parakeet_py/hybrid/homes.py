@@ -13,13 +13,14 @@ from __future__ import annotations
 import mmap
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from parakeet_py.hybrid.arrays import Buffer
+from parakeet_py.hybrid.arrays import Buffer, memory_of
 from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.fingerprint import fingerprint
 from parakeet_py.hybrid.residency import HOST, Memories, Root
 from parakeet_py.hybrid.spans import NOTHING, Spans, difference, span, union
 
@@ -116,36 +117,45 @@ def reserved(size: int) -> np.ndarray[Any, Any]:
     return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVE), np.uint8)
 
 
-_frozen: dict[int, tuple[weakref.ref[Any], Home]] = {}
+class _Frozen(NamedTuple):
+    """What is kept of a read-only array: itself, its home, and the fingerprint of what has been brought from there."""
+
+    array: weakref.ref[Any]
+    home: Home
+    fingerprint: object
+
+
+_frozen: dict[int, _Frozen] = {}
 
 
 def homes_of_frozen(arrays: Sequence[Any]) -> dict[int, Home]:
     """The homes of those arguments of a call that are frozen and share no memory with others, by position."""
     found: dict[int, Home] = {}
     for number, array in enumerate(arrays):
-        home = _home_of_frozen(array)
-        alone = home is not None and not any(
-            np.may_share_memory(array, other) for place, other in enumerate(arrays) if place != number
-        )
-        if home is not None and alone:
-            found[number] = home
+        if not _is_frozen(array):
+            _frozen.pop(id(array), None)
+        elif not any(np.may_share_memory(array, other) for place, other in enumerate(arrays) if place != number):
+            found[number] = _home_of_frozen(array)
     return found
 
 
-def _home_of_frozen(array: np.ndarray[Any, Any]) -> Home | None:
-    """The home of an array of NumPy's that is read-only and owns its data, kept as long as the array is."""
-    flags, key = array.flags, id(array)
-    if flags.writeable or not flags.owndata or not array.size or type(array) is not np.ndarray:
-        _frozen.pop(key, None)
-        return None
+def _is_frozen(array: np.ndarray[Any, Any]) -> bool:
+    flags = array.flags
+    return not flags.writeable and flags.owndata and array.size > 0 and type(array) is np.ndarray
+
+
+def _home_of_frozen(array: np.ndarray[Any, Any]) -> Home:
+    """The home of a read-only array that owns its data, kept as long as the array is and has the same bytes."""
+    key = id(array)
+    low, high = byte_bounds(array)
+    now = fingerprint(memory_of(low, high - low))
     found = _frozen.get(key)
-    if found is None or found[0]() is not array:
-        low, high = byte_bounds(array)
+    if found is None or found.array() is not array or found.fingerprint != now:
         home = Home(low, high - low, None, frozen=True)
-        found = _frozen[key] = weakref.ref(array, lambda _: _forget(key, home)), home
-    return found[1]
+        found = _frozen[key] = _Frozen(weakref.ref(array, lambda _: _forget(key, home)), home, now)
+    return found.home
 
 
 def _forget(key: int, home: Home) -> None:
-    if key in _frozen and _frozen[key][1] is home:
+    if key in _frozen and _frozen[key].home is home:
         del _frozen[key]

@@ -149,7 +149,10 @@ def test_from_one_place_to_another() -> None:
         mixed = accelerate(lambda x, y, z: x + y + z)(z, x, plain)
     assert np.array_equal(np.asarray(mixed), np.asarray(z) + plain + plain)
     assert np.array_equal(np.asarray(asdevice(z, "emulated")), np.asarray(z))
-    assert np.array_equal(np.from_dlpack(z), np.asarray(z)) and not hasattr(z, "__cuda_array_interface__")
+    for one in (x, z):  # nobody else knows an emulated device's addresses, or all of a team's
+        assert np.array_equal(np.from_dlpack(one), np.asarray(one)) and not hasattr(one, "__cuda_array_interface__")
+        with pytest.raises(BufferError, match="as a copy on the host"):
+            one.__dlpack__(copy=False)
     two: Any = open_devices("emulated*2")[1]
     assert step(asdevice(plain, two)).device == "emulated:1"
 
@@ -211,12 +214,19 @@ def test_frozen_arrays_stay(place: str) -> None:
     assert np.array_equal(step(x), step.__wrapped__(x)) and key not in homes._frozen
     x.flags.writeable = False
     assert np.array_equal(step(x), step.__wrapped__(x))
+    for number in range(3):  # what is read-only changes all the same
+        x.flags.writeable = True
+        part = x[7:9, 1:]
+        x.flags.writeable = False
+        assert np.array_equal(step(x), step.__wrapped__(x))
+        part[:] = number + 5.0
+        assert np.array_equal(step(x), step.__wrapped__(x))
     base = np.ones((6, 4))
     view = base[1:]
     base.flags.writeable = False  # its views are as they were
     both = accelerate(lambda x, y: (y.fill(3.0), x * 1.0)[1])
     assert np.array_equal(both(base, view), base * 1.0) and base.sum() == 4 + 5 * 12
-    del x
+    del x, part
     assert key not in homes._frozen
 
 
