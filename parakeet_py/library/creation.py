@@ -34,10 +34,18 @@ NAN = math.nan
 
 
 @static
+def order_name(order, default):
+    """C, F, A or K; None stands for what a function does by default."""
+    name = default if order is None else order.upper()
+    if name not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return name
+
+
+@static
 def wants_fortran(order, layout, rank):
     """Whether a new array is in Fortran order."""
-    if order not in ("C", "F", "A", "K", None, "c", "f", "a", "k"):
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    order_name(order, "K")
     return rank > 1 and (order in ("F", "f") or (order in ("A", "K", "a", "k", None) and layout == "F"))
 
 
@@ -155,7 +163,7 @@ def leading_axes(rank, wanted):
 
 @implements(np.array)
 def array(a, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None):
-    made = converted_array(a, dtype, order, copy is not False and copy is not None)
+    made = converted_array(a, dtype, order_name(order, "K"), copy is not False and copy is not None)
     return made[leading_axes(made.ndim, ndmin)] if ndmin > made.ndim else made
 
 
@@ -170,18 +178,14 @@ def converted_array(a, dtype, order, always):
     if dtype is not None and dtype_of(made) != np.dtype(dtype):
         fresh = True
         made = cast(made, dtype)
-    misplaced = made.ndim > 1 and (
-        (order == "C" and layout_of(made) != "C") or (order == "F" and layout_of(made) != "F")
-    )
-    misplaced = misplaced or (made.ndim == 1 and order in ("C", "F") and layout_of(made) not in ("C", "F"))
-    if misplaced or (always and not fresh):
+    if (always and not fresh) or (order != "A" and not fits_order(order, layout_of(made), made.ndim)):
         return copy(made, order)
     return made
 
 
 @implements(np.asarray, np.asanyarray)
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
-    return converted_array(a, dtype, "K" if order is None else order, copy is True)
+    return converted_array(a, dtype, order_name(order, "K"), copy is True)
 
 
 @implements(np.ascontiguousarray)
@@ -202,17 +206,25 @@ def asfortranarray(a, dtype=None, *, like=None):
 
 @implements(np.copy)
 def copy_function(a, order="K", subok=False):
-    return converted_array(a, None, order, True)
+    return converted_array(a, None, order_name(order, "K"), True)
 
 
 @method("copy")
 def copy_method(a, order="C"):
-    return copy(a, order)
+    return copy(a, order_name(order, "C"))
 
 
 @method("__copy__")
 def copy_special(a):
     return copy(a, "K")
+
+
+@static
+def fits_order(order, layout, rank):
+    """Whether an array of a layout is in an order as it is."""
+    if order == "A":
+        return layout in ("C", "F")
+    return order == "K" or layout == ("C" if rank < 2 else order)
 
 
 @static
@@ -224,10 +236,11 @@ def check_cast(source, target, casting):
 @method("astype")
 def astype(a, dtype, order="K", casting="unsafe", subok=True, copy=True):
     check_cast(dtype_of(a), np.dtype(dtype), casting)
+    order = order_name(order, "K")
     if dtype_of(a) == np.dtype(dtype):
-        return a if not copy else copied(a, order)
+        return a if not copy and fits_order(order, layout_of(a), a.ndim) else copied(a, order)
     made = cast(a, dtype)
-    return copied(made, order) if order == "C" and layout_of(made) != "C" else made
+    return made if fits_order(order, layout_of(made), a.ndim) else copied(made, order)
 
 
 @implements(np.astype)

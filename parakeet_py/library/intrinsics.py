@@ -135,6 +135,11 @@ def python_scalar(value: Any) -> Any:
     _intrinsic("python_scalar")
 
 
+def is_writeable(array: Any) -> bool:
+    """NumPy's flag, known."""
+    _intrinsic("is_writeable")
+
+
 def layout_of(array: Any) -> str:
     """C, F, S or A, known."""
     _intrinsic("layout_of")

@@ -96,7 +96,7 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
         stop = start + a.shape[axis]
         assign(made[(ALL,) * axis + (slice(start, stop),)], a)
         start = stop
-    return made if out is None else into(out, made, casting)
+    return made if out is None else into(out, made, casting, "Output array is the wrong shape")
 
 
 @static
@@ -121,7 +121,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     made = allocate(first.shape[:axis] + (len(arrays),) + first.shape[axis:], kind, order)
     for position, a in enumerate(arrays):
         assign(made[(ALL,) * axis + (position, Ellipsis)], a)
-    return made if out is None else into(out, made, casting)
+    return made if out is None else into(out, made, casting, "Output array is the wrong shape")
 
 
 @implements(np.vstack)

@@ -33,6 +33,7 @@ from parakeet_py.library.shared import (
     integer_limits,
     into,
     kind_of,
+    must_be_writeable,
     out_of_bounds,
     result_kind,
     single_axis,
@@ -258,6 +259,7 @@ def putmask(a, mask, values):
     values = as_numeric(values)
     if is_array(values) and values.ndim > 0:
         hand_back("np.putmask of several values")
+    must_be_writeable(a, "putmask: output array is read-only")
     a[mask] = values
 
 
@@ -265,5 +267,6 @@ def putmask(a, mask, values):
 def fill_diagonal(a, val, wrap=False):
     if a.ndim != 2 or wrap or is_array(val):
         hand_back("np.fill_diagonal of these arguments")
+    must_be_writeable(a, "underlying array is read-only")
     for i in range(min(a.shape[0], a.shape[1])):
         a[i, i] = val

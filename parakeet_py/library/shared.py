@@ -22,6 +22,7 @@ from parakeet_py.library.intrinsics import (
     generate,
     is_array,
     is_weak,
+    is_writeable,
     layout_of,
     load,
 )
@@ -115,12 +116,19 @@ def product_of_ranks(rank, expected):
         raise ValueError("the output has the wrong number of dimensions")
 
 
-def into(out, result, casting="same_kind"):
+def must_be_writeable(a, message="output array is read-only"):
+    """Refuse an array that NumPy would not store to, in the words that it has for it there."""
+    if not is_writeable(a):
+        check(False, "ValueError", message)
+
+
+def into(out, result, casting="same_kind", shape_message="output array does not have the right shape"):
     """Store a result in `out=`, which is then the value of the call."""
     check_output_cast(dtype_of(result), dtype_of(out), casting)
     product_of_ranks(out.ndim, result.ndim)
     for own, wanted in zip(out.shape, result.shape):
-        check(own == wanted, "ValueError", "output array does not have the right shape")
+        check(own == wanted, "ValueError", shape_message)
+    must_be_writeable(out)
     assign(out, result)
     return out
 

@@ -33,7 +33,7 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
-from parakeet_py.library.shared import inverse_axes, single_axis
+from parakeet_py.library.shared import inverse_axes, must_be_writeable, single_axis
 
 RUN = 12  # elements that insertion puts in order
 
@@ -250,6 +250,7 @@ def sort_method(a, axis=-1, kind=None, order=None, *, stable=None):
         unsupported("Cannot specify order when the array has no fields.")
     way = kind_named(kind, stable)
     axis = single_axis(axis, a.ndim)
+    must_be_writeable(a, "sort array is read-only")
     if layout_of(a) == "C" and axis == a.ndim - 1:
         sort_lines(as_lines(a), way)
     else:

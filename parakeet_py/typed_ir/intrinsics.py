@@ -394,6 +394,11 @@ def _python_scalar(s: Specializer, value: Value) -> Value:
     return s.as_python(ScalarV(scalar_operand(s, number)))
 
 
+@_handles(words.is_writeable)
+def _is_writeable(s: Specializer, array: Value) -> Value:
+    return py(isinstance(array, ArrayV) and not array.readonly)
+
+
 @_handles(words.layout_of)
 def _layout_of(s: Specializer, array: Value) -> Value:
     return Static(array.layout if isinstance(array, ArrayV) else "C")

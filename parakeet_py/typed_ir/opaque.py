@@ -68,7 +68,8 @@ class StaticT:
 class ContainerT:
     """tuple, list, slice, range, dict (keys in `keys`), method (`keys[0]`), format (of `keys[0]`).
 
-    list_of and items_of: an array to be made a list, of Python scalars or of its items.
+    list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
+    not be stored to.
     """
 
     kind: str
@@ -167,11 +168,20 @@ def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
                     return parts[0].tolist()
                 case "items_of":
                     return list(parts[0])
+                case "readonly":
+                    return _readonly(parts[0])
                 case "method":
                     return getattr(parts[0], keys[0])
                 case "format":
                     return str.format(keys[0], *parts)
     raise AssertionError(template)
+
+
+def _readonly(array: Any) -> Any:
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str, Value]]:
@@ -357,7 +367,10 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
         case ScalarV(ir.Var() as var) | ArrayV(var=var) | ObjectV(var):
             if var not in leaves:
                 leaves.append(var)
-            return LeafT(leaves.index(var))
+            leaf = LeafT(leaves.index(var))
+            if isinstance(value, ArrayV) and value.readonly and var not in s.leaf_param:
+                return ContainerT("readonly", (leaf,))
+            return leaf
         case ListV(array, items) if items != "table" and (items == "array" or not items or array.rank == 1):
             return ContainerT("items_of" if items else "list_of", (template_of(s, array, leaves),))
         case TupleV(items, kind):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.arrays import arr, variants
-from tests.corpus import each, program
+from tests.corpus import each, program, raising
 
 VECTORS = variants(arr("f8", 8), "i4", "reversed stepped readonly")
 MATRICES = variants(arr("f8", 4, 6), "f4", "F stepped")
@@ -281,3 +281,34 @@ def names_bound_late(x, more):
         v = y
         n += 1
     return y, z, w, v
+
+
+READ_ONLY = arr("f8", 3, 4, layout="readonly")
+
+
+@program([raising(ValueError, READ_ONLY, 1), raising(ValueError, READ_ONLY, 0), (arr("f8", 3, 4), 0)], mutates=(0,))
+def sorted_in_place(x, axis):
+    x.sort(axis)
+    return x
+
+
+@program([raising(ValueError, READ_ONLY)], message=True)
+def summed_into_read_only(x):
+    return np.cumsum(np.ones((3, 4)), axis=0, out=x)
+
+
+@program([(arr("f8", 4),)], opaque=None)
+def python_sees_read_only(x):
+    """What is made read-only is so for Python, too."""
+    return np.broadcast_to(x, (3, 4)).flags.num, np.broadcast_to(x, (2, 4)), np.broadcast_to(x * 2, (3, 4)).flags.num
+
+
+@program(each([*variants(arr("f8", 3, 4), "f4", "F stepped"), arr("f8", 5, layout="stepped"), arr("f4", 5)]))
+def orders_asked_for(x):
+    return (
+        [x.astype("f8", order=order, copy=False) for order in ("C", "F", "A", "K")],
+        [x.astype("f4", order) for order in ("C", "f", "A")],
+        [np.asarray(x, order=order) for order in ("C", "F", "A", None)],
+        [np.array(x, order=order) for order in ("c", "F", "A", "K")],
+        [x.copy(order) for order in ("C", "F", "A", "k")],
+    )
