@@ -57,6 +57,12 @@ def bench(
     cold: Annotated[
         bool, typer.Option("--cold", help="Measure fresh processes instead: imports, first and small calls.")
     ] = False,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what a call does on the devices when, instead: FILE.json (Chrome trace) or FILE.html."
+        ),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
     plot: Annotated[list[Path] | None, typer.Option(help="Write a plot: FILE.png or FILE.html (repeatable).")] = None,
     readme: Annotated[Path | None, typer.Option(help="Update the results between the markers of this file.")] = None,
@@ -72,6 +78,9 @@ def bench(
     if list_programs:
         for program in programs:
             console.print(f"[bold]{program.name:28}[/bold]{program.summary}", soft_wrap=True)
+        return
+    if timeline is not None:
+        _bench_timeline(console, programs, devices, split, timeline, settings.size)
         return
     if split is not None:
         _bench_split(console, programs, devices, split, settings.size, plot or [])
@@ -108,16 +117,10 @@ def bench(
 
 def _bench_split(console: Any, programs: list[Any], devices: str, percents: str, size: Any, plots: list[Path]) -> None:
     """`bench --split`: every program at every share."""
-    from parakeet_py.bench.split import curve, parse_splits, table
+    from parakeet_py.bench.split import curve, table
     from parakeet_py.bench.split_plot import Curve, write_curves
-    from parakeet_py.hybrid.devices import check_split
 
-    try:
-        shares = parse_splits(percents)
-        for share in shares:
-            check_split(devices, share)
-    except ValueError as error:
-        raise _fail(str(error)) from None
+    shares = _shares(devices, percents)
     wrong = False
     curves = []
     for program in programs:
@@ -129,6 +132,35 @@ def _bench_split(console: Any, programs: list[Any], devices: str, percents: str,
         write_curves(path, curves)
     if wrong:
         raise typer.Exit(1)
+
+
+def _shares(devices: str, percents: str) -> tuple[float, ...]:
+    """The shares that --split names, if they make sense for the devices."""
+    from parakeet_py.bench.split import parse_splits
+    from parakeet_py.hybrid.devices import check_split
+
+    try:
+        shares = parse_splits(percents)
+        for share in shares:
+            check_split(devices, share)
+    except ValueError as error:
+        raise _fail(str(error)) from None
+    return shares
+
+
+def _bench_timeline(
+    console: Any, programs: list[Any], devices: str, percents: str | None, path: Path, size: Any
+) -> None:
+    """`bench --timeline`: one call of every program, at the share of --split or as chosen."""
+    from parakeet_py.bench.timelines import write
+
+    if devices == "cpu":
+        raise _fail("--timeline shows calls on devices: name some, such as --devices cpu,cuda or cpu,emulated*2")
+    if path.suffix.lower() not in (".json", ".html"):
+        raise _fail(f"a timeline is .json or .html, not {path.suffix or 'without a suffix'}")
+    share = None if percents is None else _shares(devices, percents)[0]
+    for target, found in write(path, programs, devices, size, share):
+        console.print(f"{target}: {found}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _bench_settings(

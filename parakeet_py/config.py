@@ -51,6 +51,7 @@ class Config:
     debug : 0 to 4, how much to tell in the log (PARAKEET_DEBUG)
     print_passes : passes after which the IR is logged (PARAKEET_PRINT, comma separated)
     stop_pass : pass after which compilation stops (PARAKEET_STOP)
+    timeline : record what calls on devices do when, for `explain(...).timeline` (PARAKEET_TIMELINE)
     """
 
     threads: int | None = None
@@ -66,6 +67,7 @@ class Config:
     debug: int = 0
     print_passes: tuple[str, ...] = ()
     stop_pass: str | None = None
+    timeline: bool = False
 
     def __post_init__(self) -> None:
         if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
@@ -125,6 +127,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "debug": ("PARAKEET_DEBUG", int),
     "print_passes": ("PARAKEET_PRINT", _parse_names),
     "stop_pass": ("PARAKEET_STOP", str.strip),
+    "timeline": ("PARAKEET_TIMELINE", _parse_bool),
 }
 
 # How many `options` blocks are open, in all threads together.  Native code reads it at `open_blocks_address()`: at 0
@@ -252,7 +255,9 @@ def _typed(name: str, value: Any) -> Any:
             return value
         case "devices" | "stop_pass" if value is None or isinstance(value, str):
             return value
-        case "check" | "strict" | "cache" | "deterministic" | "contract" | "fastmath" if isinstance(value, bool):
+        case "check" | "strict" | "cache" | "deterministic" | "contract" | "fastmath" | "timeline" if isinstance(
+            value, bool
+        ):
             return value
     raise TypeError(f"the setting {name} cannot be {value!r}")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
     from parakeet_py.hybrid.rehearsal import DeviceReport
     from parakeet_py.hybrid.team_report import TeamReport
+    from parakeet_py.hybrid.timeline import Timeline
     from parakeet_py.imp.storage import StorageReport
 
 
@@ -72,6 +73,14 @@ class Explanation:
     @property
     def kernels(self) -> int:
         return len(self.operators)
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """What the last call of this signature on devices has done when, if it was recorded: `options(timeline=True)`.
+
+        Its `save` writes the JSON that chrome://tracing and Perfetto read, or a page of HTML.
+        """
+        return None if self.device is None else self.device.timeline
 
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(self.signature)})"]

@@ -1,9 +1,10 @@
 """CUDA devices, through `cuda.core` (the `cuda` extra).
 
 Nothing of CUDA is imported before libcuda has been found: its Python packages must not be touched without a driver.
-Every device has one stream of its own for everything, the driver's stream-ordered memory pool, pinned memory that
-copies go through (`staging`), kernels that are given to it together (`launches`), and modules from PTX that the driver
-compiles for it. `probe` says what there is, or why there is nothing.
+Every device has a stream of its own for everything (and more, its lanes, where copies shall overlap kernels), the
+driver's stream-ordered memory pool, pinned memory that copies go through (`staging`), kernels that are given to it
+together (`launches`), and modules from PTX that the driver compiles for it. `probe` says what there is, or why there is
+nothing.
 
 A kernel that faults takes the context of its device along: everything on it fails from then on, in this process. The
 device remembers what happened and says it again instead of the driver's later errors.
@@ -15,8 +16,8 @@ import ctypes
 import gc
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.guard import Resources
 from parakeet_py.hybrid.launches import Launches
 from parakeet_py.hybrid.staging import Staging
+from parakeet_py.hybrid.timeline import COPY_IN, COPY_OUT, KERNEL, span
 from parakeet_py.ptx.target import ARCHITECTURES
 
 _TYPES = {
@@ -152,6 +154,14 @@ class _Module(NamedTuple):
     kernels: dict[str, Any]
 
 
+class _Lane(NamedTuple):
+    """A stream, the pinned memory that its copies go through, what it has been asked to launch."""
+
+    stream: Any
+    staging: Staging
+    launches: Launches
+
+
 class CudaDevice:
     """One CUDA device, see `device.Device`."""
 
@@ -172,11 +182,11 @@ class CudaDevice:
             raise DeviceError(f"{self.name} has compute capability {version[0]}.{version[1]}; at least 7.5 is needed")
         self.architecture = _architecture(version)
         self.multiprocessors = int(self._device.properties.multiprocessor_count)
-        self._stream = self._device.create_stream()
+        self._here = threading.local()
+        self._lanes: dict[int, _Lane] = {}
+        self._lanes_lock = threading.Lock()
         self._memory = DeviceMemoryResource(number)
-        self._staging = Staging(driver, self._stream, self._checked)
-        self._launches = Launches(self._stream)
-        self._buffers: dict[int, Any] = {}
+        self._buffers: dict[int, tuple[Any, _Lane]] = {}
         self._broken: str | None = None
 
     def _checked(self, result: Any, what: str) -> Any:
@@ -202,11 +212,38 @@ class CudaDevice:
             raise DeviceError(self._broken)
         self._device.set_current()
 
+    def _lane(self) -> _Lane:
+        """The lane that this thread asks in."""
+        number = getattr(self._here, "lane", 0)
+        found = self._lanes.get(number)
+        if found is None:
+            with self._lanes_lock:
+                if number not in self._lanes:
+                    self._device.set_current()
+                    stream = self._device.create_stream()
+                    staging = Staging(self._driver, stream, self._checked)
+                    self._lanes[number] = _Lane(stream, staging, Launches(stream))
+                found = self._lanes[number]
+        return found
+
+    @contextmanager
+    def lane(self, number: int) -> Iterator[None]:
+        before = getattr(self._here, "lane", 0)
+        self._here.lane = number
+        try:
+            yield
+        finally:
+            self._here.lane = before
+
+    @property
+    def _stream(self) -> Any:
+        return self._lane().stream
+
     def _flush(self) -> None:
         """Before anything but kernels comes: what has been launched goes first."""
         self._enter()
         try:
-            self._launches.flush()
+            self._lane().launches.flush()
         except Exception as error:
             raise self._failed("launching kernels", error) from error
 
@@ -218,7 +255,9 @@ class CudaDevice:
             buffer = self._allocated(size)
             if buffer is None:  # what nobody refers to any more may be in cycles, or be freed behind launches
                 gc.collect()
-                self.synchronize()
+                for number in [*self._lanes]:
+                    with self.lane(number):
+                        self.synchronize()
                 buffer = self._allocated(size)
         except DeviceError:
             raise
@@ -227,29 +266,30 @@ class CudaDevice:
         if buffer is None:
             raise DeviceMemoryError(self.name, size, self.free_bytes())
         address = int(buffer.handle)
-        self._buffers[address] = buffer
+        self._buffers[address] = buffer, self._lane()
         return address
 
     def _allocated(self, size: int) -> Any:
         """New memory; None if there is none."""
         try:
-            with self._launches.lock:
-                return self._memory.allocate(size, stream=self._stream)
+            lane = self._lane()
+            with lane.launches.lock:
+                return self._memory.allocate(size, stream=lane.stream)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
                 raise
             return None
 
     def free(self, address: int) -> None:
-        buffer = self._buffers.pop(address, None)
-        if buffer is None or self._broken is not None:
+        buffer, lane = self._buffers.pop(address, (None, None))
+        if buffer is None or lane is None or self._broken is not None:
             return  # a context that is gone has no memory
 
         def close() -> None:
             with suppress(Exception):  # the next operation will say it
-                buffer.close(self._stream)  # in the order of the stream
+                buffer.close(lane.stream)  # in the order of the stream
 
-        self._launches.after(close)
+        lane.launches.after(close)
 
     def free_bytes(self) -> int:
         """Memory that can be had: what the driver has, and what the pool keeps for later."""
@@ -260,15 +300,17 @@ class CudaDevice:
         return kept + (int(free) if int(status) == 0 else 0)
 
     def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        self._copied("copying to the device", self._staging.copy_in, address, data)
+        with span(self, COPY_IN, "", data.nbytes):
+            self._copied("copying to the device", self._lane().staging.copy_in, address, data)
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
-        self._copied("copying from the device", self._staging.copy_out, data, address)
+        with span(self, COPY_OUT, "", data.nbytes):
+            self._copied("copying from the device", self._lane().staging.copy_out, data, address)
 
     def _copied(self, what: str, copy: Callable[[Any, Any], None], *where: Any) -> None:
         self._flush()
         try:
-            with self._launches.lock:
+            with self._lane().launches.lock:
                 copy(*where)
         except DeviceError:
             raise
@@ -339,7 +381,8 @@ class CudaDevice:
         self._enter()
         arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
         try:
-            self._launches.add(_kernel(module, kernel), blocks, threads, arguments)
+            with span(self, KERNEL, kernel, blocks):
+                self._lane().launches.add(_kernel(module, kernel), blocks, threads, arguments)
         except Exception as error:
             raise self._failed(f"launching {kernel}", error) from error
 

@@ -6,6 +6,7 @@ Two kinds of device exist: the emulator and GPUs. Everything above them uses thi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,6 +65,10 @@ class Device(Protocol):
 
     def synchronize(self) -> None:
         """Wait until everything launched is done; raises `DeviceError` for what went wrong in it."""
+
+    def lane(self, number: int) -> AbstractContextManager[None]:
+        """Inside, this thread asks in another lane: things there wait for each other, and for nothing in other lanes,
+        so that copies of one overlap kernels of another. All is asked in lane 0 where nothing else is said."""
 
 
 class Machine(Device, Protocol):

@@ -17,6 +17,7 @@ from parakeet_py.hybrid.host_parts import HostPart
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.regions import Region, cut_regions
 from parakeet_py.hybrid.routine_calls import as_calls
+from parakeet_py.hybrid.timeline import Timeline
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir.ir import Function, dtype_of
 from parakeet_py.typed_ir.types import Type
@@ -38,6 +39,7 @@ class DividedPlan:
     routines : of NumPy's, which the host does, by the numbers of their calls
     rates : what parts have taken so far
     last_run : what the last call has done, None before the first
+    timeline : what the last call that was recorded has done when
     """
 
     def __init__(self, compiled: Compiled) -> None:
@@ -60,6 +62,7 @@ class DividedPlan:
                     self.opaque_outs[site] = tuple(out.type for out in outs)
         self.rates = Rates()
         self.last_run: Any = None
+        self.timeline: Timeline | None = None
         self._lock = threading.RLock()
         self._made: dict[tuple[str, int, bool], Any] = {}
         self._kept: list[Function] = []  # their ids are keys

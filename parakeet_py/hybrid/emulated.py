@@ -9,11 +9,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.timeline import COPY_IN, COPY_OUT, KERNEL, span
 from parakeet_py.ptx import emulator
 from parakeet_py.ptx.target import DEFAULT
 
@@ -45,12 +47,16 @@ class EmulatedDevice:
         with self._lock:
             self._device.free(address)
 
+    def _does(self, kind: str, name: str, amount: int) -> AbstractContextManager[None]:
+        """Around whatever takes time, see `timeline.Event`."""
+        return span(self, kind, name, amount)
+
     def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        with self._lock:
+        with self._lock, self._does(COPY_IN, "", data.nbytes):
             self._device.copy_in(address, data)
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
-        with self._lock:
+        with self._lock, self._does(COPY_OUT, "", data.nbytes):
             self._device.copy_out(address, data)
 
     def copy_within(self, target: int, source: int, size: int) -> None:
@@ -82,7 +88,7 @@ class EmulatedDevice:
             return module
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
-        with self._lock:
+        with self._lock, self._does(KERNEL, kernel, blocks):
             try:
                 module.launch(kernel, blocks, threads, values)
             except emulator.KernelFault as fault:
@@ -90,3 +96,6 @@ class EmulatedDevice:
 
     def synchronize(self) -> None:
         """Kernels have run when `launch` returns."""
+
+    def lane(self, number: int) -> AbstractContextManager[None]:
+        return nullcontext()

@@ -37,6 +37,7 @@ from parakeet_py.hybrid.run import Call, OpaqueCallback
 from parakeet_py.hybrid.spans import NOTHING, Spans
 from parakeet_py.hybrid.streaming import Windows
 from parakeet_py.hybrid.team import Range, Team
+from parakeet_py.hybrid.timeline import PART, recorder, recording, span
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var
 from parakeet_py.typed_ir.semantics import scalar
@@ -95,7 +96,11 @@ def run_divided(
     def work(members: Team) -> list[Any]:
         call = DividedCall(plan, members, call_python, held)
         try:
-            return call.run(leaves)
+            with recording(members.devices) as found:
+                results = call.run(leaves)
+                if found is not None:
+                    plan.timeline = found.timeline()
+            return results
         finally:
             plan.last_run = call.done()
 
@@ -247,6 +252,9 @@ class DividedCall:
 
     def region(self, region: Region, values: dict[Var, Any]) -> list[Any]:
         """Run a region; gives its results."""
+        found = recorder()
+        if found is not None:
+            found.lines[region.name] = (region.line,)
         parts = self.cut(region, values)
         if parts is None:
             return self.whole(region, values)
@@ -341,10 +349,9 @@ class DividedCall:
             given = [arg.host if isinstance(arg, SharedArray) else arg for arg in args]
 
             def compute() -> list[Any]:
-                return [
-                    of_host(self.memories, value) if isinstance(value, np.ndarray) else value
-                    for value in code(given, self.threads)
-                ]
+                with span(None, PART, part.name):
+                    values = code(given, self.threads)
+                return [of_host(self.memories, value) if isinstance(value, np.ndarray) else value for value in values]
 
             return compute
         plan = self.plan.on_device(part, disjoint)

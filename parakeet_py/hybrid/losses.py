@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -85,6 +85,9 @@ class Member:
     def synchronize(self) -> None:
         with self._watched():
             self.device.synchronize()
+
+    def lane(self, number: int) -> AbstractContextManager[None]:
+        return self.device.lane(number)
 
 
 _members: dict[int, Member] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,3 +88,6 @@ class Meter:
     def synchronize(self) -> None:
         self.device.synchronize()
         self.unfinished.clear()
+
+    def lane(self, number: int) -> AbstractContextManager[None]:
+        return self.device.lane(number)

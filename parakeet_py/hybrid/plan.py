@@ -14,6 +14,7 @@ from parakeet_py.hybrid.device import Device
 from parakeet_py.hybrid.host_code import HostFunction, host_function
 from parakeet_py.hybrid.meter import Run
 from parakeet_py.hybrid.routine_calls import as_calls
+from parakeet_py.hybrid.timeline import Timeline
 from parakeet_py.imp import ir as imp
 from parakeet_py.ptx import target
 from parakeet_py.ptx.codegen import kernel_ir, stored_roots, strides_passed
@@ -55,6 +56,7 @@ class Plan:
     check : wait for every kernel
     filename : where the function was read from
     last_run : what the last call has done, None before the first
+    timeline : what the last call that was recorded has done when
     resources : what kernels take on a device, by their numbers, as far as `guard` has asked
     instead : the plans that run in place of this one, by the ids of devices, see `guard`
     """
@@ -86,6 +88,7 @@ class Plan:
         self.check = config.check
         self.filename = filename
         self.last_run: Run | None = None
+        self.timeline: Timeline | None = None
         self.resources: dict[int, Any] = {}
         self.instead: dict[int, Plan] = {}
         self._loaded: list[tuple[int, Any]] = []

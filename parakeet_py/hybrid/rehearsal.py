@@ -7,6 +7,7 @@ as they are in a call. Where the host part looks at an element, what comes after
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from parakeet_py.hybrid.homes import Home
 from parakeet_py.hybrid.meter import Run
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import Call
+from parakeet_py.hybrid.timeline import Timeline
 from parakeet_py.interpreters import values_of
 from parakeet_py.ptx.codegen import FAILURE_WORDS
 from parakeet_py.record import record
@@ -74,6 +76,9 @@ class _NoDevice:
 
     def synchronize(self) -> None:
         pass
+
+    def lane(self, number: int) -> AbstractContextManager[None]:
+        raise Unknown
 
 
 class _Rehearsal(Call):
@@ -148,6 +153,7 @@ class DeviceReport:
     foreseen : what the call does, as far as it is known without elements; kernels are numbers of `kernels`
     complete : whether that is all
     last_run : what the last call of this signature has done
+    timeline : of the last call of this signature that was recorded, with `options(timeline=True)`
     """
 
     device: str
@@ -156,6 +162,7 @@ class DeviceReport:
     foreseen: Run
     complete: bool
     last_run: Run | None
+    timeline: Timeline | None = None
 
     def __str__(self) -> str:
         lines = [f"runs on {self.device} ({self.architecture})", "kernels:" if self.kernels else "kernels: none"]
@@ -185,7 +192,9 @@ def device_report(compiled: Any, normal: Sequence[Any], device: Device, foreign:
         kernels.append(
             KernelReport(kernel.name, tuple(lines_of(kernel)), kernel.threads, launches, plan.resources.get(number))
         )
-    return DeviceReport(device.name, device.architecture, tuple(kernels), foreseen, complete, plan.last_run)
+    return DeviceReport(
+        device.name, device.architecture, tuple(kernels), foreseen, complete, plan.last_run, plan.timeline
+    )
 
 
 def _rehearse(plan: Plan, leaves: Sequence[Any], device: Device, foreign: Foreign | None) -> tuple[Run, bool]:

@@ -25,10 +25,11 @@ from parakeet_py.hybrid.arrays import (
     upload,
 )
 from parakeet_py.hybrid.device import Device, DeviceError, KernelError
-from parakeet_py.hybrid.faults import fault_text
+from parakeet_py.hybrid.faults import fault_text, lines_of
 from parakeet_py.hybrid.homes import Home, homes_of_frozen
 from parakeet_py.hybrid.meter import Meter
 from parakeet_py.hybrid.plan import Plan
+from parakeet_py.hybrid.timeline import recorder, recording
 from parakeet_py.ptx.codegen import FAILURE_WORDS, NO_FAILURE
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.semantics import scalar
@@ -58,7 +59,11 @@ def run(
     """
     call = Call(plan, device, opaque, foreign)
     try:
-        return call.run(leaves, keep_strides)
+        with recording([device]) as found:
+            results = call.run(leaves, keep_strides)
+            if found is not None:
+                plan.timeline = found.timeline()
+        return results
     except KernelError:
         raise
     except DeviceError as error:
@@ -210,6 +215,9 @@ class Call:
             return
         plan, device = self.plan, self.device
         kernel = plan.kernels[number]
+        found = recorder()
+        if found is not None:
+            found.lines.setdefault(kernel.name, tuple(lines_of(kernel)))
         self.changes(number, args)
         values: list[Any] = []
         for expand, arg in zip(plan.expanders[number], args, strict=True):

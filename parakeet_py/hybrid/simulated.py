@@ -1,20 +1,23 @@
 """Emulated devices of a known speed, on simulated time.
 
 What a `SimulatedDevice` computes is what the emulator computes; how long it takes follows from what it has done: the
-instructions of its kernels by its rate, the bytes of its copies by its link, and a start for each. Its clock stands
-still otherwise, so a test of how work is shared does not depend on the machine that it runs on. It can be told to fail.
+instructions of its kernels by its rate, the bytes of its copies by its link, and a start for each. Kernels and copies
+each way go on at the same time, as on a GPU, if they are asked for in different lanes; what is asked for in one lane is
+done in order. A copy to the host is waited for before anything else is asked. Its clock stands still otherwise, so a
+test of how work is shared does not depend on the machine that it runs on. It can be told to fail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 from parakeet_py.hybrid.cost import Speed
 from parakeet_py.hybrid.device import DeviceError
 from parakeet_py.hybrid.emulated import MEMORY, EmulatedDevice
+from parakeet_py.hybrid.timeline import COPY_OUT, KERNEL, recorder
 
 
 class SimulatedDevice(EmulatedDevice):
@@ -28,7 +31,7 @@ class SimulatedDevice(EmulatedDevice):
 
     Attributes
     ----------
-    clock : seconds that it has worked
+    clock : when it is done with all that it has been asked, in seconds
     """
 
     def __init__(self, name: str, speed: Speed, memory: int = MEMORY, fails_after: int | None = None) -> None:
@@ -36,32 +39,42 @@ class SimulatedDevice(EmulatedDevice):
         self.speed = speed
         self.clock = 0.0
         self.fails_after = fails_after
+        self._host = 0.0  # until then the host waits
+        self._free: dict[object, float] = {}  # when each lane, and what does each kind of thing, is free
+        self._here = threading.local()
 
-    def _works(self, seconds: float) -> None:
-        self.clock += self.speed.start + seconds
-
-    def _may_fail(self) -> None:
+    @contextmanager
+    def _does(self, kind: str, name: str, amount: int) -> Iterator[None]:
         if self.fails_after is not None:
             if self.fails_after <= 0:
                 raise DeviceError(f"{self.name} has failed, as it was told")
             self.fails_after -= 1
+        before = self._device.counters.instructions
+        yield
+        if kind == KERNEL:
+            seconds = (self._device.counters.instructions - before) / self.speed.operations
+        else:
+            seconds = amount / self.speed.link
+        begin = max(self.mark(), self._free.get(kind, 0.0))
+        end = begin + self.speed.start + seconds
+        self._free[kind] = self._free[self._lane()] = end
+        self._host = end if kind == COPY_OUT else self._host
+        self.clock = max(self.clock, end)
+        found = recorder()
+        if found is not None:
+            found.add(self, kind, name, amount, begin, end)
 
-    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        self._may_fail()
-        super().copy_in(address, data)
-        self._works(data.nbytes / self.speed.link)
+    def _lane(self) -> int:
+        return getattr(self._here, "lane", 0)
 
-    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
-        self._may_fail()
-        super().copy_out(data, address)
-        self._works(data.nbytes / self.speed.link)
+    @contextmanager
+    def lane(self, number: int) -> Iterator[None]:
+        before = self._lane()
+        self._here.lane = number
+        try:
+            yield
+        finally:
+            self._here.lane = before
 
-    def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
-        self._may_fail()
-        counters = self._device.counters
-        before = counters.instructions
-        super().launch(module, kernel, blocks, threads, codes, values)
-        self._works((counters.instructions - before) / self.speed.operations)
-
-    def mark(self) -> float:
-        return self.clock
+    def mark(self) -> Any:
+        return max(self._free.get(self._lane(), 0.0), self._host)

@@ -19,6 +19,7 @@ from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Memories, SharedArray, new_array
 from parakeet_py.hybrid.team import Team
 from parakeet_py.hybrid.team_calls import divided_plan_of
+from parakeet_py.hybrid.timeline import Timeline
 from parakeet_py.interpreters import values_of
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Compress, Var
@@ -93,6 +94,7 @@ class TeamReport:
     foreseen : what the call does, as far as it is known without elements
     complete : whether that is all
     last_run : what the last call of this signature has done
+    timeline : of the last call of this signature that was recorded, with `options(timeline=True)`
     """
 
     members: tuple[str, ...]
@@ -100,6 +102,7 @@ class TeamReport:
     foreseen: TeamRun
     complete: bool
     last_run: TeamRun | None
+    timeline: Timeline | None = None
 
     def __str__(self) -> str:
         more = "" if self.complete else ", and what depends on elements"
@@ -145,4 +148,4 @@ def team_report(compiled: Any, normal: Sequence[Any], team: Team, held: Held | N
         complete = False
     foreseen = call.done()
     members = foreseen.members if team.cpu else foreseen.members[1:]
-    return TeamReport(members, team.reason, foreseen, complete, plan.last_run)
+    return TeamReport(members, team.reason, foreseen, complete, plan.last_run, plan.timeline)

@@ -65,6 +65,9 @@ class TestBench:
             (["nonsense"], "no benchmark program nonsense"),
             (["--size", "XXL"], "no size XXL; there are XS, S, M, L"),
             (["--peers", "fortran"], "no peer fortran"),
+            (["dot", "--timeline", "t.html"], "--timeline shows calls on devices"),
+            (["dot", "--timeline", "t.png", "--devices", "emulated"], "a timeline is .json or .html, not .png"),
+            (["dot", "--timeline", "t.html", "--devices", "cpu,emulated", "--split", "200"], "percents from 0 to 100"),
         ],
     )
     def test_refuses_what_it_does_not_know(self, arguments: list[str], message: str) -> None:
@@ -84,6 +87,16 @@ class TestBench:
         (program,) = json.loads(out.read_text())["programs"]
         assert program["implementations"]["parakeet"]["status"] == "ok"
         assert "<svg" in page.read_text()
+
+    def test_writes_timelines(self, tmp_path: Path) -> None:
+        names, path = ("dot", "sum_of_squared_differences"), tmp_path / "calls.html"
+        code, output = invoke(
+            "bench", *names, "--size", "XS", "--devices", "cpu,emulated", "--split", "50", "--timeline", str(path)
+        )
+        assert code == 0, output
+        assert output.count("emulated:0, kernels: ") == 2 and output.count("cpu, parts: ") == 2
+        for name in names:
+            assert "<svg" in (tmp_path / f"calls-{name}.html").read_text()
 
     def test_measures_fresh_processes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         from parakeet_py.bench import cold

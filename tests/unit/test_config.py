@@ -47,13 +47,14 @@ def test_every_variable(environment: pytest.MonkeyPatch) -> None:
         "DEBUG": "2",
         "PRINT": "fuse, cse,",
         "STOP": "fuse",
+        "TIMELINE": "yes",
     }
     for name, text in variables.items():
         environment.setenv("PARAKEET_" + name, text)
     assert config.reload() == Config(
         threads=3, check=True, strict=True, cache=False, cache_dir=Path("/some/where"), devices="cpu,cuda:0",
         split=0.25, deterministic=False, contract=True, fastmath=True, debug=2, print_passes=("fuse", "cse"),
-        stop_pass="fuse",
+        stop_pass="fuse", timeline=True,
     )  # fmt: skip
     assert current().thread_count == 3
 

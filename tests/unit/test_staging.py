@@ -56,7 +56,7 @@ def test_no_more_blocks_than_there_may_be(context: fake_cuda.Context) -> None:
     address = device.allocate(100_000)
     device.copy_in(address, np.ones(100_000, np.uint8))
     device.copy_out(np.ones(100_000, np.uint8), address)
-    assert isinstance(device, cuda.CudaDevice) and len(device._staging._blocks) == staging.BLOCKS
+    assert isinstance(device, cuda.CudaDevice) and len(device._lane().staging._blocks) == staging.BLOCKS
 
 
 def test_pinned_memory_is_used_in_place(context: fake_cuda.Context) -> None:
@@ -69,10 +69,10 @@ def test_pinned_memory_is_used_in_place(context: fake_cuda.Context) -> None:
     pinned = next(iter(_arrays(buffer.handle, 5000)))
     pinned[:] = 3
     device.copy_in(address, pinned)
-    assert not context.queue and not device._staging._blocks
+    assert not context.queue and not device._lane().staging._blocks
     pinned[:] = 0
     device.copy_out(pinned, address)
-    assert (pinned == 3).all() and not device._staging._blocks
+    assert (pinned == 3).all() and not device._lane().staging._blocks
 
 
 def _arrays(address: int, size: int) -> Iterator[Any]:

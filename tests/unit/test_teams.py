@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -562,3 +563,42 @@ def test_bench_over_splits(tmp_path: Path) -> None:
     for text in ("fifty", "0,101"):
         with pytest.raises(ValueError):
             parse_splits(text)
+
+
+def test_timeline(tmp_path: Path) -> None:
+    @accelerate
+    def both(x: Any) -> Any:
+        y = np.cumsum(x * 2.0, axis=1)
+        return y, y.sum()
+
+    first = both._dispatcher.function.__code__.co_firstlineno
+    x = np.random.default_rng(1).random((40, 6))
+    for devices, whole in (("cpu,emulated*2", False), ("emulated", True)):
+        split = None if whole else 0.5
+        with options(devices=devices, split=split):
+            both(x)
+            assert both.explain(x).timeline is None
+        with options(devices=devices, split=split, timeline=True):
+            both(x)
+            found = both.explain(x).timeline
+        assert found is not None
+        copies = [event.amount for event in found.events if event.kind == "copies in" and not event.name]
+        assert copies and (sum(copies) >= x.nbytes // (1 if whole else 2))
+        kinds = {(event.device, event.kind) for event in found.events}
+        assert kinds >= {("emulated:0", "kernels"), ("emulated:0", "copies in"), ("emulated:0", "copies out")}
+        assert whole or kinds >= {("cpu", "parts"), ("emulated:1", "kernels")}
+        named = [event for event in found.events if event.name]
+        assert all(set(event.lines) <= {first + 2, first + 3} and event.lines for event in named)
+        assert found.seconds >= max(event.start + event.seconds for event in found.events) > 0
+        assert all(event.start >= 0 and event.seconds >= 0 for event in found.events)
+        for name in ("calls.json", "calls.html"):
+            found.save(tmp_path / name)
+        events = json.loads((tmp_path / "calls.json").read_text())["traceEvents"]
+        assert sum(event["ph"] == "X" for event in events) == len(found.events)
+        named_devices = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+        assert sorted(named_devices) == sorted({event.device for event in found.events})
+        drawn = (tmp_path / "calls.html").read_text()
+        svg = ElementTree.fromstring(drawn[drawn.index("<svg") : drawn.index("</svg>") + 6])
+        assert len(svg.findall("rect")) == len(found.events)
+        with pytest.raises(ValueError, match=r"a timeline is \.json or \.html, not \.txt"):
+            found.save(tmp_path / "calls.txt")
