@@ -11,6 +11,14 @@ WORKERS ?= 2
 # The packages for GPUs are installed only where there is a driver.
 DRIVER = $(shell $(PYTHON) -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' >/dev/null 2>&1 && echo yes)
 
+# Where all packages for a GPU are installed already, as on a machine without a network, that Python runs them.
+GPU_PACKAGES := numpy, llvmlite, numba, rich, typer, cuda.core, cuda.bindings, scipy, mpmath, hypothesis, pytest, xdist, \
+	pytest_timeout, sklearn, matplotlib, PIL, threadpoolctl
+READY = $(if $(DRIVER),$(shell for p in $(BIN)/python $(PYTHON) python3 python; do \
+	$$p -c 'import $(GPU_PACKAGES)' >/dev/null 2>&1 && echo $$p && break; done))
+ON_GPU = python="$(READY)"; if [ -z "$$python" ]; then python=$(BIN)/python; $(MAKE) --no-print-directory \
+	$(VENV)/.test $(if $(DRIVER),$(VENV)/.gpu) || exit 1; fi; $$python
+
 MINUTES ?= 30
 
 .PHONY: help bench cold results docs fuzz test test-gpu bench-gpu lint clean
@@ -46,13 +54,11 @@ test: $(VENV)/.test
 docs: $(VENV)/.test
 	@$(BIN)/python -m tests.numpy_table --page
 
-test-gpu: $(VENV)/.test
-	@$(if $(DRIVER),$(MAKE) --no-print-directory $(VENV)/.gpu)
-	@$(BIN)/python -m tests.gpu $(ARGS)
+test-gpu:
+	@$(ON_GPU) -m tests.gpu $(ARGS)
 
-bench-gpu: $(VENV)/.bench
-	@$(if $(DRIVER),$(MAKE) --no-print-directory $(VENV)/.gpu)
-	@$(BIN)/parakeet bench-gpu --out benchmarks/results $(ARGS)
+bench-gpu:
+	@$(ON_GPU) -m parakeet_py bench-gpu --out benchmarks/results $(ARGS)
 
 fuzz: $(VENV)/.test
 	@$(BIN)/python -m tests.property.fuzz --minutes $(MINUTES) $(ARGS)

@@ -1,4 +1,4 @@
-"""CUDA devices, through `cuda.core` (the `cuda` extra).
+"""CUDA devices, through `cuda.core` (the `cuda` extra; what is asked of it: `tests/unit/test_cuda_api.py`).
 
 Nothing of CUDA is imported before libcuda has been found: its Python packages must not be touched without a driver.
 Every device has a stream of its own for everything (and more, its lanes, where copies shall overlap kernels), the
@@ -86,9 +86,12 @@ def probe() -> Found:
         text = f"the NVIDIA driver knows CUDA {version[0]}.{version[1]}, at least {OLDEST_DRIVER[0]}.0 is needed"
         return Found(0, text, names, version)
     try:
-        import cuda.core  # noqa: F401
+        import cuda.core
     except ImportError as error:
         text = f"the Python package cuda-core cannot be imported ({error}): pip install 'parakeet-py[cuda]'"
+        return Found(0, text, names, version)
+    if not hasattr(cuda.core, "LEGACY_DEFAULT_STREAM"):
+        text = f"cuda-core {getattr(cuda.core, '__version__', '')} is too old: pip install -U 'parakeet-py[cuda]'"
         return Found(0, text, names, version)
     return Found(len(names), "", names, version)
 
@@ -163,7 +166,12 @@ class _Lane(NamedTuple):
 
 
 class CudaDevice:
-    """One CUDA device, see `device.Device`."""
+    """One CUDA device, see `device.Device`.
+
+    Attributes
+    ----------
+    broken : what has taken the context along, if that has happened
+    """
 
     asynchronous = True
     shows_memory = True
@@ -187,7 +195,7 @@ class CudaDevice:
         self._lanes_lock = threading.Lock()
         self._memory = DeviceMemoryResource(number)
         self._buffers: dict[int, tuple[Any, _Lane]] = {}
-        self._broken: str | None = None
+        self.broken: str | None = None
 
     def _checked(self, result: Any, what: str) -> Any:
         """The values of a driver call; raises `DeviceError` if it failed."""
@@ -199,17 +207,17 @@ class CudaDevice:
 
     def _failed(self, what: str, why: object) -> DeviceError:
         """The error to raise. If the context is gone, that is what this and all later operations say."""
-        if self._broken is None:
+        if self.broken is None:
             text = f"{what} failed: {why}"
             status, *_ = self._driver.cuCtxSynchronize()
             if int(status) == 0:
                 return DeviceError(text)
-            self._broken = f"{text}; this device cannot be used any more in this process"
-        return DeviceError(self._broken)
+            self.broken = f"{text}; this device cannot be used any more in this process"
+        return DeviceError(self.broken)
 
     def _enter(self) -> None:
-        if self._broken is not None:
-            raise DeviceError(self._broken)
+        if self.broken is not None:
+            raise DeviceError(self.broken)
         self._device.set_current()
 
     def _lane(self) -> _Lane:
@@ -282,7 +290,7 @@ class CudaDevice:
 
     def free(self, address: int) -> None:
         buffer, lane = self._buffers.pop(address, (None, None))
-        if buffer is None or lane is None or self._broken is not None:
+        if buffer is None or lane is None or self.broken is not None:
             return  # a context that is gone has no memory
 
         def close() -> None:
@@ -334,7 +342,7 @@ class CudaDevice:
         from cuda.core import EventOptions
 
         self._flush()
-        return self._stream.record(options=EventOptions(timing_enabled=True))
+        return self._stream.record(options=EventOptions(True))  # with times; cuda-core 1.0 has renamed this field
 
     def seconds(self, start: Any, end: Any) -> float:
         end.sync()

@@ -6,15 +6,19 @@ import argparse
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from parakeet_py.hybrid import cuda
 
 ROOT = Path(__file__).resolve().parents[2]
+HUNG = 120  # seconds of one test
+PATIENCE = 20  # seconds to write the report after an interrupt
 TESTS = ("tests/test_programs.py", "tests/property")
 
 
@@ -23,6 +27,7 @@ def main(arguments: list[str]) -> int:
     options.add_argument("--rehearse", action="store_true", help="without a GPU: a stand-in for CUDA, on the emulator")
     options.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the report")
     options.add_argument("--workers", type=int, default=min(len(os.sched_getaffinity(0)), 8))
+    options.add_argument("--seconds", type=float, default=440, help="then what there is is reported; 0: no limit")
     options.add_argument("--examples", type=int, default=20, help="of each property test")
     given, rest = options.parse_known_args(arguments)
     found = cuda.probe()
@@ -45,11 +50,12 @@ def main(arguments: list[str]) -> int:
         command = [sys.executable, "-m", "pytest", "-p", "tests.gpu.plugin", *chosen, *more]
         if given.workers > 1:
             command += ["-n", str(given.workers), "--dist", "loadgroup"]
-        status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+            command += [f"--timeout={HUNG}", "--timeout-method=thread"]  # a kernel that hangs takes its worker along
+        status, ended = run(command, environment, given.seconds)
         if not place.exists():
             return status or 1
         result = json.loads(place.read_text())
-    result = {"device": describe(kind), **summary(result), **result}
+    result = {"device": describe(kind), "ended": ended, **summary(result), **result}
     given.out.mkdir(parents=True, exist_ok=True)
     name = "gpu-tests-rehearsal" if given.rehearse else "gpu-tests"
     (given.out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
@@ -58,12 +64,27 @@ def main(arguments: list[str]) -> int:
     return status
 
 
+def run(command: list[str], environment: dict[str, str], seconds: float) -> tuple[int, bool]:
+    """Run the tests; gives the exit status, and whether they came to their end. Those that do not are interrupted."""
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
+        try:
+            return process.wait(seconds or None), True
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        try:
+            return process.wait(PATIENCE) or 1, False
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return 1, False
+
+
 def describe(kind: str) -> dict[str, Any]:
     found = cuda.probe()
     if kind == "rehearsal":
         return {"name": "emulated, in the place of CUDA", "driver": None, "python": platform.python_version()}
     driver = None if found.driver is None else f"{found.driver[0]}.{found.driver[1]}"
-    return {"name": found.names[0], "driver": driver, "python": platform.python_version()}
+    packages = {name: version(name) for name in ("numpy", "llvmlite", "cuda-core", "cuda-bindings")}
+    return {"name": found.names[0], "driver": driver, "python": platform.python_version(), **packages}
 
 
 def summary(result: dict[str, Any]) -> dict[str, Any]:
@@ -78,10 +99,12 @@ def summary(result: dict[str, Any]) -> dict[str, Any]:
 
 def markdown(result: dict[str, Any]) -> str:
     device = result["device"]
+    early = "" if result["ended"] else " (stopped early: there was no time left)"
     driver = f", driver for CUDA {device['driver']}" if device["driver"] else ""
     lines = [
         "# Tests on a GPU\n",
-        f"{device['name']}{driver}: {result['passed']} passed, {result['failed']} failed in {result['seconds']:.0f} s; "
+        f"{device['name']}{driver}: {result['passed']} passed, {result['failed']} failed in {result['seconds']:.0f} s"
+        f"{early}; "
         f"{result['exact']} kernels equal to the emulator's bit for bit, "
         f"{result['approximate']} with approximate instructions (compared with NumPy only).\n",
         "| tests | passed | failed | exact kernels | approximate kernels |",

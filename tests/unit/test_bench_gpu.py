@@ -27,6 +27,7 @@ from tests.unit.test_ptx import assemble
 def once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every time is taken once."""
     monkeypatch.setattr(measure, "LEAST", 1)
+    monkeypatch.setattr(measure, "MOST", 1)
 
 
 def operator(name: str) -> Any:
@@ -116,12 +117,14 @@ def test_libraries(cupy: Any) -> None:
     found, missing = peers.installed()
     assert [peer.name for peer in found][:2] == ["cupy", "cupy fused"] and "cupy" not in missing
     machine = open_devices("emulated")[0]
-    row = measure.measure(operator("axpy").program, None, machine, measure.Timed(machine), "XS", 0.0, found[:2])
+    row = measure.measure(operator("axpy").program, None, machine, measure.Timed(machine), "XS", 60.0, found[:2])
     assert row.peers["cupy"].status == row.peers["cupy fused"].status == "ok" and cupy.waited
-    loops = measure.measure(PROGRAMS["mandelbrot"], None, machine, measure.Timed(machine), "XS", 0.0, found[:1])
+    loops = measure.measure(PROGRAMS["mandelbrot"], None, machine, measure.Timed(machine), "XS", 60.0, found[:1])
     assert loops.peers["cupy"].status in ("ok", "absent")
+    late = measure.measure(operator("axpy").program, None, machine, measure.Timed(machine), "XS", 0.0, found[:2])
+    assert late.ours.status == "ok" and late.peers["cupy"] == measure.Times("skipped", "no time left")
     cupy.exp = lambda x: 1 / 0
-    broken = measure.measure(operator("waves").program, None, machine, measure.Timed(machine), "XS", 0.0, found[:1])
+    broken = measure.measure(operator("waves").program, None, machine, measure.Timed(machine), "XS", 60.0, found[:1])
     assert broken.peers["cupy"].status == "unsupported" and "ZeroDivisionError" in broken.peers["cupy"].reason
     made = report.Run("cuda:0", "sm_90", True, "XS", 1.0, ceilings.Ceilings(1e9, 1e9, 1e9), missing, [row, broken], [])
     text = report.markdown(made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -182,3 +183,13 @@ def test_probe_says_why_not(driver: Driver | None, reason: str, monkeypatch: pyt
     found = cuda.probe.__wrapped__()
     assert found.devices == 0 and re.search(reason, found.reason)
     assert found.names == (("A device",) if driver and not driver.status and driver.count else ())
+
+
+def test_an_old_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before 0.6 what is used of it had other names, or was in `cuda.core.experimental`."""
+    old, package = types.ModuleType("cuda.core"), types.ModuleType("cuda")
+    old.__version__, package.core = "0.3.2", old  # type: ignore[attr-defined]
+    monkeypatch.setattr(cuda.ctypes, "CDLL", lambda name: Driver())
+    monkeypatch.setitem(sys.modules, "cuda", package)
+    monkeypatch.setitem(sys.modules, "cuda.core", old)
+    assert cuda.probe.__wrapped__().reason == "cuda-core 0.3.2 is too old: pip install -U 'parakeet-py[cuda]'"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +18,7 @@ from parakeet_py import accelerate
 from parakeet_py.hybrid import calls, cuda
 from parakeet_py.hybrid.emulated import EmulatedDevice
 from tests.gpu import __main__ as suite
+from tests.gpu import plugin
 from tests.gpu.twin import INEXACT, Twin, TwinDifference, different
 
 
@@ -102,3 +106,35 @@ def test_no_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     monkeypatch.setattr(cuda, "probe", lambda: cuda.Found(0, "there is none today"))
     assert suite.main([]) == 0
     assert capsys.readouterr().out == "skipped: no GPU to test on: there is none today\n"
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_uses_a_python_that_has_everything(tmp_path: Path) -> None:
+    """A machine without a network: nothing is installed, no environment is made."""
+    python = tmp_path / "python3"
+    python.write_text('#!/bin/sh\ncase "$1 $2" in "-c "*) exit 0;; *) echo "$@";; esac\n')
+    python.chmod(0o755)
+    command = ["make", "-s", "test-gpu", "bench-gpu", f"PYTHON={python}", f"VENV={tmp_path / 'none'}", "ARGS=-k x"]
+    done = subprocess.run(command, cwd=suite.ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.splitlines() == [
+        "-m tests.gpu -k x",
+        "-m parakeet_py bench-gpu --out benchmarks/results -k x",
+    ], done.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_run_that_takes_too_long_is_interrupted() -> None:
+    sleeping = [sys.executable, "-c", "import time; time.sleep(60)"]
+    assert suite.run(sleeping, dict(os.environ), 0.3) == (-signal.SIGINT, False)
+    assert suite.run([sys.executable, "-c", "raise SystemExit(5)"], dict(os.environ), 60) == (5, True)
+
+
+def test_a_worker_whose_device_has_faulted_ends(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    monkeypatch.setattr(plugin.os, "_exit", left.append)
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
+    plugin.leave_if_broken(twin)
+    assert not left
+    twin.real.broken = "a kernel has faulted"  # type: ignore[attr-defined]
+    plugin.leave_if_broken(twin)
+    assert left == [3]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,8 +45,8 @@ def installed() -> tuple[list[Peer], dict[str, str]]:
     for name, check, some in (
         ("cupy", _cupy_ready, [Peer("cupy", _cupy), Peer("cupy fused", _cupy_fused)]),
         ("jax", _jax_ready, [Peer("jax", _jax)]),
-        ("torch", _torch_ready, [Peer("torch.compile", _torch)]),
         ("numba.cuda", _numba_ready, [Peer("numba.cuda", _numba)]),
+        ("torch", _torch_ready, [Peer("torch.compile", _torch)]),  # compiles for seconds: it comes last
     ):
         try:
             if importlib.util.find_spec(name.partition(".")[0]) is None:
@@ -108,6 +109,7 @@ def _cupy_fused(program: Program, scalar: Any) -> Prepared:
 
 
 def _jax_ready() -> None:
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # it would take most of the memory for itself
     jax = importlib.import_module("jax")
     if jax.default_backend() != "gpu":
         raise RuntimeError("runs on the CPU only")
