@@ -264,10 +264,14 @@ class ResultListOf:
 
 @record
 class ResultEither:
-    """A scalar whose type depends on the path: `choices[tag]`. Its leaves are used nowhere else."""
+    """A scalar, or what is known when compiled, as the path has it: `choices[tag]`. Nothing else uses its leaves."""
 
     tag: ResultLeaf
-    choices: tuple[ResultLeaf, ...]
+    choices: tuple[ResultLeaf | ResultStatic, ...]
+
+    @property
+    def leaves(self) -> tuple[ResultLeaf, ...]:
+        return (self.tag, *(choice for choice in self.choices if isinstance(choice, ResultLeaf)))
 
 
 Result = ResultLeaf | ResultStatic | ResultTuple | ResultListOf | ResultEither
@@ -288,7 +292,7 @@ def chosen_leaves(tree: Result) -> list[ResultLeaf]:
     """The leaves that belong to a `ResultEither`."""
     match tree:
         case ResultEither():
-            return [tree.tag, *tree.choices]
+            return list(tree.leaves)
         case ResultTuple():
             return [leaf for item in tree.items for leaf in chosen_leaves(item)]
     return []
@@ -316,8 +320,7 @@ def _result_walk(tree: Result) -> Iterator[ResultLeaf]:
         case ResultListOf():
             yield tree.leaf
         case ResultEither():
-            yield tree.tag
-            yield from tree.choices
+            yield from tree.leaves
         case ResultTuple():
             for item in tree.items:
                 yield from _result_walk(item)

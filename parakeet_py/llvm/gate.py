@@ -31,6 +31,7 @@ from parakeet_py.signature import (
     FunctionSpec,
     ObjectSpec,
     Result,
+    ResultEither,
     ResultStatic,
     ResultTuple,
     Signature,
@@ -195,6 +196,9 @@ def _result_objects(tree: Result, path: str) -> Iterator[tuple[str, object]]:
     match tree:
         case ResultStatic():
             yield f"result.{path}", tree.value
+        case ResultEither():
+            for index, choice in enumerate(tree.choices):
+                yield from _result_objects(choice, f"{path}.{index}")
         case ResultTuple():
             if tree.type is not None:
                 yield f"result.{path}", tree.type

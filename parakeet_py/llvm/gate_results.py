@@ -137,11 +137,11 @@ class ResultWriter(GateWriter):
                 self.list_new(listed)
                 return listed
             case ResultEither():
-                return self.choose(tree)
+                return self.choose(tree, path)
             case ResultTuple():
                 return self.container(tree, path)
 
-    def choose(self, tree: ResultEither) -> str:
+    def choose(self, tree: ResultEither, path: str) -> str:
         """A new reference to the scalar whose turn it is."""
         offsets = result_offsets(self.result)
         tag = self.field("%results", 8 * offsets[tree.tag.index], "i64")
@@ -150,9 +150,12 @@ class ResultWriter(GateWriter):
         cases = " ".join(f"i64 {index}, label %c{number}.{index}" for index in range(1, len(tree.choices)))
         self.put(f"switch i64 {tag}, label %c{number}.0 [{cases}]")
         made = []
-        for index, leaf in enumerate(tree.choices):
+        for index, choice in enumerate(tree.choices):
             self.lines.append(f"c{number}.{index}:")
-            value = self.box_leaf(leaf, self.at("%results", 8 * offsets[leaf.index]))
+            if isinstance(choice, ResultStatic):
+                value = self.make(choice, f"{path}.{index}")
+            else:
+                value = self.box_leaf(choice, self.at("%results", 8 * offsets[choice.index]))
             self.put(f"br label %d{number}.{index}")
             self.lines.append(f"d{number}.{index}:")
             self.put(f"br label %e{number}")

@@ -9,7 +9,7 @@ knows that an index is in range: whatever is decided here needs no run-time chec
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,12 +28,13 @@ Form = tuple[tuple[tuple[ir.Var, int], ...], int]
 
 
 class _Scope:
-    __slots__ = ("forms", "shared", "statements")
+    __slots__ = ("excluded", "forms", "shared", "statements")
 
     def __init__(self) -> None:
         self.statements: list[ir.Let] = []
         self.shared: dict[Any, ir.Var] = {}
         self.forms: dict[Form, ir.Operand] = {}
+        self.excluded: dict[ir.Var, frozenset[int]] = {}
 
 
 class Builder:
@@ -47,7 +48,9 @@ class Builder:
         self.lower: dict[ir.Var, Form] = {}  # v >= form
         self.upper: dict[ir.Var, Form] = {}  # v <= form
         self.definition: dict[ir.Var, ir.Op] = {}
+        self.place: dict[ir.Var, int] = {}  # which of several outs of its definition a variable is
         self.home: dict[ir.Var, _Scope] = {}  # the block a variable was bound in
+        self.tags: dict[ir.Var, int] = {}  # tags of values of several kinds (see `variants`), and how many they have
         self.equal: dict[ir.Var, Form] = {}  # facts learned from checks: extents that have been found equal
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
@@ -73,21 +76,24 @@ class Builder:
     def mark(self) -> tuple[Any, ...]:
         """The state of the open blocks, to return to by `rollback` when what follows has to be undone."""
         scope = self.scopes[-1]
-        return len(self.scopes), len(scope.statements), dict(scope.shared), dict(scope.forms), dict(self.equal)
+        known = dict(scope.shared), dict(scope.forms), dict(scope.excluded), dict(self.equal)
+        return len(self.scopes), len(scope.statements), *known
 
     def rollback(self, mark: tuple[Any, ...]) -> None:
-        depth, count, shared, forms, equal = mark
+        depth, count, shared, forms, excluded, equal = mark
         del self.scopes[depth:]
         scope = self.scopes[-1]
         del scope.statements[count:]
-        scope.shared, scope.forms, self.equal = shared, forms, equal
+        scope.shared, scope.forms, scope.excluded, self.equal = shared, forms, excluded, equal
 
     def emit(self, op: ir.Op, *types: Type, name: str = "t") -> tuple[ir.Var, ...]:
         """Append a statement; returns its outs, one per type."""
         outs = tuple(ir.Var(name, kind) for kind in types)
         self.scopes[-1].statements.append(ir.Let(outs, op, self.pos))
-        for out in outs:
+        for place, out in enumerate(outs):
             self.definition[out] = op
+            if place:
+                self.place[out] = place
             self.home[out] = self.scopes[-1]
         return outs
 
@@ -97,6 +103,15 @@ class Builder:
     def in_scope(self, operand: ir.Operand) -> bool:
         """True for constants and for variables bound by a statement of an open block."""
         return isinstance(operand, ir.Const) or self.home.get(operand) in self.scopes
+
+    def excluded(self, tag: ir.Var) -> frozenset[int]:
+        """What a tag is known not to be here."""
+        return frozenset(number for scope in self.scopes for number in scope.excluded.get(tag, ()))
+
+    def exclude(self, tag: ir.Var, numbers: Iterable[int]) -> None:
+        """A tag is none of these numbers, as long as the innermost block is open."""
+        excluded = self.scopes[-1].excluded
+        excluded[tag] = excluded.get(tag, frozenset()) | frozenset(numbers)
 
     def hoisted(self, operand: ir.Operand) -> ir.Operand | None:
         """An operand of a closed block, computed again where we are; None if it depends on more than is in scope."""

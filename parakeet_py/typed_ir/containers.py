@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, convert, grown_lists, indexing, ir
+from parakeet_py.typed_ir import control, convert, grown_lists, indexing, ir, variants
 from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.index_entries import check_index
@@ -83,7 +83,7 @@ def keyword_values(s: Specializer, kwargs: Sequence[tuple[str | None, ssa.Operan
 
 
 def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
-    value = s.shown(op.object)
+    value = variants.sole(s, s.shown(op.object), "cannot unpack non-iterable NoneType object")
     wanted = op.before + op.after
     if isinstance(value, ArrayV | ListV) and control.static_items(value) is None and not op.star:
         array = value.array if isinstance(value, ListV) else value

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import gates, grown_lists, ir, unions
+from parakeet_py.typed_ir import gates, grown_lists, ir, unions, variants
 from parakeet_py.typed_ir.guarded import after_branch
 from parakeet_py.typed_ir.guarded import side as guarded_side
 from parakeet_py.typed_ir.indexing import read
@@ -66,8 +66,9 @@ def _branch(
 ) -> list[Value]:
     b = s.builder
     sides = []
-    for run in (then, orelse):
+    for run, holds in ((then, True), (orelse, False)):
         with b.block() as statements:
+            variants.learn(s, condition, holds)
             values = run()
             sides.append(Side(statements, s.settle(values), dict(b.equal), b.scopes[-1]))
     return joined(s, condition, *sides)
@@ -80,6 +81,12 @@ class Side(NamedTuple):
     values: list[Value]
     facts: dict[Any, Any]
     scope: Any
+
+
+def ends_in_failure(statements: Sequence[ir.Let]) -> bool:
+    """Do these statements end in a check that always fails?"""
+    last = statements[-1].op if statements else None
+    return isinstance(last, ir.Check) and isinstance(last.condition, ir.Const) and not last.condition.value
 
 
 def joined(s: Specializer, condition: ir.Operand, then: Side, orelse: Side) -> list[Value]:
@@ -105,6 +112,9 @@ def joined(s: Specializer, condition: ir.Operand, then: Side, orelse: Side) -> l
         blocks.append(ir.Block(tuple(statements), tuple(leaves)))
     kinds = [kind for template in templates for kind in gates.types_of(template)]
     outs = list(b.emit(ir.If(condition, *blocks), *kinds, name="phi"))
+    for side, holds in ((then, False), (orelse, True)):
+        if ends_in_failure(side.statements):
+            variants.learn(s, condition, holds)
     values = [gates.value_of(s, template, outs) for template in templates]
     for position, (one, other) in enumerate(zip(left, right, strict=True)):
         for value, absent in ((one, other), (other, one)):
@@ -172,7 +182,8 @@ def _carried_objects(
 
 
 def specialize_for(s: Specializer, op: ssa.For) -> list[Value]:
-    return for_each(s, op, s.value(op.iterable), [s.value(init) for init in op.inits])
+    iterable = variants.sole(s, s.value(op.iterable), "'NoneType' object is not iterable")
+    return for_each(s, op, iterable, [s.value(init) for init in op.inits])
 
 
 def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
@@ -492,10 +503,14 @@ def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
     inits = s.settle([s.value(init) for init in op.inits])
     templates = s.loop_templates(op, inits)
 
+    tested: list[ir.Operand] = []
+
     def condition() -> list[ir.Operand]:
-        return [s.truth(s.run(op.condition)[0])]
+        tested[:] = [s.truth(s.run(op.condition)[0])]
+        return tested
 
     def body() -> list[Value]:
+        variants.learn(s, tested[0], True)
         return s.run(op.body)
 
     blocks, params, templates = _fixed_point(s, op, templates, inits, [condition, body], op.stoppable)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, indexing, ir
+from parakeet_py.typed_ir import control, indexing, ir, variants
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.comprehensions import compute
 from parakeet_py.typed_ir.elementwise import generate
@@ -35,6 +35,7 @@ from parakeet_py.typed_ir.values import (
     TupleV,
     UnboundV,
     Value,
+    VariantV,
 )
 from parakeet_py.typed_ir.views import make_view
 
@@ -190,6 +191,8 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
                 for extent in value.extents:
                     s.check(b.prim(relation, extent, one, type=PYBOOL), "ValueError", text)
             return truth(s, ScalarV(b.emit1(ir.Load(value.var, (ZERO,) * value.rank), Scalar(value.dtype))))
+        case VariantV():
+            return variants.truth(s, value)
         case Static(obj):
             return ir.Const(bool(obj), PYBOOL)
         case TupleV(items):

@@ -24,9 +24,11 @@ from parakeet_py.typed_ir.values import (
     ComprehensionV,
     DictV,
     Either,
+    ErrorV,
     GrowV,
     IteratorV,
     ListV,
+    MessageV,
     MethodV,
     NeverV,
     ObjectV,
@@ -37,6 +39,7 @@ from parakeet_py.typed_ir.values import (
     TupleV,
     UnboundV,
     Value,
+    VariantV,
 )
 
 if TYPE_CHECKING:
@@ -120,6 +123,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
     match value:
         case TupleV(items) | IteratorV(_, items):
             return items
+        case VariantV(tag, options):
+            return (tag, *options)
         case ListV(array):
             return (array,)
         case GrowV(length, columns, _):
@@ -144,6 +149,10 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
     match like:
         case TupleV(_, kind, named):
             return TupleV(parts, kind, named)
+        case VariantV():
+            tag = parts[0]
+            assert isinstance(tag, ScalarV)
+            return VariantV(tag, parts[1:])
         case IteratorV(kind, _):
             return IteratorV(kind, parts)
         case ListV():
@@ -181,6 +190,10 @@ def _same_shape(left: Value, right: Value) -> bool:
         case (ClosureV(f, a, d, _), ClosureV(g, b, e, _)):
             same = f is g and left.namespace.globals is right.namespace.globals
             return same and len(a) == len(b) and len(d) == len(e)
+        case (VariantV(), VariantV()):
+            return False  # see `variants`
+        case (MessageV() | ErrorV(), _):
+            return False  # text is put together by Python
         case (ListV(_, a), ListV(_, b)):
             return a == b
         case (GrowV(item=a), GrowV(item=b)):
@@ -216,7 +229,7 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
             kinds = unions.union(unions.kinds_of(left), unions.kinds_of(right))
             if kinds is not None:
                 return EitherT(kinds)
-        case ArrayT(), ArrayT():
+        case ArrayT(one), ArrayT(other) if one.dtype == other.dtype and one.rank == other.rank:
             return _join_arrays(s, left, right)
         case Structure(ObjectV() as one, ()), Structure(ObjectV() as other, ()):
             return left if one.any or not other.any else right
@@ -224,6 +237,10 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(a), Structure(b) if grown_lists.is_list(a) and grown_lists.is_list(b):
             return grown_lists.grown_template(s, left, right)
+    if not s.frames[-1].namespace.trusted:
+        variant = variants.joined(s, left, right)
+        if variant is not None:
+            return variant
     raise s.unsupported(f"a name is {describe(left)} on one path and {describe(right)} on another")
 
 
@@ -286,8 +303,6 @@ def join_or_box(s: Specializer, left: Template, right: Template) -> Template:
 
 
 def _join_arrays(s: Specializer, left: ArrayT, right: ArrayT) -> ArrayT:
-    if left.type.dtype != right.type.dtype or left.type.rank != right.type.rank:
-        raise s.unsupported(f"a name is {left.type} on one path and {right.type} on another")
     if left.readonly != right.readonly:
         raise s.unsupported("an array is read-only on one path and writeable on another")
     return ArrayT(
@@ -354,6 +369,8 @@ def leaves_of(s: Specializer, value: Value, template: Template, like: Value | No
             if isinstance(value, ObjectV):
                 return [value.var]
             return [opaque_box(s, NONE if isinstance(value, UnboundV | NeverV) else value).var]
+        case Structure(VariantV()):
+            return variants.leaves(s, value, template, like)
         case Structure(GrowV(item=item), parts) if grown_lists.is_list(value):
             grown = grown_lists.as_grown(s, value, item)
             return [leaf for part, own in zip(parts, parts_of(grown), strict=True) for leaf in leaves_of(s, own, part)]
@@ -383,9 +400,13 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
             return value
         case Structure(ObjectV() as like, _):
             return ObjectV(variables.pop(0), like.any)
+        case Structure(VariantV(), parts):
+            tag = variables[0]
+            s.builder.tags[tag] = len(parts) - 1
+            return VariantV(ScalarV(variables.pop(0)), tuple(value_of(s, part, variables) for part in parts[1:]))
         case Structure(like, parts):
             return rebuild(like, tuple(value_of(s, part, variables) for part in parts))
     raise AssertionError(template)
 
 
-from parakeet_py.typed_ir import grown_lists, unions  # noqa: E402  (they need each other)
+from parakeet_py.typed_ir import grown_lists, unions, variants  # noqa: E402  (they need each other)

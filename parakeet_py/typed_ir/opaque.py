@@ -21,7 +21,7 @@ from parakeet_py.frontend.evaluate import CHANGED, Key
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import ir, variants
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.purity import is_fresh, is_pure, may_store
 from parakeet_py.typed_ir.requests import NeedObservation
@@ -44,6 +44,7 @@ from parakeet_py.typed_ir.values import (
     TupleV,
     Unknown,
     Value,
+    VariantV,
     known,
     lift,
 )
@@ -384,6 +385,8 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             return ContainerT("dict", tuple(template_of(s, item, leaves) for _, item in entries), keys)
         case MethodV(obj, name):
             return ContainerT("method", (template_of(s, obj, leaves),), (name,))
+        case VariantV():
+            return template_of(s, variants.boxed(s, value), leaves)
         case ClosureV():
             raise s.unsupported("a nested function cannot be handed to Python code")
         case MessageV(template, args) if args:

@@ -18,9 +18,9 @@ from parakeet_py.signature import (
     ResultStatic,
     ResultTuple,
 )
-from parakeet_py.typed_ir import grown_lists, ir, unions
+from parakeet_py.typed_ir import grown_lists, ir, unions, variants
 from parakeet_py.typed_ir.opaque import opaque_box
-from parakeet_py.typed_ir.types import Array
+from parakeet_py.typed_ir.types import PYINT, Array
 from parakeet_py.typed_ir.values import (
     ArrayV,
     DictV,
@@ -32,6 +32,7 @@ from parakeet_py.typed_ir.values import (
     Static,
     TupleV,
     Value,
+    VariantV,
 )
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
                     for index, kind in enumerate(either.kinds)
                 ),
             )
+        case VariantV():
+            return _variant(s, value, leaves)
         case ArrayV(var):
             s.shadows.result(value, s.param_roots)
             made = leaf(var, "array", value.dtype, False, value.rank)
@@ -86,6 +89,36 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         case NeverV():
             return ResultStatic(None)
     raise s.unsupported(f"a function cannot return {s.describe(value)}")
+
+
+def _variant(s: Specializer, value: VariantV, leaves: list[ir.Operand]) -> Result:
+    """Numbers, None and strings are chosen by a tag when they are boxed; other values are boxed before."""
+    choices: list[ResultLeaf | ResultStatic] = []
+    operands: list[ir.Operand] = []
+    tag: ir.Operand = ir.Const(0, PYINT)
+    b = s.builder
+    for number in variants.possible(s, value):
+        here = variants.is_option(s, value, number)
+        match value.options[number]:
+            case Static(obj):
+                tag = b.select(here, ir.Const(len(choices), PYINT), tag)
+                choices.append(ResultStatic(obj))
+            case ScalarV(_, either) as scalar:
+                own = 1 if either is None else len(either.kinds)
+                first: ir.Operand = ir.Const(len(choices), PYINT)
+                if either is not None:
+                    first = b.prim("add", either.tag, first)
+                tag = b.select(here, first, tag)
+                for index in range(own):
+                    one = scalar if either is None else unions.alternative(s, scalar, index)
+                    operands.append(one.operand)
+                    place = len(leaves) + len(operands)
+                    choices.append(ResultLeaf(place, "scalar", one.dtype, one.python))
+            case _:
+                return result_tree(s, variants.boxed(s, value), leaves)
+    made = ResultEither(ResultLeaf(len(leaves), "scalar", "int64", True), tuple(choices))
+    leaves.extend([tag, *operands])
+    return made
 
 
 def _made_by_python(value: Value) -> bool:

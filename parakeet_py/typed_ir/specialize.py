@@ -42,6 +42,7 @@ from parakeet_py.signature import (
 from parakeet_py.typed_ir import (
     calls,
     containers,
+    control,
     convert,
     demand,
     gates,
@@ -53,6 +54,7 @@ from parakeet_py.typed_ir import (
     results,
     statements,
     unions,
+    variants,
 )
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.guarded import Guard
@@ -76,6 +78,7 @@ from parakeet_py.typed_ir.values import (
     TupleV,
     UnboundV,
     Value,
+    VariantV,
     known,
     lift,
 )
@@ -245,18 +248,15 @@ class Specializer:
     @property
     def dead(self) -> bool:
         """True when the open block has ended in a check that always fails."""
-        written = self.builder.scopes[-1].statements
-        if not written:
-            return False
-        last = written[-1].op
-        return isinstance(last, ir.Check) and isinstance(last.condition, ir.Const) and not last.condition.value
+        return control.ends_in_failure(self.builder.scopes[-1].statements)
 
     def value(self, operand: ssa.Operand) -> Value:
         if isinstance(operand, ssa.Const):
             if operand.value is ssa.UNBOUND:
                 return UnboundV()
             return lift(operand.value)
-        return self.frames[-1].env[operand]
+        value = self.frames[-1].env[operand]
+        return variants.narrowed(self, value) if isinstance(value, VariantV) else value
 
     def shown(self, operand: ssa.Operand) -> Value:
         """A value for those who know lists as arrays."""
@@ -325,6 +325,7 @@ class Specializer:
         b.emit(ir.Check(condition, ir.Failure(exception, text), shown))
         if isinstance(condition, ir.Var):
             b.scopes[-1].shared[key] = condition
+            variants.learn(self, condition, True)
 
     def note_widening(self, left: Scalar, right: Scalar) -> None:
         self.widened.append(f"line {self.builder.pos.line}: {left} and {right} meet")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, grown_lists, one_shot, unions
+from parakeet_py.typed_ir import control, grown_lists, one_shot, unions, variants
 from parakeet_py.typed_ir.attributes import attribute, set_attribute
 from parakeet_py.typed_ir.containers import set_item, subscript, unpack
 from parakeet_py.typed_ir.guarded import guarded
@@ -69,6 +69,9 @@ def _loop(s: Specializer, op: ssa.For) -> list[Value]:
 
 def single(s: Specializer, let: ssa.Let) -> Value | None:
     """The value of a statement with one out (None: it has none)."""
+    variant = variants.variant_operand(s, let.op)
+    if variant is not None:
+        return variants.resolve(s, let, variant)
     several = unions.union_operand(s, let.op)
     if several is not None:
         return unions.resolve(s, let, several)

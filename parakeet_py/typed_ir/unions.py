@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 MAX_KINDS = 4
+SEEN = object()
 # What a scalar is put into or compared by without regard to its type.
 _INDIFFERENT = (
     ssa.BuildTuple,
@@ -238,7 +239,7 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
         return done_on(alternative(s, value, index))
 
     plain = ScalarV(value.operand)
-    found = [_tried(s, lambda index=index: alone(index)) for index in range(len(kinds))]  # type: ignore[misc]
+    found = [tried(s, lambda index=index: alone(index)) for index in range(len(kinds))]  # type: ignore[misc]
     if all(key == found[0] for key in found) and all(
         _is_faithful(s, let.op, kind, kinds[-1], found[0]) for kind in kinds[:-1]
     ):
@@ -267,12 +268,14 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
     return results[0] if results else None
 
 
-def _tried(s: Specializer, run: Callable[[], Value | None]) -> object:
-    """What type of value an operation would give; nothing of it is kept."""
+def tried(s: Specializer, run: Callable[[], Value | None], stop: Callable[[], bool] = lambda: False) -> object:
+    """What type of value an operation would give; nothing of it is kept. `SEEN` if `stop` says so after it."""
     b, sites, frames, depth = s.builder, len(s.sites), len(s.frames), len(s.builder.scopes)
     mark = b.mark()
     try:
         result = run()
+        if stop():
+            return SEEN
         return () if result is None else _key(gates.template_of(result, varying=True))
     except UnsupportedError as error:
         return error

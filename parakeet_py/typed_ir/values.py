@@ -114,6 +114,14 @@ class ObjectV:
 
 
 @record
+class VariantV:
+    """A value of one of several kinds, `options[tag]` (see `variants`). Values of the other options mean nothing."""
+
+    tag: ScalarV
+    options: tuple[Value, ...]
+
+
+@record
 class TupleV:
     """A tuple or list of known length; a list is treated as a value (appending makes a new one). `named` is the class
     of a named tuple."""
@@ -246,6 +254,7 @@ Value = (
     | ScalarV
     | ArrayV
     | ObjectV
+    | VariantV
     | TupleV
     | ListV
     | GrowV

@@ -1,0 +1,168 @@
+"""Names that are None, a number, an array or a tuple, depending on the path."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program, raising
+
+SOME = arr("f8", 6, values=[3.0, -1.0, 4.0, 1.0, -5.0, 9.0])
+
+
+@program([(SOME,), (arr("f8", 0),), (arr("i4", 5),)])
+def largest(x):
+    best = None
+    for v in x:
+        if best is None or v > best:
+            best = v
+    return best
+
+
+@program([(SOME,), (arr("f8", 1),), (arr("f8", 0),)])
+def first_and_second(x):
+    first = second = None
+    for v in x:
+        if first is None or v > first:
+            first, second = v, first
+        elif second is None or v > second:
+            second = v
+    return first, second
+
+
+@program([(SOME, 0.0), (SOME, 10.0)])
+def runs_above(x, limit):
+    start = None
+    longest = 0
+    for i in range(len(x)):
+        if x[i] > limit:
+            start = i if start is None else start
+        elif start is not None:
+            longest = max(longest, i - start)
+            start = None
+    return longest if start is None else max(longest, len(x) - start)
+
+
+@program([(SOME,), (arr("f8", 0),)])
+def where_and_how_much(x):
+    best = None
+    for i in range(len(x)):
+        if best is None or x[i] > best[0]:
+            best = (x[i], i)
+    return best
+
+
+@program([(SOME, 2.0), raising(TypeError, SOME, 20.0)], message=True)
+def not_found_is_unpacked(x, limit):
+    found = None
+    for i in range(len(x)):
+        if x[i] > limit:
+            found = (x[i], i)
+    v, i = found
+    return v * i
+
+
+@program([(SOME, 2.0), raising(TypeError, SOME, 20.0)], message=True, mutates=(0,))
+def not_found_after_a_store(x, limit):
+    found = None
+    for v in x:
+        if v > limit:
+            found = v
+    x[0] = 100.0
+    return abs(found) + 1
+
+
+@program([(SOME,), (arr("f8", 1, values=[-1.0]),)])
+def state_machine(x):
+    state = "start"
+    ups = 0
+    for v in x:
+        if state == "start":
+            state = "low" if v < 0 else "high"
+        elif state == "low" and v > 0:
+            state = "high"
+            ups += 1
+        elif v < 0:
+            state = "low"
+    return state, ups
+
+
+@program([(arr("f8", 3, 4), 0.0), (arr("f8", 3, 4), 1e9), (arr("f8", 0, 4), 0.0)], mutates=(0,))
+def row_or_none(a, limit):
+    """A view that is stored through when it is there."""
+    found = None
+    for i in range(a.shape[0]):
+        if a[i].sum() > limit:
+            found = a[i]
+    if found is not None:
+        found[0] = -1.0
+        return found.sum()
+    return 0.0
+
+
+@program([(SOME, True), (SOME, False)])
+def argument_or_none(x, wanted):
+    y = None
+    if wanted:
+        y = x
+    return y
+
+
+@program([(4,), (0,)])
+def number_or_array(n):
+    y = 0
+    for i in range(n):
+        y = y + np.full(3, i)
+    return y
+
+
+@program([(3, True), (3, False)])
+def rank_by_path(n, square):
+    y = np.ones((n, n)) if square else np.ones(n)
+    return (y * 2).sum(axis=0)
+
+
+@program([(SOME, True), (SOME, False)])
+def bounds_or_none(x, wanted):
+    stop = axis = None
+    if wanted:
+        stop, axis = 2, 0
+    return x[:stop], np.sum(x, axis), x[None, :stop].sum(axis=axis)
+
+
+@program([(SOME,), (arr("f8", 0),)])
+def differences(x):
+    previous = None
+    found = []
+    for v in x:
+        if previous is not None:
+            found.append(v - previous)
+        previous = v
+    return np.array(found, dtype=float)
+
+
+@program([(3,), (0,)])
+def none_as_an_exception(n):
+    found = n if n else None
+    try:
+        return found + 1
+    except TypeError:
+        return -1
+
+
+@program([(SOME,), raising(ValueError, arr("f8", 2, values=[-1.0, -2.0]))], message=True)
+def refused_if_none(x):
+    least = None
+    for v in x:
+        if v > 0 and (least is None or v < least):
+            least = v
+    if least is None:
+        raise ValueError("nothing is positive")
+    return least * 2
+
+
+@program([(SOME,), (arr("f8", 0),)])
+def none_in_text(x):
+    found = None
+    for v in x:
+        if v > 3:
+            found = v
+    return f"found {found}", {"found": found}
