@@ -41,6 +41,7 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.linalg.multi_dot numpy.linalg.vector_norm numpy.matvec numpy.vecmat"
     ),
     "matrices": "numpy.diag numpy.diagflat numpy.diagonal numpy.linalg.norm numpy.trace",
+    "membership": "numpy.isin",
     "nan_reductions": (
         "numpy.nanargmax numpy.nanargmin numpy.nanmax numpy.nanmean numpy.nanmin numpy.nanprod numpy.nanstd "
         "numpy.nansum numpy.nanvar"
@@ -79,6 +80,10 @@ FUNCTIONS = {  # functions, by module and name
     "selection": (
         "numpy.argwhere numpy.choose numpy.clip numpy.compress numpy.copyto numpy.extract numpy.fill_diagonal "
         "numpy.flatnonzero numpy.nonzero numpy.putmask numpy.select numpy.take numpy.take_along_axis numpy.where"
+    ),
+    "sets": (
+        "numpy.intersect1d numpy.setdiff1d numpy.setxor1d numpy.union1d numpy.unique numpy.unique_all "
+        "numpy.unique_counts numpy.unique_inverse numpy.unique_values"
     ),
     "shape": (
         "numpy.atleast_1d numpy.atleast_2d numpy.atleast_3d numpy.broadcast_to numpy.expand_dims numpy.flip "

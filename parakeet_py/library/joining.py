@@ -8,6 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from parakeet_py.library.intrinsics import (
     allocate,
     as_array,
+    as_numeric,
     assign,
     broadcast_view,
     check,
@@ -26,15 +27,15 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import atleast_1d, atleast_2d, positions, ravel, three_or_more
-from parakeet_py.library.shared import ALL, NO_VALUE, into, inverse_axes, single_axis
+from parakeet_py.library.shared import ALL, NO_VALUE, into, inverse_axes, kind_of, result_kind, single_axis
 
 
 @static
 def joined_kind(dtype, casting, *kinds):
-    """The dtype of arrays put together."""
-    found = np.result_type(*kinds) if dtype is None else np.dtype(dtype)
+    """The dtype of arrays put together; a Python scalar among them is weak."""
+    found = result_kind(*kinds) if dtype is None else np.dtype(dtype)
     for kind in kinds:
-        if not np.can_cast(kind, found, casting):
+        if kind not in (bool, int, float, complex) and not np.can_cast(kind, found, casting):
             raise TypeError(f"Cannot cast array data from {kind!r} to {found!r} according to the rule {casting!r}")
     return found
 
@@ -72,12 +73,14 @@ def items_of(arrays):
 
 @implements(np.concatenate, np.concat)
 def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
-    arrays = items_of(arrays)
+    given, arrays = arrays, items_of(arrays)
+    kinds = tuple([dtype_of(a) for a in arrays])
     if axis is None:
+        kinds = tuple([kind_of(as_numeric(a)) for a in given])
         arrays = tuple([ravel(a) for a in arrays])
         axis = 0
     axis = joined_axis(axis, tuple([a.ndim for a in arrays]))
-    kind = joined_kind(dtype, casting, *[dtype_of(a) for a in arrays])
+    kind = joined_kind(dtype, casting, *kinds)
     first = arrays[0]
     total = 0
     for position, a in enumerate(arrays):

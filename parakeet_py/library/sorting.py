@@ -19,6 +19,7 @@ from parakeet_py.library.intrinsics import (
     check,
     copy,
     dtype_of,
+    elementwise,
     generate,
     hand_back,
     has_routine,
@@ -292,3 +293,31 @@ def lexsort(keys, axis=-1):
     for column in columns:
         sort_places(reshape(copy(column, "C"), (1, column.shape[0])), places)
     return places[0]
+
+
+# ---- one line --------------------------------------------------------------------------------------------------------
+
+
+def in_own_memory(a):
+    """A new 1-D array of all elements, in C order."""
+    return copy(ravel(as_array(a)), "C")
+
+
+def sorted_line(line):
+    """A line in order, in place."""
+    sort_lines(reshape(line, (1, line.shape[0])))
+    return line
+
+
+def places_in_order(line, kind):
+    """The positions of a line's elements in order."""
+    if not has_routine("argsort." + kind, dtype_of(line), np.int64) and kind != "stable":
+        hand_back("an order of equal elements that is NumPy's choice")
+    places = generate((1, line.shape[0]), lambda own, k: cast(k, "int64"))
+    sort_places(reshape(line, (1, line.shape[0])), places, kind)
+    return places[0]
+
+
+def taken(line, places):
+    """The elements at positions in range."""
+    return elementwise(lambda place: load(line, int(place)), places)

@@ -91,9 +91,9 @@ family.row("np.histogram2d", "v, t; v, t, 4; v, t, [3, 4]; v, t, 3, weights=t", 
 family.row("np.histogramdd", "a, 3", "ld", "2", ulp=8)
 family.row(
     "np.unique",
-    "a; v, return_index=True; v, return_inverse=True; v, return_counts=True; "
-    "a, return_inverse=True, return_counts=True; a, axis=0; v, True, True, True",
-    REAL,
+    "a; v, return_index=True; v, return_inverse=True; v, return_counts=True; v, True, True, True, equal_nan=False; "
+    "a, return_inverse=True, return_counts=True; a, axis=0; v, axis=0; a, True, axis=-1; a, True, True, True, axis=-1",
+    NUMBERS,
     "0123",
     values=SPECIAL,
 )
@@ -101,14 +101,25 @@ for name in ("unique_values", "unique_counts", "unique_inverse", "unique_all"):
     family.row(
         f"np.{name}",
         f"= tuple(np.{name}(v))" if name != "unique_values" else "= np.sort(np.unique_values(v))",
-        REAL,
+        NUMBERS,
         "1",
+        values=SPECIAL,
     )
 family.row(
-    "np.isin", "a, v; a, 2; a, [1, 2]; a, v, invert=True; a, v, assume_unique=True", REAL, "0123", values=SPECIAL
+    "np.isin",
+    "a, v; a, 2; a, [1, 2]; a, v, invert=True; a, v, assume_unique=True; a, [1, 3], kind='sort'; "
+    "a, w, True, True; v, n, kind='table'; n, v; v, n; [1, 2], v; np.tile(v, 3), np.tile(s, 3), True",
+    NUMBERS,
+    "0123",
+    values=SPECIAL,
 )
-for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d"):
-    family.row(f"np.{name}", "v, w; a, v; v, [1, 2]", REAL, "12", values=SPECIAL)
+for name, more in (
+    ("union1d", "2, v"),
+    ("intersect1d", "v, s, return_indices=True; s, n, True; v, s, True, True"),
+    ("setdiff1d", "v, s, True"),
+    ("setxor1d", "v, s, True"),
+):
+    family.row(f"np.{name}", f"v, w; a, v; v, [1, 2]; n, v; {more}", NUMBERS, "12", values=SPECIAL)
 family.row(
     "np.packbits",
     "= np.packbits(c); = np.packbits(c, bitorder='little'); = np.packbits(m, axis=-1); = np.packbits(a != 0)",

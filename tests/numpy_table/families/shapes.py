@@ -37,7 +37,7 @@ family.row("np.rot90", "a; a, 2; a, -1; a, 3, (1, 0)", NUMBERS, "23")
 family.row("np.roll", "a, 1; a, -2, 0; a, (1, 2), (0, 1); a, 1, {one}", NUMBERS, "123")
 family.row(
     "np.concatenate",
-    "(a, b); (a, b), -1; (a, b), None; [a, a, b]; (a, b), dtype=complex; (a, b), out=o",
+    "(a, b); (a, b), -1; (a, b), None; [a, a, b]; (a, b), dtype=complex; (a, b), out=o; (2, v, 300), None",
     NUMBERS,
     "123",
 )
