@@ -50,6 +50,7 @@ from parakeet_py.typed_ir.ir import (
     COMPLEX_PARTS,
     FLOAT_TESTS,
     PRIMS,
+    REINTERPRET,
     Cast,
     Const,
     Dim,
@@ -353,5 +354,5 @@ class _Checker:
         if name in COMPARE or name in FLOAT_TESTS:
             if result != "bool":
                 self.fail(f"{name} gives bool, not {result}")
-        elif name not in COMPLEX_PARTS and name != "abs" and {result} != kinds:
+        elif name not in COMPLEX_PARTS | REINTERPRET and name != "abs" and {result} != kinds:
             self.fail(f"{name} of {kinds} gives {result}")

@@ -13,8 +13,9 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.linspace numpy.logspace numpy.ndarray numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like"
     ),
     "elementary": (
-        "numpy.allclose numpy.angle numpy.around numpy.array_equal numpy.fix numpy.imag numpy.isclose numpy.iscomplex "
-        "numpy.isneginf numpy.isposinf numpy.isreal numpy.nan_to_num numpy.real numpy.round numpy.sinc"
+        "numpy.allclose numpy.angle numpy.around numpy.array_equal numpy.fix numpy.imag numpy.isclose "
+        "numpy.iscomplex numpy.isneginf numpy.isposinf numpy.isreal numpy.nan_to_num numpy.real numpy.round "
+        "numpy.sinc"
     ),
     "grids": (
         "numpy.ix_ numpy.lib._index_tricks_impl.None numpy.ravel_multi_index numpy.tril_indices numpy.triu_indices "
@@ -40,8 +41,9 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.linalg.cross numpy.linalg.diagonal numpy.linalg.matrix_norm numpy.linalg.matrix_power "
         "numpy.linalg.multi_dot numpy.linalg.vector_norm numpy.matvec numpy.vecmat"
     ),
-    "matrices": "numpy.diag numpy.diagflat numpy.diagonal numpy.linalg.norm numpy.trace",
+    "matrices": "numpy.diag numpy.diagflat numpy.linalg.norm numpy.trace",
     "membership": "numpy.isin",
+    "memory": "numpy.diagonal numpy.lib.stride_tricks.sliding_window_view",
     "nan_reductions": (
         "numpy.nanargmax numpy.nanargmin numpy.nanmax numpy.nanmean numpy.nanmin numpy.nanprod numpy.nanstd "
         "numpy.nansum numpy.nanvar"
@@ -70,8 +72,8 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.cross numpy.dot numpy.inner numpy.kron numpy.matmul numpy.outer numpy.tensordot numpy.vdot numpy.vecdot"
     ),
     "reductions": (
-        "numpy.all numpy.amax numpy.amin numpy.any numpy.argmax numpy.argmin numpy.count_nonzero numpy.max numpy.mean "
-        "numpy.min numpy.prod numpy.ptp numpy.std numpy.sum numpy.var"
+        "numpy.all numpy.amax numpy.amin numpy.any numpy.argmax numpy.argmin numpy.count_nonzero numpy.max "
+        "numpy.mean numpy.min numpy.prod numpy.ptp numpy.std numpy.sum numpy.var"
     ),
     "scans": (
         "numpy.cumprod numpy.cumsum numpy.cumulative_prod numpy.cumulative_sum numpy.diff numpy.ediff1d "
@@ -110,7 +112,8 @@ METHODS = {  # methods of arrays; with a dot, of ufuncs
     "creation": "__copy__ astype copy fill",
     "elementary": "conj conjugate round",
     "joining": "repeat",
-    "matrices": "diagonal trace",
+    "matrices": "trace",
+    "memory": "diagonal view",
     "products": "dot",
     "reductions": "all any argmax argmin max mean min prod std sum var",
     "scans": "cumprod cumsum",
@@ -133,6 +136,7 @@ UFUNCS = {  # scalar loops of ufuncs
 }
 HELPERS = {  # helpers the compiler calls by name
     "elementary": "set_part",
+    "memory": "flat_item flat_line flat_read flat_write",
     "scalars": "int_power",
     "ufunc_methods": "python_all python_any python_max python_min python_sum python_sum_int python_sum_rows",
 }

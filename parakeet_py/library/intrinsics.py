@@ -145,6 +145,11 @@ def layout_of(array: Any) -> str:
     _intrinsic("layout_of")
 
 
+def may_overlap(left: Any, right: Any) -> bool:
+    """Whether two arrays may share memory, as far as that is known."""
+    _intrinsic("may_overlap")
+
+
 def order_of(*arrays: Any) -> tuple[int, ...]:
     """The axes from the slowest to the fastest, known, of what NumPy makes of these arrays of one rank."""
     _intrinsic("order_of")
@@ -160,9 +165,19 @@ def reshape(array: Any, shape: Any) -> Any:
     _intrinsic("reshape")
 
 
-def standing_for_view(made: Any, base: Any) -> Any:
-    """A new array where NumPy makes a read-only view of `base`: it is read-only, and `base` is not stored to later."""
+def standing_for_view(made: Any, base: Any, writeable: Any = False) -> Any:
+    """A new array where NumPy makes a view of `base`, as long as nobody stores to either of them later."""
     _intrinsic("standing_for_view")
+
+
+def wants_view() -> bool:
+    """Whether somebody stores to the memory of what is made here, so that an array cannot stand for a view; known."""
+    _intrinsic("wants_view")
+
+
+def read_only(array: Any) -> Any:
+    """The same array, which nobody may store to."""
+    _intrinsic("read_only")
 
 
 def broadcast_view(array: Any, shape: Any, writeable: Any = False) -> Any:

@@ -16,9 +16,9 @@ from parakeet_py.library.intrinsics import (
     generate,
     load,
     permute,
-    standing_for_view,
     unsupported,
 )
+from parakeet_py.library.memory import diagonal_of, diagonal_values
 from parakeet_py.library.products import vectors
 from parakeet_py.library.reductions import squared_size
 from parakeet_py.library.registry import implements, method, static
@@ -26,34 +26,11 @@ from parakeet_py.library.shape import ravel
 from parakeet_py.library.shared import keeping_index, other_axes, real_kind
 
 
-@static
-def plane_axes(axis1, axis2, rank):
-    if rank < 2:
-        raise ValueError("diag requires an array of at least two dimensions")
-    return normalize_axis_tuple((axis1, axis2), rank)
-
-
-def diagonal_values(a, offset, axis1, axis2):
-    """A new array of the diagonals, along a new last axis."""
-    axes = plane_axes(axis1, axis2, a.ndim)
-    a = np.moveaxis(a, axes, (-2, -1))
-    down, right = max(-offset, 0), max(offset, 0)
-    count = max(min(a.shape[-2] - down, a.shape[-1] - right), 0)
-    return generate((*a.shape[:-2], count), lambda *i: load(a, *i[:-1], i[-1] + down, i[-1] + right))
-
-
-@implements(np.diagonal)
-@method("diagonal")
-def diagonal(a, offset=0, axis1=0, axis2=1):
-    a = as_array(a)
-    return standing_for_view(diagonal_values(a, offset, axis1, axis2), a)
-
-
 @implements(np.diag)
 def diag(v, k=0):
     v = as_array(v)
     if v.ndim == 2:
-        return diagonal(v, k)
+        return diagonal_of(v, k, 0, 1)
     if v.ndim != 1:
         unsupported("Input must be 1- or 2-d.")
     return from_diagonal(v, k)

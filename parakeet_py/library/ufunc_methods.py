@@ -29,6 +29,7 @@ from parakeet_py.library.intrinsics import (
     scatter,
     unsupported,
 )
+from parakeet_py.library.memory import flat_place
 from parakeet_py.library.products import strong
 from parakeet_py.library.reductions import can_reduce, check_not_empty, flat_index, reduce_ufunc, reduction_kind
 from parakeet_py.library.registry import helper, method, static
@@ -225,16 +226,7 @@ def item(a, *args):
         return python_scalar(a[tuple(args)])
     if len(args) != 1 or a.ndim == 0:
         unsupported("incorrect number of indices for array")
-    check((args[0] >= -a.size) & (args[0] < a.size), "IndexError", FLAT_MESSAGE, args[0], a.size)
-    left = int(args[0]) % a.size
-    place = ()
-    for extent in a.shape[::-1]:
-        place = (left % extent, *place)
-        left = left // extent
-    return python_scalar(load(a, *place))
-
-
-FLAT_MESSAGE = "index {0} is out of bounds for size {1}"
+    return python_scalar(load(a, *flat_place(a, args[0])))
 
 
 # ---- Python's builtins on arrays -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from parakeet_py.llvm import codegen_complex, codegen_division, vector_math
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, Value, float_literal, is_literal
 from parakeet_py.typed_ir.ir import EXTREMA
-from parakeet_py.typed_ir.types import is_complex, is_float, is_unsigned
+from parakeet_py.typed_ir.types import is_complex, is_float, is_unsigned, same_bits
 
 Overflow = Callable[[str], None]  # given the i1 that tells of an overflow, leaves the function if it is set
 
@@ -27,7 +27,7 @@ _ROUNDING = frozenset({"floor", "ceil", "trunc", "rint", "sqrt"})
 _INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _BOOL = {"add": "or", "mul": "and", "and": "and", "or": "or", "xor": "xor", "ne": "xor", "sub": "xor"}
 _BOOL_EXTREMA = {"minimum": "and", "fmin": "and", "maximum": "or", "fmax": "or"}
-_STAYS_HALF = frozenset({"neg", "abs", "copysign", "signbit", "select", "nextafter"})  # work on the bits
+_STAYS_HALF = frozenset({"neg", "abs", "copysign", "signbit", "select", "nextafter", "bits"})  # work on the bits
 
 
 def primitive(
@@ -126,6 +126,8 @@ def _integer(f: FunctionText, name: str, dtype: str, arguments: list[str], overf
             return "false"
         case "isfinite":
             return "true"
+        case "from_bits":
+            return f.value(f"bitcast {kind} {first} to {LLVM_TYPE[same_bits(dtype)]}")
         case "signbit":
             return "false" if unsigned else f.binary("icmp slt", kind, first, "0")
     raise NotImplementedError(f"{name} of {dtype}")
@@ -211,6 +213,8 @@ def _float(f: FunctionText, name: str, dtype: str, arguments: list[str], reassoc
         case "isinf" | "isfinite":
             order = "oeq" if name == "isinf" else "olt"
             return f.binary(f"fcmp {order}", kind, f.intrinsic("fabs", kind, first), infinity(kind))
+        case "bits":
+            return f.value(f"bitcast {kind} {first} to {_BITS[kind]}")
         case "signbit":
             integer = _BITS[kind]
             return f.binary("icmp slt", integer, f.value(f"bitcast {kind} {first} to {integer}"), "0")

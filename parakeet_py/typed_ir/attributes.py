@@ -17,6 +17,7 @@ from parakeet_py.signature import ObjectSpec, Source
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.calls import call_python
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
+from parakeet_py.typed_ir.flags import array_flag
 from parakeet_py.typed_ir.intrinsics import rank0
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.types import PYINT, Scalar, is_complex, itemsize, real_dtype
@@ -55,6 +56,10 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
             return items[place]
         case TupleV() | ListV() | DictV():
             return MethodV(value, name)
+        case MethodV(ArrayV() as array, "flags"):
+            return array_flag(s, array, name)
+        case MethodV(ArrayV(), "flat"):
+            raise s.hand_back(f".{name} of a flat iterator")
         case SliceV(lower, upper, step) if name in ("start", "stop", "step"):
             return {"start": lower, "stop": upper, "step": step}[name]
         case RangeV(start, stop, step) if name in ("start", "stop", "step"):
@@ -91,6 +96,9 @@ def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
     """value.name = new"""
     if isinstance(value, ArrayV) and name in ("real", "imag"):
         s.call_library("set_part", [value, lift(name), new])
+        return
+    if isinstance(value, ArrayV) and name == "flat":
+        s.call_library("flat_write", [value, lift(slice(None)), new, lift("array is read-only")])
         return
     known = _known_object(s, value) if isinstance(value, ObjectV) else None
     if known is not None and isinstance(new, ArrayV):
@@ -172,6 +180,8 @@ def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
             return py(itemsize(array.dtype))
         case "nbytes":
             return ScalarV(b.index_mul(size_of(s, array), ir.Const(itemsize(array.dtype), PYINT)))
+        case "flags" | "flat":
+            return MethodV(array, name)
         case "T":
             return transpose(s, array, tuple(reversed(range(array.rank))))
         case "mT":

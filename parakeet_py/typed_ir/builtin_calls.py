@@ -65,6 +65,10 @@ def _len(s: Specializer, value: Value) -> Value:
             raise s.unsupported("len() of unsized object")
         case ArrayV():
             return ScalarV(value.extents[0])
+        case MethodV(ArrayV() as array, "flat"):
+            from parakeet_py.typed_ir.attributes import size_of
+
+            return ScalarV(size_of(s, array))
         case ListV(array):
             return ScalarV(array.extents[0])
         case RangeV():

@@ -24,6 +24,7 @@ from parakeet_py.typed_ir.ir import (
     FLOAT_TESTS,
     FLOAT_UNARY,
     PRIMS,
+    REINTERPRET,
     Alloc,
     Block,
     Cast,
@@ -56,11 +57,14 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.print_ir import format_statement, show
 from parakeet_py.typed_ir.semantics import fits
-from parakeet_py.typed_ir.types import BOOL, FLOATS, INTEGERS, Array, Object, Scalar, Type
+from parakeet_py.typed_ir.types import BOOL, FLOATS, INTEGERS, Array, Object, Scalar, Type, same_bits
 from parakeet_py.typed_ir.writer import result_dtype
 
 _ARITIES = {"select": 3, "complex": 2} | dict.fromkeys(
-    FLOAT_UNARY | FLOAT_TESTS | {"neg", "abs", "neg_checked", "abs_checked", "not", "real", "imag", "conj"}, 1
+    FLOAT_UNARY
+    | FLOAT_TESTS
+    | {"neg", "abs", "neg_checked", "abs_checked", "not", "real", "imag", "conj", "bits", "from_bits"},
+    1,
 )
 _NUMBERS = frozenset({*INTEGERS, *FLOATS, "complex64", "complex128"})
 _INEXACT = frozenset({*FLOATS, "complex64", "complex128"})
@@ -104,6 +108,8 @@ def _domain(name: str) -> frozenset[str]:
         return frozenset(FLOATS)
     if name == "complex":
         return frozenset({"float32", "float64"})
+    if name in REINTERPRET:
+        return frozenset(FLOATS) if name == "bits" else frozenset(map(same_bits, FLOATS))
     if name in COMPLEX_PARTS:
         return frozenset({"complex64", "complex128"})
     return _NUMBERS

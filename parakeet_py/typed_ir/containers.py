@@ -13,6 +13,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import control, convert, grown_lists, indexing, ir, variants
 from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
+from parakeet_py.typed_ir.flags import flag_at
 from parakeet_py.typed_ir.index_entries import check_index
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.values import (
@@ -142,6 +143,10 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             return ScalarV(b.index_add(start.operand, b.index_mul(step.operand, position)))
         case Static(str() as text):
             return lift(text[s.static(index, "an index of a string")])
+        case MethodV(ArrayV() as array, "flat"):
+            return s.call_library("flat_read", [array, index])
+        case MethodV(ArrayV() as array, "flags"):
+            return flag_at(s, array, s.static(index, "the name of a flag"))
         case MethodV(obj, "at" | "reduce"):
             raise s.unsupported(f"subscript of {s.describe(obj)}")
     handled = library_subscript(s, value, index)
@@ -182,6 +187,9 @@ def as_scalar_like(s: Specializer, value: Value, like: Value) -> Value:
 def set_item(s: Specializer, target: Value, index: Value, value: Value) -> None:
     if isinstance(target, ArrayV):
         indexing.write(s, target, index, value)
+        return
+    if isinstance(target, MethodV) and target.name == "flat":
+        s.call_library("flat_write", [target.object, index, value])
         return
     if isinstance(target, ObjectV):
         raise s.hand_back("item assignment to an object")

@@ -27,6 +27,7 @@ from parakeet_py.typed_ir.values import (
     IteratorV,
     ListV,
     MessageV,
+    MethodV,
     NeverV,
     RangeV,
     ScalarV,
@@ -245,6 +246,13 @@ def counted(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
             return ZERO, length.operand, ONE, lambda index: grown_lists.item_at(s, iterable, index)
         case ArrayV(rank=0):
             raise s.unsupported("iteration over a 0-d array")
+        case MethodV(ArrayV() as array, "flat"):
+            if array.layout == "C":
+                return counted(s, s.call_library("flat_line", [array]))
+            size: ir.Operand = ONE
+            for extent in array.extents:
+                size = b.index_mul(size, extent)
+            return ZERO, size, ONE, lambda index: s.call_library("flat_item", [array, ScalarV(index)])
         case ArrayV():
             return ZERO, iterable.extents[0], ONE, lambda index: read(s, iterable, ScalarV(index))
         case IteratorV("enumerate", (first, inner)):

@@ -59,6 +59,8 @@ def numeric(s: Specializer, value: Value) -> ScalarV | ArrayV:
             return made
         case ObjectV() | Static():
             raise s.hand_back(f"an operation on {s.describe(value)}")
+        case MethodV(ArrayV(), "flat"):
+            raise s.hand_back("a flat iterator as an array")  # a view, if it can be
         case UnboundV():
             raise s.unsupported("a name that is not bound")
     raise s.unsupported(f"{s.describe(value)} where a number or an array is needed")

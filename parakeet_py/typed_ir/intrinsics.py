@@ -15,7 +15,7 @@ from parakeet_py.typed_ir.axis_order import canonical, fortran, inverse, merged_
 from parakeet_py.typed_ir.elementwise import elementwise, generate, scalar_operand
 from parakeet_py.typed_ir.index_entries import check_index
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.types import BOOL, DTYPES, PYBOOL, PYINT, Array, Scalar, real_dtype
+from parakeet_py.typed_ir.types import BOOL, DTYPES, PYBOOL, PYINT, Array, Scalar, real_dtype, same_bits
 from parakeet_py.typed_ir.ufuncs import call_ufunc
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -342,6 +342,8 @@ def _prim(s: Specializer, name: Value, *operands: Value) -> Value:
         kind = Scalar("complex64" if first == "float32" else "complex128")
     elif op in ir.COMPARE or op in ir.FLOAT_TESTS:
         kind = BOOL
+    elif op in ir.REINTERPRET:
+        kind = Scalar(same_bits(first))
     else:
         last = args[-1].type
         assert isinstance(last, Scalar)
@@ -404,6 +406,12 @@ def _layout_of(s: Specializer, array: Value) -> Value:
     return Static(array.layout if isinstance(array, ArrayV) else "C")
 
 
+@_handles(words.may_overlap)
+def _may_overlap(s: Specializer, left: Value, right: Value) -> Value:
+    assert isinstance(left, ArrayV) and isinstance(right, ArrayV)
+    return py(bool(left.roots & right.roots))
+
+
 @_handles(words.order_of)
 def _order_of(s: Specializer, *arrays: Value) -> Value:
     known = [array for array in arrays if isinstance(array, ArrayV)]
@@ -463,9 +471,21 @@ def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]
 
 
 @_handles(words.standing_for_view)
-def _standing_for_view(s: Specializer, made: Value, base: Value) -> Value:
+def _standing_for_view(s: Specializer, made: Value, base: Value, writeable: Value | None = None) -> Value:
     assert isinstance(made, ArrayV) and isinstance(base, ArrayV)
-    return replace(made, roots=s.shadow(base), readonly=True)
+    readonly = writeable is None or not s.static(writeable, "writeable")
+    return replace(made, roots=s.shadow(base), readonly=readonly)
+
+
+@_handles(words.wants_view)
+def _wants_view(s: Specializer) -> Value:
+    return py(s.shadows.site in s.shadows.wanted)
+
+
+@_handles(words.read_only)
+def _read_only(s: Specializer, array: Value) -> Value:
+    assert isinstance(array, ArrayV)
+    return replace(array, readonly=True)
 
 
 @_handles(words.broadcast_view)

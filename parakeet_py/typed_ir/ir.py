@@ -96,6 +96,8 @@ FLOAT_TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})  # float -> b
 FLOAT_BINARY = frozenset({"pow", "atan2", "hypot", "copysign", "nextafter"})
 # real, imag: complex -> real; complex: (re, im) -> complex
 COMPLEX_PARTS = frozenset({"real", "imag", "conj", "complex"})
+# bits: a float as the signed integer that has the same bits; from_bits: back
+REINTERPRET = frozenset({"bits", "from_bits"})
 SELECT = "select"  # (bool, a, a) -> a; both values are computed
 PRIMS = (
     ARITHMETIC
@@ -108,6 +110,7 @@ PRIMS = (
     | FLOAT_TESTS
     | FLOAT_BINARY
     | COMPLEX_PARTS
+    | REINTERPRET
     | {SELECT}
 )
 

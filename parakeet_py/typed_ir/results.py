@@ -26,6 +26,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     ListV,
     MessageV,
+    MethodV,
     NeverV,
     ObjectV,
     ScalarV,
@@ -126,8 +127,8 @@ def _made_by_python(value: Value) -> bool:
     match value:
         case TupleV(items):
             return any(map(_made_by_python, items))
-        case DictV() | MessageV():
-            return True  # a dict is a new one at each call
+        case DictV() | MessageV() | MethodV(ArrayV(), "flat" | "flags"):
+            return True  # a new one at each call
     return False
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.typed_ir.types import INTEGERS, is_complex, is_unsigned, itemsize
+from parakeet_py.typed_ir.types import INTEGERS, is_complex, is_unsigned, itemsize, same_bits
 
 Value = Any  # a NumPy scalar
 
@@ -160,6 +160,8 @@ def evaluate(name: str, args: list[Value]) -> Value:
     if name in _COMPARE:
         return np.bool_(_COMPARE[name](args[0], args[1]))
     dtype = args[-1].dtype.name
+    if name in ("bits", "from_bits"):
+        return args[0].view(same_bits(dtype))
     if dtype in _BOUNDS:
         numbers = [int(arg) for arg in args]
         if name in ("shl", "shr"):

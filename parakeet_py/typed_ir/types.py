@@ -91,6 +91,11 @@ def real_dtype(dtype: str) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
 
 
+def same_bits(dtype: str) -> str:
+    """The signed integer dtype as wide as a float dtype, and the other way round."""
+    return dtype.replace("float", "int") if is_float(dtype) else dtype.replace("int", "float")
+
+
 def join_layouts(left: str, right: str) -> str:
     """What is known of an array that may have either layout."""
     if left == right:

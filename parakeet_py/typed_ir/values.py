@@ -184,7 +184,7 @@ class ClosureV:
 
 @record
 class MethodV:
-    """`object.name` not yet called, for values the compiler knows."""
+    """`object.name` not yet called, for values the compiler knows; `a.flat` and `a.flags`, not yet looked into."""
 
     object: Value
     name: str

@@ -12,6 +12,7 @@ from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir.ir import (
     COMPARE,
     FLOAT_TESTS,
+    REINTERPRET,
     Alloc,
     Block,
     Cast,
@@ -35,7 +36,7 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.linear import Linear
 from parakeet_py.typed_ir.rewrite import NOWHERE
-from parakeet_py.typed_ir.types import PYINT, Array, Scalar, Type, real_dtype
+from parakeet_py.typed_ir.types import PYINT, Array, Scalar, Type, real_dtype, same_bits
 
 
 def index_const(value: int) -> Const:
@@ -51,7 +52,7 @@ def result_dtype(name: str, args: Sequence[Operand]) -> str:
         return real_dtype(dtype)
     if name == "complex":
         return "complex64" if dtype == "float32" else "complex128"
-    return dtype
+    return same_bits(dtype) if name in REINTERPRET else dtype
 
 
 class Writer:

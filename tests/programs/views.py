@@ -312,3 +312,104 @@ def orders_asked_for(x):
         [np.array(x, order=order) for order in ("c", "F", "A", "K")],
         [x.copy(order) for order in ("C", "F", "A", "k")],
     )
+
+
+@program(each([*variants(arr("f8", 4, 6), "f4 i8", "F readonly"), arr("f8", 6, 3), arr("c16", 3, 3), arr("f8", 0, 3)]))
+def diagonals(x):
+    """Read-only views of contiguous memory."""
+    return x.diagonal(), np.diag(x, 1), np.diagonal(x, -2)[::-1], (x * 2).diagonal(), np.diag(x).flags.writeable
+
+
+@program(each([arr("f8", 2, 4, 3), arr("f4", 3, 1, 5, layout="readonly")]), sums=4)
+def diagonals_of_planes(x):
+    return x.diagonal(), np.diagonal(x, 1, 2, 1), np.diagonal(x, -1, 1, 2), x.diagonal(0, 0, 2).sum()
+
+
+@program(each([arr("f8", 4, 4), arr("i4", 4, 4, layout="F")]), mutates=(0,))
+def diagonal_shows_stores(x):
+    d = x.diagonal()
+    y = d + 1
+    x[1:, 1:] = 7
+    return d, d + y
+
+
+@program(each(variants(arr("f4", 7), "f8 f2", "stepped readonly reversed", "special")))
+def bits_of_floats(x):
+    """The same bits as integers, and as floats again."""
+    wide = np.dtype(f"i{x.itemsize}")
+    bits = x.view(wide)
+    halved = (bits - (bits >> 3)).view(x.dtype)
+    return bits & 7, halved * 1, x.view(np.dtype(f"u{x.itemsize}")) >> 1, x.view(), x.view(x.dtype)[1:], x[2].view(wide)
+
+
+@program([(arr("f4", 5, values="positive"),)])
+def fast_inverse_root(x):
+    y = (np.int32(0x5F3759DF) - (x.view(np.int32) >> 1)).view(np.float32)
+    return y * (np.float32(1.5) - np.float32(0.5) * x * y * y)
+
+
+@program([(arr("f8", 4),), (arr("c16", 4),)], opaque=None, mutates=(0,))
+def other_views_of_memory(x):
+    """What is returned, or stored to, is the real view."""
+    y = x.view(np.int64)
+    y[:1] = 3
+    return y, x.view("f4")
+
+
+@program(each(variants(arr("f8", 3, 4), "f4", "F stepped")), mutates=(0,))
+def flat_elements(x):
+    total = x.flat[3] - x.flat[-2]
+    for i, one in enumerate(x.flat):
+        total += one * i
+    x.flat[5] = total
+    x.flat[-1] += 1
+    part = x.flat[2:9:3]
+    x.flat[:] = x[0, 0]
+    return part, len(x.flat), sum(z for z in x.flat)
+
+
+@program([(arr("f8", 3, 4), arr("i4", 2)), (arr("i4", 12), arr("f8", 5))], mutates=(0,))
+def flat_repeats_what_is_stored(x, y):
+    x.flat[2:7] = y
+    x.flat[::6] += 1
+    x.flat[7:] = [1, 2, 3]
+    return x
+
+
+@program([raising(IndexError, arr("f8", 3, 4), 12), raising(IndexError, arr("f8", 3, 4), -13)], message=True)
+def flat_out_of_bounds(x, i):
+    return x.flat[i]
+
+
+@program([raising(ValueError, READ_ONLY)], message=True)
+def flat_of_read_only(x):
+    x.flat[1] = 3
+
+
+@program(
+    each([*variants(arr("f8", 4, 4), "", "F stepped readonly transposed"), *variants(arr("f8", 4), "", "stepped")])
+)
+def contiguity(x):
+    flags = x.flags
+    y = np.asfortranarray(x * 2)
+    return (
+        (flags.c_contiguous, flags.f_contiguous, flags.forc, flags.fnc, flags["C"], x.flags["F_CONTIGUOUS"]),
+        (x.T.flags.writeable, y.flags.f_contiguous, y.flags.c_contiguous, y.flags["FNC"], np.isfortran(x)),
+    )
+
+
+@program(each([arr("f8", 9), arr("f8", 9, layout="stepped"), arr("f4", 6)]), sums=4)
+def sliding_windows(x):
+    windows = np.lib.stride_tricks.sliding_window_view(x, 3)
+    return windows.mean(axis=-1), windows[::2].max(1), windows @ np.arange(3.0), windows.shape
+
+
+@program(each([arr("f8", 4, 5), arr("f4", 4, 5, layout="F")]), sums=4)
+def windows_of_planes(x):
+    windows = np.lib.stride_tricks.sliding_window_view(x, (2, 3))
+    return windows.sum(axis=(2, 3)), windows * 2, np.lib.stride_tricks.sliding_window_view(x, 2, axis=0).min(axis=-1)
+
+
+@program([raising(ValueError, arr("f8", 4), 5), raising(ValueError, arr("f8", 4), -1)], message=True)
+def windows_too_long(x, n):
+    return np.lib.stride_tricks.sliding_window_view(x, n).sum(axis=1)

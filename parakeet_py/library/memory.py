@@ -1,0 +1,263 @@
+"""The memory of an array seen in other ways: as another dtype, along its diagonals, through windows, as one line.
+
+NumPy makes views of these. What a view cannot express here is a copy that stands for one (`standing_for_view`), which
+fuses with what reads it; where it has to be the real view, because it is returned or somebody stores to its memory, the
+operation is left to Python, or (diagonals of contiguous arrays) made as a view of the array's memory as one line.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.stride_tricks import sliding_window_view
+
+from parakeet_py.library.intrinsics import (
+    as_array,
+    assign,
+    cast,
+    check,
+    copy,
+    dtype_of,
+    elementwise,
+    generate,
+    hand_back,
+    is_array,
+    is_known,
+    is_sequence,
+    is_writeable,
+    layout_of,
+    load,
+    may_overlap,
+    order_of,
+    permute,
+    prim,
+    read_only,
+    reshape,
+    standing_for_view,
+    wants_view,
+)
+from parakeet_py.library.registry import helper, implements, method, static
+from parakeet_py.library.shape import ravel
+from parakeet_py.library.shared import inverse_axes, must_be_writeable
+
+# ---- the same bits as another dtype ----------------------------------------------------------------------------------
+
+
+@static
+def view_kind(dtype):
+    """The dtype that `view` is asked for; None if it is asked for another class of arrays."""
+    return None if isinstance(dtype, type) and issubclass(dtype, np.ndarray) else np.dtype(dtype)
+
+
+@static
+def is_reinterpreted(own, kind):
+    """Whether numbers of one dtype are those of another with the same bits, both with an integer of that width."""
+    numbers = own.kind in "iuf" and kind.kind in "iuf" and kind.isnative
+    return numbers and own.itemsize == kind.itemsize and own.itemsize <= 8
+
+
+@static
+def signed(kind):
+    return np.dtype(f"i{kind.itemsize}")
+
+
+def reinterpreted(x, kind):
+    """A number's bits as a number of another dtype."""
+    bits = prim("bits", x) if dtype_of(x).kind == "f" else cast(x, signed(kind))
+    return prim("from_bits", bits) if kind.kind == "f" else cast(bits, kind)
+
+
+@method("view")
+def view(a, dtype=None, type=None):
+    if type is not None:
+        hand_back("a view as another class of arrays")
+    if dtype is None:
+        return a[...]
+    kind = view_kind(dtype)
+    if kind is None:
+        hand_back("a view as another class of arrays")
+    if kind == dtype_of(a):
+        return a[...]
+    if not is_reinterpreted(dtype_of(a), kind):
+        hand_back("a view with items of another size")
+    return standing_for_view(as_array(elementwise(lambda x: reinterpreted(x, kind), a)), a, is_writeable(a))
+
+
+# ---- diagonals -------------------------------------------------------------------------------------------------------
+
+
+@static
+def plane_axes(axis1, axis2, rank):
+    if rank < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    return normalize_axis_tuple((axis1, axis2), rank)
+
+
+def diagonal_values(a, offset, axis1, axis2):
+    """A new array of the diagonals, along a new last axis."""
+    axes = plane_axes(axis1, axis2, a.ndim)
+    a = np.moveaxis(a, axes, (-2, -1))
+    down, right = max(-offset, 0), max(offset, 0)
+    count = max(min(a.shape[-2] - down, a.shape[-1] - right), 0)
+    return generate((*a.shape[:-2], count), lambda *i: load(a, *i[:-1], i[-1] + down, i[-1] + right))
+
+
+@static
+def neighbours(axis1, axis2):
+    return abs(axis1 - axis2) == 1
+
+
+@static
+def last_instead(axis, rank):
+    """The order of axes in which one of them comes last."""
+    return (*range(axis), *range(axis + 1, rank), axis)
+
+
+def diagonal_view(a, offset, axis1, axis2):
+    """The diagonals in the memory of a C-contiguous array, whose two axes follow each other: every n + 1st element."""
+    first = min(axis1, axis2)
+    offset = offset if axis1 < axis2 else -offset
+    rows, columns = a.shape[first], a.shape[first + 1]
+    down, right = max(-offset, 0), max(offset, 0)
+    count = max(min(rows - down, columns - right), 0)
+    merged = reshape(a, (*a.shape[:first], rows * columns, *a.shape[first + 2 :]))
+    merged = permute(merged, last_instead(first, merged.ndim))
+    start = down * columns + right
+    return read_only(merged[..., start : start + count * (columns + 1) : columns + 1])
+
+
+def diagonal_of(a, offset, axis1, axis2):
+    axis1, axis2 = plane_axes(axis1, axis2, a.ndim)
+    if wants_view() and neighbours(axis1, axis2):
+        if layout_of(a) == "C":
+            return diagonal_view(a, offset, axis1, axis2)
+        if layout_of(a) == "F":
+            if a.ndim == 2:
+                return diagonal_view(permute(a, (1, 0)), offset, axis2, axis1)
+    return standing_for_view(diagonal_values(a, offset, axis1, axis2), a)
+
+
+@implements(np.diagonal)
+@method("diagonal")
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    return diagonal_of(as_array(a), offset, axis1, axis2)
+
+
+# ---- windows ---------------------------------------------------------------------------------------------------------
+
+
+@static
+def window_axes(axis, count, rank):
+    """The axes that windows slide along, one for each of their extents."""
+    if axis is None:
+        if count != rank:
+            raise ValueError("Since axis is None, must provide window_shape for all dimensions of `x`")
+        return tuple(range(rank))
+    axes = normalize_axis_tuple(axis, rank, allow_duplicate=True)
+    if len(axes) != count:
+        raise ValueError("Must provide matching length window_shape and axis")
+    return axes
+
+
+@implements(sliding_window_view)
+def windows(x, window_shape, axis=None, *, subok=False, writeable=False):
+    x = as_array(x)
+    window = tuple(window_shape) if is_sequence(window_shape) else (window_shape,)
+    axes = window_axes(axis, len(window), x.ndim)
+    for extent in window:
+        check(extent >= 0, "ValueError", "`window_shape` cannot contain negative values")
+    trimmed = x.shape
+    for own, extent in zip(axes, window):
+        check(trimmed[own] >= extent, "ValueError", "window shape cannot be larger than input array shape")
+        trimmed = (*trimmed[:own], trimmed[own] - extent + 1, *trimmed[own + 1 :])
+    shape = (*trimmed, *window)
+    order = with_windows(order_of(x) if x.ndim > 0 else (), axes)
+    turned = tuple([shape[axis] for axis in order])
+    places = inverse_axes(order)
+    made = generate(turned, lambda *place: load(x, *window_place([place[at] for at in places], axes, x.ndim)))
+    return standing_for_view(permute(made, places), x, writeable and is_writeable(x))
+
+
+@static
+def with_windows(order, axes):
+    """The axes of windows from the slowest to the fastest: every axis before the windows along it."""
+    rank = len(order)
+    return tuple(own for axis in order for own in (axis, *(rank + k for k, along in enumerate(axes) if along == axis)))
+
+
+def window_place(place, axes, rank):
+    """Where the element at a place of the windows stands in the array."""
+    found = tuple(place[:rank])
+    for axis, within in zip(axes, place[rank:]):
+        found = (*found[:axis], found[axis] + within, *found[axis + 1 :])
+    return found
+
+
+# ---- one element after the other: a.flat -----------------------------------------------------------------------------
+
+FLAT_MESSAGE = "index {0} is out of bounds for size {1}"
+
+
+def flat_place(a, index):
+    """The indices of the element that is at a position of `a.flat`."""
+    check((index >= -a.size) & (index < a.size), "IndexError", FLAT_MESSAGE, index, a.size)
+    return unravelled(a, int(index) % a.size)
+
+
+def unravelled(a, left):
+    place = ()
+    for extent in a.shape[::-1]:
+        place = (left % extent, *place)
+        left = left // extent
+    return place
+
+
+@helper
+def flat_line(a):
+    """The elements in C order, as one line."""
+    return reshape(a, (a.size,))
+
+
+def is_position(index):
+    return not is_sequence(index) and not isinstance(index, slice) and not is_array(index)
+
+
+@helper
+def flat_item(a, position):
+    """The element at a position that there is."""
+    return load(a, *unravelled(a, position))
+
+
+@helper
+def flat_read(a, index):
+    """a.flat[index], which is a copy."""
+    if isinstance(index, slice):
+        line = reshape(a if layout_of(a) == "C" else copy(a, "C"), (a.size,))
+        return copy(line[index], "C")
+    if not is_position(index) or dtype_of(index).kind not in "iu":
+        hand_back("a.flat with an index of this kind")
+    return load(a, *flat_place(a, index))
+
+
+@helper
+def flat_write(a, index, value, message="underlying array is read-only"):
+    """a.flat[index] = value: an array or a sequence is repeated until the end."""
+    must_be_writeable(a, message)
+    several = is_sequence(value) or is_array(value)
+    if isinstance(index, slice):
+        if several:
+            if layout_of(a) != "C" or (is_array(value) and may_overlap(a, value)):
+                hand_back("several values stored in a.flat")
+            line, values = reshape(a, (a.size,))[index], ravel(as_array(value))
+            check(values.size > 0, "Deoptimize", "nothing to store in a.flat")
+            assign(line, generate(line.shape, lambda k: load(values, k % values.size)), True)
+        elif layout_of(a) == "C":
+            reshape(a, (a.size,))[index] = value
+        elif is_known(index) and index == slice(None):
+            a[...] = value
+        else:
+            hand_back("a part of a.flat of an array that is not contiguous")
+    else:
+        if several or not is_position(index) or dtype_of(index).kind not in "iu":
+            hand_back("a.flat with an index of this kind")
+        a[flat_place(a, index)] = value
