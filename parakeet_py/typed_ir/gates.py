@@ -14,8 +14,7 @@ import numpy as np
 
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.record import record
-from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.opaque import opaque_box
+from parakeet_py.typed_ir import ir, opaque
 from parakeet_py.typed_ir.types import OBJECT, PYINT, Array, Scalar, Type, join_layouts
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -368,7 +367,7 @@ def leaves_of(s: Specializer, value: Value, template: Template, like: Value | No
         case Structure(ObjectV(), _):
             if isinstance(value, ObjectV):
                 return [value.var]
-            return [opaque_box(s, NONE if isinstance(value, UnboundV | NeverV) else value).var]
+            return [opaque.opaque_box(s, NONE if isinstance(value, UnboundV | NeverV) else value).var]
         case Structure(VariantV()):
             return variants.leaves(s, value, template, like)
         case Structure(GrowV(item=item), parts) if grown_lists.is_list(value):

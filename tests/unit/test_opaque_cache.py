@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -196,3 +198,11 @@ def test_functions_that_are_others_now(folder: Path, monkeypatch: pytest.MonkeyP
     call(told, np.arange(4.0))
     monkeypatch.undo()
     call(told, np.arange(4.0))
+
+
+def test_the_first_module_that_a_cached_call_imports() -> None:
+    """A fresh process that finds its code on the disk begins with this module, not with the compiler."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import parakeet_py.llvm.opaque_cache"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
