@@ -148,8 +148,8 @@ class _Checker:
                 self.bind(params, inner, pos)
                 self.block(condition, inner, pos, 1, "the condition of a while")
                 self.block(body, inner, pos, len(params) + stoppable, "the body of a while")
-            case Guarded(body, _):
-                self.block(body, scope, pos, outs - 1, "a guarded statement")
+            case Guarded(body, _, keeps):
+                self.block(body, scope, pos, outs - 1 - keeps, "a guarded statement")
             case MakeClosure(function, captures, defaults):
                 self.outs(let, 1)
                 wanted = sum(param.has_default for param in function.params)

@@ -259,13 +259,13 @@ class _Frame:
                 return self.block(then if get(condition) else orelse)
             case ssa.For() | ssa.While():
                 return self.loop(op)
-            case ssa.Guarded(body, classes):
+            case ssa.Guarded(body, classes, keeps):
                 try:
-                    return (0, *self.block(body))
+                    return (0, *[None] * keeps, *self.block(body))
                 except BaseException as error:
                     for number, caught in enumerate(map(get, classes)):
                         if isinstance(error, caught):
-                            return (number + 1, *(None for _ in body.results))
+                            return (number + 1, *[error] * keeps, *(None for _ in body.results))
                     raise
             case ssa.SetItem(value, index, new):
                 get(value)[get(index)] = get(new)
@@ -293,6 +293,8 @@ class _Frame:
                 return (self.comprehension(op, let),)
             case ssa.Import(module, name, level):
                 return (self.import_(module, name, level),)
+            case ssa.Raise(exception, Var() | Const() as cause):
+                raise get(exception) from get(cause)
             case ssa.Raise(exception):
                 raise get(exception)
             case ssa.Assert(condition, message):

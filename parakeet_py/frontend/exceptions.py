@@ -17,6 +17,11 @@ handlers are branches behind:
 
 So the state of all names where an exception comes is what the gates make of it, as for any other branch. `return`,
 `break` and `continue` inside a `try` leave it in the same way, by negative numbers.
+
+In a `try` inside the body of another one, statements are guarded against what the handlers of both catch; a number
+beyond the inner handlers is handed on, to the exit of the outer one. `finally` is a handler of everything that ends in
+`raise`, and its statements again on every other way out. Where a handler looks at the exception, as `raise` alone does,
+guarded statements also set `$error`, which `Caught` reads.
 """
 
 from __future__ import annotations
@@ -33,12 +38,21 @@ _Refuse = Callable[[ast.AST, str, str], None]
 
 
 class Guarded(ast.stmt):
-    """`body`, one statement; if it raises what handler i of `handlers` catches, `exit` becomes i + 1, else 0."""
+    """`body`, one statement; if it raises what handler i of `handlers` catches, `exit` becomes i + 1, else 0, and
+    `error` the exception, if it is wanted."""
 
-    _fields = ("body", "exit", "classes")
+    _fields = ("body", "exit", "classes", "error")
     body: list[ast.stmt]
     exit: ast.Name
     classes: list[ast.expr]
+    error: ast.Name | None
+
+
+class Caught(ast.expr):
+    """The exception that has been caught: the variable `$error`, which is bound where a handler runs."""
+
+    _fields = ("name",)
+    name: ast.Name
 
 
 class Leave(ast.stmt):
@@ -66,29 +80,43 @@ class _Rewriter(ast.NodeTransformer):
         self.count = 0
 
     def visit_Try(self, node: ast.Try) -> list[ast.stmt]:
-        self.count += 1
-        return _Try(node, self.refuse, self.count).statements(self)
+        return _Try(node, self).statements()
 
 
 class _Try:
-    """One `try`."""
+    """One `try`, perhaps in the body of another one (there inside `loop`, if that is a loop of that body)."""
 
-    def __init__(self, node: ast.Try, refuse: _Refuse, number: int) -> None:
-        self.node, self.refuse = node, refuse
-        self.exit_name, self.value_name = f"$exit{number}", f"$value{number}"
+    def __init__(
+        self, node: ast.Try, rewriter: _Rewriter, parent: _Try | None = None, loop: ast.stmt | None = None
+    ) -> None:
+        rewriter.count += 1
+        self.node, self.rewriter, self.refuse = node, rewriter, rewriter.refuse
+        self.parent, self.loop = parent, loop
+        self.number = rewriter.count
+        self.exit_name, self.value_name = f"$exit{self.number}", f"$value{self.number}"
+        self.error_name = f"$error{self.number}"
         self.temporaries = 0
-        self.number = number
         self.left: set[int] = set()
         self.returned: dict[int, ast.expr] = {}  # what each `return` in the body gives
+        self.body, self.handlers, self.orelse = node.body, node.handlers, node.orelse
         if node.finalbody:
-            refuse(node, "`finally` cannot be accelerated", "write what it does after the `try`")
-        self.classes = [self.caught_by(handler) for handler in node.handlers]
+            if node.handlers:
+                inner = ast.Try(node.body, node.handlers, node.orelse, [])
+                self.body, self.orelse = [ast.copy_location(inner, node)], []
+            again = ast.ExceptHandler(None, None, [*self.finally_(), ast.Raise(None, None)])
+            self.handlers = [place(ast.copy_location(again, node), node)]
+        self.classes = [self.caught_by(handler) for handler in self.handlers]
+        self.keeps: bool = (parent is not None and parent.keeps) or any(map(_looks_at_it, self.handlers))
+
+    def finally_(self) -> list[ast.stmt]:
+        return copy.deepcopy(self.node.finalbody)
+
+    def all_classes(self) -> list[ast.expr]:
+        """What is caught inside, by the handlers here and around."""
+        return self.classes + (copy.deepcopy(self.parent.all_classes()) if self.parent is not None else [])
 
     def caught_by(self, handler: ast.ExceptHandler) -> ast.expr:
         """The expression of the classes a handler catches."""
-        names = [inner for part in handler.body for inner in ast.walk(part) if isinstance(inner, ast.Name)]
-        if any(name.id == handler.name for name in names):
-            self.refuse(handler, "the exception that is caught cannot be looked at", "catch it by its class alone")
         kind = handler.type
         if kind is None:
             return ast.copy_location(ast.Name("BaseException", ast.Load()), handler)
@@ -97,29 +125,61 @@ class _Try:
                 self.refuse(part, "the classes of exceptions to catch must be names", "name them")
         return kind
 
-    def statements(self, rewriter: _Rewriter) -> list[ast.stmt]:
+    def statements(self) -> list[ast.stmt]:
         from parakeet_py.frontend.scopes import falls_through
 
         node = self.node
         body: list[ast.stmt] = [self.set_exit(0, node)]
-        body.extend(self.guarded(node.body, None))
+        body.extend(self.guarded(self.body, None))
         tried = TryBody()
         tried.body = body
-        ends: list[ast.stmt] = [inner for part in node.orelse for inner in _listed(rewriter.visit(part))]
+        ends = self.outside([*self.orelse, *self.finally_()])
         leaves: dict[int, ast.stmt] = {BREAKS: ast.Break(), CONTINUES: ast.Continue()}
         leaves |= {code: ast.Return(value) for code, value in self.returned.items()}
         codes = sorted(self.left)
-        if codes and not falls_through(node.body):
-            ends = [leaves[codes.pop()]]  # what is left if no handler runs
+        if codes and not falls_through(self.body):
+            ends = self.outside([*self.finally_(), leaves[codes.pop()]])  # what is left if no handler runs
         for code in codes:
-            ends = [ast.If(self.exit_is(ast.Eq(), code), [leaves[code]], ends)]
-        for number in reversed(range(len(node.handlers))):
-            handled = [inner for part in node.handlers[number].body for inner in _listed(rewriter.visit(part))]
+            ends = [ast.If(self.exit_is(ast.Eq(), code), self.outside([*self.finally_(), leaves[code]]), ends)]
+        for number in reversed(range(len(self.handlers))):
+            handled = self.outside(self.handling(self.handlers[number]))
             ends = [ast.If(self.exit_is(ast.Eq(), number + 1), handled, ends)]
+        if self.parent is not None:
+            ends = [ast.If(self.exit_is(ast.Gt(), len(self.handlers)), self.handed_on(self.parent), ends)]
         made = [tried, *ends]
         for statement in made:
             place(statement, node)
         return made
+
+    def outside(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements of handlers and the like, which belong to what is around this `try`."""
+        placed = [place(statement, self.node) for statement in statements]
+        if self.parent is not None:
+            return self.parent.guarded(placed, self.loop)
+        return [inner for part in placed for inner in _listed(self.rewriter.visit(part))]
+
+    def handling(self, handler: ast.ExceptHandler) -> list[ast.stmt]:
+        """The body of a handler. The name of the exception is unbound at its end."""
+        caught = Caught()
+        caught.name = ast.Name(self.error_name, ast.Load())
+        body = [_Reraising(caught).visit(part) for part in handler.body] if self.keeps else handler.body
+        if handler.name is None or not self.keeps:
+            return body
+        forget: list[ast.stmt] = [
+            ast.Assign([ast.Name(handler.name, ast.Store())], ast.Constant(None)),
+            ast.Delete([ast.Name(handler.name, ast.Del())]),
+        ]
+        return [ast.Assign([ast.Name(handler.name, ast.Store())], caught), *body, *forget]
+
+    def handed_on(self, parent: _Try) -> list[ast.stmt]:
+        """Leave for a handler of the `try` around this one."""
+        number = ast.BinOp(ast.Name(self.exit_name, ast.Load()), ast.Sub(), ast.Constant(len(self.handlers)))
+        made: list[ast.stmt] = [ast.Assign([ast.Name(parent.exit_name, ast.Store())], number)]
+        if parent.keeps:
+            caught = Caught()
+            caught.name = ast.Name(self.error_name, ast.Load())
+            made.append(ast.Assign([ast.Name(parent.error_name, ast.Store())], caught))
+        return [*made, ast.Break() if self.loop is not None else Leave()]
 
     # ---- the body ------------------------------------------------------------------------------------------------
 
@@ -133,6 +193,10 @@ class _Try:
                 return [node]
             case ast.FunctionDef(decorator_list=[]):
                 return [node]
+            case ast.Try():
+                return _Try(node, self.rewriter, self, loop).statements()
+            case ast.Delete(targets=[ast.Name()]):
+                return self.guard(node, loop)
             case ast.Break() | ast.Continue() if loop is not None:
                 return [node]
             case ast.Break():
@@ -147,9 +211,10 @@ class _Try:
                 return [*self.assigned(name, negated(negated(test)), test, loop), place(chosen, node)]
             case ast.For():
                 return self.for_loop(node, loop)
-            case ast.While(orelse=[]):
+            case ast.While(orelse=orelse) if not any(map(_jumps, orelse)):
                 name = self.temporary()
-                stop = ast.If(ast.Name(name, ast.Load()), [ast.Break()], [])
+                end = [*self.guarded(orelse, node), ast.Break()]
+                stop = ast.If(ast.Name(name, ast.Load()), end, [])
                 inside = [*self.assigned(name, negated(node.test), node.test, node), place(stop, node.test)]
                 endless = ast.While(ast.Constant(True), [*inside, *self.guarded(node.body, node)], [])
                 return [place(endless, node), self.left_early(node, loop)]
@@ -164,7 +229,8 @@ class _Try:
         """Names are returned as they are, when the body has been left; a list has no other name then (`own_lists`)."""
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
         code = RETURNS - len(self.returned)
-        if not all(isinstance(part, ast.Name | ast.Constant) for part in parts):
+        later = {name for part in self.node.finalbody for name in _bound(part)}
+        if not all(isinstance(part, ast.Constant) or _is_other(part, later) for part in parts):
             self.returned[code] = ast.copy_location(ast.Name(f"{self.value_name}.{-code}", ast.Load()), value)
             return [*self.assigned(f"{self.value_name}.{-code}", value, node, loop), *self.leave(code, node, loop)]
         self.returned[code] = value
@@ -178,15 +244,19 @@ class _Try:
         iterable = node.iter
         called = iterable.func.id if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) else ""
         names = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-        simple = called in ("range", "enumerate", "zip") and not (
-            called == "range" and isinstance(iterable, ast.Call) and len(iterable.args) > 2
-        )
-        if not (all(isinstance(name, ast.Name) for name in names) and (simple or isinstance(iterable, ast.Name))) or (
+        if not all(isinstance(name, ast.Name) for name in names) or (
             isinstance(node.target, ast.Tuple) and called not in ("enumerate", "zip")
         ):
             self.refuse(node.iter, "this loop inside `try` cannot be accelerated", "move it out of the `try`")
-        parts = iterable.args if isinstance(iterable, ast.Call) else []
         made: list[ast.stmt] = []
+        simple = called in ("range", "enumerate", "zip") and not (
+            called == "range" and isinstance(iterable, ast.Call) and len(iterable.args) > 2
+        )
+        if not simple and not isinstance(iterable, ast.Name):
+            name = self.temporary()
+            made.extend(self.assigned(name, iterable, iterable, loop))
+            iterable = ast.copy_location(ast.Name(name, ast.Load()), iterable)
+        parts = iterable.args if isinstance(iterable, ast.Call) else []
         given: list[ast.expr] = []
         for part in parts:
             name = self.temporary()
@@ -204,7 +274,8 @@ class _Try:
         if not _raises_before_it_binds(node):
             self.refuse(node, "a statement that binds several things one after another inside `try`", "split it")
         made = Guarded()
-        made.body, made.exit, made.classes = [node], ast.Name(self.exit_name, ast.Store()), self.classes
+        made.body, made.exit, made.classes = [node], ast.Name(self.exit_name, ast.Store()), self.all_classes()
+        made.error = ast.Name(self.error_name, ast.Store()) if self.keeps else None
         return [place(made, node), self.left_early(node, loop)]
 
     def leave(self, code: int, node: ast.stmt, loop: ast.stmt | None) -> list[ast.stmt]:
@@ -224,6 +295,46 @@ class _Try:
     def temporary(self) -> str:
         self.temporaries += 1
         return f"$part{self.number}.{self.temporaries}"
+
+
+class _Reraising(ast.NodeTransformer):
+    """`raise` alone names what it raises; in handlers of a `try` inside, that is another exception."""
+
+    def __init__(self, caught: Caught) -> None:
+        self.caught = caught
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
+        return ast.copy_location(ast.Raise(self.caught, None), node) if node.exc is None else node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return node
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.ExceptHandler:
+        return node
+
+
+def _looks_at_it(handler: ast.ExceptHandler) -> bool:
+    """Does a handler need the exception that it has caught?"""
+    for part in handler.body:
+        for inner in ast.walk(part):
+            if isinstance(inner, ast.Raise) and inner.exc is None:
+                return True
+            if isinstance(inner, ast.Name) and inner.id == handler.name:
+                return True
+    return False
+
+
+def _jumps(node: ast.stmt) -> bool:
+    return any(isinstance(inner, ast.Break | ast.Continue) for inner in ast.walk(node))
+
+
+def _bound(node: ast.stmt) -> list[str]:
+    return [name.id for name in ast.walk(node) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)]
+
+
+def _is_other(node: ast.expr, names: set[str]) -> bool:
+    """Is this a name, and none of these?"""
+    return isinstance(node, ast.Name) and node.id not in names
 
 
 def _listed(made: ast.AST | list[ast.stmt]) -> list[ast.stmt]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from parakeet_py.frontend.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.builder import Builder
+from parakeet_py.frontend.exceptions import Caught
 from parakeet_py.frontend.own_lists import changed_by_call
 from parakeet_py.frontend.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
@@ -116,6 +117,8 @@ class Expressions(Builder):
                 return self.read(name, node)
             case ast.Constant(value=value):
                 return Const(value)
+            case Caught(name=ast.Name(id=name)):
+                return self.env[name].operand
             case ast.BinOp(left, operator, right):
                 a, b = self.expression(left), self.expression(right)
                 out = self.emit(Binary(BINARY[type(operator)], a, b), node, hint)

@@ -51,10 +51,12 @@ def operands(op: Op) -> tuple[Operand, ...]:
             return (left, right)
         case Call(function, args, kwargs):
             return (function, *_items(args), *(operand for _, operand in kwargs))
-        case Attribute(value, _) | Unary(_, value) | Unpack(value) | Raise(value) | CheckBound(value):
+        case Attribute(value, _) | Unary(_, value) | Unpack(value) | CheckBound(value):
             return (value,)
         case If(value, _, _) | Assert(value, _):
             return (value,)
+        case Raise(value, cause):
+            return (value,) if cause is None else (value, cause)
         case SetAttribute(value, _, new):
             return (value, new)
         case Subscript(value, index) | DeleteItem(value, index):
@@ -79,7 +81,7 @@ def operands(op: Op) -> tuple[Operand, ...]:
             return (iterable, *inits)
         case While(_, inits, _, _, _):
             return inits
-        case Guarded(_, classes):
+        case Guarded(_, classes, _):
             return classes
 
 

@@ -134,8 +134,9 @@ class _Printer:
                 self.block(condition_block, depth + 1, "test")
                 self.line(depth, "do:")
                 self.block(body, depth + 1, "next")
-            case Guarded(body, classes):
-                self.line(depth, f"{outs}guarded against {self.listed(classes)}:", let)
+            case Guarded(body, classes, keeps):
+                kept = ", which are kept" * keeps
+                self.line(depth, f"{outs}guarded against {self.listed(classes)}{kept}:", let)
                 self.block(body, depth + 1, "give")
             case Assert(condition, message):
                 self.line(depth, f"assert {self.operand(condition)}{', message:' * (message is not None)}", let)
@@ -208,6 +209,8 @@ class _Printer:
             case Import(module, name, level):
                 dotted = "." * level + module
                 return f"import {dotted}" if name is None else f"import {name} from {dotted}"
+            case Raise(exception, Var() | Const() as cause):
+                return f"raise {show(exception)} from {show(cause)}"
             case Raise(exception):
                 return f"raise {show(exception)}"
             case CheckBound(flag, name, _):

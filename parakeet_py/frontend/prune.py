@@ -118,8 +118,8 @@ def _rebuild(block: Block, needed: set[Var]) -> Block:
                 else:
                     condition_block = _rebuild(op.condition, needed)
                     op = replace(op, params=params, inits=inits, body=kept_body, condition=condition_block)
-            case Guarded(body, classes):
-                op = Guarded(_rebuild(body, needed), classes)
+            case Guarded(body):
+                op = replace(op, body=_rebuild(body, needed))
             case Assert(condition, Block() as message):
                 op = Assert(condition, _rebuild(message, needed))
             case _:

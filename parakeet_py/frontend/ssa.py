@@ -266,9 +266,10 @@ class Import:
 
 @record
 class Raise:
-    """Raise `exception` (a class or instance operand; None re-raises, refused)."""
+    """Raise `exception` (a class or an instance), `from` the cause if there is one."""
 
     exception: Operand
+    cause: Operand | None = None
 
 
 @record
@@ -335,10 +336,12 @@ class While:
 @record
 class Guarded:
     """The first out is i + 1 if the body raises what `classes[i]` (the first such) catches: the other outs are not to
-    be used then. Otherwise it is 0, and they are the results of the body."""
+    be used then. Otherwise it is 0, and they are the results of the body. With `keeps`, the second out is the
+    exception."""
 
     body: Block
     classes: tuple[Operand, ...]
+    keeps: bool = False
 
 
 Op = (
@@ -433,7 +436,7 @@ def blocks_of(op: Op) -> tuple[Block, ...]:
             return (body,)
         case While(_, _, condition, body, _):
             return (condition, body)
-        case Guarded(body, _):
+        case Guarded(body):
             return (body,)
         case Assert(_, Block() as message):
             return (message,)

@@ -54,6 +54,10 @@ def _differs(made: Binding, before: Binding) -> bool:
     return made is not before and (made.template is not before.template or not same(made.operand, before.operand))
 
 
+def _same_template(made: Binding, before: Binding) -> bool:
+    return made.template is not None and made.template is before.template
+
+
 class Statements(Expressions):
     """The part of the builder that converts statements."""
 
@@ -190,16 +194,22 @@ class Statements(Expressions):
         classes = tuple(self.expression(each) for each in node.classes)
         arm = self.branch(lambda: self.statement(node.body[0]))
         before = self.env
-        bound = {} if arm.dead else {name: made for name, made in arm.env.items() if _differs(made, before[name])}
+        changed = [] if arm.dead else [name for name, made in arm.env.items() if _differs(made, before[name])]
+        # A closure that has been made inside is made again where it is needed next.
+        bound = {name: arm.env[name] for name in changed if not _same_template(arm.env[name], before[name])}
         if any(binding.template or binding.refusal for binding in bound.values()):
             self.refuse(node, "a function bound inside `try` cannot be accelerated", "define it before")
         value = node.body[0].value if isinstance(node.body[0], ast.Expr | ast.Assign) else None
         if any(self.binds(part) and part is not value for part in ast.walk(node.body[0])):
             self.refuse(node, "a list changed inside an expression inside `try`", "write it as a statement of its own")
         caught, outs = Var("exit"), {name: Var(name.lstrip("$")) for name in bound}
+        error = Var("error") if node.error is not None else None
         block = Block(tuple(arm.out), tuple(binding.operand for binding in bound.values()))
-        self.arm.out.append(Let((caught, *outs.values()), GuardedOp(block, classes), pos_of(node)))
+        made = (caught, *([error] if error is not None else []), *outs.values())
+        self.arm.out.append(Let(made, GuardedOp(block, classes, error is not None), pos_of(node)))
         self.bind(node.exit.id, caught)
+        if node.error is not None and error is not None:
+            self.bind(node.error.id, error)
 
         def bind() -> None:
             for name, out in outs.items():
@@ -398,9 +408,10 @@ class Statements(Expressions):
     def raise_(self, node: ast.Raise) -> None:
         if node.exc is None:
             self.refuse(node, "`raise` without an exception cannot be accelerated", "name the exception")
+        exception, cause = self.expression(node.exc), None
         if node.cause is not None and not (isinstance(node.cause, ast.Constant) and node.cause.value is None):
-            self.refuse(node, "`raise ... from` cannot be accelerated", "raise the exception alone")
-        self.effect(Raise(self.expression(node.exc)), node)
+            cause = self.expression(node.cause)
+        self.effect(Raise(exception, cause), node)
         self.arm.dead = True
 
     def assertion(self, node: ast.Assert) -> None:

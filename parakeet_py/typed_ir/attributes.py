@@ -24,7 +24,9 @@ from parakeet_py.typed_ir.types import PYINT, Scalar, is_complex, itemsize, real
 from parakeet_py.typed_ir.values import (
     ArrayV,
     DictV,
+    ErrorV,
     ListV,
+    MessageV,
     MethodV,
     ObjectV,
     RangeV,
@@ -66,6 +68,9 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
             return {"start": start, "stop": stop, "step": step}[name]
         case ObjectV():
             return _object_attribute(s, value, name)
+        case ErrorV(_, str() as message, args) if name == "args":
+            text = MessageV(message, tuple(map(ScalarV, args))) if args else Static(message.format())
+            return TupleV((text,) if message else ())
     raise s.unsupported(f".{name} of {s.describe(value)}")
 
 

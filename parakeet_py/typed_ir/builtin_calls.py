@@ -13,7 +13,7 @@ from parakeet_py.errors import UnsupportedError, name_of_exception
 from parakeet_py.typed_ir import control, ir, long_ints
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.elementwise import scalar_operand
-from parakeet_py.typed_ir.messages import is_text
+from parakeet_py.typed_ir.messages import format_values, is_text, text_of_error
 from parakeet_py.typed_ir.python_scalars import OVERFLOW, python_binary, python_unary
 from parakeet_py.typed_ir.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float
 from parakeet_py.typed_ir.ufuncs import call_ufunc
@@ -25,7 +25,9 @@ from parakeet_py.typed_ir.values import (
     ErrorV,
     IteratorV,
     ListV,
+    MessageV,
     MethodV,
+    NeverV,
     ObjectV,
     RangeV,
     ScalarV,
@@ -92,7 +94,9 @@ def _range(s: Specializer, *args: Value) -> Value:
         case [start, stop]:
             return RangeV(start, stop, py(1))
         case [start, stop, step]:
-            return RangeV(start, stop, step)
+            nonzero = s.builder.prim("ne", step.operand, ir.Const(0, PYINT), type=PYBOOL)
+            s.check(nonzero, "ValueError", "range() arg 3 must not be zero")
+            return RangeV(start, stop, step) if not s.dead else NeverV()
     raise s.unsupported("range expected 1 to 3 arguments")
 
 
@@ -240,6 +244,8 @@ def type_of(s: Specializer, value: Value) -> type:
             return slice
         case ClosureV():
             return type(type_of)
+        case ErrorV(kind):
+            return kind
         case Static(obj):
             return type(obj)
     raise s.hand_back(f"the type of {s.describe(value)}")
@@ -259,12 +265,21 @@ def _abs(s: Specializer, value: Value) -> Value:
     return call_ufunc(s, np.absolute, [number])
 
 
+def _number_of(s: Specializer, kind: type, known_value: Any) -> Value:
+    """int or float of a string, or of something else that is known."""
+    try:
+        return lift(kind(known_value))
+    except (ValueError, TypeError, OverflowError) as error:
+        s.check(ir.Const(False, PYBOOL), type(error).__name__, str(error).replace("{", "{{").replace("}", "}}"))
+        return NeverV()
+
+
 @builtin(float)
 def _float(s: Specializer, value: Value | None = None) -> Value:
     if value is None:
         return py(0.0)
     if isinstance(value, Static):
-        return lift(float(value.object))
+        return _number_of(s, float, value.object)
     operand = number(s, value)
     if is_complex(ir.dtype_of(operand)):
         raise s.unsupported("float() argument must not be complex")
@@ -276,7 +291,7 @@ def int_of(s: Specializer, value: Value | None = None) -> Value:
     if value is None:
         return py(0)
     if isinstance(value, Static):
-        return lift(int(value.object))
+        return _number_of(s, int, value.object)
     operand = number(s, value)
     dtype = ir.dtype_of(operand)
     b = s.builder
@@ -307,6 +322,22 @@ def float_to_int(s: Specializer, operand: ir.Operand) -> ir.Operand:
     inside = b.logical_and(b.prim("ge", operand, low, type=PYBOOL), b.prim("lt", operand, high, type=PYBOOL))
     s.check(inside, "OverflowError", OVERFLOW)
     return b.cast(operand, PYINT)
+
+
+@builtin(str)
+def _str(s: Specializer, value: Value | None = None) -> Value:
+    match value:
+        case None:
+            return Static("")
+        case ErrorV():
+            return text_of_error(s, value)
+        case MessageV() | Static(str()):
+            return value
+        case Static(None):
+            return Static("None")
+        case ScalarV():
+            return format_values(s, [(value, "", "")])
+    raise s.hand_back("str is not compiled")
 
 
 @builtin(bool)

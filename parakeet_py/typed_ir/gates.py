@@ -138,6 +138,10 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (start, stop, step)
         case MethodV(obj, _):
             return (obj,)
+        case ErrorV(_, _, args):
+            return tuple(map(ScalarV, args))
+        case MessageV(_, args):
+            return args
         case ComprehensionV(_, iterable, element, condition, _):
             return (iterable, element, *(() if condition is None else (condition,)))
         case _:
@@ -174,6 +178,10 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
             return RangeV(start, stop, step, like.parallel)
         case MethodV(_, name):
             return MethodV(parts[0], name)
+        case MessageV(message):
+            return MessageV(message, parts)
+        case ErrorV(kind, message, _):
+            return ErrorV(kind, message, tuple(part.operand for part in parts if isinstance(part, ScalarV)))
         case ComprehensionV(kind, _, _, condition, flatten):
             return ComprehensionV(kind, parts[0], parts[1], parts[2] if condition is not None else None, flatten)
     raise AssertionError(like)
@@ -191,8 +199,10 @@ def _same_shape(left: Value, right: Value) -> bool:
             return same and len(a) == len(b) and len(d) == len(e)
         case (VariantV(), VariantV()):
             return False  # see `variants`
-        case (MessageV() | ErrorV(), _):
-            return False  # text is put together by Python
+        case (ErrorV(a, text, d), ErrorV(b, other, e)):
+            return a is b and text == other and len(d) == len(e)
+        case (MessageV(text, d), MessageV(other, e)):
+            return text == other and len(d) == len(e)
         case (ListV(_, a), ListV(_, b)):
             return a == b
         case (GrowV(item=a), GrowV(item=b)):

@@ -28,8 +28,8 @@ from parakeet_py.errors import exception_named
 from parakeet_py.frontend import ssa
 from parakeet_py.record import record
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.types import PYBOOL
-from parakeet_py.typed_ir.values import NeverV, ScalarV, Static, TupleV, Value, py
+from parakeet_py.typed_ir.types import PYBOOL, PYINT
+from parakeet_py.typed_ir.values import NeverV, ScalarV, Static, TupleV, UnboundV, Value, py
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -44,14 +44,16 @@ class _Opened:
     scope: Any
     condition: ir.Operand
     exit: ir.Operand
+    error: Value
     facts: dict[Any, Any]
 
 
 class Guard:
     """A guarded statement, or one side of a branch in it."""
 
-    def __init__(self, s: Specializer, classes: Classes) -> None:
+    def __init__(self, s: Specializer, classes: Classes, keeps: bool) -> None:
         self.classes = classes
+        self.keeps = keeps  # the exceptions, for handlers that look at them
         self.base = s.builder.scopes[-1]
         self.opened: list[_Opened] = []
 
@@ -79,16 +81,19 @@ class Guard:
             raise s.unsupported(f"{kind.__name__}, which has an __init__ of its own, caught")
         return caught
 
-    def leave_unless(self, s: Specializer, condition: ir.Operand, exit: ir.Operand) -> None:
+    def leave_unless(self, s: Specializer, condition: ir.Operand, exit: ir.Operand, error: Value | None = None) -> None:
         """Go on in a block of its own, where the condition holds."""
+        if self.keeps and error is None:
+            raise s.unsupported("an exception caught and looked at that Python has raised")
         if not self.is_open(s):
             hint = "catch it inside the loop, or test for the condition beforehand"
             raise s.unsupported("an exception caught that comes out of a loop or an array operator", hint)
-        self.opened.append(_Opened(s.builder.open_block(), condition, exit, dict(s.builder.equal)))
+        facts = dict(s.builder.equal)
+        self.opened.append(_Opened(s.builder.open_block(), condition, exit, error or UnboundV(), facts))
 
-    def stay_if_zero(self, s: Specializer, exit: ir.Operand) -> None:
+    def stay_if_zero(self, s: Specializer, exit: ir.Operand, error: Value | None = None) -> None:
         """Leave the statement with the exit computed, unless it is 0."""
-        self.leave_unless(s, s.builder.prim("eq", exit, ir.ZERO, type=PYBOOL), exit)
+        self.leave_unless(s, s.builder.prim("eq", exit, ir.ZERO, type=PYBOOL), exit, error)
 
     def around_python(self, s: Specializer) -> Classes:
         """What is caught around an operation that Python does."""
@@ -97,17 +102,17 @@ class Guard:
         return self.classes
 
     def close(self, s: Specializer, values: list[Value]) -> list[Value]:
-        """Whether the statement was left, and its values."""
+        """Whether the statement was left, the exception if it is kept, and the values of the statement."""
         from parakeet_py.typed_ir.control import Side, joined
 
         b = s.builder
         self.is_open(s)
-        found: list[Value] = [py(0), *s.settle(values)]
+        found: list[Value] = [py(0), *[UnboundV()] * self.keeps, *s.settle(values)]
         for one in reversed(self.opened):
             holds = Side(one.scope.statements, found, dict(b.equal), one.scope)
             del b.scopes[next(at for at, scope in enumerate(b.scopes) if scope is one.scope) :]
             b.equal = one.facts
-            left: list[Value] = [ScalarV(one.exit), *(NeverV() for _ in values)]
+            left: list[Value] = [ScalarV(one.exit), *[one.error] * self.keeps, *(NeverV() for _ in values)]
             if isinstance(one.condition, ir.Const):
                 found = left
                 continue
@@ -119,35 +124,48 @@ class Guard:
 
 def guarded(s: Specializer, op: ssa.Guarded) -> list[Value]:
     """Execute a guarded statement."""
-    if s.guards:
-        raise s.unsupported("a function that catches exceptions, called where exceptions are caught")
-    classes = tuple(_classes(s, s.value(operand)) for operand in op.classes)
-    with _guard(s, classes) as guard:
-        exit, *values = guard.close(s, s.run(op.body))
+    own = tuple(_classes(s, s.value(operand)) for operand in op.classes)
+    around = s.guards[-1] if s.guards else None  # of a function that has called this one
+    keeps = op.keeps or (around is not None and around.keeps)
+    with _guard(s, own + (around.classes if around is not None else ()), keeps) as guard:
+        exit, *made = guard.close(s, s.run(op.body))
+    if around is not None:
+        _hand_on(s, around, exit, len(own), made[0] if keeps else None)
+    made = made[keeps and not op.keeps :]
+    values = made[op.keeps :]
     ends = not values or any(not isinstance(value, NeverV) for value in values)  # does any path come to its end?
     if not ends and isinstance(exit, ScalarV) and isinstance(exit.operand, ir.Var):
         s.builder.nonzero.add(exit.operand)
-    return [exit, *values]
+    return [exit, *made]
+
+
+def _hand_on(s: Specializer, around: Guard, exit: Value, own: int, error: Value | None) -> None:
+    """Leave the statement around, if that is what the exit says."""
+    assert isinstance(exit, ScalarV)
+    b = s.builder
+    mine = b.prim("le", exit.operand, ir.Const(own, PYINT), type=PYBOOL)
+    if not (isinstance(mine, ir.Const) and mine.value):
+        around.leave_unless(s, mine, b.prim("sub", exit.operand, ir.Const(own, PYINT)), error)
 
 
 def side(s: Specializer, run: Callable[[], list[Value]]) -> list[Value]:
-    """One side of a branch inside of a guarded statement: whether it was left, and its values."""
-    with _guard(s, s.guards[-1].classes) as guard:
+    """One side of a branch inside of a guarded statement: whether it was left, why, and its values."""
+    with _guard(s, s.guards[-1].classes, s.guards[-1].keeps) as guard:
         return guard.close(s, run())
 
 
 def after_branch(s: Specializer, values: list[Value]) -> list[Value]:
     """The values of a branch whose sides may have been left."""
-    exit = values[0]
+    exit, keeps = values[0], s.guards[-1].keeps
     assert isinstance(exit, ScalarV)
     if not (isinstance(exit.operand, ir.Const) and exit.operand.value == 0):
-        s.guards[-1].stay_if_zero(s, exit.operand)
-    return values[1:]
+        s.guards[-1].stay_if_zero(s, exit.operand, values[1] if keeps else None)
+    return values[1 + keeps :]
 
 
 @contextmanager
-def _guard(s: Specializer, classes: Classes) -> Iterator[Guard]:
-    guard = Guard(s, classes)
+def _guard(s: Specializer, classes: Classes, keeps: bool) -> Iterator[Guard]:
+    guard = Guard(s, classes, keeps)
     s.guards.append(guard)
     try:
         yield guard

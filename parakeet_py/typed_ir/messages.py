@@ -18,7 +18,7 @@ import numpy as np
 from parakeet_py.errors import name_of_exception
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.opaque import emit_opaque, raise_it, site_key
+from parakeet_py.typed_ir.opaque import emit_opaque, raise_caused, raise_it, site_key
 from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT
 from parakeet_py.typed_ir.values import (
     ErrorV,
@@ -61,7 +61,9 @@ def compact(message: str, args: Sequence[ir.Operand]) -> tuple[str, tuple[ir.Ope
     return text, tuple(kept)
 
 
-def raise_value(s: Specializer, value: Value) -> Value:
+def raise_value(s: Specializer, value: Value, cause: Value | None = None) -> Value:
+    if cause is not None:
+        return _raise_caused(s, value, cause)
     match value:
         case Static(type() as kind) if issubclass(kind, BaseException):
             if s.guards:
@@ -78,6 +80,43 @@ def raise_value(s: Specializer, value: Value) -> Value:
         case _:
             raise s.unsupported(f"raise of {s.describe(value)}")
     return NeverV()
+
+
+def _raise_caused(s: Specializer, value: Value, cause: Value) -> Value:
+    """Let Python raise an exception with a cause."""
+    if s.guards and s.guards[-1].keeps:
+        raise s.unsupported("an exception with a cause that is caught and looked at")
+    objects: list[Value] = [object_of_error(s, value), object_of_error(s, cause)]
+    key = site_key(s, s.pos, "Raise")
+    emit_opaque(s, "call", [Static(raise_caused), *objects], {}, key, "raise from", None, wants_result=False)
+    s.check(ir.Const(False, PYBOOL), "Deoptimize", "an exception has not been raised")
+    return NeverV()
+
+
+def object_of_error(s: Specializer, value: Value) -> ObjectV:
+    """An exception as a Python object."""
+    match value:
+        case ObjectV():
+            return value
+        case Static(type() as kind) if issubclass(kind, BaseException):
+            given: list[Value] = []
+        case ErrorV(kind, str() as message, args):
+            given = [MessageV(message, tuple(map(ScalarV, args)))] if message else []
+        case _:
+            raise s.unsupported(f"raise of {s.describe(value)}")
+    reason = f"{kind.__name__}, which has a cause or is one"
+    made = emit_opaque(
+        s, "call", [Static(kind), *given], {}, site_key(s, s.pos, f"Raise.{kind.__name__}"), reason, None
+    )
+    assert isinstance(made, ObjectV)
+    return made
+
+
+def text_of_error(s: Specializer, value: ErrorV) -> Value:
+    """str() of an exception."""
+    if value.message is None or issubclass(value.exception, KeyError | OSError | SyntaxError | UnicodeError):
+        raise s.unsupported(f"the text of a {value.exception.__name__}")
+    return MessageV(value.message, tuple(map(ScalarV, value.args))) if value.args else Static(value.message.format())
 
 
 def raise_object(s: Specializer, value: ObjectV) -> None:
@@ -143,14 +182,18 @@ def _field(s: Specializer, value: Value, conversion: str, spec: str, args: list[
 
 def format_string(s: Specializer, parts: Sequence[tuple[ssa.Operand, str, str]]) -> MessageV:
     """An f-string."""
-    return _formatted([(s.value(operand), conversion, spec) for operand, conversion, spec in parts])
+    return format_values(s, [(s.value(operand), conversion, spec) for operand, conversion, spec in parts])
 
 
-def _formatted(parts: Sequence[tuple[Value, str, str]]) -> MessageV:
+def format_values(s: Specializer, parts: Sequence[tuple[Value, str, str]]) -> MessageV:
     """Values, each with its conversion and format, one after the other; those that are known become text at once."""
     template = ""
     args: list[Value] = []
     for value, conversion, spec in parts:
+        if isinstance(value, ErrorV):
+            if spec or conversion == "r":
+                raise s.unsupported("an exception with a format")
+            value = text_of_error(s, value)
         if isinstance(value, MessageV) and not spec and conversion != "r":
             template += _renumbered(value.template, len(args))
             args.extend(value.args)
@@ -165,10 +208,10 @@ def _formatted(parts: Sequence[tuple[Value, str, str]]) -> MessageV:
     return MessageV(template, tuple(args))
 
 
-def joined(parts: Sequence[Value]) -> MessageV | None:
+def joined(s: Specializer, parts: Sequence[Value]) -> MessageV | None:
     """Strings one after the other; None where something else is among them."""
     texts = all(isinstance(part, MessageV) or (isinstance(part, Static) and type(part.object) is str) for part in parts)
-    return _formatted([(part, "", "") for part in parts]) if texts else None
+    return format_values(s, [(part, "", "") for part in parts]) if texts else None
 
 
 _PERCENT = re.compile(
@@ -176,7 +219,7 @@ _PERCENT = re.compile(
 )
 
 
-def percent(text: str, value: Value) -> MessageV | None:
+def percent(s: Specializer, text: str, value: Value) -> MessageV | None:
     """`text % value` as a formatted string; None where it is no simple one."""
     given = list(value.items) if isinstance(value, TupleV) and value.kind == "tuple" else [value]
     parts: list[tuple[Value, str, str]] = []
@@ -196,7 +239,7 @@ def percent(text: str, value: Value) -> MessageV | None:
     rest = text[end:]
     if given or "%" in rest:
         return None
-    return _formatted([*parts, (Static(rest), "", "")])
+    return format_values(s, [*parts, (Static(rest), "", "")])
 
 
 def _spec_of_percent(match: re.Match[str], value: Value) -> tuple[str, str] | None:
@@ -220,7 +263,7 @@ def _spec_of_percent(match: re.Match[str], value: Value) -> tuple[str, str] | No
     return "", f"{align}{sign}{zero}{width}{'.' + digits if digits else ''}{kind}"
 
 
-def str_format(text: str, args: Sequence[Value], kwargs: dict[str, Value]) -> MessageV | None:
+def str_format(s: Specializer, text: str, args: Sequence[Value], kwargs: dict[str, Value]) -> MessageV | None:
     """`text.format(*args, **kwargs)` as a formatted string; None where it is no simple one."""
     parts: list[tuple[Value, str, str]] = []
     automatic = 0
@@ -243,7 +286,7 @@ def str_format(text: str, args: Sequence[Value], kwargs: dict[str, Value]) -> Me
         else:
             return None
         parts.append((value, conversion or "", spec or ""))
-    return _formatted(parts)
+    return format_values(s, parts)
 
 
 def _escaped(text: str) -> str:

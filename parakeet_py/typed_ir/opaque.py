@@ -328,10 +328,8 @@ def seldom_sites(sites: Sequence[OpaqueSite]) -> frozenset[int]:
     for number, site in enumerate(sites):
         if site.operation == "call" and isinstance(site.operands[0], StaticT):
             target = site.operands[0].value
-            if (
-                target is print
-                or target is raise_it
-                or (isinstance(target, type) and issubclass(target, BaseException))
+            if any(target is one for one in (print, raise_it, raise_caused)) or (
+                isinstance(target, type) and issubclass(target, BaseException)
             ):
                 found.append(number)
     return frozenset(found)
@@ -342,7 +340,7 @@ def _known_result(operation: str, values: list[Value]) -> Spec | None:
     if operation != "call" or not isinstance(values[0], Static):
         return None
     target = values[0].object
-    if target is print or target is raise_it:
+    if target is print or target is raise_it or target is raise_caused:
         return NoneSpec()
     return ObjectSpec(target) if type(target) is type and issubclass(target, BaseException) else None
 
@@ -350,6 +348,11 @@ def _known_result(operation: str, values: list[Value]) -> Spec | None:
 def raise_it(error: BaseException) -> None:
     """Raise an exception that Python has made."""
     raise error
+
+
+def raise_caused(error: BaseException, cause: BaseException) -> None:
+    """Raise an exception that has a cause."""
+    raise error from cause
 
 
 def _uses_up(target: Value) -> bool:

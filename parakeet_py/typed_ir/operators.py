@@ -75,14 +75,14 @@ def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Va
             except TypeError:
                 return None
             except Unknown:
-                return messages.joined([left, right])
+                return messages.joined(s, [left, right])
         case "mod", Static(str() as text), _:
             try:
                 return lift(text % known(right))
             except (TypeError, ValueError):
                 return None
             except Unknown:
-                return messages.percent(text, right) if s.out is not None and is_passed_on(s, s.out) else None
+                return messages.percent(s, text, right) if s.out is not None and is_passed_on(s, s.out) else None
     return None
 
 

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.errors import UnsupportedError
+from parakeet_py.errors import UnsupportedError, exception_named
 from parakeet_py.frontend import ssa
 from parakeet_py.record import record
 from parakeet_py.signature import (
@@ -69,6 +69,7 @@ from parakeet_py.typed_ir.values import (
     ArrayV,
     ComprehensionV,
     DictV,
+    ErrorV,
     Frame,
     ListV,
     Namespace,
@@ -317,7 +318,9 @@ class Specializer:
                 if key in scope.shared:
                     return
         if caught:
-            self.guards[-1].leave_unless(self, condition, ir.Const(caught, PYINT))
+            error = ErrorV(exception_named(exception), message, tuple(args))
+            self.guards[-1].leave_unless(self, condition, ir.Const(caught, PYINT), error)
+            variants.learn(self, condition, True)
             if isinstance(condition, ir.Var):
                 b.scopes[-1].shared[key] = condition
                 return

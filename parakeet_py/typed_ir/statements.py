@@ -142,8 +142,8 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             return import_module(s, module, name, level)
         case ssa.BuildString(parts):
             return format_string(s, parts)
-        case ssa.Raise(exception):
-            return raise_value(s, s.value(exception))
+        case ssa.Raise(exception, cause):
+            return raise_value(s, s.value(exception), None if cause is None else s.value(cause))
         case ssa.Assert(condition, message):
             assert_true(s, condition, message)
             return None

@@ -34,8 +34,10 @@ from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.values import (
     ClosureV,
     DictV,
+    ErrorV,
     GrowV,
     ListV,
+    MessageV,
     MethodV,
     NeverV,
     ObjectV,
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 MAX_OPTIONS = 6
+MAX_ERRORS = 40  # that a handler tells apart
 _PLACED = (
     ssa.BuildTuple,
     ssa.BuildList,
@@ -79,6 +82,10 @@ def kind_of(template: gates.Template) -> object:
             return "list"
         case gates.Structure(TupleV(items, kind, named)):
             return kind, len(items), named
+        case gates.Structure(ErrorV(error, message, args)):
+            return "error", error, message, len(args)
+        case gates.Structure(MessageV(message, args)):
+            return "text", message, len(args)
     return None
 
 
@@ -98,7 +105,8 @@ def joined(s: Specializer, left: gates.Template, right: gates.Template) -> gates
             return None
         own = gates.varying(template)
         found[kind] = gates.join(s, found[kind], own) if kind in found else own
-    if len(found) > MAX_OPTIONS:
+    errors = sum(isinstance(kind, tuple) and kind[0] == "error" for kind in found)
+    if len(found) - errors > MAX_OPTIONS or errors > MAX_ERRORS:
         return None
     parts = tuple(found.values())
     if isinstance(left, gates.Structure) and isinstance(left.like, VariantV) and len(left.parts) == len(parts) + 1:

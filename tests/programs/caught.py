@@ -231,7 +231,7 @@ def gather_out_of_range_caught(x, at):
         return x[:0]
 
 
-@program([case(3), case(0)], fell_back=None)
+@program([case(3), case(0)])
 def finally_runs(n):
     total = 0
     try:
@@ -324,7 +324,7 @@ def tuples_from_python(k, at):
     return number, pair
 
 
-@program([("12",), ("x",)], fell_back=None, opaque=None)
+@program([("12",), ("x",)])
 def exception_looked_at(text):
     try:
         return int(text), ""
@@ -360,3 +360,179 @@ def ambiguous_conditions_of_loops(a, k):
     except AssertionError:
         return 100 + steps
     return steps
+
+
+@program([(3, 0), (0, 1), (-1, 5), (9, 7), (2, 2)])
+def one_inside_the_other(n, k):
+    t = 0
+    for i in range(3):
+        try:
+            try:
+                try:
+                    t += 10 // n
+                    if k == i:
+                        raise KeyError("k")
+                except IndexError:
+                    t += 1
+                t += 1
+                if k == 5:
+                    raise IndexError("five")
+            except ZeroDivisionError:
+                t += 100
+                if k == 1:
+                    continue
+            else:
+                t += 7
+        except KeyError:
+            t += 1000
+            if i == k:
+                break
+        except IndexError:
+            t += 50000
+    return t
+
+
+@program([(arr("f8", 3), 1), (arr("f8", 3), 7), (arr("f8", 3), 0)])
+def finally_in_order(x, i):
+    log = []
+    try:
+        log.append(1)
+        x[i]
+        if i == 0:
+            return log
+        log.append(2)
+    except IndexError:
+        log.append(3)
+    else:
+        log.append(4)
+    finally:
+        log.append(5)
+    return log
+
+
+@program([(arr("f8", 3), 1), raising(IndexError, arr("f8", 3), 7)], message=True, mutates=(0,))
+def finally_binds_what_is_returned(x, i):
+    y = 0.0
+    try:
+        y = x[i]
+        return y
+    finally:
+        y = 99.0
+        x[0] = y
+
+
+@program([(arr("f8", 4), 1), (arr("f8", 4), 7), (arr("f8", 4), 3)])
+def finally_forgets_the_exception(x, i):
+    n = 0.0
+    for k in range(3):
+        try:
+            n += x[i + k]
+        finally:
+            n += 1
+            continue
+    return n
+
+
+@program([(arr("f8", 6),), (arr("f8", 2),)])
+def finally_in_a_loop(x):
+    total, rounds = 0.0, 0
+    for i in range(9):
+        try:
+            if i == 2:
+                continue
+            if i == 7:
+                break
+            total += x[i]
+        except IndexError:
+            total += 1000
+        finally:
+            rounds += 1
+    return total, rounds
+
+
+@program(
+    [(arr("f8", 3), 1), raising(IndexError, arr("f8", 3), 7), raising(ValueError, arr("f8", 3), -1)],
+    message=True,
+    mutates=(0,),
+)
+def raised_again(x, i):
+    try:
+        if i < 0:
+            raise ValueError(f"negative: {i}")
+        return x[i]
+    except (IndexError, ValueError):
+        x[0] = -1
+        raise
+
+
+@program([(3,), (0,), (-2,)])
+def told_apart(n):
+    try:
+        if n < 0:
+            raise ValueError(f"{n} is negative")
+        return 1 // n
+    except Exception as error:
+        if isinstance(error, ZeroDivisionError):
+            return type(error).__name__
+        return str(error), error.args
+
+
+@program([(arr("f8", 3), arr("f8", 3)), (arr("f8", 3), arr("f8", 4))])
+def text_of_an_exception(x, y):
+    try:
+        text = ""
+        z = x + y
+    except ValueError as error:
+        z, text = x, f"not added: {error}"
+    return z, text
+
+
+@program([(3,), raising(ValueError, 0)], message=True, opaque=3)
+def raised_from_another(n):
+    try:
+        return 6 // n
+    except ZeroDivisionError as error:
+        raise ValueError("bad n") from error
+
+
+@program([(2,), (0,), (-1,)])
+def catches_where_it_is_called_in_try(n):
+    def inverse(v):
+        try:
+            return 10 // (v - 1)
+        except ZeroDivisionError:
+            return 100 // v
+
+    try:
+        return inverse(n) + inverse(n + 1)
+    except ZeroDivisionError:
+        return -7
+
+
+@program([(2,), (0,)])
+def name_of_the_exception_is_unbound_afterwards(n):
+    try:
+        return 1 // n
+    except ZeroDivisionError as error:
+        text = str(error)
+    try:
+        return str(error)
+    except UnboundLocalError:
+        return text
+
+
+@program([(2,), (0,), (-3,)])
+def loops_that_raise_by_themselves(n):
+    t = 0
+    try:
+        for i in range(0, 10, n):
+            t += i
+        while t < 100:
+            t += 100 // (n + 3)
+        else:
+            t += 7
+    except ValueError:
+        t = -1
+    except ZeroDivisionError:
+        t = -2
+    return t
