@@ -429,7 +429,7 @@ def finally_forgets_the_exception(x, i):
             n += x[i + k]
         finally:
             n += 1
-            continue
+            continue  # noqa: B012
     return n
 
 
@@ -516,7 +516,7 @@ def name_of_the_exception_is_unbound_afterwards(n):
     except ZeroDivisionError as error:
         text = str(error)
     try:
-        return str(error)
+        return str(error)  # noqa: F821
     except UnboundLocalError:
         return text
 
