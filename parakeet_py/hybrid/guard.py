@@ -73,7 +73,7 @@ def _apart(compiled: Compiled, plan: Plan, device: Device, ask: Any, starved: Re
     for number, kernel in enumerate(other.kernels):
         if kernel.single:
             continue
-        found: Resources = ask(other.module(device, number, True), kernel.name, kernel.threads)
+        found: Resources = ask(other.module(device, number), kernel.name, kernel.threads)
         other.resources[number] = found
         if found.occupancy < BETTER * starved.occupancy:
             return plan

@@ -7,7 +7,8 @@ device of that architecture first runs the plan.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from parakeet_py.config import Config
 from parakeet_py.hybrid.device import Device
@@ -17,7 +18,7 @@ from parakeet_py.hybrid.routine_calls import as_calls
 from parakeet_py.hybrid.timeline import Timeline
 from parakeet_py.imp import ir as imp
 from parakeet_py.ptx import target
-from parakeet_py.ptx.codegen import kernel_ir, stored_roots, strides_passed
+from parakeet_py.ptx.codegen import NARROW, kernel_ir, stored_roots, strides_passed
 from parakeet_py.ptx.lowering import lower_for_gpu
 from parakeet_py.ptx.outline import Kernel
 from parakeet_py.typed_ir.ir import Function, Var, dtype_of
@@ -39,6 +40,22 @@ _CODES = {
 }
 
 
+class Form(NamedTuple):
+    """What is known of the arguments of a launch; each kernel is compiled in those forms that are launched.
+
+    Attributes
+    ----------
+    aligned : all arrays start at multiples of 16 bytes
+    narrow : all integers, and the number of threads, fit in 32 bits
+    """
+
+    aligned: bool
+    narrow: bool
+
+
+USUAL = Form(True, True)
+
+
 class Plan:
     """How a specialization runs on devices.
 
@@ -46,7 +63,7 @@ class Plan:
     ----------
     host : the host part as a Python function, `host_text` its source
     kernels : in the order of their numbers
-    codes : the `struct` characters of each kernel's parameters
+    codes : the `struct` characters of each kernel's parameters, by whether it is narrow
     stores : for each parameter of each kernel whether it is an array that the kernel stores to
     stored_params : the array parameters that are stored to
     gives_views : a result may be a view of an argument
@@ -75,7 +92,13 @@ class Plan:
         self.kernels: tuple[Kernel, ...] = device_function.kernels
         self.host: HostFunction
         self.host, self.host_text = host_function(self.function)
-        self.codes = tuple("".join(codes_of(kernel)) for kernel in self.kernels)
+        codes = ["".join(codes_of(kernel)) for kernel in self.kernels]
+        self._integers = [[place for place, code in enumerate(found) if code == "q"] for found in codes]
+        last = ["Pq" if kernel.checked else "" for kernel in self.kernels]
+        self.codes = tuple(
+            {narrow: (found.replace("q", "i") if narrow else found) + more for narrow in (False, True)}
+            for found, more in zip(codes, last, strict=True)
+        )
         self.expanders = tuple(tuple(_expander(param) for param in kernel.params) for kernel in self.kernels)
         self.stores = tuple(_stores(kernel) for kernel in self.kernels)
         self.stored_params = _stored_params(self.function, self.kernels)
@@ -93,8 +116,8 @@ class Plan:
         self.instead: dict[int, Plan] = {}
         self._loaded: list[tuple[int, Any]] = []
         self._lock = threading.Lock()
-        self._ptx: dict[tuple[str, int, bool], str] = {}
-        self._modules: dict[tuple[int, int, bool], tuple[Device, Any]] = {}
+        self._ptx: dict[tuple[str, int, Form], str] = {}
+        self._modules: dict[tuple[int, int, Form], tuple[Device, Any]] = {}
 
     def _learn(self, body: imp.Block) -> None:
         for statement in imp.walk(body):
@@ -105,24 +128,29 @@ class Plan:
                     self.opaque_args[site] = tuple(arg.type for arg in args)
                     self.opaque_outs[site] = tuple(out.type for out in outs)
 
-    def llvm(self, architecture: str, kernel: int, aligned: bool = True) -> str:
-        """The LLVM IR of a kernel, for array arguments that start at multiples of 16 bytes or anywhere."""
-        return kernel_ir(self.kernels[kernel], target.gpu(architecture), aligned=aligned, **self.flags)
+    def llvm(self, architecture: str, kernel: int, form: Form = USUAL) -> str:
+        """The LLVM IR of a kernel."""
+        return kernel_ir(self.kernels[kernel], target.gpu(architecture), **form._asdict(), **self.flags)
 
-    def ptx(self, architecture: str, kernel: int, aligned: bool = True) -> str:
+    def form(self, kernel: int, blocks: int, aligned: bool, values: Sequence[Any]) -> Form:
+        """The form of a kernel that a launch can have."""
+        narrow = blocks * self.kernels[kernel].threads <= NARROW
+        return Form(aligned, narrow and all(-NARROW <= values[place] < NARROW for place in self._integers[kernel]))
+
+    def ptx(self, architecture: str, kernel: int, form: Form = USUAL) -> str:
         """The PTX of a kernel."""
-        key = architecture, kernel, aligned
+        key = architecture, kernel, form
         with self._lock:
             if key not in self._ptx:
                 self._ptx[key] = target.compile_ptx(self.llvm(*key), architecture)
             return self._ptx[key]
 
-    def module(self, device: Device, kernel: int, aligned: bool) -> Any:
+    def module(self, device: Device, kernel: int, form: Form = USUAL) -> Any:
         """The loaded module of a kernel on a device."""
-        key = id(device), kernel, aligned
+        key = id(device), kernel, form
         found = self._modules.get(key)
         if found is None:
-            found = self._modules[key] = device, device.load(self.ptx(device.architecture, kernel, aligned))
+            found = self._modules[key] = device, device.load(self.ptx(device.architecture, kernel, form))
             self._loaded.append((kernel, found[1]))
         return found[1]
 
@@ -166,7 +194,7 @@ def _rest(kernel: Kernel) -> tuple[Any, Any]:
 
 
 def codes_of(kernel: Kernel) -> list[str]:
-    """The `struct` characters of a kernel's machine parameters."""
+    """The `struct` characters of a kernel's machine parameters, without those of its failures."""
     codes: list[str] = []
     for param in kernel.params:
         kind = param.type
@@ -175,8 +203,6 @@ def codes_of(kernel: Kernel) -> list[str]:
         else:
             assert isinstance(kind, Scalar)
             codes.append(2 * _CODES[real_dtype(kind.dtype)] if is_complex(kind.dtype) else _CODES[kind.dtype])
-    if kernel.checked:
-        codes.append("Pq")
     return codes
 
 

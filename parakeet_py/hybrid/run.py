@@ -223,14 +223,15 @@ class Call:
         for expand, arg in zip(plan.expanders[number], args, strict=True):
             values += expand(arg)
         aligned = not any(arg.address % 16 for arg in args if isinstance(arg, DeviceView))
-        module = plan.module(device.device, number, aligned)
+        form = plan.form(number, blocks, aligned, values)
+        module, codes = plan.module(device.device, number, form), plan.codes[number][form.narrow]
         device.launched(number, blocks, values)
         if not kernel.checked:
-            device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], values)
+            device.launch(module, kernel.name, blocks, kernel.threads, codes, values)
             return
         record = self._fresh_record()
         address = record.address
-        device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], [*values, address, -1])
+        device.launch(module, kernel.name, blocks, kernel.threads, codes, [*values, address, -1])
         words = np.empty(FAILURE_WORDS, np.int64)
         device.copy_out(words.view(np.uint8), address)
         order = int(words[0])
@@ -238,7 +239,7 @@ class Call:
             return
         if not kernel.single:
             device.launched(number, blocks, values)
-            device.launch(module, kernel.name, blocks, kernel.threads, plan.codes[number], [*values, address, order])
+            device.launch(module, kernel.name, blocks, kernel.threads, codes, [*values, address, order])
             device.copy_out(words.view(np.uint8), address)
         raise self.failure(int(words[1]), words[2:])
 

@@ -4,8 +4,10 @@ The statements are printed by the CPU's code generator; here is what only a GPU 
 shuffles, barriers, atomics, and how a failing check is reported.
 
 **Parameters.** An array is its address, its extents, and the strides that its layout does not imply; a complex number
-is two parameters, a bool a byte. An array that the kernel never stores to, and that shares no memory with one that it
-stores to, is `noalias readonly`: its loads go through the read-only cache.
+is two parameters, a bool a byte. Integers have 32 bits in the form of a kernel for launches in which all of them fit:
+LLVM sees then that their products need no long multiplication, and their quotients no long division. An array that the
+kernel never stores to, and that shares no memory with one that it stores to, is `noalias readonly`: its loads go
+through the read-only cache.
 
 **Failures.** A kernel that may fail has two more parameters: the address of a record of eight words (order, code, six
 arguments) and a number. A failing thread lowers the order of the record to that of its iteration, and leaves. When the
@@ -32,6 +34,7 @@ from parakeet_py.typed_ir.types import Array, Scalar, is_complex, is_float, is_u
 
 NO_FAILURE = (1 << 63) - 1  # the order in a record that no thread has lowered
 FAILURE_WORDS = 8
+NARROW = 1 << 31  # the integers of a narrow kernel are below it
 
 _SPECIAL = {"thread": "tid.x", "block": "ctaid.x", "threads": "ntid.x", "blocks": "nctaid.x", "lane": "laneid"}
 _SHARED = 3  # the address space of shared memory
@@ -39,7 +42,13 @@ _BITS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
 def kernel_ir(
-    kernel: Kernel, host: HostInfo, *, aligned: bool = False, contract: bool = False, fastmath: bool = False
+    kernel: Kernel,
+    host: HostInfo,
+    *,
+    aligned: bool = False,
+    narrow: bool = False,
+    contract: bool = False,
+    fastmath: bool = False,
 ) -> str:
     """The LLVM IR of one kernel.
 
@@ -47,17 +56,20 @@ def kernel_ir(
     ----------
     host : the GPU, see `target.gpu`
     aligned : all array arguments start at multiples of 16 bytes
+    narrow : 32 bits hold every extent, stride, integer argument and the number of threads
     contract, fastmath : as for the CPU
     """
     flags = "fast " if fastmath else "contract " if contract or kernel.contract else ""
     module = ModuleText(host, flags)
-    unit = KernelUnit(kernel.function, module, threads=kernel.threads, is_region=True, single=kernel.single)
+    unit = KernelUnit(
+        kernel.function, module, threads=kernel.threads, is_region=True, single=kernel.single, narrow=narrow
+    )
     f = FunctionText(module)
     scope = Scope(unit, f)
     stored = stored_roots(kernel.function)
     parameters: list[str] = []
     for number, param in enumerate(kernel.params):
-        scope.values[param] = _enter(f, param, number, stored, kernel.function.roots, parameters, aligned)
+        scope.values[param] = _enter(f, param, number, stored, kernel.function.roots, parameters, aligned, narrow)
     if kernel.checked:
         parameters += ["ptr %failure", "i64 %report"]
         block = f.value(f"call i32 {_register(module, 'ctaid.x')}()")
@@ -85,15 +97,24 @@ def _enter(
     roots: Any,
     parameters: list[str],
     aligned: bool,
+    narrow: bool,
 ) -> AnyValue:
     """Declare the parameters of a value; gives the value."""
     name = f"%p{number}"
     kind = param.type
+
+    def integer(name: str, extension: str = "sext") -> str:
+        """An integer parameter; gives it as an i64."""
+        parameters.append(f"i32 {name}" if narrow else f"i64 {name}")
+        return f.entry_value(f"{extension} i32 {name} to i64") if narrow else name
+
     if isinstance(kind, Scalar):
         if is_complex(kind.dtype):
             part = LLVM_TYPE[real_dtype(kind.dtype)]
             parameters += [f"{part} {name}.re", f"{part} {name}.im"]
             return f"{name}.re", f"{name}.im"
+        if kind.dtype == "int64":
+            return integer(name)
         parameters.append(f"{MEMORY_TYPE[kind.dtype]} {name}")
         return f.entry_value(f"icmp ne i8 {name}, 0") if kind.dtype == "bool" else name
     assert isinstance(kind, Array)
@@ -102,12 +123,10 @@ def _enter(
     parameters.append(f"ptr {'noalias readonly ' if untouched else ''}align {size} {name}")
     fields = {"object": "null", "base": "null", "block": "null", "data": name}
     for axis in range(kind.rank):
-        parameters.append(f"i64 {name}.n{axis}")
-        fields[f"extent{axis}"] = f"{name}.n{axis}"
-        f.bounds[f"{name}.n{axis}"] = 0
+        extent = fields[f"extent{axis}"] = integer(f"{name}.n{axis}", "zext nneg")
+        f.bounds[extent] = 0
     for axis in strides_passed(kind):
-        parameters.append(f"i64 {name}.s{axis}")
-        fields[f"stride{axis}"] = f"{name}.s{axis}"
+        fields[f"stride{axis}"] = integer(f"{name}.s{axis}")
     unit = codegen_arrays.unit_axis(kind)
     if kind.layout in "SA" and unit is not None:
         fields[f"stride{unit}"] = fixed_stride(kind, f"stride{unit}") or ""
@@ -142,6 +161,7 @@ class KernelUnit(Unit):
     threads: int = 1
     shared: int = 0
     single: bool = False
+    narrow: bool = False
 
     def attributes(self, f: FunctionText) -> str:
         return "nounwind"
@@ -177,7 +197,7 @@ class KernelUnit(Unit):
             case ir.Lane("threads"):
                 return str(self.threads)
             case ir.Lane(name):
-                result = f.value(f"call i32 {_register(f.module, _SPECIAL[name])}()")
+                result = f.value(f"call {self._range(name)}i32 {_register(f.module, _SPECIAL[name])}()")
                 wide = f.value(f"zext i32 {result} to i64")
                 f.bounds[wide] = 0
                 return wide
@@ -196,6 +216,11 @@ class KernelUnit(Unit):
             case ir.Atomic():
                 return _atomic(scope, let.out, rhs)
         raise AssertionError(rhs)
+
+    def _range(self, name: str) -> str:
+        """What is known of a register, as an attribute."""
+        known = {"thread": self.threads, "lane": 32, "block": NARROW // self.threads if self.narrow else 0}
+        return f"range(i32 0, {known[name]}) " if 1 < known.get(name, 0) < NARROW else ""
 
     def statement(self, scope: Scope, statement: ir.Statement) -> None:
         f = scope.f

@@ -15,6 +15,7 @@ from parakeet_py import accelerate, options
 from parakeet_py.bench.programs import select
 from parakeet_py.errors import NotObservedError, UnsupportedError
 from parakeet_py.hybrid.calls import plan_of
+from parakeet_py.hybrid.plan import Form, Plan
 from tests.corpus import Program, all_programs
 from tests.ptxas import PTXAS
 
@@ -102,3 +103,71 @@ def _of_program(program: Program, architecture: str) -> list[str]:
     function = accelerate(program.function)
     with options(strict=False):
         return kernels(function, case.make()[0], architecture)
+
+
+# ---- forms of a kernel -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def forms(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each launch was of a narrow kernel."""
+    found: list[bool] = []
+    choose = Plan.form
+
+    def remember(self: Plan, *args: Any) -> Any:
+        form = choose(self, *args)
+        found.append(form.narrow)
+        return form
+
+    monkeypatch.setattr(Plan, "form", remember)
+    return found
+
+
+LIMIT = 1 << 31
+
+
+@pytest.mark.parametrize(
+    ("k", "narrow"), [(LIMIT - 1, True), (LIMIT, False), (-LIMIT, True), (-LIMIT - 1, False), (1 << 40, False)]
+)
+def test_integers_at_the_limit(k: int, narrow: bool, forms: list[bool]) -> None:
+    function = accelerate(lambda x, k: x * k + k // 3)
+    x = np.arange(-3, 4)
+    with options(devices="emulated"):
+        assert np.array_equal(function(x, k), x * k + k // 3)
+    assert forms == [narrow]
+
+
+@pytest.mark.parametrize(("extent", "narrow"), [(LIMIT - 1, True), (LIMIT, False), (LIMIT + 5, False)])
+def test_extents_at_the_limit(extent: int, narrow: bool, forms: list[bool]) -> None:
+    """An array of so many elements that all lie in one place, and one that is read backwards."""
+    many = np.broadcast_to(np.float64(3), (extent,))
+    places = np.array([0, extent - 1, -extent])
+    function = accelerate(lambda many, i: many[i] + len(many))
+    with options(devices="emulated"):
+        assert np.array_equal(function(many, places), [3.0 + extent] * 3)
+        with pytest.raises(IndexError, match=f"index {extent} is out of bounds for axis 0 with size {extent}"):
+            function(many, np.array([1, extent]))
+    assert forms and set(forms) == {narrow}
+
+
+def test_threads_and_strides_at_the_limit() -> None:
+    plan = plan_of(accelerate(lambda x: x[::2] * 2)._dispatcher.compiled_for((np.ones(5)[::-1],), {}))
+    threads = plan.kernels[0].threads
+    codes = plan.codes[0][False]
+    place = codes.index("P") + 2  # the stride comes after the extent
+    values = [1] * len(codes)
+    assert plan.codes[0][True] == codes.replace("q", "i") and codes[place] == "q"
+    assert plan.form(0, LIMIT // threads, True, values) == Form(True, True)
+    assert not plan.form(0, LIMIT // threads + 1, True, values).narrow
+    for stride in (LIMIT, -LIMIT - 1):
+        values[place] = stride
+        assert plan.form(0, 1, False, values) == Form(False, False)
+
+
+def test_narrow_kernels_compute_in_32_bits() -> None:
+    plan = plan_of(
+        accelerate(lambda a, b: a.T * b)._dispatcher.compiled_for((np.ones((40, 50)), np.ones((50, 40))), {})
+    )
+    narrow, wide = (plan.ptx("sm_90", 0, Form(True, narrow)) for narrow in (True, False))
+    assert len(re.findall(r"\.[bsu]64\s", narrow)) < len(re.findall(r"\.[bsu]64\s", wide))
+    assert ".param .u32" in narrow and ".param .u32" not in wide
