@@ -80,8 +80,8 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.nancumprod numpy.nancumsum"
     ),
     "selection": (
-        "numpy.argwhere numpy.choose numpy.clip numpy.compress numpy.copyto numpy.extract numpy.fill_diagonal "
-        "numpy.flatnonzero numpy.nonzero numpy.putmask numpy.select numpy.take numpy.take_along_axis numpy.where"
+        "numpy.argwhere numpy.choose numpy.clip numpy.compress numpy.extract "
+        "numpy.flatnonzero numpy.nonzero numpy.select numpy.take numpy.take_along_axis numpy.where"
     ),
     "sets": (
         "numpy.intersect1d numpy.setdiff1d numpy.setxor1d numpy.union1d numpy.unique numpy.unique_all "
@@ -102,6 +102,9 @@ FUNCTIONS = {  # functions, by module and name
     "statistics": (
         "numpy.average numpy.bincount numpy.cov numpy.digitize numpy.histogram numpy.interp numpy.searchsorted"
     ),
+    "stores": (
+        "numpy.copyto numpy.fill_diagonal numpy.piecewise numpy.place numpy.put numpy.put_along_axis numpy.putmask"
+    ),
     "transforms": (
         "numpy.fft.fft numpy.fft.fft2 numpy.fft.fftn numpy.fft.hfft numpy.fft.ifft numpy.fft.ifft2 numpy.fft.ifftn "
         "numpy.fft.ihfft numpy.fft.irfft numpy.fft.irfft2 numpy.fft.irfftn numpy.fft.rfft numpy.fft.rfft2 "
@@ -121,6 +124,7 @@ METHODS = {  # methods of arrays; with a dot, of ufuncs
     "shape": "flatten ravel reshape squeeze swapaxes transpose",
     "sorting": "argsort sort",
     "statistics": "searchsorted",
+    "stores": "put",
     "ufunc_methods": "item tolist ufunc.accumulate ufunc.at ufunc.outer ufunc.reduce ufunc.reduceat",
 }
 UFUNCS = {  # scalar loops of ufuncs

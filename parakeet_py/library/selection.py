@@ -1,4 +1,4 @@
-"""Choosing elements: where, clip, select, take, compress, nonzero, and stores through masks."""
+"""Choosing elements: where, clip, select, take, compress, nonzero."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import numpy as np
 from parakeet_py.library.intrinsics import (
     as_array,
     as_numeric,
-    assign,
+    broadcast_view,
     cast,
     check,
     copy,
     dtype_of,
     elementwise,
+    extent_is_one,
+    generate,
     hand_back,
+    index_check,
     is_array,
     is_weak,
     load,
     nonzero,
+    order_of,
+    permute,
     prim,
     ufunc_call,
     unsupported,
@@ -28,12 +33,11 @@ from parakeet_py.library.shape import ravel
 from parakeet_py.library.shared import (
     ALL,
     NO_VALUE,
-    check_output_cast,
     in_order,
     integer_limits,
     into,
+    inverse_axes,
     kind_of,
-    must_be_writeable,
     out_of_bounds,
     result_kind,
     single_axis,
@@ -146,14 +150,17 @@ def select(condlist, choicelist, default=0):
 @implements(np.choose)
 @method("choose")
 def choose(a, choices, out=None, mode="raise"):
-    if mode != "raise":
-        hand_back("np.choose with a mode")
     parts = tuple([as_numeric(choice) for choice in choices])
     kind = result_kind(*[dtype_of(part) for part in parts])
     count = len(parts)
 
     def choose_one(index, *values):
-        check((index >= 0) & (index < count), "ValueError", "invalid entry in choice array")
+        if mode == "wrap":
+            index = cast(index, "int64") % count
+        elif mode == "clip":
+            index = np.minimum(np.maximum(cast(index, "int64"), 0), count - 1)
+        else:
+            check((index >= 0) & (index < count), "ValueError", "invalid entry in choice array")
         chosen = cast(values[0], kind)
         for position, value in enumerate(values[1:]):
             chosen = prim("select", index == position + 1, cast(value, kind), chosen)
@@ -233,40 +240,29 @@ def extract(condition, arr):
 
 @implements(np.take_along_axis)
 def take_along_axis(arr, indices, axis=-1):
-    arr, indices = as_array(arr), as_array(indices)
-    if axis is None or arr.ndim != 1 or indices.ndim != 1:
-        hand_back("take_along_axis of several axes")
-    return arr[indices]
+    if not is_array(arr) or not is_array(indices) or dtype_of(indices).kind not in "iu":
+        unsupported("`indices` must be an integer array")
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = single_axis(axis, arr.ndim)
+    if arr.ndim != indices.ndim:
+        unsupported("`indices` and `arr` must have the same number of dimensions")
+    shape = ()
+    for own, extent in enumerate(indices.shape):
+        if own != axis:
+            other = arr.shape[own]
+            check((extent == other) | (extent == 1) | (other == 1), "Deoptimize", "indices of another shape")
+            extent = other if extent_is_one(indices, own) or extent == 1 else extent
+        shape = (*shape, extent)
+    extent = arr.shape[axis]
+    places = broadcast_view(indices, shape)
+    source = broadcast_view(arr, shape[:axis] + (extent,) + shape[axis + 1 :])
+    axes = order_of(indices) if arr.ndim > 1 else (0,)
+    back = inverse_axes(axes)
 
+    def element(*at):
+        point = tuple([at[own] for own in back])
+        place = index_check(int(load(places, *point)), extent, axis)
+        return load(source, *point[:axis], place, *point[axis + 1 :])
 
-# ---- stores ----------------------------------------------------------------------------------------------------------
-
-
-@implements(np.copyto)
-def copyto(dst, src, casting="same_kind", where=True):
-    src = as_numeric(src)
-    source = dtype_of(src) if not is_weak(src) else result_kind(kind_of(src), dtype_of(dst))
-    check_output_cast(source, dtype_of(dst), casting)
-    if where is True:
-        assign(dst, src)
-    else:
-        mask = as_array(where)
-        assign(dst, selected(mask, src, dst, dtype_of(dst)))
-
-
-@implements(np.putmask)
-def putmask(a, mask, values):
-    values = as_numeric(values)
-    if is_array(values) and values.ndim > 0:
-        hand_back("np.putmask of several values")
-    must_be_writeable(a, "putmask: output array is read-only")
-    a[mask] = values
-
-
-@implements(np.fill_diagonal)
-def fill_diagonal(a, val, wrap=False):
-    if a.ndim != 2 or wrap or is_array(val):
-        hand_back("np.fill_diagonal of these arguments")
-    must_be_writeable(a, "underlying array is read-only")
-    for i in range(min(a.shape[0], a.shape[1])):
-        a[i, i] = val
+    return permute(generate(tuple([shape[own] for own in axes]), element), back)

@@ -377,3 +377,45 @@ def sums_beside_checked_indices(n, x, places):
         for j in range(3):
             out[i] += x[places[i]] * j
     return out
+
+
+@program([(arr("f8", 3, 3, 3), arr("f4", 2)), raising(ValueError, arr("f8", 3, 3, 2), arr("f4", 2))], mutates=(0,))
+def filled_diagonal_of_a_cube(a, v):
+    np.fill_diagonal(a, v)
+
+
+@program([(arr("f8", 4, 5), arr("i8", 4, 5)), (arr("i8", 4, 5, layout="F"), arr("i4", 4, 5))], mutates=(0,))
+def put_and_taken_along_axes(a, b):
+    order = np.argsort(b, axis=1, kind="stable")
+    np.put_along_axis(a, order[:, :2], a[:, -2:], 1)
+    np.putmask(a, a > 1, b)
+    np.place(a, b < 0, [7, 8, 9])
+    return np.take_along_axis(b, order, 1), np.take_along_axis(a.T, order.T, 0)
+
+
+@program([(arr("f8", 6), arr("f8", 2)), raising(IndexError, arr("f8", 4), arr("f8", 2))], mutates=(0,))
+def put_until_out_of_range(a, b):
+    np.put(a, [0, -1, 5, 1], b)
+
+
+READ_ONLY = raising(ValueError, arr("f8", 2, 2, layout="readonly"))
+
+
+@program([READ_ONLY], message=True)
+def put_into_read_only(a):
+    np.put(a, [0], 1)
+
+
+@program([READ_ONLY], message=True)
+def putmask_into_read_only(a):
+    np.putmask(a, a > 0, 1)
+
+
+@program([READ_ONLY], message=True)
+def place_into_read_only(a):
+    np.place(a, a > 9, 1)
+
+
+@program([READ_ONLY], message=True)
+def diagonal_of_read_only(a):
+    np.fill_diagonal(a, 1)

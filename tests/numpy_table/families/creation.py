@@ -49,7 +49,12 @@ family.row("np.diagonal", "a; a, 1; a, -1, 1, 0", NUMBERS, "23")
 family.row("ndarray.diagonal", "; 1; -1, 1, 0", NUMBERS, "23")
 family.row("np.trace", "a; a, 1; a, -1, 1, 0; a, dtype=float", NUMBERS, "23", sums=4)
 family.row("ndarray.trace", "; 1", NUMBERS, "23", sums=4)
-family.row("np.fill_diagonal", "a, 5; a, 5, wrap=True; a, r", NUMBERS, "23")
+family.row(
+    "np.fill_diagonal",
+    "a, 5; a, 5, wrap=True; a, r; a.T, w, True; a.T, 2, wrap=True; q, [1, 2]",
+    NUMBERS,
+    "2",
+)
 family.row("np.vander", "v; v, 3; v, 3, increasing=True; v, increasing=True", "ilfdD", "1", ulp=16)
 family.row("np.indices", "(2, 3); (4,); (2, 3), dtype=float; (2, 3), sparse=True; a.shape", "d", "123")
 family.row("np.fromfunction", "lambda x, y: x + y, (2, 3); lambda x: x * 2, (4,), dtype=int", "d", "1")

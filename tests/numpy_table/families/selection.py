@@ -15,12 +15,19 @@ family.row("np.argwhere", "a; m", NUMBERS, "0123")
 family.row("np.select", "[m, a > 1], [a, b]; [m], [a], 5; [m, ~m], [a, b], default=7", REAL, "123")
 family.row(
     "np.choose",
-    "n % 3, [s, v, t]; n, [s, v, t], mode='wrap'; n, [s, v, t], mode='clip'; n % 3, [s, v, t], out=o",
+    "n % 3, [s, v, t]; n, [s, v, t], mode='wrap'; n, [s, v, t], mode='clip'; n % 3, [s, v, t], out=o; "
+    "n * 7 - 9, [s, v, t], mode='wrap'; n * 7 - 9, [s, v, t], mode='clip'",
     "ild",
     "1",
 )
 family.row("ndarray.choose", "= (n % 3).choose([s, v, t]); = n.choose([s, v, t], mode='clip')", "ild", "1")
-family.row("np.piecewise", "a, [a < 0, a >= 0], [-1, 1]; a, [a < 0], [lambda x: -x, lambda x: x * 2]", "ilfd", "12")
+family.row(
+    "np.piecewise",
+    "a, [a < 0, a >= 0], [-1, 1]; a, [a < 0], [lambda x: -x, lambda x: x * 2]; v, v > 1, [5, np.cumsum]; "
+    "a, [a < 1, a > 2], [lambda x, y: x * y, 9], 3",
+    "ilfd",
+    "12",
+)
 family.row(
     "np.take",
     "a, i; a, 0; a, i, axis=0; a, [0, 0], axis=-1; a, i * 3, axis=0, mode='wrap'; a, i * 3, axis=0, mode='clip'; "
@@ -31,19 +38,27 @@ family.row(
 family.row("ndarray.take", "i; i, 0", NUMBERS, "123")
 family.row(
     "np.put",
-    "= np.put(v, i, 5); = np.put(v, [1, 2], w); = np.put(a, [0, 3], [7, 8]); = np.put(v, n * 9, w, mode='clip')",
+    "= np.put(v, i, 5); = np.put(v, [1, 2], w); = np.put(a, [0, 3], [7, 8]); = np.put(v, n * 9, w, mode='clip'); "
+    "a, k, w, 'wrap'; v, n * 2, w; a, [0, -1], 2.5; a, [], 1; a, i, []",
     NUMBERS,
-    "12",
+    "123",
 )
 family.row("ndarray.put", "[1, 2], [3, 4]; [1, 0], 5", NUMBERS, "12")
-family.row("np.place", "a, m, [1, 2, 3]", NUMBERS, "12")
-family.row("np.putmask", "a, m, 5; a, m, b; a, m, [1, 2]", NUMBERS, "123")
+family.row("np.place", "a, m, [1, 2, 3]; a, m, 2.5; a, n, w; a, m, b; a.T, m, w; a, m, []", NUMBERS, "123")
+family.row(
+    "np.putmask", "a, m, 5; a, m, b; a, m, [1, 2]; a, k, 2; v, n, w; a, m, 2.5; a, m, []; a.T, m, b", NUMBERS, "123"
+)
 family.row("np.copyto", "a, b; a, 3; a, r; a, b, where=m", NUMBERS, "0123")
 family.row("np.compress", "[True, False, True], a; [True, False, True], a, axis=0; c, v", NUMBERS, "123")
 family.row("ndarray.compress", "[True, False], 0", NUMBERS, "123")
 family.row("np.extract", "m, a; a > 1, a", NUMBERS[:-2], "0123")
-family.row("np.take_along_axis", "a, k, -1; a, k, axis=-1; a, np.argsort(a, 0), 0", NUMBERS, "123")
-family.row("np.put_along_axis", "a, k, 5, -1", NUMBERS, "123")
+family.row(
+    "np.take_along_axis",
+    "a, k, -1; a, k, axis=-1; a, np.argsort(a, 0), 0; a, i, None; a, k * 0, 0; a, k[:1], -1; a, k * 3; a, k.T, 0",
+    NUMBERS,
+    "123",
+)
+family.row("np.put_along_axis", "a, k, 5, -1; a, k, b, -1; a, k[..., :1], 2, -1; a, k * 3, 2, -1", NUMBERS, "123")
 family.row("np.apply_along_axis", "lambda x: x.sum(), 0, a; np.cumsum, -1, a", "ld", "12", sums=8)
 family.row("np.apply_over_axes", "np.sum, a, [0]", "ld", "2", sums=8)
 family.row("np.vectorize", "= np.vectorize(lambda x: x + 1)(a)", "ld", "12")

@@ -30,6 +30,13 @@ family.row("np.atleast_3d", "a; a, b; 3", NUMBERS, "0123")
 family.row("np.broadcast_to", "r, a.shape; 3, (2, 2)", NUMBERS, "0123")
 family.row("np.broadcast_arrays", "a, r; a, b; v", NUMBERS, "123")
 family.row("np.broadcast_shapes", "a.shape, r.shape; (2, 1), (1, 3); (1,), (3, 1)", "d", "123")
+WINDOWS = "np.lib.stride_tricks.sliding_window_view"
+family.row(
+    WINDOWS,
+    f"= {WINDOWS}(v, 3).max(axis=-1); = {WINDOWS}(a, 1, -1) == 2; = {WINDOWS}(a, (1,) * a.ndim) != 0",
+    NUMBERS,
+    "123",
+)
 family.row("np.flip", "a; a, {axis}", NUMBERS, "0123")
 family.row("np.flipud", "a", NUMBERS, "123")
 family.row("np.fliplr", "a", NUMBERS, "23")
