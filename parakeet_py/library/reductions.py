@@ -155,9 +155,16 @@ def masked(ufunc, a, kind, identity, initial, where):
     """An array with the identity in place of what a mask leaves out."""
     if not has_identity(ufunc) and initial is NO_VALUE:
         unsupported("a reduction without identity and with where needs an initial value")
-    return as_array(
-        elementwise(lambda x, m: prim("select", cast(m, "bool"), cast(x, kind), constant(identity, kind)), a, where)
-    )
+    mask = mask_over(a, where)
+    return as_array(elementwise(lambda x, m: prim("select", m, cast(x, kind), constant(identity, kind)), a, mask))
+
+
+def mask_over(a, where):
+    """A mask with the shape of the array."""
+    where = as_array(where)
+    if dtype_of(where) != np.bool_ or where.ndim > a.ndim:
+        hand_back("where= that is no mask of the array")
+    return np.broadcast_to(where, a.shape)
 
 
 def check_not_empty(ufunc, a, axes):
@@ -233,9 +240,9 @@ def mean_kind(kind, dtype):
 
 
 @static
-def sum_kind(kind, dtype):
-    """The dtype in which means are summed: float16 only if it is asked for."""
-    return np.add.resolve_dtypes((None, kind, None), reduction=True)[0] if dtype is None else np.dtype(dtype)
+def variance_kind(kind, dtype):
+    """The dtype of variances: float16 is not made wider for them."""
+    return kind if kind == np.float16 and dtype is None else mean_kind(kind, dtype)
 
 
 @static
@@ -261,12 +268,6 @@ def divided(total, count, kind):
     return quotient if dtype_of(quotient) == kind else cast(quotient, kind)
 
 
-@static
-def moment_kind(kind, dtype, out):
-    """The dtype of a mean or variance: float16 again for float16."""
-    return kind if dtype is None and kind == np.float16 and out is None else None
-
-
 @implements(np.mean)
 @method("mean")
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
@@ -284,7 +285,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
 def masked_mean(a, axis, kind, out, keepdims, where):
     """The mean of the elements that a mask selects."""
     total = reduce_ufunc(np.add, a, axis, kind, None, keepdims, NO_VALUE, where)
-    count = reduce_ufunc(np.add, np.broadcast_to(where, a.shape), axis, np.int64, None, keepdims)
+    count = reduce_ufunc(np.add, mask_over(a, where), axis, np.int64, None, keepdims)
     result = divided(total, count, dtype_of(a) if dtype_of(a) == np.float16 and out is None else kind)
     return result if out is None else into(out, as_array(result), "unsafe")
 
@@ -301,10 +302,10 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     if correction is not NO_VALUE:
         ddof = correction
     a = as_array(a)
-    kind = mean_kind(dtype_of(a), dtype)
+    kind = variance_kind(dtype_of(a), dtype)
     if where is not True:
-        if mean is not NO_VALUE or dtype_of(a) == np.float16:
-            hand_back("a variance with where and a mean, or of float16 with where")
+        if mean is not NO_VALUE:
+            hand_back("a variance with where and a mean")
         return masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where)
     axes = axes_of_moment(axis, a.ndim)
     count = cast(count_along(a, axes), "int64")
@@ -315,14 +316,13 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     deviations = elementwise(squared_size, np.subtract(a, centre))
     wide = kind if dtype is not None or kind.kind == "f" else dtype_of(deviations)
     total = total_over(as_array(deviations), axes, wide)
-    final = dtype_of(a) if dtype is None and dtype_of(a) == np.float16 else wide
-    result = divided(total, np.maximum(count - ddof, 0), final)
+    result = divided(total, np.maximum(count - ddof, 0), wide)
     return finish(result, axes, a.ndim, keepdims, out)
 
 
 def masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where):
     """The variance of the elements that a mask selects."""
-    selected = np.broadcast_to(where, a.shape)
+    selected = mask_over(a, where)
     count = reduce_ufunc(np.add, selected, axis, np.int64, None, keepdims)
     total = reduce_ufunc(np.add, a, axis, kind, None, True, NO_VALUE, where)
     centre = divided(total, reduce_ufunc(np.add, selected, axis, np.int64, None, True), kind)

@@ -29,7 +29,7 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.scalars import clip_ufunc
-from parakeet_py.library.shape import ravel
+from parakeet_py.library.shape import ravel, size_of
 from parakeet_py.library.shared import (
     ALL,
     NO_VALUE,
@@ -189,8 +189,11 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if dtype_of(places).kind == "b":
         places = cast(places, "int64")
     extent = a.shape[axis]
+    wanted = a.shape[:axis] + (places.shape if is_array(places) else ()) + a.shape[axis + 1 :]
+    none = size_of(wanted) == 0
+    check((extent != 0) | none, "IndexError", "cannot do a non-empty take from an empty axes.")
     if out is not None:
-        check_taken(out, a.shape[:axis] + (places.shape if is_array(places) else ()) + a.shape[axis + 1 :])
+        check_taken(out, wanted)
     if mode == "wrap":
         places = elementwise(lambda i: cast(i, "int64") % extent, places)
     elif mode == "clip":

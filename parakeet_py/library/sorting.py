@@ -33,7 +33,7 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shape import ravel
+from parakeet_py.library.shape import ravel, size_of
 from parakeet_py.library.shared import inverse_axes, must_be_writeable, single_axis
 
 RUN = 12  # elements that insertion puts in order
@@ -166,13 +166,6 @@ def merge_places(keys, places):
                         right = right + 1
             places[line] = spare[line]
             width = 2 * width
-
-
-def size_of(extents):
-    size = 1
-    for extent in extents:
-        size = size * extent
-    return size
 
 
 @static

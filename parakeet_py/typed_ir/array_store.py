@@ -13,7 +13,7 @@ import numpy as np
 
 from parakeet_py.typed_ir import ir, long_ints
 from parakeet_py.typed_ir.axis_order import fortran
-from parakeet_py.typed_ir.elementwise import generate, load_broadcast, scalar_operand, shape_text
+from parakeet_py.typed_ir.elementwise import broadcast_extents, generate, load_broadcast, scalar_operand, shape_text
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT, Scalar, is_float, is_integer
 from parakeet_py.typed_ir.values import ArrayV, ScalarV, Value
@@ -166,14 +166,41 @@ def _whole(s: Specializer, number: ir.Operand, dtype: str) -> ir.Operand:
     return b.cast(number, Scalar(dtype))
 
 
+def fit_outputs(s: Specializer, inputs: Sequence[Value], targets: Sequence[ArrayV], mask: Value | None = None) -> bool:
+    """Check that operands can be broadcast together with outputs (and a mask), and that no output would be larger.
+
+    False: they never can.
+    """
+    b = s.builder
+    operands = [*inputs, *targets] if mask is None else [*inputs, *targets, mask]
+    arrays = [operand for operand in operands if isinstance(operand, ArrayV)]
+    extents, _ = broadcast_extents(s, arrays, operands)
+    for target in targets:
+        message = (
+            f"non-broadcastable output operand with shape {shape_text(target.rank, 0)} "
+            f"doesn't match the broadcast shape {shape_text(len(extents), target.rank)}"
+        )
+        args = (*target.extents, *extents)
+        if target.rank < len(extents):
+            s.check(ir.Const(False, PYBOOL), "ValueError", message, args)
+            return False
+        for own, extent in zip(target.extents, extents[len(extents) - target.rank :], strict=True):
+            if not b.same(own, extent):
+                s.check(b.prim("eq", own, extent, type=PYBOOL), "ValueError", message, args)
+                b.learn_equal(own, extent)
+    return True
+
+
 def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, out: bool) -> ArrayV:
     """Check that a value broadcasts to the target's shape; drops leading axes of extent 1 that are too many."""
     b = s.builder
+    if out:
+        return value  # `fit_outputs` has checked it
     surplus = value.rank - target.rank
     if surplus > 0:
         for extent in value.extents[:surplus]:
-            single = ir.Const(False, PYBOOL) if out else b.prim("eq", extent, ONE)  # an output is never broadcast
-            s.check(single, "ValueError", _store_message(target, value, out), _store_args(target, value))
+            single = b.prim("eq", extent, ONE)
+            s.check(single, "ValueError", _store_message(target, value), _store_args(target, value))
         axes = [(axis, value.extents[axis], ONE) for axis in range(surplus, value.rank)]
         value = make_view(s, value, (ZERO,) * value.rank, axes)
     for axis, extent in enumerate(value.extents):
@@ -181,20 +208,15 @@ def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, out: bool) -> Arra
         if extent == ONE or b.same(extent, wanted):
             continue
         agree = b.prim("eq", extent, wanted)
-        if not value.is_nonunit(axis) and not out:
+        if not value.is_nonunit(axis):
             agree = b.logical_or(agree, b.prim("eq", extent, ONE))
-        s.check(agree, "ValueError", _store_message(target, value, out), _store_args(target, value))
-        if value.is_nonunit(axis) or out:
+        s.check(agree, "ValueError", _store_message(target, value), _store_args(target, value))
+        if value.is_nonunit(axis):
             b.learn_equal(wanted, extent)
     return value
 
 
-def _store_message(target: ArrayV, value: ArrayV, out: bool) -> str:
-    if out:
-        return (
-            f"non-broadcastable output operand with shape {shape_text(target.rank, value.rank)} "
-            f"doesn't match the broadcast shape {shape_text(value.rank, 0)}"
-        )
+def _store_message(target: ArrayV, value: ArrayV) -> str:
     return (
         f"could not broadcast input array from shape {shape_text(value.rank, 0)} "
         f"into shape {shape_text(target.rank, value.rank)}"

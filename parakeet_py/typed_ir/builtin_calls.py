@@ -15,7 +15,7 @@ from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.messages import format_values, is_text, text_of_error
 from parakeet_py.typed_ir.python_scalars import OVERFLOW, python_binary, python_unary
-from parakeet_py.typed_ir.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float
+from parakeet_py.typed_ir.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
 from parakeet_py.typed_ir.ufuncs import call_ufunc
 from parakeet_py.typed_ir.values import (
     ArrayV,
@@ -85,7 +85,8 @@ def _range(s: Specializer, *args: Value) -> Value:
     bounds = []
     for arg in args:
         number = s.numeric(arg)
-        if not isinstance(number, ScalarV) or np.dtype(number.dtype).kind not in "iub":
+        whole = isinstance(number, ScalarV) and (is_integer(number.dtype) or number.type == PYBOOL)
+        if not isinstance(number, ScalarV) or not whole:
             raise s.unsupported(f"{s.describe(arg)} cannot be interpreted as an integer")
         bounds.append(ScalarV(s.builder.cast(number.operand, PYINT)))
     match bounds:
@@ -377,6 +378,10 @@ def _pow(s: Specializer, base: Value, exponent: Value, modulus: Value | None = N
 def _divmod(s: Specializer, left: Value, right: Value) -> Value:
     a, c = s.numeric(left), s.numeric(right)
     if isinstance(a, ScalarV) and isinstance(c, ScalarV) and a.python and c.python:
+        if "float64" in (a.dtype, c.dtype):
+            some = s.builder.prim("ne", s.builder.cast(c.operand, PYFLOAT), ir.Const(0.0, PYFLOAT), type=PYBOOL)
+            text = "float divmod()" if s.python_version < (3, 14) else "division by zero"
+            s.check(some, "ZeroDivisionError", text)
         return TupleV((python_binary(s, "floordiv", a, c), python_binary(s, "mod", a, c)))
     return TupleV((call_ufunc(s, np.floor_divide, [a, c]), call_ufunc(s, np.remainder, [a, c])))
 

@@ -12,7 +12,8 @@ import functools
 import inspect
 import logging
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,7 @@ from parakeet_py.typed_ir.values import (
     Frame,
     MethodV,
     Namespace,
+    NeverV,
     ObjectV,
     ScalarV,
     Static,
@@ -96,7 +98,8 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     if handler is not None:
         if not _takes(handler, len(args), frozenset(kwargs)):
             raise s.hand_back(f"{target.__name__} with these arguments is not compiled")
-        return handler(s, *args, **kwargs)
+        with _handing_back(s, target):
+            return handler(s, *args, **kwargs)
     if isinstance(target, type) and issubclass(target, np.generic):
         return _scalar_type(s, target, args)
     if isinstance(target, type) and issubclass(target, BaseException):
@@ -127,8 +130,15 @@ _OF_TEXTS: tuple[Any, ...] = (ord, chr, hex, bin, oct)
 
 def _call_implementation(s: Specializer, target: Any, body: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Inline the library's implementation of a function; arguments it was not written for are for Python."""
-    try:
+    with _handing_back(s, target):
         return call_python(s, body, args, kwargs, trusted=True)
+
+
+@contextmanager
+def _handing_back(s: Specializer, target: Any) -> Iterator[None]:
+    """What an implementation raises, over known arguments, Python shall raise itself, where the call is reached."""
+    try:
+        yield
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         if s.frames[-1].namespace.trusted:
             raise
@@ -384,6 +394,8 @@ def library_loop(
 
     def loop(operands: list[ir.Operand]) -> list[ir.Operand]:
         value = call_python(s, function, [ScalarV(operand) for operand in operands], {}, trusted=True)
+        if isinstance(value, NeverV):  # it has raised: what comes after is not reached
+            return [ir.Const(np.dtype(name).type(0).item(), Scalar(name)) for name in names[ufunc.nin :]]
         values = value.items if isinstance(value, TupleV) else (value,)
         return [one.operand for one in values if isinstance(one, ScalarV)]
 

@@ -15,7 +15,7 @@ from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.flags import flag_at
 from parakeet_py.typed_ir.index_entries import check_index
-from parakeet_py.typed_ir.types import PYBOOL, PYINT
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, is_integer
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ComprehensionV,
@@ -137,9 +137,10 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
         case RangeV(start, _, step):
             length = control.range_length(s, value)
             number = s.numeric(index)
-            assert isinstance(number, ScalarV)
+            if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
+                raise s.hand_back(f"{s.describe(index)} as an index of a range")
             b = s.builder
-            position = check_index(s, number, length, 0)
+            position = check_index(s, number, length, 0, message="range object index out of range")
             return ScalarV(b.index_add(start.operand, b.index_mul(step.operand, position)))
         case Static(str() as text):
             return lift(text[s.static(index, "an index of a string")])

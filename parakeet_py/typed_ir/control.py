@@ -366,11 +366,6 @@ def _counted_loop(  # type: ignore[no-untyped-def]
     s: Specializer, op: ssa.For, start: ir.Operand, stop: ir.Operand, step: ir.Operand, item_at, inits: list[Value]
 ) -> list[Value]:
     b = s.builder
-    if not isinstance(step, ir.Const):
-        s.check(b.prim("ne", step, ZERO, type=PYBOOL), "ValueError", "range() arg 3 must not be zero")
-    elif step.value == 0:
-        s.check(ir.Const(False, PYBOOL), "ValueError", "range() arg 3 must not be zero")
-        return [NeverV()] * (len(inits) + op.stoppable)
     inits = s.settle(inits)
     templates = s.loop_templates(op, inits)
     index = _loop_index(s, start, stop, step)

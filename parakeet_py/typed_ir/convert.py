@@ -16,9 +16,10 @@ from parakeet_py.typed_ir import control, indexing, ir, variants
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.comprehensions import compute
 from parakeet_py.typed_ir.elementwise import generate
+from parakeet_py.typed_ir.index_entries import check_index
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.opaque import opaque_truth
-from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar, is_integer
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ClosureV,
@@ -117,23 +118,34 @@ def _stack(s: Specializer, items: Sequence[Value], dtype: str | None) -> ArrayV:
     extents = (ir.Const(len(parts), PYINT), *inner)
     out = b.emit1(ir.Alloc(extents), Array(made, rank + 1, "C"), name="array")
     array = ArrayV(out, extents, frozenset({s.new_root()}), False, (len(parts) != 1, *(False,) * rank))
+    _check_alike(s, [part for part in parts if isinstance(part, ArrayV)])
     for position, part in enumerate(parts):
         place = ir.Const(position, PYINT)
         if isinstance(part, ScalarV):
             b.emit(ir.Store(out, (place,), store_cast(s, part.operand, Scalar(made), users=True)))
             continue
-        for extent, wanted in zip(part.extents, inner, strict=True):
-            if not b.same(extent, wanted):
-                s.check(
-                    b.prim("eq", extent, wanted, type=PYBOOL), "ValueError",
-                    "setting an array element with a sequence. The requested array has an inhomogeneous shape",
-                )  # fmt: skip
         axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [
             (axis + 1, extent, ONE) for axis, extent in enumerate(inner)
         ]
         view = make_view(s, array, (place, *(ZERO,) * rank), axes)
         store_array(s, view, part)
     return array
+
+
+def _check_alike(s: Specializer, parts: Sequence[ArrayV]) -> None:
+    """The parts of an array to be have one shape; the first axis where they differ is where the array ends."""
+    b = s.builder
+    for axis in range(parts[0].rank if parts else 0):
+        shape = ", ".join([str(len(parts)), *(f"{{{before}}}" for before in range(axis))]) + ("" if axis else ",")
+        text = (
+            "setting an array element with a sequence. The requested array has an inhomogeneous shape after "
+            f"{axis + 1} dimensions. The detected shape was ({shape}) + inhomogeneous part."
+        )
+        wanted = parts[0].extents
+        for part in parts[1:]:
+            if not b.same(part.extents[axis], wanted[axis]):
+                equal = b.prim("eq", part.extents[axis], wanted[axis], type=PYBOOL)
+                s.check(equal, "ValueError", text, wanted[:axis])
 
 
 def cast_array(s: Specializer, array: ArrayV, dtype: str) -> ArrayV:
@@ -152,13 +164,15 @@ def as_python(s: Specializer, value: Value) -> Value:
 
 
 def list_item(s: Specializer, value: ListV, index: Value) -> Value:
-    if not isinstance(index, SliceV) and not isinstance(numeric(s, index), ScalarV):
-        raise s.unsupported(f"{s.describe(index)} as an index of a list")
+    if not isinstance(index, SliceV):
+        number = numeric(s, index)
+        if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
+            raise s.unsupported(f"{s.describe(index)} as an index of a list")
+        position = check_index(s, number, value.array.extents[0], 0, message="list index out of range")
+        return item_of(s, value, indexing.read(s, value.array, ScalarV(position)))
     found = indexing.read(s, value.array, index)
-    if isinstance(index, SliceV):
-        assert isinstance(found, ArrayV)
-        return ListV(found, value.items)
-    return item_of(s, value, found)
+    assert isinstance(found, ArrayV)
+    return ListV(found, value.items)
 
 
 def item_of(s: Specializer, value: ListV, found: Value) -> Value:

@@ -30,12 +30,12 @@ def shape_text(rank: int, first: int) -> str:
 
 
 def broadcast_extents(
-    s: Specializer, arrays: Sequence[ArrayV], named: Sequence[ArrayV] = (), *, indices: bool = False
+    s: Specializer, arrays: Sequence[ArrayV], named: Sequence[Value] = (), *, indices: bool = False
 ) -> tuple[tuple[ir.Operand, ...], tuple[bool, ...]]:
     """The broadcast shape of arrays (with the check that there is one) and which extents are known not to be 1.
 
-    `named` are further arrays that the error message names (the output of an in-place operation); `indices` says that
-    it is index arrays that are broadcast.
+    `named` are all operands that the error message names, if these are more (scalars, the output of an in-place
+    operation); `indices` says that it is index arrays that are broadcast.
     """
     b = s.builder
     rank = max(array.rank for array in arrays)
@@ -61,7 +61,7 @@ def broadcast_extents(
                     agree = b.logical_or(agree, b.prim("eq", other, ONE))
                 if not nonunit:
                     agree = b.logical_or(agree, b.prim("eq", extent, ONE))
-                _check_broadcast(s, agree, [*arrays, *named], indices)
+                _check_broadcast(s, agree, named or arrays, indices)
                 if nonunit and other_nonunit:
                     b.learn_equal(extent, other)
                 elif nonunit:
@@ -79,12 +79,13 @@ def broadcast_extents(
     return tuple(extents), tuple(nonunits)
 
 
-def _check_broadcast(s: Specializer, agree: ir.Operand, arrays: Sequence[ArrayV], indices: bool) -> None:
+def _check_broadcast(s: Specializer, agree: ir.Operand, operands: Sequence[Value], indices: bool) -> None:
     args: list[ir.Operand] = []
     shapes = []
-    for array in arrays:
-        shapes.append(shape_text(array.rank, len(args)))
-        args.extend(array.extents)
+    for operand in operands:
+        extents = operand.extents if isinstance(operand, ArrayV) else ()
+        shapes.append(shape_text(len(extents), len(args)))
+        args.extend(extents)
     what = "shape mismatch: indexing arrays" if indices else "operands"
     message = f"{what} could not be broadcast together with shapes {' '.join(shapes)} "
     s.check(agree, "IndexError" if indices else "ValueError", message, args)
@@ -138,12 +139,12 @@ def generate(
     return made
 
 
-def elementwise(s: Specializer, body: Body, args: Sequence[Value], named: Sequence[ArrayV] = ()) -> list[Value]:
+def elementwise(s: Specializer, body: Body, args: Sequence[Value]) -> list[Value]:
     """Apply a scalar function to broadcast arguments; 0-d arrays and scalars give NumPy scalars."""
     arrays = [arg for arg in args if isinstance(arg, ArrayV)]
     if all(array.rank == 0 for array in arrays):
         return [ScalarV(result) for result in body([scalar_operand(s, arg) for arg in args])]
-    extents, nonunit = broadcast_extents(s, arrays, named)
+    extents, nonunit = broadcast_extents(s, arrays, args)
     order = merged_order(s.builder, arrays, len(extents))
 
     def point(indices: tuple[ir.Var, ...]) -> Sequence[ir.Operand]:

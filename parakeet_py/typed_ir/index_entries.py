@@ -158,11 +158,11 @@ def whole(array: ArrayV, axis: int) -> Range:
     return Range(ZERO, array.extents[axis], ONE, whole=True)
 
 
-def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *, rank: int = 2) -> ir.Operand:
-    """Wrap a negative index around and make sure that it is in range; returns the index to use."""
+def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *, message: str = "") -> ir.Operand:
+    """Wrap a negative index around and make sure that it is in range (or else this IndexError); the index to use."""
     b = s.builder
     operand = b.cast(index.operand, PYINT)
-    message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
+    message = message or f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
     if b.at_least_zero(b.form(operand)):
         if not b.provably_lt(operand, extent):
             s.check(b.prim("lt", operand, extent, type=PYBOOL), "IndexError", message, [operand, extent])

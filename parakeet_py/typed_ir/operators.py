@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.typed_ir import control, grown_lists, ir, long_ints, messages
-from parakeet_py.typed_ir.array_store import store_array
+from parakeet_py.typed_ir.array_store import fit_outputs, store_array
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.one_shot import is_passed_on
 from parakeet_py.typed_ir.python_scalars import python_unary
@@ -24,6 +24,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     ListV,
     MessageV,
+    NeverV,
     ObjectV,
     RangeV,
     ScalarV,
@@ -115,6 +116,8 @@ def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Valu
     if isinstance(left, ArrayV):
         if op == "matmul":
             product = binary_operator(s, op, left, right)
+            if not fit_outputs(s, [product], [left]):
+                return NeverV()
             store_array(s, left, product, casting="same_kind", out=True)
             return left
         return inplace(s, op, left, right)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
+from parakeet_py.frontend.operands import operands
 from parakeet_py.typed_ir import control, grown_lists, one_shot, unions, variants
 from parakeet_py.typed_ir.attributes import attribute, set_attribute
 from parakeet_py.typed_ir.containers import set_item, subscript, unpack
@@ -27,6 +28,7 @@ from parakeet_py.typed_ir.values import (
     SliceV,
     TupleV,
     Value,
+    is_known,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
         s.shadows.site = (s.path, let.pos)
     s.out = let.outs[0] if len(let.outs) == 1 else None
     try:
-        value = compute(s, let.op)
+        value = computed(s, let.op)
         if isinstance(value, IteratorV | ComprehensionV) or isinstance(let.op, ssa.Call):
             one_shot.check_statement(s, let, value)
         return value
@@ -92,6 +94,19 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
         s.builder.rollback(mark)
         del s.sites[sites:]
         return opaque_operation(s, let, str(reason))
+
+
+_OPERATORS = (ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary, ssa.Subscript)
+
+
+def computed(s: Specializer, op: ssa.Op) -> Value | None:
+    """`compute`; what an operator raises over known operands, Python shall raise itself, where it is reached."""
+    try:
+        return compute(s, op)
+    except (TypeError, ValueError, LookupError, ArithmeticError) as error:
+        if not isinstance(op, _OPERATORS) or not any(is_known(s.value(operand)) for operand in operands(op)):
+            raise
+        raise s.hand_back(f"an operator that raises {type(error).__name__} ({error})") from None
 
 
 def compute(s: Specializer, op: ssa.Op) -> Value | None:

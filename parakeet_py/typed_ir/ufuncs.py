@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.typed_ir import ir, long_ints
-from parakeet_py.typed_ir.array_store import store_array, weak_cast
+from parakeet_py.typed_ir.array_store import fit_outputs, store_array, weak_cast
 from parakeet_py.typed_ir.elementwise import Body, elementwise
 from parakeet_py.typed_ir.python_scalars import python_binary
 from parakeet_py.typed_ir.scalar_functions import scalar_loop
 from parakeet_py.typed_ir.types import DTYPES, PYBOOL, PYINT, Scalar
-from parakeet_py.typed_ir.values import ArrayV, ScalarV, TupleV, Value
+from parakeet_py.typed_ir.values import ArrayV, NeverV, ScalarV, TupleV, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -110,23 +110,34 @@ def call_ufunc(
 
     if where is not None:
         return _masked_ufunc(s, body, values, out, where)
-    targets = () if out is None else out.items if isinstance(out, TupleV) else (out,)
-    results = elementwise(s, body, values, [target for target in targets if isinstance(target, ArrayV)])
     if out is not None:
+        targets = [_output(s, target) for target in (out.items if isinstance(out, TupleV) else (out,))]
+        if not fit_outputs(s, values, targets):
+            return NeverV()
+        results = elementwise(s, body, values)
         for target, result in zip(targets, results, strict=True):
-            if not isinstance(target, ArrayV):
-                raise s.unsupported("out= must be an array")
             store_array(s, target, result, casting="same_kind", out=True)
         return targets[0] if len(targets) == 1 else TupleV(tuple(targets))
+    results = elementwise(s, body, values)
     return results[0] if len(results) == 1 else TupleV(tuple(results))
 
 
 def _masked_ufunc(s: Specializer, body: Body, values: Sequence[Value], out: Value | None, where: Value) -> Value:
     if out is None or not isinstance(out, ArrayV):
         raise s.hand_back("where= without out=")
-    results = elementwise(s, body, values)
-    store_array(s, out, results[0], casting="same_kind", out=True, mask=s.numeric(where))
+    mask = s.numeric(where)
+    if mask.dtype != "bool":
+        raise s.hand_back("where= that is no mask")
+    if not fit_outputs(s, values, [out], mask):
+        return NeverV()
+    store_array(s, out, elementwise(s, body, values)[0], casting="same_kind", out=True, mask=mask)
     return out
+
+
+def _output(s: Specializer, target: Value) -> ArrayV:
+    if not isinstance(target, ArrayV):
+        raise s.unsupported("out= must be an array")
+    return target
 
 
 def binary(s: Specializer, op: str, left: Value, right: Value) -> Value:

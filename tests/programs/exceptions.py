@@ -471,3 +471,79 @@ def truth_of_an_array(x):
 )
 def truth_of_a_matrix(x):
     return not x
+
+
+@program(
+    [raising(ValueError, arr("i8", 3), arr("i8", n)) for n in (4, 2)] + [(arr("i8", 3), arr("i8", 3))], message=True
+)
+def three_shapes(x, y):
+    return np.where(x > 0, np.int8(3), y), np.clip(x, 0, y)
+
+
+@program(
+    [
+        raising(ValueError, arr("i8", 3), arr("i8", 4)),
+        raising(ValueError, arr("i8", 2, 3), arr("i8", 2, 5)),
+        raising(ValueError, arr("i8", 3, 3), arr("i8", 2, 5)),
+    ],
+    message=True,
+)
+def array_of_unequal_parts(x, y):
+    return np.array([x, y])
+
+
+@program([raising(IndexError, arr("f8", 0)), raising(IndexError, arr("f8", 0, 2)), (arr("f8", 2, 2),)], message=True)
+def taken_from_nothing(x):
+    return np.take(x, [0])
+
+
+@program([raising(TypeError, arr("f8", 1), 1.5), raising(TypeError, arr("f8", 1), 2.0)], message=True, opaque=None)
+def shape_of_a_float(x, n):
+    return np.zeros(n)
+
+
+@program([raising(ZeroDivisionError, x) for x in (2.5, 3, 0.0)], message=True)
+def divmod_by_float_zero(x):
+    return divmod(x, 0.0)
+
+
+@program([(arr("f8", 2, 2),), (arr("i8", 0),)], opaque=None)
+def what_python_refuses(x):
+    """Operators that raise, whatever they are given, raise where they are reached."""
+    n = 0
+    try:
+        return 1 << -1
+    except ValueError:
+        n += 1
+    try:
+        return np.power(-1, -1)
+    except ValueError:
+        n += 10
+    try:
+        return int("x")
+    except ValueError:
+        n += 100
+    try:
+        return [1, 2, 3][::0]
+    except ValueError:
+        n += 1000
+    if x.ndim > 2:
+        return 1 < "a"
+    return n
+
+
+@program(
+    [raising(TypeError, arr("f8", 1, values=[2.0])), (1,), raising(IndexError, 3), (-1,)], message=True, opaque=None
+)
+def item_of_a_range(i):
+    return range(3)[i]
+
+
+@program([raising(IndexError, 7), raising(IndexError, -6), (2,)], message=True)
+def item_of_a_list(i):
+    return [x * 2 for x in range(5)][i]
+
+
+@program([raising(ValueError, 0), (2,)], message=True)
+def steps_of_a_range(step):
+    return [i for i in range(0, 3, step)]

@@ -317,3 +317,34 @@ def extrema_of_nothing(x, axis):
 @program([(arr("f8", 3, 4),), raising(ZeroDivisionError, arr("f8", 2, 0))], message=True)
 def average_of_no_columns(x):
     return np.average(x, axis=0)
+
+
+@program(
+    [
+        (arr("f2", 4, values=[300.0, 1.0, 2.0, 300.0]),),
+        (arr("f2", 2, values=[60000.0, 60000.0]),),
+        (arr("f2", 3, values=[1.0, 2.0, 4.0]),),
+        (arr("f2", 3, 4),),
+    ],
+    sums=8,
+)
+def spread_of_half_floats(x):
+    """Variances are computed in float16, and their squares may be too large for it; means are not."""
+    return x.std(), np.var(x, axis=0), np.mean(x, dtype=np.float32), x.var(dtype=np.float32)
+
+
+@program(
+    [
+        (arr("f8", 3), arr("b1", 3)),
+        (arr("f8", 2, 3), arr("b1", 3)),
+        (arr("f8", 2, 3), arr("b1", 2, 1)),
+        raising(ValueError, arr("f8", 3), arr("b1", 2, 3)),
+        raising(ValueError, arr("f8", 3), arr("b1", 4)),
+        raising(ValueError, arr("f8", 1, 3), arr("b1", 2, 3)),
+        raising(TypeError, arr("f8", 3), arr("i8", 3)),
+    ],
+    fell_back=None,
+    opaque=None,
+)
+def sum_under_mask(x, mask):
+    return np.sum(x, where=mask)

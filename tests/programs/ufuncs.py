@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.arrays import arr, variants
-from tests.corpus import ELEMENTARY, each, program
+from tests.corpus import ELEMENTARY, each, program, raising
 
 REALS = [*variants(arr("f8", 11), "f4 i8 i4 u1 b1 f2", "stepped reversed", "special"), arr("f4", 11, values="special")]
 REALS += [arr("f8"), arr("f8", 0), np.float32(0.75), 0.75, 3, True]
@@ -288,3 +288,41 @@ def explicit_dtype(x, y):
 def weak_with_the_default_integer(x):
     """A Python int beside int64 is weak all the same: ldexp takes it as float16."""
     return np.ldexp(5, x), np.ldexp(1.5, x), np.ldexp(np.float32(2), x)
+
+
+@program(
+    [
+        (arr("f8", 3), arr("f8", 3), arr("f8", 3)),
+        (arr("f8", 1, 3), arr("f8", 1, 3), arr("f8", 2, 3)),
+        (arr("f8", 1, 3), arr("f8", 3), arr("f8", 2, 2, 3)),
+        raising(ValueError, arr("f8", 3), arr("f8", 3), arr("f8", 4)),
+        raising(ValueError, arr("f8", 3), arr("f8", 3), arr("f8", 1)),
+        raising(ValueError, arr("f8", 2, 3), arr("f8", 3), arr("f8", 1, 3)),
+        raising(ValueError, arr("f8", 2, 3), arr("f8", 3), arr("f8", 3)),
+        raising(ValueError, arr("f8", 5, 3), arr("f8", 4, 3), arr("f8", 1, 3)),
+    ],
+    message=True,
+    mutates=(2,),
+)
+def sum_into(x, y, out):
+    """Operands are broadcast to the output too, but an output is not."""
+    return np.add(x, y, out=out)
+
+
+@program(
+    [
+        (arr("f8", 3), arr("b1", 3), arr("f8", 3)),
+        (arr("f8", 3), arr("b1", 1), arr("f8", 3)),
+        (arr("f8", 3), arr("b1", 2, 1), arr("f8", 2, 3)),
+        raising(ValueError, arr("f8", 3), arr("b1", 4), arr("f8", 3)),
+        raising(ValueError, arr("f8", 3), arr("b1", 2, 3), arr("f8", 3)),
+        raising(ValueError, arr("f8", 2, 3), arr("b1", 5, 1), arr("f8", 2, 3)),
+        raising(ValueError, arr("f8", 2, 3), arr("b1", 2, 4), arr("f8", 2, 3)),
+        raising(TypeError, arr("f8", 3), arr("i8", 3), arr("f8", 3)),
+    ],
+    message=True,
+    mutates=(2,),
+    opaque=None,
+)
+def negative_where(x, mask, out):
+    return np.negative(x, out=out, where=mask)
