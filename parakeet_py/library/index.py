@@ -51,6 +51,7 @@ FUNCTIONS = {  # functions, by module and name
     "order_statistics": (
         "numpy.median numpy.nanmedian numpy.nanpercentile numpy.nanquantile numpy.percentile numpy.quantile"
     ),
+    "orthogonal": "numpy.linalg.eig numpy.linalg.eigvals numpy.linalg.qr",
     "other_names": (
         "numpy.diag_indices_from numpy.fft.fftshift numpy.fft.ifftshift numpy.linalg.matmul "
         "numpy.linalg.matrix_transpose numpy.linalg.outer numpy.linalg.tensordot numpy.linalg.trace "
@@ -66,7 +67,8 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.eye numpy.fromfunction numpy.identity numpy.indices numpy.meshgrid numpy.tri numpy.tril numpy.triu"
     ),
     "polynomials": (
-        "numpy.poly numpy.polyadd numpy.polyder numpy.polydiv numpy.polyint numpy.polymul numpy.polysub numpy.vander"
+        "numpy.poly numpy.polyadd numpy.polyder numpy.polydiv numpy.polyfit numpy.polyint numpy.polymul "
+        "numpy.polysub numpy.vander"
     ),
     "products": (
         "numpy.cross numpy.dot numpy.inner numpy.kron numpy.matmul numpy.outer numpy.tensordot numpy.vdot numpy.vecdot"
@@ -80,8 +82,8 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.nancumprod numpy.nancumsum"
     ),
     "selection": (
-        "numpy.argwhere numpy.choose numpy.clip numpy.compress numpy.extract "
-        "numpy.flatnonzero numpy.nonzero numpy.select numpy.take numpy.take_along_axis numpy.where"
+        "numpy.argwhere numpy.choose numpy.clip numpy.compress numpy.extract numpy.flatnonzero numpy.nonzero "
+        "numpy.select numpy.take numpy.take_along_axis numpy.where"
     ),
     "sets": (
         "numpy.intersect1d numpy.setdiff1d numpy.setxor1d numpy.union1d numpy.unique numpy.unique_all "

@@ -89,6 +89,12 @@ def matrix_power(a, n):
     return made
 
 
+@static
+def bits_of(n):
+    """The binary digits of a number, from the lowest."""
+    return tuple(digit == "1" for digit in reversed(f"{n:b}"))
+
+
 def known_power(a, n):
     if n < 0:
         return known_power(np.linalg.inv(a), -n)
@@ -98,15 +104,24 @@ def known_power(a, n):
         return made
     if n == 1:
         return a
-    if n == 3:
+    if n == 3:  # NumPy multiplies these two in another order
         return np.matmul(np.matmul(a, a), a)
-    z, made = a, None
-    while n > 0:
-        if n % 2 == 1:
-            made = z if made is None else np.matmul(made, z)
-        n = n // 2
-        if n > 0:
-            z = np.matmul(z, z)
+    digits = bits_of(n)
+    return squared_on(a, digits[1:]) if not digits[0] else multiplied_on(a, a, digits[1:])
+
+
+def squared_on(z, digits):
+    """The power without the factors of its lowest digits."""
+    z = np.matmul(z, z)
+    return multiplied_on(z, z, digits[1:]) if digits[0] else squared_on(z, digits[1:])
+
+
+def multiplied_on(made, z, digits):
+    """What is made so far, times the powers of the digits that are left."""
+    for digit in digits:
+        z = np.matmul(z, z)
+        if digit:
+            made = np.matmul(made, z)
     return made
 
 

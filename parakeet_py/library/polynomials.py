@@ -175,3 +175,58 @@ def vander(x, N=None, increasing=False):
     bases = np.broadcast_to(converted(x, dtype_of(made))[:, None], rest.shape)
     rest[...] = np.multiply.accumulate(bases, axis=1)
     return made
+
+
+# ---- fitting ---------------------------------------------------------------------------------------------------------
+
+
+@static
+def precision_of(kind):
+    return np.finfo(kind).eps
+
+
+def weighted(values, w):
+    return np.multiply(values, w[:, None]) if values.ndim == 2 else np.multiply(values, w)
+
+
+@implements(np.polyfit)
+def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
+    """Least squares over the powers of x, each scaled to length 1, as NumPy does it."""
+    x, y, order = np.add(as_array(x), 0.0), np.add(as_array(y), 0.0), int(deg) + 1
+    check(order > 0, "ValueError", "expected deg >= 0")
+    if x.ndim != 1:
+        unsupported("expected 1D vector for x")
+    check(x.size > 0, "TypeError", "expected non-empty vector for x")
+    if y.ndim < 1 or y.ndim > 2:
+        unsupported("expected 1D or 2D array for y")
+    check(x.shape[0] == y.shape[0], "TypeError", "expected x and y to have same length")
+    if rcond is None:
+        rcond = np.multiply(x.shape[0], constant(precision_of(dtype_of(x)), dtype_of(x)))
+    powers = np.vander(x, order)
+    if w is not None:
+        w = np.add(as_array(w), 0.0)
+        if w.ndim != 1:
+            unsupported("expected a 1-d array for weights")
+        check(w.shape[0] == y.shape[0], "TypeError", "expected w and y to have the same length")
+        powers, y = converted(weighted(powers, w), dtype_of(powers)), converted(weighted(y, w), dtype_of(y))
+    scale = np.sqrt((powers * powers).sum(axis=0))
+    powers = powers / scale
+    c, residuals, rank, s = np.linalg.lstsq(powers, y, rcond)
+    c = (c.T / scale).T
+    if full:
+        return c, residuals, rank, s, rcond
+    check(rank == order, "Deoptimize", "a fit that NumPy warns of")
+    if not cov:
+        return c
+    base = np.linalg.inv(np.dot(powers.T, powers))
+    base = base / np.outer(scale, scale)
+    if not (isinstance(cov, str) and cov == "unscaled"):
+        message = "the number of data points must exceed order to scale the covariance matrix"
+        check(x.shape[0] > order, "ValueError", message)
+        return c, (base * (residuals / (x.shape[0] - order)) if y.ndim == 1 else several(base, residuals, x, order))
+    return c, base if y.ndim == 1 else base[:, :, None]
+
+
+def several(base, residuals, x, order):
+    """The covariances of the coefficients of several fits."""
+    return base[:, :, None] * (residuals / (x.shape[0] - order))

@@ -25,6 +25,7 @@ from parakeet_py.library.lapack import (
     member,
     need,
     order_in,
+    square,
     stack_of,
     stacked,
     succeeded,
@@ -81,7 +82,9 @@ def factors(a, full):
 @implements(np.linalg.svd)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     if truth(hermitian):
-        hand_back("the singular values of a Hermitian matrix")
+        if truth(compute_uv) or as_array(a).ndim != 2:
+            hand_back("the singular vectors of a Hermitian matrix")
+        return absolute_values(a)
     if not truth(compute_uv):
         return values_only(a)
     u, s, v = factors(a, truth(full_matrices))
@@ -100,15 +103,25 @@ def precision_of(kind):
 
 @implements(np.linalg.matrix_rank)
 def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
-    if truth(hermitian) or tol is not None or rtol is not None:
-        hand_back("a rank with tolerances of its own")
+    if (tol is not None and rtol is not None) or is_array(tol) or is_array(rtol):
+        hand_back("a rank with several tolerances")
     a = as_array(A)
     if a.ndim < 2:
-        hand_back("the rank of a vector")
-    s = values_only(a)
+        return int((a != 0).any())
+    s = absolute_values(a) if truth(hermitian) else values_only(a)
+    if tol is not None:
+        return np.count_nonzero(s > tol, -1)
     kind = dtype_of(s)
-    relative = np.multiply(cast(max(a.shape[-2], a.shape[-1]), kind), constant(precision_of(kind), kind))
+    if rtol is None:
+        relative = np.multiply(cast(max(a.shape[-2], a.shape[-1]), kind), constant(precision_of(kind), kind))
+    else:
+        relative = rtol
     return np.count_nonzero(s > np.max(s, -1, None, True, 0) * relative, -1)
+
+
+def absolute_values(a):
+    """The singular values of Hermitian matrices: the sizes of their eigenvalues, the largest first."""
+    return np.sort(np.abs(np.linalg.eigvalsh(a)))[..., ::-1]
 
 
 @implements(np.linalg.pinv)
@@ -135,14 +148,27 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=NO_VALUE):
 
 @implements(np.linalg.cond)
 def cond(x, p=None):
-    if p is not None and p != 2 and p != -2:
-        hand_back("a condition number by another norm")
     x = stacked(x)
     check((x.shape[-1] > 0) & (x.shape[-2] > 0), ERROR, "cond is not defined on empty arrays")
-    s = values_only(x)
-    found = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    if p is None or p == 2 or p == -2:
+        s = values_only(x)
+        found = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    else:
+        found = product_of_norms(square(x), p)
     unknown = np.isnan(found) & ~np.isnan(x).any((-2, -1))
-    return np.where(unknown, constant(np.inf, dtype_of(s)), found)[()]
+    return np.where(unknown, constant(np.inf, dtype_of(found)), found)[()]
+
+
+def product_of_norms(x, p):
+    """The norm of a matrix times that of its inverse, which is NaN where there is none."""
+    kind, order = work_kind(dtype_of(x)), order_in(x)
+    need("inv", kind, kind)
+    stack = stack_of(converted(x, kind), order)
+    out = allocate(stack.shape, kind)
+    routine(member("inv"), (out,), (stack,))
+    inverse = unstacked(out, x.shape[:-2], order)
+    found = np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(inverse, p, (-2, -1))
+    return converted(found, real_kind(final_kind(dtype_of(x))))
 
 
 @implements(np.linalg.lstsq)

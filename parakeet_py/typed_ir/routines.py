@@ -9,6 +9,7 @@ one of them; results have the very bits NumPy gives, down to which of equal elem
 | `sort.<kind>` | lines, in place | |
 | `argsort.<kind>` | places in every line, in whose order the elements are taken to stand | lines |
 | `linalg.<gufunc>`, `fft.<gufunc>` | the outputs of the gufunc | its inputs |
+| `linalg.qr_r_raw` | the matrices, in place, and the factors of their reflections | |
 
 The kinds are quicksort, heapsort and stable. Every array has one axis more than the routine's own: the first counts
 lines or the matrices of a stack, has the same extent in all of them, and may have stride 0. Lines that are sorted, and
@@ -30,6 +31,7 @@ import numpy as np
 from parakeet_py.record import record
 
 MODULES = {"linalg": "numpy.linalg._umath_linalg", "fft": "numpy.fft._pocketfft_umath"}
+IN_PLACE = frozenset({"linalg.qr_r_raw"})  # gufuncs that write to their inputs
 KINDS = ("quicksort", "heapsort", "stable")  # in the order of NumPy's tables
 
 
@@ -96,6 +98,8 @@ def shapes(name: str) -> Shapes:
         sides.append(
             tuple(tuple(sizes.setdefault(own, len(sizes)) for own in array.split(",") if own) for array in arrays)
         )
+    if name in IN_PLACE:
+        return Shapes(len(sizes), (*sides[0], *sides[1]), ())
     return Shapes(len(sizes), sides[1], sides[0])
 
 
@@ -114,5 +118,6 @@ def run(name: str, outs: Sequence[Any], ins: Sequence[Any]) -> bool:
     assert loop is not None
     failed = []
     with np.errstate(all="ignore", invalid="call" if reports(name) else "ignore", call=lambda *_: failed.append(True)):
-        loop(*ins, out=tuple(outs), casting="no")
+        given = [*ins, *outs]
+        loop(*given[: loop.nin], out=tuple(given[loop.nin :]), casting="no")
     return bool(failed)

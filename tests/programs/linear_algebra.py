@@ -242,3 +242,43 @@ def decomposed(a):
 def least_squares(a, b):
     x, residuals, rank, s = np.linalg.lstsq(a, b, rcond=None)
     return x, residuals, rank, s, np.linalg.norm(a, 2), np.linalg.cond(a)
+
+
+@program(
+    [(arr("f8", 5, 3),), (arr("f4", 3, 5, layout="F"),), (arr("c16", 2, 3, 3),), (arr("i8", 4, 4, layout="stepped"),)],
+    opaque=0,
+)
+def orthogonal_factors(a):
+    """The very bits of NumPy, as it is the same LAPACK."""
+    q, r = np.linalg.qr(a)
+    return q, r, np.linalg.qr(a, "complete"), np.linalg.qr(a, "r"), np.linalg.qr(a, mode="raw")
+
+
+@program([(arr("c16", 3, 3),), (arr("c8", 2, 3, 3),)], opaque=0)
+def complex_eigenvalues(a):
+    values, vectors = np.linalg.eig(a)
+    return values, vectors, np.linalg.eigvals(a)
+
+
+@program([raising(np.linalg.LinAlgError, arr("c16", 3, 3, values=[np.nan]))], message=True)
+def eigenvalues_of_nan(a):
+    return np.linalg.eigvals(a)
+
+
+@program([(arr("f8", 3, 3),), (arr("f4", 3, 3, layout="F"),), (arr("f8", 3, 3, values=[1.0]),)], sums=256, ulp=64)
+def conditions(a):
+    norms = [np.linalg.cond(a + 4 * np.eye(3), p) for p in (None, 1, -1, np.inf, "fro", "nuc")]
+    ranks = np.linalg.matrix_rank(a, tol=0.5), np.linalg.matrix_rank(a, hermitian=True), np.linalg.matrix_rank(a[0])
+    return norms, ranks, np.linalg.cond(a * 0, 1), np.linalg.matrix_power(a, 6), np.linalg.matrix_power(a, 5)
+
+
+@program([(arr("f8", 9), arr("f8", 9, seed=1)), (arr("f4", 8), arr("i8", 8))], sums=1024, opaque=0)
+def fitted(x, y):
+    slope, start = np.polyfit(x, y, 1)
+    both = np.polyfit(x, np.stack([y, x * 2], axis=1), 2)
+    return slope * x + start, both, np.polyfit(x, y, 2, w=abs(x) + 1, cov=True), np.polyfit(x, y, 1, full=True)
+
+
+@program([raising(TypeError, arr("f8", 3), arr("f8", 4))], message=True)
+def fit_of_other_lengths(x, y):
+    return np.polyfit(x, y, 1)

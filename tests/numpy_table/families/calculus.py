@@ -47,12 +47,12 @@ family.row("np.polyint", "v; w, 2; w, k=3", "ild", "1")
 family.row("np.polydiv", "v, w", "d", "1", sums=64)
 family.row("np.poly", "w; q", "d", "1", sums=64)
 family.row("np.roots", "w", "d", "1", sums=64)
-for name in (
-    "qr",
-    "eigvals",
-    "eig",
-):
-    family.row(f"np.linalg.{name}", "q", "d", "2", sums=256, note="LAPACK, through NumPy")
+for name in ("eigvals", "eig"):
+    family.row(
+        f"np.linalg.{name}", "q + 1j; (q + 1j).astype('F'); q", "d", "2", sums=256,
+        note="real matrices: by NumPy, whose result is real or complex",
+    )  # fmt: skip
+family.row("np.linalg.qr", "q; q[:, 1:]; q[1:], 'complete'; q, 'r'; q, 'raw'; np.stack([q, q + 1j])", "d", "2", sums=16)
 SQUARES = "q; np.stack([q, q + 1]); q.astype('f'); q + 1j; (q + 1j).astype('F'); q.astype(int); q.T"
 SYMMETRIC = "q @ q.T; np.stack([q @ q.T, q.T @ q]); (q @ q.T).astype('f'); q @ q.T + 0j"
 for name in ("inv", "det", "slogdet"):

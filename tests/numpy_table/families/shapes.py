@@ -41,6 +41,7 @@ family.row("np.flip", "a; a, {axis}", NUMBERS, "0123")
 family.row("np.flipud", "a", NUMBERS, "123")
 family.row("np.fliplr", "a", NUMBERS, "23")
 family.row("np.rot90", "a; a, 2; a, -1; a, 3, (1, 0)", NUMBERS, "23")
+family.row("ndarray.view", "; a.dtype; f'i{a.itemsize}'; = a.view(f'u{a.itemsize}') ^ 1", REAL, "0123")
 family.row("np.roll", "a, 1; a, -2, 0; a, (1, 2), (0, 1); a, 1, {one}", NUMBERS, "123")
 family.row(
     "np.concatenate",
@@ -92,7 +93,6 @@ for name in ("shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides", 
 family.row("ndarray.flat", "= [x for x in a.flat]; = a.flat[0]; = a.flat[1:3]; = a.flat.copy()", NUMBERS, "12")
 family.row("ndarray.flags", "= a.flags.c_contiguous; = a.flags.writeable; = a.flags.f_contiguous", "d", "12")
 family.row("ndarray.astype", "np.float32; np.int16; complex; float, copy=False; bool; 'i4'", REAL, "0123")
-family.row("ndarray.view", "; np.uint8", "ld", "12")
 family.row("ndarray.copy", "; {order}", NUMBERS, "0123")
 family.row("ndarray.fill", "2; 2.5", NUMBERS, "0123")
 family.row("ndarray.item", "= a[..., :1].ravel()[:1].item(); 0; -2; (1,) * a.ndim; *(1,) * a.ndim", NUMBERS, "12")
