@@ -65,7 +65,8 @@ from parakeet_py.typed_ir.types import Array, Scalar
 
 KINDS = ("serial", "vector", "independent")
 LANES = ("thread", "block", "threads", "blocks", "lane")
-ATOMICS = ("add", "minimum", "maximum", "and", "or", "xor", "exchange", "compare", "load", "store")
+UPDATES = ("add", "sub", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor")
+ATOMICS = (*UPDATES, "exchange", "compare", "load", "store")
 MAX_BLOCK_THREADS = 1024
 
 

@@ -102,9 +102,10 @@ class Ballot:
 
 @record
 class Atomic:
-    """Change an element at once and give its old value: `add`, `minimum`, `maximum`, `and`, `or`, `xor` (dtypes as the
-    primitives of these names), `exchange`, and `compare`: store if the old value has the bits of `expected`. `load` and
-    `store` (which gives its own value) are single accesses that others see in the order they were made."""
+    """Change an element at once and give its old value: `add`, `sub`, `mul`, `minimum`, `maximum`, `fmin`, `fmax`,
+    `and`, `or`, `xor` (as the primitives of these names; of complex ones `add` alone, part by part), `exchange`, and
+    `compare`: store if the old value has the bits of `expected`. `load` and `store` (which gives its own value) are
+    single accesses that others see in the order they were made."""
 
     name: str
     array: Var

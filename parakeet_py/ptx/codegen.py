@@ -27,10 +27,11 @@ from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionTex
 from parakeet_py.llvm.codegen_control import emit_block
 from parakeet_py.llvm.codegen_scope import Scope, Unit
 from parakeet_py.llvm.engine import HostInfo
+from parakeet_py.ptx.atomics import BITS, SCOPE, atomic, call
 from parakeet_py.ptx.outline import Kernel
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Var, dtype_of
-from parakeet_py.typed_ir.types import Array, Scalar, is_complex, is_float, is_unsigned, itemsize, real_dtype
+from parakeet_py.typed_ir.types import Array, Scalar, is_complex, is_float, itemsize, real_dtype
 
 NO_FAILURE = (1 << 63) - 1  # the order in a record that no thread has lowered
 FAILURE_WORDS = 8
@@ -38,7 +39,6 @@ NARROW = 1 << 31  # the integers of a narrow kernel are below it
 
 _SPECIAL = {"thread": "tid.x", "block": "ctaid.x", "threads": "ntid.x", "blocks": "nctaid.x", "lane": "laneid"}
 _SHARED = 3  # the address space of shared memory
-_BITS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
 def kernel_ir(
@@ -184,7 +184,7 @@ class KernelUnit(Unit):
         f.cold(leave, ["ret void"])
         wanted = f.fresh()
         return [
-            f"{f.fresh()} = atomicrmw umin ptr %failure, i64 {order} {_SCOPE} monotonic",
+            f"{f.fresh()} = atomicrmw umin ptr %failure, i64 {order} {SCOPE} monotonic",
             f"{wanted} = icmp eq i64 {order}, %report",
             f"br i1 {wanted}, label %{tell}, label %{leave}",
         ]
@@ -212,9 +212,9 @@ class KernelUnit(Unit):
                 name = f"llvm.nvvm.barrier0.{'or' if mode == 'any' else 'and'}"
                 function = f.module.declare("i32", name, "i32", "convergent nounwind")
                 # not `f.value`: two ballots with the same condition are two meetings of all threads
-                return f.binary("icmp ne", "i32", _call(f, f"call i32 {function}(i32 {bit})"), "0")
+                return f.binary("icmp ne", "i32", call(f, f"call i32 {function}(i32 {bit})"), "0")
             case ir.Atomic():
-                return _atomic(scope, let.out, rhs)
+                return atomic(scope, let.out, rhs)
         raise AssertionError(rhs)
 
     def _range(self, name: str) -> str:
@@ -254,14 +254,6 @@ class KernelUnit(Unit):
         return Descriptor(out.type, fields | strides)
 
 
-def _call(f: FunctionText, text: str) -> str:
-    """An instruction that is written each time, however often it has been written before."""
-    with f.inner():
-        name = f.fresh()
-        f.effect(f"{name} = {text}")
-    return name
-
-
 # ---- shuffles --------------------------------------------------------------------------------------------------------
 
 _SHUFFLE = {"down": ("down", 31), "up": ("up", 0), "xor": ("bfly", 31), "index": ("idx", 31)}
@@ -274,7 +266,7 @@ def _shuffle(f: FunctionText, mode: str, value: Any, dtype: str, amount: str) ->
     kind, size = LLVM_TYPE[dtype], itemsize(dtype)
     bits = value
     if is_float(dtype):
-        bits = f.value(f"bitcast {kind} {value} to {_BITS[size]}")
+        bits = f.value(f"bitcast {kind} {value} to {BITS[size]}")
     if size == 8:
         low = f.value(f"trunc i64 {bits} to i32")
         high = f.value(f"trunc i64 {f.binary('lshr', 'i64', bits, '32')} to i32")
@@ -282,95 +274,14 @@ def _shuffle(f: FunctionText, mode: str, value: Any, dtype: str, amount: str) ->
         upper = f.binary("shl", "i64", f.value(f"zext i32 {high} to i64"), "32")
         bits = f.binary("or", "i64", upper, f.value(f"zext i32 {low} to i64"))
     else:
-        narrow = "i1" if dtype == "bool" else _BITS[size]
+        narrow = "i1" if dtype == "bool" else BITS[size]
         wide = bits if narrow == "i32" else f.value(f"zext {narrow} {bits} to i32")
         moved = _shuffle_word(f, mode, wide, amount)
         bits = moved if narrow == "i32" else f.value(f"trunc i32 {moved} to {narrow}")
-    return f.value(f"bitcast {_BITS[size]} {bits} to {kind}") if is_float(dtype) else bits
+    return f.value(f"bitcast {BITS[size]} {bits} to {kind}") if is_float(dtype) else bits
 
 
 def _shuffle_word(f: FunctionText, mode: str, word: str, amount: str) -> str:
     name, clamp = _SHUFFLE[mode]
     function = f.module.declare("i32", f"llvm.nvvm.shfl.sync.{name}.i32", "i32, i32, i32, i32", "convergent nounwind")
-    return _call(f, f"call i32 {function}(i32 -1, i32 {word}, i32 {amount}, i32 {clamp})")
-
-
-# ---- atomics ---------------------------------------------------------------------------------------------------------
-
-_SCOPE = 'syncscope("device")'
-
-
-def _atomic(scope: Scope, out: Var, op: ir.Atomic) -> AnyValue:
-    f = scope.f
-    dtype = dtype_of(out)
-    place = codegen_arrays.address(f, scope.array(op.array), [scope.scalar(index) for index in op.indices])
-    if is_complex(dtype):
-        part, value = real_dtype(dtype), scope.operand(op.value)
-        assert isinstance(value, tuple)
-        second = f.moved(place, "i8", str(itemsize(part)))
-        pairs = zip((place, second), value, strict=True)
-        return tuple(_change(f, op.name, part, address, item) for address, item in pairs)  # type: ignore[return-value]
-    value = scope.scalar(op.value)
-    if op.name == "compare":
-        assert op.expected is not None
-        expected = _to_bits(f, dtype, scope.scalar(op.expected))
-        return _compare(f, dtype, place, expected, _to_bits(f, dtype, value))
-    return _change(f, op.name, dtype, place, value)
-
-
-def _change(f: FunctionText, name: str, dtype: str, place: str, value: str) -> str:
-    """An atomic on a real element; those on the parts of a complex number are two, one after the other."""
-    bits, align = _BITS[itemsize(dtype)], itemsize(dtype)
-    match name:
-        case "load":
-            old = _call(f, f"load atomic {bits}, {f.pointer(place)} {_SCOPE} acquire, align {align}")
-            return _from_bits(f, dtype, old)
-        case "store":
-            f.effect(
-                f"store atomic {bits} {_to_bits(f, dtype, value)}, {f.pointer(place)} {_SCOPE} release, align {align}"
-            )
-            return value
-        case "exchange":
-            old = _call(f, f"atomicrmw xchg {f.pointer(place)}, {bits} {_to_bits(f, dtype, value)} {_SCOPE} acq_rel")
-            return _from_bits(f, dtype, old)
-    return _update(f, name, dtype, place, value)
-
-
-_INTEGER_UPDATE = {"add": "add", "and": "and", "or": "or", "xor": "xor"}
-_FLOAT_UPDATE = {"add": "fadd", "minimum": "fminimum", "maximum": "fmaximum"}
-_BOOL_UPDATE = {"add": "or", "or": "or", "and": "and", "xor": "xor", "minimum": "and", "maximum": "or"}
-
-
-def _update(f: FunctionText, name: str, dtype: str, place: str, value: str) -> str:
-    if dtype == "bool":
-        wide = f.value(f"zext i1 {value} to i8")
-        old = _call(f, f"atomicrmw {_BOOL_UPDATE[name]} {f.pointer(place)}, i8 {wide} {_SCOPE} monotonic")
-        return f.value(f"icmp ne i8 {old}, 0")
-    kind = LLVM_TYPE[dtype]
-    if is_float(dtype):
-        operation = _FLOAT_UPDATE[name]
-    elif name in ("minimum", "maximum"):
-        operation = ("u" if is_unsigned(dtype) else "") + name[:3]
-    else:
-        operation = _INTEGER_UPDATE[name]
-    return _call(f, f"atomicrmw {operation} {f.pointer(place)}, {kind} {value} {_SCOPE} monotonic")
-
-
-def _compare(f: FunctionText, dtype: str, place: str, expected: str, value: str) -> str:
-    bits = _BITS[itemsize(dtype)]
-    pair = _call(f, f"cmpxchg {f.pointer(place)}, {bits} {expected}, {bits} {value} {_SCOPE} acq_rel monotonic")
-    return _from_bits(f, dtype, f.value(f"extractvalue {{{bits}, i1}} {pair}, 0"))
-
-
-def _to_bits(f: FunctionText, dtype: str, value: str) -> str:
-    if dtype == "bool":
-        return f.value(f"zext i1 {value} to i8")
-    bits = _BITS[itemsize(dtype)]
-    return f.value(f"bitcast {LLVM_TYPE[dtype]} {value} to {bits}") if is_float(dtype) else value
-
-
-def _from_bits(f: FunctionText, dtype: str, bits: str) -> str:
-    if dtype == "bool":
-        return f.value(f"icmp ne i8 {bits}, 0")
-    kind = _BITS[itemsize(dtype)]
-    return f.value(f"bitcast {kind} {bits} to {LLVM_TYPE[dtype]}") if is_float(dtype) else bits
+    return call(f, f"call i32 {function}(i32 -1, i32 {word}, i32 {amount}, i32 {clamp})")

@@ -1,7 +1,8 @@
 """Scatter on a GPU: a thread for each point, elements changed by atomics.
 
-* A combine that is an addition, extremum or bit operation is one atomic. A small target is first filled in shared
-  memory, a copy for each block, which is added to the target once.
+* A combine that is an addition, extremum or bit operation is one atomic, a product or difference a loop of compare and
+  swap (`atomics`). A small target is first filled in shared memory, a copy for each block, which is combined into the
+  target once.
 * A combine that just takes the new value: of several points of one element the last one wins, as in NumPy. A first pass
   finds out which point that is, a second one stores.
 * Any other combine is done in order, by one thread.
@@ -18,26 +19,26 @@ from parakeet_py.imp.combine import primitives
 from parakeet_py.imp.loops import axes_of
 from parakeet_py.imp.schedule import static_cost, study
 from parakeet_py.imp.writer import array_type
+from parakeet_py.ptx.atomics import WORD
 from parakeet_py.ptx.combining import stride
 from parakeet_py.ptx.regions import THREADS, grid, grid_of_blocks, index_of, unravel
-from parakeet_py.typed_ir.ir import Const, Operand, Scatter, Var
+from parakeet_py.typed_ir.ir import Const, Operand, Prim, Scatter, Var
 from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, itemsize
 
 SHARED_BYTES = 16 << 10  # of a target that is filled in shared memory
 BLOCKS = 264  # blocks that fill copies of a small target
-ATOMICS = frozenset({"add", "minimum", "maximum", "and", "or", "xor"})
+ATOMICS = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor"})
 
 
 def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
     """A scatter as GPU regions; inside of others, and where it may fail, as on the CPU."""
     found = study(op.body)
     axes = axes_of(op.indices, lo.operands(op.extents))
-    names = primitives(op.combine)
     kind = array_type(op.target)
-    atomic = names is not None and names[0] in ATOMICS and (not is_complex(kind.dtype) or names == ("add",))
+    change = _change(op, kind.dtype)
     takes_new = not op.combine.body.statements and op.combine.body.results[0] is op.combine.params[1]
     plain = not (found.has_check or found.has_opaque or found.visible_stores()) and found.simple
-    if lo.in_region or not axes or not plain or not (atomic or takes_new) or lo.hidden is not None:
+    if lo.in_region or not axes or not plain or not (change or takes_new) or lo.hidden is not None:
         on_cpu.lower_scatter(lo, outs, op)
         return
     target = lo.array(op.target)
@@ -55,12 +56,12 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
     def to_target() -> None:
         def point(number: Var) -> None:
             keep, place, value = body(number)
-            assert names is not None
-            lo.when(keep, lambda: update(names[0], target, place, value))
+            lo.when(keep, lambda: update(change, target, place, value))  # type: ignore[arg-type]
 
         grid(lo, points, "scatter", point)
 
     def through_shared(name: str) -> None:
+        together = max(WORD // itemsize(kind.dtype), 1)  # elements that share a word are cleared together
         count = SHARED_BYTES // itemsize(kind.dtype)
         extent = lo.extent(target, 0)
         blocks = lo.minimum(lo.ceil_div(points, Const(THREADS, INT64)), Const(BLOCKS, INT64))
@@ -71,7 +72,9 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         def some(block: Var, thread: Var) -> None:
             own = lo.let("own", Array(kind.dtype, 1, "C"), imp.NewArray((Const(count, INT64),), "shared"))
             step = Const(THREADS, INT64)
-            stride(lo, thread, extent, step, 1, lambda element: lo.store(own, (element,), zero))
+            words = Const(together, INT64)
+            cleared = lo.multiply(lo.ceil_div(extent, words), words)
+            stride(lo, thread, cleared, step, 1, lambda element: lo.store(own, (element,), zero))
             lo.emit(imp.Barrier("block"))
 
             def point(number: Operand) -> None:
@@ -115,10 +118,21 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
 
     if takes_new:
         last_wins()
-    elif names in (("add",), ("or",), ("xor",)) and kind.rank == 1 and not is_complex(kind.dtype):
+    elif change in ("add", "or", "xor") and kind.rank == 1 and not is_complex(kind.dtype):
         small = lo.compare("le", lo.extent(target, 0), Const(SHARED_BYTES // itemsize(kind.dtype), INT64))
         many = lo.compare("ge", points, lo.multiply(lo.extent(target, 0), Const(4, INT64)))
         both = lo.prim("and", small, many, type_=BOOL)
-        lo.when(both, lambda: through_shared(names[0]), to_target)
+        lo.when(both, lambda: through_shared(change), to_target)
     else:
         to_target()
+
+
+def _change(op: Scatter, dtype: str) -> str | None:
+    """The atomic that does what a combine does, whose points may come in any order; None if there is none."""
+    names = primitives(op.combine)
+    if names is not None:
+        return names[0] if names[0] in ATOMICS and (not is_complex(dtype) or names == ("add",)) else None
+    body = op.combine.body
+    lets = body.statements
+    subtracts = len(lets) == 1 and lets[0].op == Prim("sub", op.combine.params) and body.results == lets[0].outs
+    return "sub" if subtracts and not is_complex(dtype) and dtype != "bool" else None

@@ -1,9 +1,10 @@
 """A device and the emulator side by side: everything that is done on the one is done on the other, and compared.
 
 After each kernel the memory behind its pointer arguments must have the same bytes on both: its arithmetic is that of
-its PTX, which is exact except for the instructions that PTX itself calls approximate, and for sums of floats by
-atomics. After kernels with such instructions the emulator gets what the device has computed, so that the next exact
-kernel can be compared again. NaNs are equal whatever their bits: PTX leaves them open.
+its PTX, which is exact except for the instructions that PTX itself calls approximate, and for what atomics make of
+floats, in one instruction or in a loop of compare-and-swap. After kernels with such instructions the emulator gets what
+the device has computed, so that the next exact kernel can be compared again. NaNs are equal whatever their bits: PTX
+leaves them open.
 
 Kernels run on the emulator first: one that faults never reaches the device, whose context it would take along.
 """
@@ -21,6 +22,7 @@ import numpy as np
 from parakeet_py.hybrid.device import Device
 
 INEXACT = re.compile(r"\.approx|\bdiv\.full|\b(?:atom|red)\b[.\w:]*\.add(?:\.noftz)?\.(?:f|bf)\d|\b(?:w|wg)?mma\b")
+SWAPS, ROUNDS = re.compile(r"\batom\b[.\w:]*\.cas\."), re.compile(r"\b(?:add|sub|mul|fma)\.(?:\w+\.)*f\d")
 POISON = 0xA5  # fills new memory on both sides, so that what is read before it is written is the same too
 
 
@@ -98,7 +100,7 @@ class Twin:
     # ---- kernels -----------------------------------------------------------------------------------------------------
 
     def load(self, ptx: str) -> Any:
-        return _Module(self.real.load(ptx), self.emulated.load(ptx), INEXACT.search(ptx) is None)
+        return _Module(self.real.load(ptx), self.emulated.load(ptx), is_exact(ptx))
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         with self._lock:
@@ -138,6 +140,12 @@ class Twin:
 
     def synchronize(self) -> None:
         self.real.synchronize()
+
+
+def is_exact(ptx: str) -> bool:
+    """Whether a kernel computes the same bits in every run and on every device: float arithmetic in a loop of
+    compare-and-swap rounds in the order in which threads come."""
+    return INEXACT.search(ptx) is None and not (SWAPS.search(ptx) and ROUNDS.search(ptx))
 
 
 def different(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> tuple[int, int] | None:

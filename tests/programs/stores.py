@@ -126,6 +126,28 @@ def unbuffered_add(x, at, y):
 
 @program(
     [
+        (
+            arr(dtype, 5, values=[1, 2, 4, 8, 3]),
+            arr("i8", 40, values=[1, 1, 2, 0, -1]),
+            arr(dtype, 40, values=[2, 1, 4]),
+        )
+        for dtype in ("f8", "f4", "f2", "i8", "i2", "u1")
+    ]
+)
+def unbuffered_updates(x, at, y):
+    """On a GPU: atomics where it has them, loops of compare-and-swap on the word around an element where not."""
+    products, least, greatest, rest, any_of = x.copy(), x.copy(), x.copy(), x.copy(), x > 2
+    np.multiply.at(products, at, y)
+    np.fmin.at(least, at, y)
+    np.maximum.at(greatest, at, y)
+    np.subtract.at(rest, at, y)
+    np.add.at(rest, at, x.dtype.type(3))
+    np.logical_or.at(any_of, at, y > 3)
+    return products, least, greatest, rest, any_of
+
+
+@program(
+    [
         (arr("f8", 4, 5), arr("i8", 2, values=[3, 1]), arr("f8", 5)),
         (arr("f4", 4, 5, layout="F"), arr("i8", 3, values=[0, 0, 2]), arr("f8", 3, 5)),
     ],

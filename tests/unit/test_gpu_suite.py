@@ -19,7 +19,7 @@ from parakeet_py.hybrid import calls, cuda
 from parakeet_py.hybrid.emulated import EmulatedDevice
 from tests.gpu import __main__ as suite
 from tests.gpu import plugin
-from tests.gpu.twin import INEXACT, Twin, TwinDifference, different
+from tests.gpu.twin import Twin, TwinDifference, different, is_exact
 
 
 @pytest.fixture
@@ -77,10 +77,12 @@ def test_nan_is_nan() -> None:
         ("div.rn.f32 %f1, %f2, %f3;", False),
         ("add.f32 %f1, %f2, %f3;", False),
         ("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32 {%f1};", True),
+        ("mul.rn.f64 %rd1, %rd2, %rd3;\natom.relaxed.gpu.global.cas.b64 %rd6, [%rd5], %rd20, %rd1;", True),
+        ("max.f64 %rd1, %rd2, %rd3;\natom.relaxed.gpu.global.cas.b64 %rd6, [%rd5], %rd20, %rd1;", False),
     ],
 )
 def test_what_is_exact(instruction: str, inexact: bool) -> None:
-    assert bool(INEXACT.search(instruction)) == inexact
+    assert is_exact(instruction) != inexact
 
 
 def test_rehearsal(tmp_path: Path) -> None:
