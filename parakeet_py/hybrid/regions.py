@@ -92,7 +92,7 @@ class _Cutter(Rewriter):
         if not (isinstance(let.op, (*PARALLEL, Matmul)) or _is_task(let)):
             return self.descend(let)
         if any(isinstance(inner.op, Opaque) for block in blocks_of(let.op) for inner in walk(block)):
-            return None  # its points are the host's to run
+            return self.descend(let)  # its points are the host's to run
         args = tuple(free_in_op(let.op))
         kind = type(let.op).__name__.lower()
         name = f"{self.name}_{kind}_{len(self.regions)}"

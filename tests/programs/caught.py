@@ -198,7 +198,7 @@ def unbound_where_it_came(x, n):
     return z
 
 
-@program([(arr("f8", 3), arr("f8", 3)), (arr("f8", 3), arr("f8", 4))], mutates=(0,))
+@program([(arr("f8", 3), arr("f8", 3)), (arr("f8", 3), arr("f8", 4))], mutates=(0,), regrouped=8)
 def shapes_that_do_not_fit(x, y):
     try:
         x += 1

@@ -71,7 +71,7 @@ def int_into_bools(a):
     np.copyto(a, 3)
 
 
-@program([(MATRIX,)])
+@program([(MATRIX,)], regrouped=8)
 def cumulative_with_initial(a):
     return np.cumulative_sum(a, axis=1, include_initial=True), np.cumulative_prod(a[0])
 
