@@ -56,9 +56,14 @@ def _missing(needed: Written, who: int, steady: bool) -> int:
 def _operations(call: DividedCall, division: Division, values: dict[Var, Any], extent: int) -> float:
     """Scalar operations for an index of the split axis."""
     op = division.op
+    cost = 2 * values[op.left].shape[-1] if isinstance(op, Matmul) else max(division.cost, 1)
+    return float(points_of(call, division, values) * cost / extent)
+
+
+def points_of(call: DividedCall, division: Division, values: dict[Var, Any]) -> int:
+    """How many points the index space has."""
+    op = division.op
     if isinstance(op, Matmul):
-        points, cost = math.prod(values[op.out].shape), 2 * values[op.left].shape[-1]
-    else:
-        extents = (*getattr(op, "extents", ()), *getattr(op, "reduced_extents", ()))
-        points, cost = math.prod(call.extent(one, values) for one in extents), max(division.cost, 1)
-    return float(points * cost / extent)
+        return math.prod(values[op.out].shape)
+    extents = (*getattr(op, "extents", ()), *getattr(op, "reduced_extents", ()))
+    return math.prod(call.extent(one, values) for one in extents)

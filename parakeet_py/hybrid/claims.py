@@ -1,12 +1,15 @@
 """Regions whose iterations differ in cost: members claim ranges as they become free.
 
 What a part of such a region takes cannot be foretold from its length: a while loop ends sooner at some points than at
-others, rows have different numbers of elements. So nobody gets a part beforehand. Whoever is free first claims a range
-next to what has been claimed: the CPU at the front, devices at the back, so everything that anybody has is in few
-pieces and all that is left is one. A claim is a share of what is left, by the speeds seen so far (guided
-self-scheduling; Polychronopoulos and Kuck, IEEE Trans. Computers 36(12), 1987, with factoring's reserve for what the
-average hides; Hummel, Schonberg and Flynn, CACM 35(8), 1992). It becomes smaller towards the end, where it decides how
-far apart the members finish.
+others, rows have different numbers of elements. So nobody gets a part beforehand. Whoever is free claims a range next
+to what has been claimed: the CPU at the front, devices at the back, so everything that anybody has is in few pieces and
+all that is left is one. A claim is a share of what is left, by the speeds seen so far (guided self-scheduling;
+Polychronopoulos and Kuck, IEEE Trans. Computers 36(12), 1987, with factoring's reserve for what the average hides;
+Hummel, Schonberg and Flynn, CACM 35(8), 1992). It becomes smaller towards the end, where it decides how far apart the
+members finish; but not so small that starting it, or a device's idle lanes, cost more than it does.
+
+Members work at the same time, each in a thread of its own (`crew`). Simulated devices have a time of their own: for
+them the same decisions are taken one after the other, in the order of that time.
 
 Who computes an element does not change it: only regions whose parts fill ranges of results are claimed, and what parts
 may write is compared for all grains of the index space before the first starts.
@@ -14,31 +17,30 @@ may write is compared for all grains of the index space before the first starts.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 from parakeet_py.hybrid.access import Part
-from parakeet_py.hybrid.choice import costs_of
+from parakeet_py.hybrid.choice import costs_of, points_of
 from parakeet_py.hybrid.cost import Cost, cpu_speed, device_speed
+from parakeet_py.hybrid.crew import Stop, together
 from parakeet_py.hybrid.device import Machine
-from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.parts import Parts, Written, add
 from parakeet_py.hybrid.residency import HOST
+from parakeet_py.hybrid.simulated import SimulatedDevice
 from parakeet_py.hybrid.spans import intersection
 from parakeet_py.hybrid.streaming import stream
 from parakeet_py.hybrid.team import Range
 from parakeet_py.typed_ir.ir import Scatter
 
-if TYPE_CHECKING:
-    from parakeet_py.hybrid.executor import DividedCall
-
-GRAINS = 512  # pieces that an index space is divided into, at most; a claim is some of them
+GRAINS = 512  # pieces that an index space is divided into, at most, of whole warps; a claim is some of them
 RESERVE = 4  # a claim is one part in so many of what its member would get if all went on as it has
 WORTH = 8.0  # a claim takes at least so many times as long as starting it
 DOUBT = 2.0  # nobody claims what may take so many times as long as foreseen, if all others would be done by then
+WARP = 32  # points that a device computes in the time of one
 
 
 class _Lane:
@@ -46,38 +48,37 @@ class _Lane:
 
     Attributes
     ----------
-    free_at : when it is done with what it has claimed, as far as that is known, in seconds from the beginning
+    begins : seconds that a claim costs besides its work
+    running, since : the indices that it works at, and since when
+    shortest : seconds of its shortest claim: how long starting one takes is part of that
     """
 
-    def __init__(self, call: DividedCall, division: Division, who: int, cost: Cost) -> None:
+    def __init__(self, claims: Claims, who: int, cost: Cost) -> None:
+        call = claims.parts.call
         self.who, self.cost = who, cost
-        self.begins = (cpu_speed(call.threads) if who == HOST else device_speed(call.team.devices[who - 1])).start
         self.device = None if who == HOST else cast(Machine, call.team.devices[who - 1])
+        self.simulated = isinstance(self.device, SimulatedDevice)
         self.name = "cpu" if self.device is None else self.device.name
-        self.depth = 2 if self.device is not None and self.device.asynchronous else 1  # so many claims wait for it
-        self.learned = call.plan.rates.cost(id(division.part), self.name) is not None
-        self.waiting: deque[tuple[int, Any, Any]] = deque()
+        self.begins = (cpu_speed(call.threads) if self.device is None else device_speed(self.device)).start
+        self.learned = call.plan.rates.cost(id(claims.parts.division.part), self.name) is not None
+        self.running, self.since = 0, 0.0
         self.done, self.seconds = 0, 0.0
+        self.shortest = 0.0
 
     @property
     def each(self) -> float:
         """Seconds for an index, as seen, or as foreseen before anything has been."""
-        return self.seconds / self.done if self.done else max(self.cost.each, 1e-15)
+        return max(self.seconds / self.done if self.done else self.cost.each, 1e-15)
 
-    @property
-    def free_at(self) -> float:
-        return self.seconds + self.each * sum(count for count, _, _ in self.waiting)
+    def free_at(self, now: float) -> float:
+        """When it is done with what it has claimed, as far as that is known."""
+        return max(now, self.since + self.each * self.running) if self.running else now
 
-    def settle(self, most: int) -> None:
-        """Wait until at most so many claims are unfinished."""
-        while len(self.waiting) > most:
-            count, start, end = self.waiting.popleft()
-            assert self.device is not None
-            self.took(count, self.device.seconds(start, end))
-
-    def took(self, count: int, seconds: float) -> None:
-        self.done += count
+    def took(self, seconds: float) -> None:
+        self.done += self.running
         self.seconds += seconds
+        self.shortest = min(self.shortest, seconds) if self.shortest else seconds
+        self.running = 0
 
 
 class Claims:
@@ -89,10 +90,12 @@ class Claims:
         costs = costs_of(call, parts.division, parts.values, extent, False)
         own = range(0 if call.team.cpu else 1, len(call.team.devices) + 1)
         able = {who for who, _, _ in parts.ranges}
-        self.idle: list[_Lane] = []  # those that claim no more
-        self.lanes = [
-            _Lane(call, parts.division, who, cost) for who, cost in zip(own, costs, strict=True) if who in able
-        ]
+        self.lanes = [_Lane(self, who, cost) for who, cost in zip(own, costs, strict=True) if who in able]
+        self.front, self.back = 0, extent
+        self.taken: list[Range] = []
+        self.failed: dict[int, Exception] = {}
+        self.stop = Stop()
+        self.changed = threading.Condition()  # held while somebody claims; told when somebody is done
 
     @classmethod
     def of(cls, parts: Parts) -> Claims | None:
@@ -103,7 +106,9 @@ class Claims:
         if division.join != "concatenate" or not division.touched.traced:
             return None
         extent = call.extent(division.extent, parts.values)
-        grain = -(-extent // GRAINS)
+        points = max(points_of(call, division, parts.values) // extent, 1)  # of an index
+        warp = -(-WARP // points)
+        grain = -(-extent // (GRAINS * warp)) * warp
         seen: Written = {}
         for lo in range(0, extent, grain) if division.touched.writes else ():
             part = Part(division.touched, parts.values, division.index, lo, min(lo + grain, extent))
@@ -118,78 +123,125 @@ class Claims:
         parts, call = self.parts, self.parts.call
         if not isinstance(parts.division.op, Scatter):
             parts.make_results()
-        front, back = 0, self.extent
-        taken: list[Range] = []
-        failed: dict[int, Exception] = {}
-        while front < back:
-            lane = min(self.lanes, key=lambda one: one.free_at)
-            lane.settle(lane.depth - 1)
-            count = self._count(lane, back - front)
-            if self._too_late(lane, count, back - front):
-                self.lanes.remove(lane)
-                self.idle.append(lane)
-                continue
-            lo, hi = (front, front + count) if lane.who == HOST else (back - count, back)
-            front, back = (hi, back) if lane.who == HOST else (front, lo)
-            taken.append((lane.who, lo, hi))
-            try:
-                self._claim(lane, lo, hi)
-            except Lost:
-                raise
-            except Exception as error:
-                failed[lo] = error
-                if lane.who == HOST:
-                    break  # all before it has run
-        for lane in (*self.lanes, *self.idle):
-            lane.settle(0)
+        if any(lane.simulated for lane in self.lanes):
+            self._in_turn()
+        else:
+            self._together()
+        for lane in self.lanes:
             if lane.done:
                 call.plan.rates.learn_mean(id(parts.division.part), lane.name, lane.done, lane.seconds)
-        call.runs[-1] = call.runs[-1]._replace(ranges=_joined(taken))
-        if failed:
-            raise failed[min(failed)]
+        call.runs[-1] = call.runs[-1]._replace(ranges=_joined(self.taken))
+        if self.failed:
+            raise self.failed[min(self.failed)]
         return [*parts.whole]
+
+    # ---- who claims when ---------------------------------------------------------------------------------------------
+
+    def _together(self) -> None:
+        begun = time.perf_counter()
+
+        def now() -> float:
+            return time.perf_counter() - begun
+
+        def work(lane: _Lane) -> None:
+            while True:
+                with self.changed:
+                    while (piece := self._next(lane, now())) is None:
+                        if self.front >= self.back or self.stop.asked:
+                            return
+                        self.changed.wait(0.05)
+                start = now()
+                try:
+                    inside = self._claim(lane, piece)
+                finally:
+                    with self.changed:
+                        lane.took(now() - start)
+                        self.changed.notify_all()
+                lane.begins = max(lane.begins, (now() - start - inside) / 2)
+
+        together([lambda lane=lane: work(lane) for lane in self.lanes], self.stop)  # type: ignore[misc]
+
+    def _in_turn(self) -> None:
+        bases = {lane.who: lane.device.mark() for lane in self.lanes if lane.device is not None}
+        now = 0.0
+        ends: dict[int, tuple[float, _Lane]] = {}
+        while self.front < self.back or ends:
+            for lane in sorted(self.lanes, key=lambda one: one.each):
+                piece = None if lane.who in ends else self._next(lane, now)
+                if piece is None:
+                    continue
+                if isinstance(lane.device, SimulatedDevice):
+                    lane.device.idle(bases[lane.who] + now)
+                ends[lane.who] = now + self._claim(lane, piece), lane
+            now, lane = ends.pop(min(ends, key=lambda who: ends[who][0]))
+            lane.took(now - lane.since)
+
+    # ---- what is claimed ---------------------------------------------------------------------------------------------
+
+    def _next(self, lane: _Lane, now: float) -> Range | None:
+        """What a member that is free claims; None if nothing now."""
+        left = self.back - self.front
+        if left <= 0 or self.stop.asked:
+            return None
+        count = self._count(lane, left)
+        if self._too_late(lane, now, count, left):
+            return None
+        if lane.who == HOST:
+            lo, hi = self.front, self.front + count
+            self.front = hi
+        else:
+            lo, hi = self.back - count, self.back
+            self.back = lo
+        lane.running, lane.since = count, now
+        self.taken.append((lane.who, lo, hi))
+        return lane.who, lo, hi
 
     def _count(self, lane: _Lane, left: int) -> int:
         """How many indices somebody claims of those that are left."""
         share = (1 / lane.each) / sum(1 / one.each for one in self.lanes)
         wanted = left * share / RESERVE
-        if lane.done or lane.learned:
-            wanted = max(wanted, WORTH * lane.begins / lane.each)
+        if all(one.done or one.learned for one in self.lanes):
+            wanted = max(wanted, WORTH * lane.begins / lane.each, min(lane.shortest / lane.each, left * share / 2))
         else:
             wanted /= RESERVE  # to see how fast it is
-        count = max(int(wanted / self.grain), 1) * self.grain
-        return left if left - count < self.grain else count
+        count = max(int(wanted) // self.grain, 1) * self.grain
+        idle = [one for one in self.lanes if one is not lane and not one.running]
+        alone = len(idle) + 1 == len(self.lanes) and all(
+            DOUBT * self.grain * one.each > left * lane.each for one in idle
+        )
+        return left if alone or left - count < self.grain else count
 
-    def _too_late(self, lane: _Lane, count: int, left: int) -> bool:
+    def _too_late(self, lane: _Lane, now: float, count: int, left: int) -> bool:
         """Whether the others would do all that is left before this member is done with a claim."""
         others = [one for one in self.lanes if one is not lane]
-        if not others:
-            return False
+        if not any(one.running for one in others):
+            return any(one.each < lane.each for one in others)  # somebody must
         capacity = sum(1 / one.each for one in others)
-        finish = (left + sum(one.free_at / one.each for one in others)) / capacity
-        return lane.free_at + DOUBT * count * lane.each > max(finish, max(one.free_at for one in others))
+        finish = (left + sum(one.free_at(now) / one.each for one in others)) / capacity
+        return now + DOUBT * count * lane.each > max(finish, max(one.free_at(now) for one in others))
 
-    def _claim(self, lane: _Lane, lo: int, hi: int) -> None:
-        parts, device = self.parts, lane.device
-        piece = parts.piece((lane.who, lo, hi))
+    def _claim(self, lane: _Lane, part: Range) -> float:
+        """Compute a range; gives the seconds that its member has worked."""
+        parts, device, lo = self.parts, lane.device, part[1]
+        piece = parts.piece(part)
         begun = time.perf_counter()
         start = None if device is None else device.mark()
         try:
             piece.bring()
-            wait: Callable[[], Any] = list
             if piece.streamed:
                 stream(piece, 0)
             else:
-                wait = piece.start(0, parts.division.part, ())
-            end = None if device is None else device.mark()
-            wait()
+                piece.start(0, parts.division.part, ())()
+            return time.perf_counter() - begun if device is None else device.seconds(start, device.mark())
+        except Lost:
+            raise
+        except Exception as error:
+            self.failed[lo] = error
+            if lane.who == HOST:
+                self.front = self.back  # all before it has run
+            return 0.0
         finally:
             piece.has_written(0)
-        if device is None:
-            lane.took(hi - lo, time.perf_counter() - begun)
-        else:
-            lane.waiting.append((hi - lo, start, end))
-            lane.settle(lane.depth)
 
 
 def _joined(taken: Sequence[Range]) -> tuple[Range, ...]:

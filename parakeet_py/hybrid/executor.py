@@ -368,7 +368,8 @@ class DividedCall:
         return lambda: [self._made_on(who, value) for value in results]
 
     def _there(self, array: SharedArray, who: int, windows: Windows | None) -> DeviceView:
-        return array.on_device(who) if windows is None else windows[array.root].view(array)
+        window = None if windows is None else windows.get(array.root)
+        return array.on_device(who) if window is None else window.view(array)
 
     def _made_on(self, who: int, value: Any) -> Any:
         """What a part has made on a device, as a value of the host part."""

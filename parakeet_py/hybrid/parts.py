@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from parakeet_py.hybrid.access import Part
+from parakeet_py.hybrid.crew import Stop, together
 from parakeet_py.hybrid.device import Machine
 from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray, of_host
-from parakeet_py.hybrid.spans import NOTHING, Spans, intersection, union
+from parakeet_py.hybrid.spans import NOTHING, Spans, difference, intersection, size_of, union
 from parakeet_py.hybrid.streaming import Windows, no_memory, stream
 from parakeet_py.hybrid.team import Range
 from parakeet_py.typed_ir.ir import Function, Scatter, Var
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from parakeet_py.hybrid.executor import DividedCall
 
 Written = dict[Root, Spans]
+MUCH = 1 << 20  # bytes that are worth a thread to bring them
 
 
 def add(found: Written, root: Root, spans: Spans) -> None:
@@ -43,6 +45,7 @@ class Parts:
         if division.join == "histogram":
             self.stored = set()
         self.streamed: set[int] = set()  # parts that a device computes in pieces
+        self.stop = Stop()
         self.needed: list[Written] = []
         self.written: list[Written] = []
         for _, lo, hi in ranges:
@@ -111,35 +114,61 @@ class Parts:
         made._fills()
         return made
 
-    def bring(self, extra: Sequence[Sequence[Any]] = ()) -> None:
-        """Bring what every part needs to where it will run, and more arguments of each."""
-        for number, more in enumerate(extra or [()] * len(self.ranges)):
-            who = self.ranges[number][0]
+    def bring(self) -> None:
+        """Bring what every part needs to where it will run."""
+        self._make_room()
+        for number in range(len(self.ranges)):
+            self._deliver(number, ())
+
+    def _make_room(self) -> None:
+        """Make place for what parts need and write on their devices; what does not fit even so will be streamed."""
+        for number, (who, _, _) in enumerate(self.ranges):
             try:
-                self._make_room(number)
+                self._reserve(number) if who != HOST else None
             except Lost as lost:
                 if not no_memory(lost) or self.division.join != "concatenate":
                     raise
                 self.streamed.add(number)
-                continue
-            for array in more:
-                if isinstance(array, SharedArray) and array.host.size:
-                    array.root.bring(who, array.spans())
 
-    def _make_room(self, number: int) -> None:
-        """Bring what one part needs, and make place for what it writes; others' copies go if there is none."""
+    def _reserve(self, number: int) -> None:
         who = self.ranges[number][0]
+        roots = {*self.needed[number], *self.written[number]}
         while True:
             try:
-                for root, spans in self.needed[number].items():
-                    root.bring(who, spans)
-                for root in self.written[number] if who != HOST else ():
+                for root in roots:
                     root.copy_on(who)
                 return
             except Lost as lost:
-                keep = {*self.needed[number], *self.written[number]}
-                if not no_memory(lost) or not self.call.memories.evict(who, keep):
+                if not no_memory(lost) or not self.call.memories.evict(who, roots):
                     raise
+
+    def _deliver(self, number: int, more: Sequence[Any]) -> None:
+        """Bring what a part needs, and more arguments of it, to where it will run."""
+        who = self.ranges[number][0]
+        for root, spans in self.needed[number].items() if number not in self.streamed else ():
+            root.bring(who, spans)
+        for array in more:
+            if isinstance(array, SharedArray) and array.host.size:
+                array.root.bring(who, array.spans())
+
+    def _worth_a_crew(self) -> bool:
+        """Whether members should not wait for what others are brought: there is much of it, and nobody writes what
+        another one is brought."""
+        if len(self.ranges) == 1:
+            return False
+        missing = sum(
+            size_of(difference(spans, root.valid.get(who, NOTHING)))
+            for (who, _, _), needed in zip(self.ranges, self.needed, strict=True)
+            for root, spans in (needed.items() if who != HOST else ())
+        )
+        if missing < MUCH and not self.streamed:
+            return False
+        return not any(
+            len(intersection(spans, written.get(root, NOTHING)))
+            for number, needed in enumerate(self.needed)
+            for other, written in enumerate(self.written)
+            for root, spans in (needed.items() if other != number else ())
+        )
 
     def start(
         self, number: int, function: Function, more: Sequence[Any], windows: Windows | None = None
@@ -158,43 +187,23 @@ class Parts:
 
     def _all(self, function: Function, extra: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """Run a function for every range, with more arguments for each; gives their results in order."""
-        call, division = self.call, self.division
-        self.bring(extra)
-        waiting: list[tuple[int, _Clock | None, Callable[[], list[Any]]]] = []
-        results: list[list[Any]] = [[] for _ in self.ranges]
-        failed: dict[int, Exception] = {}
-        order = sorted(range(len(self.ranges)), key=lambda number: self.ranges[number][0] == HOST)  # the CPU last
-        for number in order:
-            clock = _Clock(call, division, self.ranges[number]) if function is division.part else None
-            if number in self.streamed:
-                try:
-                    stream(self, number)
-                except Lost:
-                    raise
-                except Exception as error:
-                    failed[number] = error
-                    continue
-                wait: Callable[[], list[Any]] = list
-            else:
-                wait = self.start(number, function, extra[number] if extra else ())
-            waiting.append((number, clock, wait))
-            if clock is not None:
-                clock.stop()
-        for number, clock, wait in waiting:
-            try:
-                if clock is not None:
-                    clock.begin()
-                results[number] = wait()
-                if clock is not None:
-                    clock.learn()
-            except Lost:
-                raise
-            except Exception as error:
-                failed[number] = error
-            self.has_written(number)
+        runs = [_PartRun(self, number, function, extra[number] if extra else ()) for number in range(len(self.ranges))]
+        self._make_room()
+        if self._worth_a_crew():
+            runs[0].bring()  # before anybody writes to the host's memory
+            together([run.all for run in runs], self.stop)
+        else:
+            for run in runs:
+                run.bring()
+            devices = [run for run in runs if run.who != HOST]
+            for run in devices:
+                run.begin()
+            for run in runs:  # the CPU begins now
+                run.end()
+        failed = [run.error for run in runs if run.error is not None]
         if failed:
-            raise failed[min(failed)]
-        return results
+            raise failed[0]
+        return [run.results for run in runs]
 
     def _on_host(self, function: Function, args: Sequence[Any], stored: bool = False) -> list[Any]:
         """A join, on the host; with `stored` it stores to its first argument."""
@@ -239,35 +248,95 @@ class Parts:
         return []
 
 
+class _PartRun:
+    """A part that is run: brought what it needs, begun, waited for.
+
+    Attributes
+    ----------
+    results, error : what has come of it
+    """
+
+    def __init__(self, parts: Parts, number: int, function: Function, more: Sequence[Any]) -> None:
+        self.parts, self.number, self.function, self.more = parts, number, function, more
+        self.who = parts.ranges[number][0]
+        own = function is parts.division.part
+        self.clock = _Clock(parts.call, parts.division, parts.ranges[number]) if own else None
+        self.results: list[Any] = []
+        self.error: Exception | None = None
+        self._wait: Callable[[], list[Any]] | None = None
+        self._brought = False
+
+    def all(self) -> None:
+        self.bring()
+        self.begin()
+        self.end()
+
+    def bring(self) -> None:
+        if not self._brought:
+            self._brought = True
+            self.parts._deliver(self.number, self.more)
+
+    def begin(self) -> None:
+        parts = self.parts
+        if self.clock is not None:
+            self.clock.begin()
+        if self.number in parts.streamed:
+            self._try(lambda: stream(parts, self.number))
+            self._wait = list
+        else:
+            self._wait = parts.start(self.number, self.function, self.more)
+        if self.clock is not None:
+            self.clock.stop()
+
+    def end(self) -> None:
+        if self._wait is None:
+            self.begin()
+        assert self._wait is not None
+        wait = self._wait
+
+        def finish() -> None:
+            self.results = wait()
+            if self.clock is not None and self.error is None:
+                self.clock.learn()
+
+        self._try(finish)
+        self.parts.has_written(self.number)
+
+    def _try(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Lost:
+            raise
+        except Exception as error:
+            self.error = error
+
+
 class _Clock:
     """Measures a part, if that is wanted."""
 
     def __init__(self, call: DividedCall, division: Division, part: Range) -> None:
-        self.who, lo, hi = part
+        who, lo, hi = part
         self.count, self.key = hi - lo, id(division.part)
         self.rates = call.plan.rates
-        self.device = None if self.who == HOST else cast(Machine, call.team.devices[self.who - 1])
+        self.device = None if who == HOST else cast(Machine, call.team.devices[who - 1])
         self.name = "cpu" if self.device is None else self.device.name
         self.wanted = self.rates.wanted(self.key, self.name)
-        self.begun = 0.0
-        self.end: Any = None
-        self.start = self.device.mark() if self.wanted and self.device is not None else None
+        self.start: Any = None
+        self.stopped: Any = None
+
+    def begin(self) -> None:
+        """The part begins."""
+        if self.wanted:
+            self.start = time.perf_counter() if self.device is None else self.device.mark()
 
     def stop(self) -> None:
         """Everything has been given to the device."""
         if self.wanted and self.device is not None:
-            self.end = self.device.mark()
+            self.stopped = self.device.mark()
 
     def learn(self) -> None:
         """The part has run."""
-        if not self.wanted:
-            return
-        if self.device is None:
-            seconds = time.perf_counter() - self.begun
-        else:
-            seconds = self.device.seconds(self.start, self.end)
-        self.rates.learn(self.key, self.name, self.count, seconds)
-
-    def begin(self) -> None:
-        """The CPU begins."""
-        self.begun = time.perf_counter()
+        if self.wanted:
+            device, start = self.device, self.start
+            seconds = time.perf_counter() - start if device is None else device.seconds(start, self.stopped)
+            self.rates.learn(self.key, self.name, self.count, seconds)

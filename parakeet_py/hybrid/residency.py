@@ -17,6 +17,7 @@ The bytes of new memory are nobody's and valid everywhere.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -46,6 +47,7 @@ class Memories:
     def __init__(self, devices: Sequence[Device], rehearsal: bool = False) -> None:
         self.devices = tuple(devices)
         self.rehearsal = rehearsal
+        self.lock = threading.RLock()  # for all that is said here and in roots of who has what; not while bytes move
         self.moved: dict[tuple[int, int], int] = {}
         self.roots: weakref.WeakSet[Root] = weakref.WeakSet()
 
@@ -54,14 +56,16 @@ class Memories:
 
         Returns whether there were any.
         """
-        here = [root for root in self.roots if memory in root.copies and root not in keep]
+        with self.lock:
+            here = [root for root in self.roots if memory in root.copies and root not in keep]
         clean = [root for root in here if not len(root.alone(memory))]
         for root in clean or here:
             root.give_up(memory)
         return bool(here)
 
     def count(self, source: int, target: int, size: int) -> None:
-        self.moved[source, target] = self.moved.get((source, target), 0) + size
+        with self.lock:
+            self.moved[source, target] = self.moved.get((source, target), 0) + size
 
 
 class Root:
@@ -80,22 +84,25 @@ class Root:
 
     def bring(self, memory: int, wanted: Spans) -> None:
         """Make bytes valid in a memory."""
-        missing = difference(wanted, self.valid.get(memory, _NONE))
-        if not len(missing):
-            return
-        for other in sorted(self.valid):
-            some = intersection(missing, self.valid[other]) if other != memory else _NONE
-            if len(some):
-                self._copy(other, memory, some)
-                missing = difference(missing, some)
+        sources = []
+        with self.memories.lock:
+            missing = difference(wanted, self.valid.get(memory, _NONE))
+            for other in sorted(self.valid) if len(missing) else ():
+                some = intersection(missing, self.valid[other]) if other != memory else _NONE
+                if len(some):
+                    sources.append((other, some))
+                    missing = difference(missing, some)
         assert not len(missing), "bytes that are valid nowhere"
+        for other, some in sources:
+            self._copy(other, memory, some)
 
     def wrote(self, memory: int, changed: Spans) -> None:
         """A memory has changed bytes."""
-        for other in self.valid:
-            if other != memory:
-                self.valid[other] = difference(self.valid[other], changed)
-        self.valid[memory] = union(self.valid.get(memory, _NONE), changed)
+        with self.memories.lock:
+            for other in self.valid:
+                if other != memory:
+                    self.valid[other] = difference(self.valid[other], changed)
+            self.valid[memory] = union(self.valid.get(memory, _NONE), changed)
 
     def copy_on(self, memory: int) -> Buffer:
         """This memory's copy on a device, made when it is first needed."""
@@ -106,16 +113,18 @@ class Root:
 
     def alone(self, memory: int) -> Spans:
         """The bytes that are valid in one memory only."""
-        found = self.valid.get(memory, _NONE)
-        for other, spans in self.valid.items():
-            found = found if other == memory else difference(found, spans)
-        return found
+        with self.memories.lock:
+            found = self.valid.get(memory, _NONE)
+            for other, spans in self.valid.items():
+                found = found if other == memory else difference(found, spans)
+            return found
 
     def give_up(self, memory: int) -> None:
         """Give up the copy on a device; the host gets what nobody else has."""
         self.bring(HOST, self.alone(memory))
-        self.valid.pop(memory, None)
-        self.copies.pop(memory, None)
+        with self.memories.lock:
+            self.valid.pop(memory, None)
+            self.copies.pop(memory, None)
 
     def _copy(self, source: int, target: int, some: Spans) -> None:
         if source != HOST and target != HOST:  # by way of the host
@@ -131,7 +140,8 @@ class Root:
                 else:
                     device.copy_in(buffer.address + start, host[start:stop])
         self.memories.count(source, target, size_of(some))
-        self.valid[target] = union(self.valid.get(target, _NONE), some)
+        with self.memories.lock:
+            self.valid[target] = union(self.valid.get(target, _NONE), some)
 
 
 _NONE: Spans = span(0, 0)

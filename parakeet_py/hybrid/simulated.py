@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from parakeet_py.hybrid.cost import Speed
 from parakeet_py.hybrid.device import DeviceError
@@ -33,6 +32,8 @@ class SimulatedDevice(EmulatedDevice):
     ----------
     clock : when it is done with all that it has been asked, in seconds
     """
+
+    asynchronous = True
 
     def __init__(self, name: str, speed: Speed, memory: int = MEMORY, fails_after: int | None = None) -> None:
         super().__init__(name, memory)
@@ -76,5 +77,12 @@ class SimulatedDevice(EmulatedDevice):
         finally:
             self._here.lane = before
 
-    def mark(self) -> Any:
+    def synchronize(self) -> None:
+        self._host = self.mark()
+
+    def idle(self, until: float) -> None:
+        """Nothing is asked of it before this mark."""
+        self._host = max(self._host, until)
+
+    def mark(self) -> float:
         return max(self._free.get(self._lane(), 0.0), self._host)

@@ -2,23 +2,31 @@
 
 A piece has a *window* of every array that it touches: memory on the device for the bytes from the first to the last
 that it needs or writes, and no more. What it needs is copied into its windows, what it has written goes back to the
-host. The windows of two pieces exist at a time where there is room for two, so that one is filled and started before
-the results of the one before it are waited for; pieces become smaller until they fit.
+host. What all pieces need alike (the other factor of a product, all bodies of a simulation) is brought once instead.
+
+Three pieces are under way at a time, each in a lane of the device: while one is filled, the one before it is computed
+and the results of the one before that are copied back. Pieces are halved until three fit; if they become no smaller
+by that, fewer are under way.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from parakeet_py.hybrid.arrays import GRANULE, Buffer, DeviceView, memory_of
-from parakeet_py.hybrid.device import DeviceMemoryError
+from parakeet_py.hybrid.device import Device, DeviceMemoryError
 from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray
-from parakeet_py.hybrid.spans import NOTHING, pieces, size_of, union
+from parakeet_py.hybrid.spans import NOTHING, Spans, pieces, size_of, union
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.parts import Parts
+
+UNDER_WAY = 3
 
 
 class Window(NamedTuple):
@@ -44,72 +52,119 @@ def no_memory(lost: Lost) -> bool:
 
 def stream(parts: Parts, number: int) -> None:
     """Compute one of the parts of a region, whose results are concatenated, in pieces."""
-    who, lo, hi = parts.ranges[number]
-    count = max((hi - lo) // 2, 1)
-    running: tuple[Parts, Windows, Callable[[], list[Any]]] | None = None
-    while lo < hi:
-        piece = parts.piece((who, lo, min(lo + count, hi)))
-        try:
-            windows = _windows(piece)
-            _fill(piece, windows)
-            wait = piece.start(0, parts.division.part, (), windows)
-        except Lost as lost:
-            windows = {}
-            if not no_memory(lost):
-                raise
-            if running is not None:  # its windows are in the way
-                _finish(*running)
-                running = None
-            elif count > 1:
-                count = -(-count // 2)
-            else:
-                raise
-            continue
-        if running is not None:
-            _finish(*running)
-        running = piece, windows, wait
-        lo = piece.ranges[0][2]
-    if running is not None:
-        _finish(*running)
+    _Stream(parts, number).run()
 
 
-def _windows(piece: Parts) -> Windows:
-    who, device = piece.ranges[0][0], piece.call.memories.devices[piece.ranges[0][0] - 1]
-    touched = dict(piece.needed[0])
-    for root, spans in piece.written[0].items():
-        touched[root] = union(touched.get(root, spans), spans)
-    found: Windows = {}
-    for array in (*piece.whole, *(piece.values[var] for var in piece.division.free)):
-        if not isinstance(array, SharedArray) or array.root in found:
-            continue
-        spans = touched.get(array.root, NOTHING)
-        start = int(spans[0]) // GRANULE * GRANULE if len(spans) else 0
-        size = int(spans[-1]) - start if len(spans) else 1
-        if who in array.root.copies and array.root.copies[who].size >= array.root.size:
-            array.root.give_up(who)
-        found[array.root] = Window(Buffer(device, size), start)
-    return found
+class _Running(NamedTuple):
+    piece: Parts
+    windows: Windows
+    wait: Callable[[], list[Any]]
 
 
-def _fill(piece: Parts, windows: Windows) -> None:
-    who = piece.ranges[0][0]
-    device = piece.call.memories.devices[who - 1]
-    for root, spans in piece.needed[0].items():
-        root.bring(HOST, spans)
-        window, host = windows[root], memory_of(root.address, root.size)
-        for start, stop in pieces(spans):
-            device.copy_in(window.buffer.address + start - window.start, host[start:stop])
-        piece.call.memories.count(HOST, who, size_of(spans))
+class _Stream:
+    """One part that is computed in pieces.
 
+    Attributes
+    ----------
+    alike : what all pieces need alike, and is on the device
+    running : the pieces under way
+    """
 
-def _finish(piece: Parts, windows: Windows, wait: Callable[[], list[Any]]) -> None:
-    who = piece.ranges[0][0]
-    device = piece.call.memories.devices[who - 1]
-    wait()
-    for root, spans in piece.written[0].items():
-        window, host = windows[root], memory_of(root.address, root.size)
-        for start, stop in pieces(spans):
-            device.copy_out(host[start:stop], window.buffer.address + start - window.start)
-        piece.call.memories.count(who, HOST, size_of(spans))
-        root.wrote(HOST, spans)
-    windows.clear()
+    def __init__(self, parts: Parts, number: int) -> None:
+        self.parts = parts
+        self.who, self.lo, self.hi = parts.ranges[number]
+        self.memories = parts.call.memories
+        self.device: Device = self.memories.devices[self.who - 1]
+        self.running: deque[_Running] = deque()
+        self.started = 0
+        for root in {**parts.needed[number], **parts.written[number]}:
+            root.give_up(self.who)
+        self.alike = self._bring_what_is_alike(number)
+
+    def _bring_what_is_alike(self, number: int) -> set[Root]:
+        first, last = (self.parts.piece((self.who, lo, lo + 1)).needed[0] for lo in (self.lo, self.hi - 1))
+        written = self.parts.written[number]
+        found: set[Root] = set()
+        for root, spans in first.items():
+            if root in written or not np.array_equal(spans, last.get(root, NOTHING)):
+                continue
+            try:
+                root.bring(self.who, spans)
+            except Lost as lost:
+                if not no_memory(lost):
+                    raise
+                root.give_up(self.who)
+                continue
+            found.add(root)
+        if found:
+            self.device.synchronize()  # before other lanes look
+        return found
+
+    def run(self) -> None:
+        lo, count = self.lo, -(-(self.hi - self.lo) // UNDER_WAY)
+        size = None
+        while lo < self.hi and not self.parts.stop.asked:
+            piece = self.parts.piece((self.who, lo, min(lo + count, self.hi)))
+            try:
+                self._start(piece)
+            except Lost as lost:
+                if not no_memory(lost) or (count == 1 and not self.running):
+                    raise
+                smaller = size is None or self._size(piece) < 0.75 * size
+                if self.running:
+                    self._finish()
+                if count > 1 and (smaller or not self.running):
+                    size, count = self._size(piece), -(-count // 2)
+                continue
+            lo = piece.ranges[0][2]
+            if len(self.running) == UNDER_WAY:
+                self._finish()
+        while self.running:
+            self._finish()
+
+    def _start(self, piece: Parts) -> None:
+        """Fill the windows of a piece and start it."""
+        for root, spans in piece.needed[0].items():
+            root.bring(HOST, spans)
+        with self.device.lane(1 + self.started % UNDER_WAY):
+            windows = {
+                root: Window(Buffer(self.device, size), start) for root, (start, size) in self._extents(piece).items()
+            }
+            for root, spans in piece.needed[0].items():
+                if root in self.alike:
+                    continue
+                window, host = windows[root], memory_of(root.address, root.size)
+                for start, stop in pieces(spans):
+                    self.device.copy_in(window.buffer.address + start - window.start, host[start:stop])
+                self.memories.count(HOST, self.who, size_of(spans))
+            wait = piece.start(0, self.parts.division.part, (), windows)
+        self.running.append(_Running(piece, windows, wait))
+        self.started += 1
+
+    def _extents(self, piece: Parts) -> dict[Root, tuple[int, int]]:
+        """Where the window of each array begins, and its size."""
+        touched: dict[Root, Spans] = dict(piece.needed[0])
+        for root, spans in piece.written[0].items():
+            touched[root] = union(touched.get(root, NOTHING), spans)
+        found = {}
+        for array in (*piece.whole, *(piece.values[var] for var in piece.division.free)):
+            if isinstance(array, SharedArray) and array.root not in self.alike:
+                spans = touched.get(array.root, NOTHING)
+                start = int(spans[0]) // GRANULE * GRANULE if len(spans) else 0
+                found[array.root] = start, int(spans[-1]) - start if len(spans) else 1
+        return found
+
+    def _size(self, piece: Parts) -> int:
+        return sum(size for _, size in self._extents(piece).values())
+
+    def _finish(self) -> None:
+        """Bring the results of the oldest piece under way to the host."""
+        piece, windows, wait = self.running.popleft()
+        with self.device.lane(1 + (self.started - len(self.running) - 1) % UNDER_WAY):
+            wait()
+            for root, spans in piece.written[0].items():
+                window, host = windows[root], memory_of(root.address, root.size)
+                for start, stop in pieces(spans):
+                    self.device.copy_out(host[start:stop], window.buffer.address + start - window.start)
+                self.memories.count(self.who, HOST, size_of(spans))
+                root.wrote(HOST, spans)

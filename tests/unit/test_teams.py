@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,7 +20,7 @@ from parakeet_py import accelerate, generate, options
 from parakeet_py.bench.programs import select
 from parakeet_py.bench.split import curve, parse_splits
 from parakeet_py.bench.split_plot import Curve, write_curves
-from parakeet_py.hybrid import calibration, losses
+from parakeet_py.hybrid import calibration, losses, parts
 from parakeet_py.hybrid.cost import Cost, Speed, cpu_speed, device_speed, shares
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning
 from parakeet_py.hybrid.devices import chosen
@@ -450,38 +452,142 @@ def clocked(devices: tuple[SimulatedDevice, ...], function: Any, *args: Any) -> 
     return result, [device.clock - start for device, start in zip(devices, before, strict=True)], run
 
 
-@pytest.mark.parametrize("ratio", [1, 10, 50])
-def test_balanced_work_ends_in_nearly_ideal_time(ratio: int) -> None:
-    @accelerate
-    def work(x: Any) -> Any:
-        return x * x * 0.5 + x * 0.25 + np.sqrt(x + 1.0)
+def alone(function: Any, *args: Any) -> float:
+    """The seconds of a call on a device that does a million operations in one."""
+    return max(clocked(simulated(1e6), function, *args)[1])
 
-    x = np.random.default_rng(1).random(4000)
-    alone = [max(clocked(simulated(rate), work, x)[1]) for rate in (1e6, ratio * 1e6)]
+
+@accelerate
+def work(x: Any) -> Any:
+    return x * x * 0.5 + x * 0.25 + np.sqrt(x + 1.0)
+
+
+@accelerate
+def rows(lengths: Any) -> Any:
+    def total(k: Any) -> Any:
+        found, n = 0.0, 0
+        while n < lengths[k]:
+            found += n
+            n += 1
+        return found
+
+    return generate(len(lengths), total)
+
+
+BALANCED = work, (np.random.default_rng(1).random(4000),)
+UNBALANCED = {
+    "escape times": (escape, (np.linspace(-2.0, 0.6, 3000) + 0.05j, 60)),
+    "longer and longer": (rows, (np.arange(6000) // 100,)),
+}
+
+
+@pytest.mark.parametrize("ratio", [1, 3, 10, 20, 50])
+def test_balanced_work_ends_in_nearly_ideal_time(ratio: int) -> None:
+    function, args = BALANCED
+    slow, fast = alone(function, *args), max(clocked(simulated(ratio * 1e6), function, *args)[1])
     together = simulated(1e6, ratio * 1e6)
     for _ in range(4):
-        taken = max(clocked(together, work, x)[1])
-    ideal = 1 / sum(1 / one for one in alone)
-    assert taken <= 1.1 * ideal
-    assert taken <= 1.05 * min(alone)
+        taken = max(clocked(together, function, *args)[1])
+    assert taken <= 1.1 / (1 / slow + 1 / fast)
+    assert taken <= 1.05 * min(slow, fast)
 
 
-@pytest.mark.parametrize("ratio", [1, 10, 50])
-def test_unbalanced_work_is_claimed(ratio: int) -> None:
-    c = np.linspace(-2.0, 0.6, 3000) + 0.05j
-    wanted = escape(c, 60)
-    alone = [max(clocked(simulated(rate), escape, c, 60)[1]) for rate in (1e6, ratio * 1e6)]
+@pytest.mark.parametrize("name", UNBALANCED)
+@pytest.mark.parametrize("ratio", [1, 3, 10, 20, 50])
+def test_unbalanced_work_is_claimed(ratio: int, name: str) -> None:
+    function, args = UNBALANCED[name]
+    wanted = function(*args)
+    slow, fast = alone(function, *args), max(clocked(simulated(ratio * 1e6), function, *args)[1])
     together = simulated(1e6, ratio * 1e6)
-    for _ in range(2):
-        result, taken, run = clocked(together, escape, c, 60)
+    for _ in range(2):  # nothing has been measured before the first
+        result, taken, run = clocked(together, function, *args)
         assert np.array_equal(result, wanted)
         ranges = run.regions[-1].ranges
-        assert ranges[0][1] == 0 and ranges[-1][2] == 3000
+        assert ranges[0][1] == 0 and ranges[-1][2] == len(args[0])
         assert all(one[2] == other[1] for one, other in itertools.pairwise(ranges))
-    assert max(taken) <= 1.15 / sum(1 / one for one in alone)
-    assert max(taken) <= 1.05 * min(alone)
+        assert max(taken) <= 1.15 / (1 / slow + 1 / fast)
+        assert max(taken) <= 1.05 * min(slow, fast)
     if ratio == 1:
         assert min(taken) >= 0.9 * max(taken)  # nobody waits for long
+
+
+class Quick(EmulatedDevice):
+    """A device that says of itself that it is fast, so that it gets work beside the CPU."""
+
+    speed = Speed(1e12, 1e12, 1e-6)
+
+
+@pytest.mark.parametrize("cpu", [False, True])
+def test_members_claim_at_the_same_time(cpu: bool) -> None:
+    team = Team((Quick("emulated:47", 1 << 22), Quick("emulated:48", 1 << 22)), cpu)
+    for function, args in UNBALANCED.values():
+        result, run = on(team, function, *args)
+        assert np.array_equal(result, function(*args)) and len(run.regions[-1].ranges) > 1
+    assert not [one for one in threading.enumerate() if one.name.startswith("parakeet_py-")]
+
+
+@pytest.mark.parametrize(("name", "split"), [("escape times", None), ("work", 1.0), ("work", 0.7)])
+@pytest.mark.parametrize("error", [DeviceError, KeyboardInterrupt])
+def test_whoever_is_interrupted_leaves_nothing(name: str, split: float | None, error: type[BaseException]) -> None:
+    """A device is lost, or the user interrupts, while others are at work; with threads even for little work."""
+    good, bad = Quick("emulated:49", 1 << 22), Quick("emulated:50", 1 << 22)
+    launch = bad.launch
+
+    def fail(*args: Any) -> None:
+        bad.launch = launch  # type: ignore[method-assign]
+        raise error("off the bus")
+
+    function, args = {**UNBALANCED, "work": BALANCED}[name]
+    team = Team((good, bad), split == 0.7, split)
+    with mock.patch.object(parts, "MUCH", -1):
+        bad.launch = fail  # type: ignore[method-assign]
+        if error is KeyboardInterrupt:
+            with pytest.raises(KeyboardInterrupt):
+                on(team, function, *args)
+        else:
+            with pytest.warns(DeviceWarning, match="emulated:50 has failed"):
+                assert np.array_equal(on(team, function, *args)[0], function(*args))
+            losses.forget_losses()
+        assert np.array_equal(on(team, function, *args)[0], function(*args))
+    assert not [one for one in threading.enumerate() if one.name.startswith("parakeet_py-")]
+    gc.collect()
+    assert good._device.free_bytes == bad._device.free_bytes == 1 << 22
+
+
+@pytest.mark.parametrize("rate", [1e6, 1e7, 3e8])
+def test_data_stream_at_the_speed_of_link_and_device(rate: float) -> None:
+    """Of 16 times the device's memory: bound by the device, by both, by the link."""
+
+    @accelerate
+    def smooth(x: Any) -> Any:
+        return np.sqrt(x[:-2] + x[1:-1] + x[2:])
+
+    x = np.random.default_rng(1).random(16386)
+    device = SimulatedDevice("emulated:51", Speed(rate, 1e7, 1e-6), x.nbytes // 16)
+    with options(check=False):  # with it, every kernel is waited for
+        result, (taken,), run = clocked((device,), smooth, x)
+    assert np.array_equal(result, smooth.__wrapped__(x))
+    compute = device._device.counters.instructions / rate
+    assert taken <= 1.3 * max(compute, run.moved[0, 1] / 1e7, run.moved[1, 0] / 1e7)
+    assert run.moved[0, 1] <= 1.05 * x.nbytes
+
+
+def test_what_all_pieces_need_is_brought_once() -> None:
+    @accelerate
+    def forces(x: Any, bodies: Any) -> Any:
+        def force(k: Any) -> Any:
+            total = 0.0
+            for other in bodies:
+                total += other - x[k]
+            return total
+
+        return generate(len(x), force)
+
+    x, bodies = np.random.default_rng(1).random(4000), np.arange(20.0)
+    device = EmulatedDevice("emulated:52", memory=1 << 12)
+    result, run = on(Team((device,), False), forces, x, bodies)
+    assert np.allclose(result, forces.__wrapped__(x, bodies))
+    assert run.moved == {(0, 1): x.nbytes + bodies.nbytes, (1, 0): x.nbytes}
 
 
 def test_claims_raise_what_fails_first() -> None:
