@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.accelerate import accelerate
 from parakeet_py.config import options
 from parakeet_py.errors import FallbackWarning, ParakeetError, UnsupportedError
+from parakeet_py.extensions import register, unregister
 from parakeet_py.operators import allpairs, generate, map, prange, reduce, scan, scatter, stencil
 
 if TYPE_CHECKING:
@@ -23,9 +24,11 @@ __all__ = [
     "options",
     "prange",
     "reduce",
+    "register",
     "scan",
     "scatter",
     "stencil",
+    "unregister",
 ]
 __version__ = "0.1.0"
 

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from parakeet_py import cached
+from parakeet_py import cached, extensions
 from parakeet_py import config as settings
 from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.hybrid.elsewhere import lives_elsewhere
@@ -74,6 +74,7 @@ class Dispatcher:
         self.keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         self.plain = not code.co_flags & (VARARGS | VARKEYWORDS) and not code.co_kwonlyargcount
         self.inner: Any = None  # takes calls in positional form, for functions whose own calls are not
+        extensions.watchers.add(self)
 
     def config(self) -> settings.Config:
         """The settings in force, changed by the decorator's own."""
@@ -230,6 +231,16 @@ class Dispatcher:
             target = self.instance if self.inner is None else self.inner
             dead = [one.gate for one in gone]
             install(target, [gate for gate in gates_of(target) if gate not in dead])
+
+    def reset(self) -> None:
+        """Forget all that has been compiled and learned: functions mean something else to the compiler now."""
+        with self.lock:
+            for loaded in (*self.specializations.values(), *self.general.values()):
+                self.forget(loaded)
+            for found in (self.compilations, self.guarded, self.refused, self.observed_runs, self.guessed):
+                found.clear()
+            self.knowledge, self.knowledge_read, self.fell_back = Knowledge(), False, None
+            self.watched.clear()
 
     def signatures_of(self, loaded: Loaded) -> list[Signature]:
         """The signatures whose calls a specialization takes."""

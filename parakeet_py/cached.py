@@ -20,6 +20,7 @@ from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from parakeet_py import extensions
 from parakeet_py.signature import FunctionSpec, Result, Signature, Spec, StaticSpec, TupleSpec
 from parakeet_py.signature_json import NotPortable, from_json, to_json
 
@@ -159,7 +160,13 @@ def _class_parts(cls: type, inside: tuple[object, ...]) -> tuple[object, ...]:
 def _knowledge_key(function: FunctionType) -> str:
     from parakeet_py.llvm.disk_cache import digest
 
-    return digest("knowledge", FORMAT, function.__module__, function.__qualname__, code_parts(function.__code__))
+    own = code_parts(function.__code__)
+    return digest("knowledge", FORMAT, function.__module__, function.__qualname__, own, _registered())
+
+
+def _registered() -> tuple[object, ...]:
+    """The bodies that users have registered, by what they are made of."""
+    return tuple((name, value_parts(body, ())) for name, body in extensions.bodies())
 
 
 def object_key(function: FunctionType, signature: Signature, flags: Sequence[object], what: str = "object") -> str:
@@ -178,6 +185,7 @@ def object_key(function: FunctionType, signature: Signature, flags: Sequence[obj
         what,
         FORMAT,
         code_parts(function.__code__),
+        _registered(),
         params,
         hidden,
         signature.disjoint,

@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from parakeet_py import extensions
 from parakeet_py.record import record
 from parakeet_py.typed_ir.types import DTYPES
 
@@ -367,6 +368,8 @@ def spec_of(value: object, depth: int = 0) -> Spec:
         return StaticSpec(value)
     if getattr(kind, "stands_for_itself", False):
         return StaticSpec(value)  # decorated functions
+    if extensions.body_of(value) is not None:
+        return StaticSpec(value)
     return ObjectSpec(kind)
 
 

@@ -6,8 +6,8 @@
     @helper                         a function compiled code may call by name
     @static                         an ordinary Python function run at compile time on known arguments
 
-A module of the library is imported when something it defines is met; `index` says which one that is. Users register
-their own bodies through `parakeet_py.register`.
+A module of the library is imported when something it defines is met; `index` says which one that is. What users
+register (`extensions`) comes before it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.signature import ObjectSpec, Source
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.calls import call_python
+from parakeet_py.typed_ir.calls import call_python, call_user, registered_body
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
 from parakeet_py.typed_ir.intrinsics import rank0
@@ -269,6 +269,9 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
     """obj.name(*args, **kwargs)"""
     match obj:
         case ArrayV():
+            registered = registered_body(s, getattr(np.ndarray, name, None))
+            if registered is not None:
+                return call_user(s, registered, [obj, *args], kwargs)
             body = registry.method_for(name)
             if body is None:
                 raise s.hand_back(f".{name}() of an array")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py import extensions
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
@@ -83,7 +84,18 @@ def call(s: Specializer, function: Value, args: list[Value], kwargs: dict[str, V
     raise s.unsupported(f"{s.describe(function)} is not callable")
 
 
+def registered_body(s: Specializer, target: Any) -> types.FunctionType | None:
+    """The body that a user has registered for a function, if it counts here: not in the body itself or the library."""
+    body = extensions.body_of(target)
+    if body is None or s.frames[-1].namespace.trusted or any(one.namespace.owner is body for one in s.frames):
+        return None
+    return body
+
+
 def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    own = registered_body(s, target)
+    if own is not None:
+        return call_user(s, own, args, kwargs)
     handler = HANDLERS.get(id(target))
     if handler is not None:
         return handler(s, *args, **kwargs)

@@ -122,7 +122,7 @@ def read_global(s: Specializer, name: str) -> Value:
 
     namespace = s.frames[-1].namespace
     source: Source = ("global", name)
-    if namespace.owner is not s.frames[0].namespace.owner:
+    if namespace.globals is not s.frames[0].namespace.globals:
         module = str(namespace.globals.get("__name__"))  # not that of the function, which wrappers imitate
         source = ("attribute", module, name)
         if not namespace.trusted and getattr(sys.modules.get(module), "__dict__", None) is not namespace.globals:
