@@ -16,6 +16,7 @@ import ast
 import itertools
 import linecache
 import re
+import warnings
 from collections.abc import Iterator, Set
 from types import CodeType, FunctionType, ModuleType
 
@@ -184,8 +185,14 @@ def _compiled_below(imported: Set[str], body: list[ast.stmt], code: CodeType) ->
         aliases = [ast.alias(name, lineno=1, col_offset=0) for name in sorted(imported)]
         imports.append(ast.Import(aliases, lineno=1, col_offset=0))
     module = ast.Module([*imports, *body], [])
-    compiled: CodeType = compile(module, code.co_filename, "exec", code.co_flags & _FUTURE_FLAGS, dont_inherit=True)
+    with _heard_already():
+        compiled: CodeType = compile(module, code.co_filename, "exec", code.co_flags & _FUTURE_FLAGS, dont_inherit=True)
     return compiled
+
+
+def _heard_already() -> warnings.catch_warnings[None]:
+    """What is odd about a source Python has said when it compiled it."""
+    return warnings.catch_warnings(action="ignore")
 
 
 def _imported_names(lines: list[str]) -> set[str]:
@@ -212,7 +219,8 @@ def _parse(block: list[str], first_line: int, code: CodeType) -> ast.Module | No
         headers = headers or ["if 1:\n"]
     blank = first_line - 1 - len(headers)
     try:
-        tree = ast.parse("\n" * max(blank, 0) + "".join(headers) + "".join(block))
+        with _heard_already():
+            tree = ast.parse("\n" * max(blank, 0) + "".join(headers) + "".join(block))
     except (SyntaxError, ValueError):
         return None
     if not tree.body:

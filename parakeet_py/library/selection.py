@@ -18,6 +18,7 @@ from parakeet_py.library.intrinsics import (
     hand_back,
     index_check,
     is_array,
+    is_sequence,
     is_weak,
     load,
     nonzero,
@@ -93,6 +94,14 @@ def clip_bound(bound, kind, lower):
     return bound
 
 
+def keeps_zeros(a, low, high):
+    """NumPy compares with bounds that are scalars in another way: a zero is not replaced by one of the other sign."""
+    if is_array(low) or is_array(high) or is_sequence(low) or is_sequence(high):
+        return False
+    kind = dtype_of(a)
+    return kind.kind == "f" and kind.itemsize > 2 and result_kind(kind, kind_of(low), kind_of(high)) == kind
+
+
 def clipped(a, low, high, out):
     a = as_numeric(a)
     if is_weak(a):
@@ -105,6 +114,8 @@ def clipped(a, low, high, out):
         return ufunc_call(np.minimum, a, high, out=out)
     if high is None:
         return ufunc_call(np.maximum, a, low, out=out)
+    if keeps_zeros(a, low, high):
+        return ufunc_call(np.minimum, high, ufunc_call(np.maximum, low, a), out=out)
     return ufunc_call(clip_ufunc, a, low, high, out=out)
 
 

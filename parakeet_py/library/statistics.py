@@ -59,6 +59,7 @@ def bincount(x, /, weights=None, minlength=0):
         scatter(counts, x, constant(1, "int64"), add)
     else:
         weights = as_array(weights)
+        check(x.shape[0] != 0, "Deoptimize", "np.bincount of nothing, which counts without weights")
         message = "The weights and list don't have the same length."
         check(weights.shape[0] == x.shape[0], "ValueError", message)
         scatter(counts, x, converted(weights, "float64"), add)

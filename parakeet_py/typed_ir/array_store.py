@@ -15,7 +15,7 @@ from parakeet_py.typed_ir import ir, long_ints
 from parakeet_py.typed_ir.axis_order import fortran
 from parakeet_py.typed_ir.elementwise import broadcast_extents, generate, load_broadcast, scalar_operand, shape_text
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT, Scalar, is_float, is_integer
+from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
 from parakeet_py.typed_ir.values import ArrayV, ScalarV, Value
 from parakeet_py.typed_ir.views import make_view
 
@@ -38,9 +38,16 @@ def weak_cast(s: Specializer, operand: ir.Operand, dtype: str) -> ir.Operand:
     return s.builder.cast(operand, Scalar(dtype))
 
 
+def keep_imaginary(s: Specializer, source: str, dtype: str) -> None:
+    """Where imaginary parts are dropped NumPy warns; so it has to do that itself."""
+    if is_complex(source) and not is_complex(dtype) and dtype != "bool":
+        raise s.hand_back("complex numbers made real, with a warning")
+
+
 def copy_array(s: Specializer, array: ArrayV, dtype: str | None = None, *, order: str = "K") -> ArrayV:
     """A new array with the same elements; order K keeps that of the array, A only Fortran order."""
     kind = Scalar(dtype or array.dtype)
+    keep_imaginary(s, array.dtype, kind.dtype)
     kept = array.order == fortran(array.rank) if order == "A" else order == "K"
     own = fortran(array.rank) if order == "F" else array.order if kept else ()
 
@@ -72,6 +79,8 @@ def store_array(
     source = np.dtype(value.dtype)
     if not weak and not np.can_cast(source, np.dtype(target.dtype), casting):  # type: ignore[arg-type]
         raise s.unsupported(f"cannot cast {source} to {target.dtype} with casting rule '{casting}'")
+    if isinstance(value, ArrayV):
+        keep_imaginary(s, value.dtype, target.dtype)
     if mask is None and isinstance(value, ArrayV) and value.var is target.var:
         return  # x[i] op= y ends by storing the very view that was changed in place
     if target.readonly:

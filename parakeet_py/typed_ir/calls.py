@@ -30,7 +30,7 @@ from parakeet_py.typed_ir import (
     messages,
     one_shot,
 )
-from parakeet_py.typed_ir.array_store import copy_array, weak_cast
+from parakeet_py.typed_ir.array_store import weak_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.intrinsics import HANDLERS, dtype_name
@@ -371,7 +371,7 @@ def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) ->
             raise s.hand_back(str(error)) from None
     value = s.numeric(args[0])
     if isinstance(value, ArrayV) and value.rank > 0:
-        return copy_array(s, value, name)
+        return s.cast_array(value, name)
     operand = scalar_operand(s, value)
     if isinstance(value, ScalarV) and value.python:
         if value.dtype == "complex128" and np.dtype(name).kind != "c":

@@ -10,7 +10,7 @@ import numpy as np
 
 from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import indexing, ir, routines
-from parakeet_py.typed_ir.array_store import copy_array, store_array
+from parakeet_py.typed_ir.array_store import copy_array, keep_imaginary, store_array
 from parakeet_py.typed_ir.axis_order import canonical, fortran, inverse, merged_order
 from parakeet_py.typed_ir.elementwise import elementwise, generate, scalar_operand
 from parakeet_py.typed_ir.index_entries import check_index
@@ -316,6 +316,7 @@ def _copy(s: Specializer, array: Value, order: Value | None = None) -> Value:
 def _cast(s: Specializer, value: Value, dtype: Value) -> Value:
     name = dtype_name(s, dtype)
     number = s.numeric(value)
+    keep_imaginary(s, number.dtype, name)
     if isinstance(number, ArrayV):
         if number.rank == 0:
             return rank0(s, s.builder.cast(scalar_operand(s, number), Scalar(name)))

@@ -167,3 +167,9 @@ def quantiles_of_lines(x):
 def medians_of_numbers(x):
     x = np.where(x > 0.5, np.nan, x)
     return np.nanmedian(x, axis=1), np.nanmedian(x), np.median(x, axis=(0, 1), keepdims=True)
+
+
+@program([(arr("i8", 0),), (arr("i8", 4, values=[3, 1, 1, 0]),)], fell_back=None)
+def weighed_or_nothing(x):
+    """Nothing is counted as integers, whatever it weighs."""
+    return np.bincount(x, weights=x * 0.5, minlength=2)

@@ -220,3 +220,25 @@ def complex_parts_written(z):
     w.real = z.imag
     w.imag[1:] = 7
     return w, w == z, w != z
+
+
+_ZEROS = [0.0, -0.0, 0.0, -0.0, 1.0, -1.0]
+_OTHERS = [-0.0, 0.0, 0.0, -0.0, -0.0, 0.0]
+
+
+@program([(arr(kind, 6, values=_ZEROS), arr(kind, 6, values=_OTHERS)) for kind in ("f8", "f4", "f2")])
+def extrema_of_zeros(x, y):
+    """The second of two zeros of both signs (in float16 the first), whichever of them is known."""
+    lows = np.minimum(x, y), np.minimum(x, 0.0), np.minimum(-0.0, x), np.minimum(x, y[0])
+    return *lows, np.maximum(y, x), np.maximum(0.0, x), np.maximum(x, -0.0), np.maximum(x[1], y)
+
+
+@program([(arr(kind, 6, values=_ZEROS), arr(kind, 6, values=_OTHERS)) for kind in ("f8", "f4", "f2")])
+def clipped_zeros(x, y):
+    """Between scalars a zero stays as it is."""
+    return np.clip(x, 0.0, 1.0), np.clip(x, -1.0, -0.0), x.clip(y[0], None), np.clip(x, y, y), x.clip(y[1], y[2])
+
+
+@program([(arr("f8", 4, values="special"), np.nan), (arr("f4", 4, values=[1.0, -0.0, np.nan, np.inf]), 2.0)])
+def clipped_by_nan(x, bound):
+    return np.clip(x, bound, 3.0), np.clip(x, -3.0, bound)

@@ -413,3 +413,9 @@ def windows_of_planes(x):
 @program([raising(ValueError, arr("f8", 4), 5), raising(ValueError, arr("f8", 4), -1)], message=True)
 def windows_too_long(x, n):
     return np.lib.stride_tricks.sliding_window_view(x, n).sum(axis=1)
+
+
+@program([(arr("f8", 3),), (arr("i4", 3),), (arr("f4", 2, 2),)])
+def scalar_types_of_arrays(x):
+    """What has the dtype already is given back as it is."""
+    return np.float64(x), np.int32(x)

@@ -10,6 +10,7 @@ import linecache
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -79,6 +80,13 @@ def test_positions_are_those_of_the_file() -> None:
     assert source.filename == __file__
     last = list(to_ssa(Holder.method).statements())[-1]
     assert linecache.getline(__file__, last.pos.line)[last.pos.column : last.pos.end_column] == "x + len(text)"
+
+
+@pytest.mark.filterwarnings("error")
+def test_warnings_about_a_source_are_given_once() -> None:
+    with warnings.catch_warnings(action="ignore"):
+        function = define('def f(x):\n    "\\d"\n    assert (x, "x")\n    return x is 1\n')
+    assert read_source(function).node.name == "f"  # type: ignore[union-attr]
 
 
 def test_lambdas_on_one_line() -> None:

@@ -688,3 +688,17 @@ def test_objects_of_iterations_are_dropped() -> None:
     assert max(counts) <= 10  # some are kept so that the call could be told again
     gc.collect()
     assert Thing.alive == 0
+
+
+def test_numpy_makes_complex_numbers_real_and_warns() -> None:
+    @accelerate
+    def function(z: Any, x: Any) -> Any:
+        x[...] = z
+        return z.astype(np.float32), np.sum(z, dtype=float)
+
+    for _ in range(3):
+        with pytest.warns(np.exceptions.ComplexWarning) as given:
+            made, total = function(x4 + 1j, np.zeros(4))
+        assert len(given) == 3
+        assert (made == x4).all() and made.dtype == np.float32 and total == x4.sum()
+    assert len(function.opaque_calls) == 3

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from parakeet_py.typed_ir.ir import Cast, Const, Op, Operand, Prim, Var, dtype_of
+from parakeet_py.typed_ir.ir import EXTREMA, Cast, Const, Op, Operand, Prim, Var, dtype_of
 from parakeet_py.typed_ir.semantics import convert, evaluate, integer_bounds, scalar
 from parakeet_py.typed_ir.types import (
     FLOATS,
@@ -44,7 +44,8 @@ def simplify_prim(name: str, args: tuple[Operand, ...], out: Scalar, definitions
         folded = fold(name, args, out)
         if folded is not None:
             return folded
-    if name in COMMUTATIVE and _out_of_order(args[0], args[1]):
+    ordered = name in EXTREMA and is_float(dtype_of(args[0]))  # of zeros of both signs the second is taken
+    if name in COMMUTATIVE and not ordered and _out_of_order(args[0], args[1]):
         args = (args[1], args[0])
         return _simpler(name, args, definitions) or Prim(name, args)
     if name in MIRRORED and args[0].__class__ is Const:
