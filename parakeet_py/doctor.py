@@ -134,9 +134,9 @@ def _cuda() -> tuple[str, bool]:
             parts.append(f"{name} cannot be used: {error}")
             continue
         good = True
-        parts.append(
-            f"{device.name} is a {name}: {device.architecture}, {device.multiprocessors} multiprocessors, {memory}"
-        )
+        products = "products by cuBLAS" if device.cublas.ready() else f"products by kernels ({device.cublas.why_not})"
+        size = f"{device.multiprocessors} multiprocessors"
+        parts.append(f"{device.name} is a {name}: {device.architecture}, {size}, {memory}, {products}")
     return "; ".join(parts), good
 
 

@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from parakeet_py.hybrid.arrays import DeviceView
+from parakeet_py.hybrid.cublas import Cublas
 from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.guard import Resources
 from parakeet_py.hybrid.launches import Launches
@@ -194,6 +196,7 @@ class CudaDevice:
         self._lanes: dict[int, _Lane] = {}
         self._lanes_lock = threading.Lock()
         self._memory = DeviceMemoryResource(number)
+        self.cublas = Cublas()
         self._buffers: dict[int, tuple[Any, _Lane]] = {}
         self.broken: str | None = None
 
@@ -393,6 +396,12 @@ class CudaDevice:
                 self._lane().launches.add(_kernel(module, kernel), blocks, threads, arguments)
         except Exception as error:
             raise self._failed(f"launching {kernel}", error) from error
+
+    def multiply(self, left: DeviceView, right: DeviceView, out: DeviceView, fast: bool) -> bool:
+        """Let cuBLAS do `out = left @ right`; whether it could. `fast`: float32 may be rounded to TF32."""
+        self._flush()
+        with span(self, KERNEL, "cuBLAS", 0):
+            return self.cublas.multiply(int(self._stream.handle), left, right, out, fast)
 
     def synchronize(self) -> None:
         self._flush()

@@ -26,7 +26,7 @@ def fault_text(plan: Plan, device: Meter, error: DeviceError) -> str:
 
 def describe_launch(plan: Plan, number: int, blocks: int, values: Sequence[Any]) -> str:
     kernel = plan.kernels[number]
-    shape = f"{blocks} x {kernel.threads} threads"
+    shape = f"{blocks} x {kernel.threads} threads" if blocks else "by cuBLAS"
     return f"kernel {kernel.name} ({place_of(plan.filename, kernel)}), {shape}, {arguments(kernel, values)}"
 
 

@@ -24,7 +24,8 @@ class Run(NamedTuple):
     Attributes
     ----------
     device : its name
-    launches : how often each kernel was launched with so many blocks, as ((kernel, blocks), times)
+    launches : how often each kernel was launched with so many blocks, as ((kernel, blocks), times); no blocks: what
+        cuBLAS has done in the place of the kernel
     bytes_in, bytes_out : copied to the device and from it
     allocated : bytes of memory made on the device, those of arguments included
     """
@@ -84,6 +85,11 @@ class Meter:
         self.device.launch(module, kernel, blocks, threads, codes, values)
         if self.wait:
             self.synchronize()
+
+    def multiply(self, left: Any, right: Any, out: Any, fast: bool) -> bool:
+        """Let a library multiply matrices; whether there is one that can."""
+        ask = getattr(self.device, "multiply", None)
+        return ask is not None and bool(ask(left, right, out, fast))
 
     def synchronize(self) -> None:
         self.device.synchronize()

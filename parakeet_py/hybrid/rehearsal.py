@@ -133,7 +133,8 @@ class KernelReport:
     def __str__(self) -> str:
         lines = f" (line{'s' if len(self.lines) > 1 else ''} {', '.join(map(str, self.lines))})" if self.lines else ""
         shapes = [
-            f"{blocks} x {self.threads} threads" + ("" if times == 1 else f", {times} times")
+            (f"{blocks} x {self.threads} threads" if blocks else "by cuBLAS")
+            + ("" if times == 1 else f", {times} times")
             for blocks, times in self.launches
         ]
         takes = ""

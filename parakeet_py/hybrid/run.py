@@ -222,6 +222,11 @@ class Call:
         values: list[Any] = []
         for expand, arg in zip(plan.expanders[number], args, strict=True):
             values += expand(arg)
+        if kernel.product is not None:
+            left, right, out = (args[place] for place in kernel.product)
+            if device.multiply(left, right, out, plan.flags["fastmath"]):
+                device.launched(number, 0, values)
+                return
         aligned = not any(arg.address % 16 for arg in args if isinstance(arg, DeviceView))
         form = plan.form(number, blocks, aligned, values)
         module, codes = plan.module(device.device, number, form), plan.codes[number][form.narrow]

@@ -256,13 +256,14 @@ class Opaque:
 @record
 class Grid:
     """A GPU region: `body` is run by `blocks` x `threads` threads. `contract`: products and sums may be fused whatever
-    the settings (nobody can tell)."""
+    the settings (nobody can tell). `product`: all it does is left @ right into an array: (left, right, array)."""
 
     blocks: Operand
     threads: int
     body: Block
     name: str = "kernel"
     contract: bool = False
+    product: tuple[Var, Var, Var] | None = None
 
 
 @record

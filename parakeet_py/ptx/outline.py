@@ -37,6 +37,7 @@ class Kernel:
     single : it is run by one thread only
     function : the Imp function it is compiled as
     contract : products and sums may be fused whatever the settings
+    product : a product of two matrices is all that it computes: the places of left, right and result in `params`
     """
 
     name: str
@@ -45,6 +46,7 @@ class Kernel:
     single: bool
     function: ir.Function
     contract: bool = False
+    product: tuple[int, ...] | None = None
 
     @property
     def params(self) -> tuple[Var, ...]:
@@ -116,8 +118,8 @@ class _Cutter:
         sink: list[ir.Statement] = []
         for statement in block.statements:
             match statement:
-                case ir.Grid(blocks, threads, body, name, contract):
-                    self.launch(sink, name, blocks, threads, body, contract)
+                case ir.Grid(blocks, threads, body, name, contract, product):
+                    self.launch(sink, name, blocks, threads, body, contract, product)
                 case ir.Parallel():
                     self.grains(sink, statement)
                 case ir.For() | ir.While() | ir.If() if _is_task(statement):
@@ -144,6 +146,7 @@ class _Cutter:
         threads: int,
         body: ir.Block,
         contract: bool = False,
+        product: tuple[Var, ...] | None = None,
     ) -> None:
         """Make a kernel of a region body, and launch it."""
         uses = _Uses()
@@ -158,15 +161,24 @@ class _Cutter:
             sink.append(ir.Let(value, ir.Read(cell), self.function.failures[0].pos))
             top.append(ir.Declare(cell, value))
             args.append(value)
-        number = self.kernel(name, threads, tuple(args), ir.Block((*top, *body.statements)), contract)
+        places = None if product is None else tuple(args.index(array) for array in product)
+        number = self.kernel(name, threads, tuple(args), ir.Block((*top, *body.statements)), contract, places)
         sink.append(ir.Launch(number, blocks, tuple(args)))
 
-    def kernel(self, name: str, threads: int, params: tuple[Var, ...], body: ir.Block, contract: bool = False) -> int:
+    def kernel(
+        self,
+        name: str,
+        threads: int,
+        params: tuple[Var, ...],
+        body: ir.Block,
+        contract: bool = False,
+        product: tuple[int, ...] | None = None,
+    ) -> int:
         """Keep a kernel; gives its number."""
         number = len(self.kernels)
         full = f"{self.function.name}_{name.replace(' ', '_')}_{number}"
         function = ir.Function(full, params, body, (), self.function.failures, self.roots)
-        self.kernels.append(Kernel(full, threads, _may_fail(body), threads == 1, function, contract))
+        self.kernels.append(Kernel(full, threads, _may_fail(body), threads == 1, function, contract, product))
         return number
 
     def grains(self, sink: list[ir.Statement], region: ir.Parallel) -> None:

@@ -22,6 +22,7 @@ def grid_of_blocks(
     body: Callable[[Var, Var], None],
     threads: int = THREADS,
     contract: bool = False,
+    product: tuple[Var, Var, Var] | None = None,
 ) -> None:
     """A region of so many blocks; `body(block, thread)` writes what a thread does."""
     lo.in_region = True
@@ -34,7 +35,7 @@ def grid_of_blocks(
     finally:
         region = lo.pop()
         lo.in_region, lo.order = False, None
-    lo.sink.append(imp.Grid(blocks, threads, region, name, contract))
+    lo.sink.append(imp.Grid(blocks, threads, region, name, contract, product))
 
 
 def grid(lo: Lowering, points: Operand, name: str, body: Callable[[Var], None]) -> None:

@@ -121,7 +121,8 @@ def _launch(lo: Lowering, left: Var, right: Var, out: Var, form: _Form, store: S
     tiles = _tiles(lo, lo.extent(out, 0), lo.extent(out, 1), form)
     name = "matmul" if parts is ONE else "matmul parts"
     body = lambda block, thread: _Tile(lo, left, right, out, form, (block, thread)).run(store, parts, tiles)  # noqa: E731
-    grid_of_blocks(lo, lo.multiply(tiles, parts), name, body, contract=True)
+    product = (left, right, out) if parts is ONE else None
+    grid_of_blocks(lo, lo.multiply(tiles, parts), name, body, contract=True, product=product)
 
 
 class _Tile:

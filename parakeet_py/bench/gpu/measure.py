@@ -66,6 +66,13 @@ class Timed:
         self.machine.launch(module, kernel, blocks, threads, codes, values)
         self.marks.append((start, self.machine.mark()))
 
+    def multiply(self, *given: Any) -> bool:
+        start = self.machine.mark()
+        done = bool(getattr(self.machine, "multiply", lambda *_: False)(*given))
+        if done:
+            self.marks.append((start, self.machine.mark()))
+        return done
+
     def take(self) -> list[float]:
         """The times of all kernels since the last question."""
         marks, self.marks = self.marks, []

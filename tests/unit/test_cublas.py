@@ -1,0 +1,165 @@
+"""Products of matrices by cuBLAS: what it is asked for, with a stand-in for nvmath's bindings that multiplies so."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import accelerate, options
+from parakeet_py.doctor import examine
+from parakeet_py.hybrid import calls
+from tests.unit import fake_cuda
+
+DTYPES = {"sgemm": "f4", "dgemm": "f8", "cgemm": "c8", "zgemm": "c16"}
+
+
+class Bindings(types.ModuleType):
+    """`nvmath.bindings.cublas`: matrices in column-major order, in the order of a stream; `asked` has the calls."""
+
+    def __init__(self) -> None:
+        super().__init__("nvmath.bindings.cublas")
+        self.asked: list[str] = []
+        self.mode = self.stream = -1
+
+    def create(self) -> int:
+        return 7
+
+    def set_stream(self, handle: int, stream: int) -> None:
+        assert handle == 7
+        self.stream = stream
+
+    def set_math_mode(self, handle: int, mode: int) -> None:
+        self.mode = mode
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in DTYPES:
+            raise AttributeError(name)
+        return lambda *given: self.gemm(name, np.dtype(DTYPES[name]), *given)
+
+    def gemm(self, name: str, dtype: np.dtype[Any], handle: int, *given: int) -> None:
+        turn_a, turn_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc = given
+        for place, value in ((alpha, 1), (beta, 0)):
+            assert np.frombuffer((ctypes.c_uint8 * dtype.itemsize).from_address(place), dtype)[0] == value
+        context = fake_cuda.Stream.streams[self.stream].context
+        assert not context.capturing
+        self.asked.append(name)
+
+        def matrix(address: int, rows: int, columns: int, distance: int) -> tuple[Any, Any]:
+            """The memory of a matrix, and the matrix in it."""
+            assert distance >= rows
+            memory = np.empty(distance * (columns - 1) + rows, dtype)
+            context.device.copy_out(address, memory.view(np.uint8))
+            return memory, np.ndarray((rows, columns), dtype, memory, 0, (dtype.itemsize, distance * dtype.itemsize))
+
+        def work() -> None:
+            left = matrix(a, k, m, lda)[1].T if turn_a else matrix(a, m, k, lda)[1]
+            right = matrix(b, n, k, ldb)[1].T if turn_b else matrix(b, k, n, ldb)[1]
+            memory, result = matrix(c, m, n, ldc)
+            result[:] = left @ right
+            context.device.copy_in(c, memory.view(np.uint8))
+
+        context.queue.append(work)
+
+
+@pytest.fixture
+def cublas(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bindings]:
+    made = Bindings()
+    package: Any = types.ModuleType("nvmath.bindings")
+    package.cublas = made
+    monkeypatch.setitem(sys.modules, "nvmath", types.ModuleType("nvmath"))
+    monkeypatch.setitem(sys.modules, "nvmath.bindings", package)
+    with fake_cuda.installed(), options(devices="cuda:0"):
+        yield made
+
+
+def product(x: Any, y: Any) -> Any:
+    return x @ y
+
+
+def numbers(dtype: str, *shape: int) -> Any:
+    return (np.arange(np.prod(shape)) % 7 - 3).reshape(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_dtypes(dtype: str, cublas: Bindings) -> None:
+    x, y = numbers(dtype, 5, 7), numbers(dtype, 7, 3)
+    found = accelerate(product)(x, y)
+    assert np.array_equal(found, x @ y) and found.dtype == x.dtype and cublas.mode == 0
+    assert [DTYPES[name] for name in cublas.asked] == [dtype]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "taken"),
+    [
+        (numbers("f8", 7, 5).T, numbers("f8", 7, 3), True),
+        (numbers("f8", 7, 5).T, numbers("f8", 3, 7).T, True),
+        (numbers("f8", 9, 12)[1:6, 2:9], numbers("f8", 9, 8)[:7, 4:], True),
+        (numbers("f8", 1, 7), numbers("f8", 7, 1), True),
+        (numbers("f8", 5, 7)[::-1], numbers("f8", 7, 3), False),
+        (numbers("f8", 5, 14)[:, ::2], numbers("f8", 7, 3), False),
+        (numbers("f8", 5, 0), numbers("f8", 0, 3), False),
+        (np.broadcast_to(numbers("f8", 7), (5, 7)), numbers("f8", 7, 3), False),
+        (numbers("i8", 5, 7), numbers("i8", 7, 3), False),
+    ],
+    ids=["turned", "both", "inner", "single", "backwards", "steps", "empty", "repeated", "integers"],
+)
+def test_layouts(x: Any, y: Any, taken: bool, cublas: Bindings) -> None:
+    assert np.array_equal(accelerate(product)(x, y), x @ y)
+    assert bool(cublas.asked) == taken
+
+
+def test_between_kernels(cublas: Bindings) -> None:
+    """In the order of the stream, whatever is kept for later; its results are what later kernels read."""
+    function = accelerate(lambda x, y: ((x + 1) @ y * 2, x @ y + 1))
+    x, y = numbers("f8", 6, 6), numbers("f8", 6, 6)
+    for _ in range(3):
+        for one, other in zip(function(x, y), ((x + 1) @ y * 2, x @ y + 1), strict=True):
+            assert np.array_equal(one, other)
+    assert len(cublas.asked) == 6
+
+
+def test_rounding_to_tf32_is_asked_for(cublas: Bindings) -> None:
+    x, y = numbers("f4", 5, 7), numbers("f4", 7, 3)
+    accelerate(fastmath=True)(product)(x, y)
+    assert cublas.mode == 3
+
+
+def test_explain_and_doctor(cublas: Bindings) -> None:
+    function = accelerate(product)
+    x, y = numbers("f4", 5, 7), numbers("f4", 7, 3)
+    function(x, y)
+    plan = calls.plan_of(function._dispatcher.compiled_for_normal((x, y)))
+    assert plan.last_run is not None and [blocks for (_, blocks), _ in plan.last_run.launches] == [0]
+    (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
+    assert "products by cuBLAS" in finding.text
+
+
+def test_without_nvmath(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nvmath", None)
+    x, y = numbers("f4", 5, 7), numbers("f4", 7, 3)
+    with fake_cuda.installed(), options(devices="cuda:0"):
+        assert np.array_equal(accelerate(product)(x, y), x @ y)
+        (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
+        assert "products by kernels (ModuleNotFoundError: " in finding.text
+
+
+@pytest.mark.parametrize("broken", ["create", "gemm"])
+def test_a_library_that_fails_is_not_asked_again(broken: str, cublas: Bindings) -> None:
+    tried: list[int] = []
+
+    def fail(*given: Any) -> None:
+        tried.append(1)
+        raise RuntimeError("CUBLAS_STATUS_NOT_INITIALIZED")
+
+    setattr(cublas, broken, fail)
+    x, y = numbers("f4", 5, 7), numbers("f4", 7, 3)
+    function = accelerate(product)
+    for _ in range(2):
+        assert np.array_equal(function(x, y), x @ y)
+    assert tried == [1]
