@@ -47,10 +47,12 @@ class Form(NamedTuple):
     ----------
     aligned : all arrays start at multiples of 16 bytes
     narrow : all integers, and the number of threads, fit in 32 bits
+    parts : how many blocks the device makes of one, see `guard`
     """
 
     aligned: bool
     narrow: bool
+    parts: int = 1
 
 
 USUAL = Form(True, True)
@@ -75,6 +77,8 @@ class Plan:
     last_run : what the last call has done, None before the first
     timeline : what the last call that was recorded has done when
     resources : what kernels take on a device, by their numbers, as far as `guard` has asked
+    parts : how many blocks are made of one, of kernels whose blocks are too large for a device, by the ids of devices
+        and the kernels' numbers, see `guard`
     instead : the plans that run in place of this one, by the ids of devices, see `guard`
     """
 
@@ -113,6 +117,7 @@ class Plan:
         self.last_run: Run | None = None
         self.timeline: Timeline | None = None
         self.resources: dict[int, Any] = {}
+        self.parts: dict[tuple[int, int], int] = {}
         self.instead: dict[int, Plan] = {}
         self._loaded: list[tuple[int, Any]] = []
         self._lock = threading.Lock()
@@ -132,10 +137,11 @@ class Plan:
         """The LLVM IR of a kernel."""
         return kernel_ir(self.kernels[kernel], target.gpu(architecture), **form._asdict(), **self.flags)
 
-    def form(self, kernel: int, blocks: int, aligned: bool, values: Sequence[Any]) -> Form:
+    def form(self, device: Device, kernel: int, blocks: int, aligned: bool, values: Sequence[Any]) -> Form:
         """The form of a kernel that a launch can have."""
         narrow = blocks * self.kernels[kernel].threads <= NARROW
-        return Form(aligned, narrow and all(-NARROW <= values[place] < NARROW for place in self._integers[kernel]))
+        narrow = narrow and all(-NARROW <= values[place] < NARROW for place in self._integers[kernel])
+        return Form(aligned, narrow, self.parts.get((id(device), kernel), 1))
 
     def ptx(self, architecture: str, kernel: int, form: Form = USUAL) -> str:
         """The PTX of a kernel."""

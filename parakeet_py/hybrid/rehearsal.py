@@ -189,10 +189,10 @@ def device_report(compiled: Any, normal: Sequence[Any], device: Device, foreign:
     foreseen, complete = _rehearse(plan, values_of(compiled, normal), device, foreign)
     kernels = []
     for number, kernel in enumerate(plan.kernels):
-        launches = tuple((blocks, times) for (one, blocks), times in foreseen.launches if one == number)
-        kernels.append(
-            KernelReport(kernel.name, tuple(lines_of(kernel)), kernel.threads, launches, plan.resources.get(number))
-        )
+        parts = plan.parts.get((id(device), number), 1)
+        launches = tuple((blocks * parts, times) for (one, blocks), times in foreseen.launches if one == number)
+        threads, resources = kernel.threads // parts, plan.resources.get(number)
+        kernels.append(KernelReport(kernel.name, tuple(lines_of(kernel)), threads, launches, resources))
     return DeviceReport(
         device.name, device.architecture, tuple(kernels), foreseen, complete, plan.last_run, plan.timeline
     )

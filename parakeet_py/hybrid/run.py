@@ -228,15 +228,16 @@ class Call:
                 device.launched(number, 0, values)
                 return
         aligned = not any(arg.address % 16 for arg in args if isinstance(arg, DeviceView))
-        form = plan.form(number, blocks, aligned, values)
+        form = plan.form(device.device, number, blocks, aligned, values)
         module, codes = plan.module(device.device, number, form), plan.codes[number][form.narrow]
         device.launched(number, blocks, values)
+        shape = blocks * form.parts, kernel.threads // form.parts
         if not kernel.checked:
-            device.launch(module, kernel.name, blocks, kernel.threads, codes, values)
+            device.launch(module, kernel.name, *shape, codes, values)
             return
         record = self._fresh_record()
         address = record.address
-        device.launch(module, kernel.name, blocks, kernel.threads, codes, [*values, address, -1])
+        device.launch(module, kernel.name, *shape, codes, [*values, address, -1])
         words = np.empty(FAILURE_WORDS, np.int64)
         device.copy_out(words.view(np.uint8), address)
         order = int(words[0])
@@ -244,7 +245,7 @@ class Call:
             return
         if not kernel.single:
             device.launched(number, blocks, values)
-            device.launch(module, kernel.name, blocks, kernel.threads, codes, [*values, address, order])
+            device.launch(module, kernel.name, *shape, codes, [*values, address, order])
             device.copy_out(words.view(np.uint8), address)
         raise self.failure(int(words[1]), words[2:])
 

@@ -47,6 +47,7 @@ def kernel_ir(
     *,
     aligned: bool = False,
     narrow: bool = False,
+    parts: int = 1,
     contract: bool = False,
     fastmath: bool = False,
 ) -> str:
@@ -57,12 +58,19 @@ def kernel_ir(
     host : the GPU, see `target.gpu`
     aligned : all array arguments start at multiples of 16 bytes
     narrow : 32 bits hold every extent, stride, integer argument and the number of threads
+    parts : each block is launched as so many smaller ones, a power of two; for kernels that are `divisible`
     contract, fastmath : as for the CPU
     """
     flags = "fast " if fastmath else "contract " if contract or kernel.contract else ""
     module = ModuleText(host, flags)
     unit = KernelUnit(
-        kernel.function, module, threads=kernel.threads, is_region=True, single=kernel.single, narrow=narrow
+        kernel.function,
+        module,
+        threads=kernel.threads,
+        is_region=True,
+        single=kernel.single,
+        narrow=narrow,
+        parts=parts,
     )
     f = FunctionText(module)
     scope = Scope(unit, f)
@@ -74,7 +82,7 @@ def kernel_ir(
         parameters += ["ptr %failure", "i64 %report"]
         block = f.value(f"call i32 {_register(module, 'ctaid.x')}()")
         thread = f.value(f"call i32 {_register(module, 'tid.x')}()")
-        start = f.binary("mul", "i64", f.value(f"zext i32 {block} to i64"), str(kernel.threads))
+        start = f.binary("mul", "i64", f.value(f"zext i32 {block} to i64"), str(kernel.threads // parts))
         scope.order = f.binary("add", "i64", start, f.value(f"zext i32 {thread} to i64"))
     emit_block(scope, kernel.function.body)
     if not f.dead:
@@ -83,7 +91,7 @@ def kernel_ir(
     module.define(
         f,
         f"define ptx_kernel void @({', '.join(parameters)})",
-        f'nounwind "nvvm.maxntid"="{kernel.threads}"',
+        f'nounwind "nvvm.maxntid"="{kernel.threads // parts}"',
         lambda: f"@{kernel.name}",
     )
     return module.text()
@@ -162,6 +170,7 @@ class KernelUnit(Unit):
     shared: int = 0
     single: bool = False
     narrow: bool = False
+    parts: int = 1
 
     def attributes(self, f: FunctionText) -> str:
         return "nounwind"
@@ -197,8 +206,7 @@ class KernelUnit(Unit):
             case ir.Lane("threads"):
                 return str(self.threads)
             case ir.Lane(name):
-                result = f.value(f"call {self._range(name)}i32 {_register(f.module, _SPECIAL[name])}()")
-                wide = f.value(f"zext i32 {result} to i64")
+                wide = f.value(f"zext i32 {self.lane(f, name)} to i64")
                 f.bounds[wide] = 0
                 return wide
             case ir.Shuffle(mode, value, amount):
@@ -217,10 +225,22 @@ class KernelUnit(Unit):
                 return atomic(scope, let.out, rhs)
         raise AssertionError(rhs)
 
-    def _range(self, name: str) -> str:
-        """What is known of a register, as an attribute."""
-        known = {"thread": self.threads, "lane": 32, "block": NARROW // self.threads if self.narrow else 0}
-        return f"range(i32 0, {known[name]}) " if 1 < known.get(name, 0) < NARROW else ""
+    def lane(self, f: FunctionText, name: str) -> str:
+        """Who a thread is; of a block in parts, who it is in the whole block."""
+        threads = self.threads // self.parts
+        known = {"thread": threads, "lane": 32, "block": NARROW // threads if self.narrow else 0}
+
+        def register(name: str) -> str:
+            limit = f"range(i32 0, {known[name]}) " if 1 < known.get(name, 0) < NARROW else ""
+            return f.value(f"call {limit}i32 {_register(f.module, _SPECIAL[name])}()")
+
+        if self.parts == 1 or name not in ("block", "thread"):
+            return register(name)
+        part = register("block")
+        if name == "block":
+            return f.value(f"lshr i32 {part}, {self.parts.bit_length() - 1}")
+        before = f.value(f"mul i32 {f.value(f'and i32 {part}, {self.parts - 1}')}, {threads}")
+        return f.value(f"or disjoint i32 {before}, {register('thread')}")
 
     def statement(self, scope: Scope, statement: ir.Statement) -> None:
         f = scope.f

@@ -49,6 +49,11 @@ class Kernel:
     product: tuple[int, ...] | None = None
 
     @property
+    def divisible(self) -> bool:
+        """Whether threads of a block have nothing to do with each other, so that blocks may be smaller."""
+        return not any(_meets(statement) for statement in ir.walk(self.function.body))
+
+    @property
     def params(self) -> tuple[Var, ...]:
         return self.function.params
 
@@ -288,6 +293,13 @@ def _breaks_out(statement: ir.Statement) -> bool:
         case ir.For() | ir.While():
             return False
     return any(_breaks_out(inner) for block in ir.blocks_of(statement) for inner in block.statements)
+
+
+def _meets(statement: ir.Statement) -> bool:
+    match statement:
+        case ir.Barrier() | ir.Let(rhs=ir.Shuffle() | ir.Ballot() | ir.NewArray() | ir.Lane("lane" | "threads")):
+            return True
+    return False
 
 
 def _may_fail(body: ir.Block) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from parakeet_py import accelerate, options
 from parakeet_py.hybrid import calls, guard
 from parakeet_py.hybrid.devices import open_devices
+from parakeet_py.hybrid.plan import Plan
 from tests.unit import fake_cuda
 
 
@@ -70,6 +71,68 @@ def test_fused_kernels_stay(monkeypatch: pytest.MonkeyPatch, of_fused: int, of_o
         assert np.array_equal(function(*args), nearest(*args))
     first, then = plans(function, *args)
     assert then is first
+
+
+def test_smaller_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 65536 registers 168 for each of 256 threads are taken once, for each of 128 threads three times."""
+    registers(monkeypatch, 168, 168)
+    function = accelerate(lambda x: x * 2)
+    x = np.arange(3000.0)
+    for _ in range(2):
+        assert np.array_equal(function(x), x * 2)
+    plan, then = plans(function, x)
+    assert then is plan and list(plan.parts.values()) == [2]
+    assert plan.resources[0].occupancy == 3 * 128 / 2048
+    assert ": 12 x 128 threads; 168 registers, 19% of the threads fit" in str(function.explain(x))
+    text = plan.ptx("sm_80", 0, plan.form(open_devices("cuda:0")[0], 0, 6, True, [1] * 9))
+    assert ".maxntid 128" in text
+
+
+def looping(x: Any, n: int) -> Any:
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        total = x[i]
+        for _ in range(n):
+            total = total * 0.5 + x[i]
+        out[i] = total
+    return out
+
+
+@pytest.mark.parametrize("parts", [2, 8])
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (lambda x: x[::-1] + 1, (np.arange(1000.0)[::3],)),
+        (lambda x: x[1:, :-1] * 2 + x[:-1, 1:], (np.arange(7000.0).reshape(70, 100),)),
+        (lambda x, i: x[i] * 2, (np.arange(500.0), np.arange(-500, 500))),
+        (lambda x, i: x[i] * 2, (np.arange(500.0), np.arange(-510, 510))),
+        (looping, (np.arange(300.0), 3)),
+        (lambda i: np.bincount(i, minlength=5000), (np.arange(3000) // 2,)),
+        (lambda x: x.sum(axis=1), (np.arange(6000.0).reshape(1000, 6),)),
+    ],
+    ids=["line", "plane", "gather", "fails", "loops", "scatter", "rows"],
+)
+def test_blocks_in_parts(parts: int, function: Any, args: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All kernels that are divisible, in smaller blocks: the same results, the same first failure."""
+    choose, divided = Plan.form, []
+
+    def in_parts(self: Plan, device: Any, number: int, *given: Any) -> Any:
+        kernel = self.kernels[number]
+        if not kernel.divisible or kernel.threads < 2 * parts:
+            return choose(self, device, number, *given)
+        divided.append(number)
+        return choose(self, device, number, *given)._replace(parts=parts)
+
+    monkeypatch.setattr(Plan, "form", in_parts)
+    with options(devices="emulated"):
+        try:
+            wanted = function(*args)
+        except IndexError as error:
+            with pytest.raises(IndexError, match=str(error)):
+                accelerate(function)(*args)
+        else:
+            assert np.array_equal(accelerate(function)(*args), wanted)
+    assert divided
 
 
 def test_nothing_to_take_apart(monkeypatch: pytest.MonkeyPatch) -> None:

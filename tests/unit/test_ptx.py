@@ -124,6 +124,7 @@ def forms(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 LIMIT = 1 << 31
+DEVICE: Any = object()
 
 
 @pytest.mark.parametrize(
@@ -157,11 +158,11 @@ def test_threads_and_strides_at_the_limit() -> None:
     place = codes.index("P") + 2  # the stride comes after the extent
     values = [1] * len(codes)
     assert plan.codes[0][True] == codes.replace("q", "i") and codes[place] == "q"
-    assert plan.form(0, LIMIT // threads, True, values) == Form(True, True)
-    assert not plan.form(0, LIMIT // threads + 1, True, values).narrow
+    assert plan.form(DEVICE, 0, LIMIT // threads, True, values) == Form(True, True)
+    assert not plan.form(DEVICE, 0, LIMIT // threads + 1, True, values).narrow
     for stride in (LIMIT, -LIMIT - 1):
         values[place] = stride
-        assert plan.form(0, 1, False, values) == Form(False, False)
+        assert plan.form(DEVICE, 0, 1, False, values) == Form(False, False)
 
 
 def test_narrow_kernels_compute_in_32_bits() -> None:
