@@ -7,6 +7,7 @@ from __future__ import annotations
 
 FUNCTIONS = {  # functions, by module and name
     "calculus": "numpy.gradient numpy.trapezoid",
+    "contractions": "numpy.einsum",
     "creation": (
         "numpy.arange numpy.array numpy.asanyarray numpy.asarray numpy.ascontiguousarray numpy.asfortranarray "
         "numpy.astype numpy.copy numpy.empty numpy.empty_like numpy.full numpy.full_like numpy.geomspace "
@@ -94,7 +95,7 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.fliplr numpy.flipud numpy.matrix_transpose numpy.moveaxis numpy.ravel numpy.reshape numpy.rollaxis "
         "numpy.rot90 numpy.squeeze numpy.swapaxes numpy.transpose"
     ),
-    "signals": "numpy.convolve numpy.correlate numpy.einsum numpy.polyval",
+    "signals": "numpy.convolve numpy.correlate numpy.polyval",
     "singular_values": (
         "numpy.linalg.cond numpy.linalg.lstsq numpy.linalg.matrix_rank numpy.linalg.pinv numpy.linalg.svd "
         "numpy.linalg.svdvals"

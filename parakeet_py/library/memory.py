@@ -123,17 +123,17 @@ def diagonal_view(a, offset, axis1, axis2):
     merged = reshape(a, (*a.shape[:first], rows * columns, *a.shape[first + 2 :]))
     merged = permute(merged, last_instead(first, merged.ndim))
     start = down * columns + right
-    return read_only(merged[..., start : start + count * (columns + 1) : columns + 1])
+    return merged[..., start : start + count * (columns + 1) : columns + 1]
 
 
 def diagonal_of(a, offset, axis1, axis2):
     axis1, axis2 = plane_axes(axis1, axis2, a.ndim)
     if wants_view() and neighbours(axis1, axis2):
         if layout_of(a) == "C":
-            return diagonal_view(a, offset, axis1, axis2)
+            return read_only(diagonal_view(a, offset, axis1, axis2))
         if layout_of(a) == "F":
             if a.ndim == 2:
-                return diagonal_view(permute(a, (1, 0)), offset, axis2, axis1)
+                return read_only(diagonal_view(permute(a, (1, 0)), offset, axis2, axis1))
     return standing_for_view(diagonal_values(a, offset, axis1, axis2), a)
 
 

@@ -17,11 +17,9 @@ from parakeet_py.library.intrinsics import (
     generate,
     hand_back,
     load,
-    permute,
     reduce_axes,
     unsupported,
 )
-from parakeet_py.library.products import tensordot
 from parakeet_py.library.reductions import accumulator_kind
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shared import result_kind
@@ -128,103 +126,3 @@ def polyval(p, x):
         return total
 
     return elementwise(value, x)
-
-
-# ---- einsum ----------------------------------------------------------------------------------------------------------
-
-
-@static
-def parse_subscripts(subscripts, *ranks):
-    """The index letters of each operand and of the result; None for what is left to NumPy."""
-    text = subscripts.replace(" ", "")
-    if "." in text:
-        return None
-    left, arrow, result = text.partition("->")
-    terms = tuple(left.split(","))
-    if not arrow:
-        letters = sorted(set(left) - {","})
-        result = "".join(letter for letter in letters if left.count(letter) == 1)
-    if len(terms) != len(ranks) or any(len(term) != rank for term, rank in zip(terms, ranks, strict=True)):
-        raise ValueError("einstein sum subscripts string does not fit the operands")
-    if any(len(set(term)) != len(term) for term in terms):
-        return None
-    if not set(result) <= set(left) or len(set(result)) != len(result):
-        raise ValueError("einstein sum subscripts string has unknown or repeated output letters")
-    return terms, result
-
-
-@static
-def contraction(terms, result):
-    """For two operands that share no index with the result: the axes of each to sum over, and the result's order."""
-    if len(terms) != 2:
-        return None
-    left, right = terms
-    shared = [letter for letter in left if letter in right]
-    if not shared or any(letter in result for letter in shared) or set(left + right) - set(shared) != set(result):
-        return None
-    kept = [letter for letter in left + right if letter not in shared]
-    axes = tuple(left.index(letter) for letter in shared), tuple(right.index(letter) for letter in shared)
-    return axes, tuple(kept.index(letter) for letter in result)
-
-
-@static
-def spread_term(term, letters):
-    """The permutation and the index that lay an operand out over all letters."""
-    present = [letter for letter in letters if letter in term]
-    order = tuple(term.index(letter) for letter in present)
-    return order, tuple(slice(None) if letter in term else None for letter in letters)
-
-
-@static
-def all_letters(terms, result):
-    """All letters, those of the result first."""
-    rest = []
-    for letter in "".join(terms):
-        if letter not in result and letter not in rest:
-            rest.append(letter)
-    return result + "".join(rest)
-
-
-@static
-def axes_from(start, stop):
-    return tuple(range(start, stop))
-
-
-def laid_out(a, term, letters):
-    order, index = spread_term(term, letters)
-    return permute(a, order)[index]
-
-
-@implements(np.einsum)
-def einsum(subscripts, *operands, out=None, dtype=None, order="K", casting="safe", optimize=False):
-    if not isinstance(subscripts, str) or out is not None or dtype is not None or len(operands) > 3:
-        hand_back("np.einsum in this form")
-    arrays = tuple([as_array(a) for a in operands])
-    parsed = parse_subscripts(subscripts, *[a.ndim for a in arrays])
-    if parsed is None:
-        hand_back("np.einsum with an ellipsis or a diagonal")
-    terms, result = parsed
-    if len(arrays) == 1 and len(terms[0]) == len(result):
-        return laid_out(arrays[0], terms[0], result)
-    plan = contraction(terms, result)
-    if plan is not None:
-        product = permute(tensordot(arrays[0], arrays[1], plan[0]), plan[1])
-        return product if product.ndim > 0 else product[()]
-    letters = all_letters(terms, result)
-    kind = result_kind(*[dtype_of(a) for a in arrays])
-    wide = accumulator_kind(np.add, kind)
-    product = elementwise(
-        lambda *factors: product_of(factors, wide), *[laid_out(a, t, letters) for a, t in zip(arrays, terms)]
-    )
-    axes = axes_from(len(result), len(letters))
-    if len(axes) == 0:
-        return product if wide == kind else cast(product, kind)
-    (total,) = reduce_axes(product, axes, (constant(0, wide),), lambda x, *at: (x,), lambda s, x: (np.add(s, x),))
-    return total if wide == kind else cast(total, kind)
-
-
-def product_of(factors, kind):
-    total = cast(factors[0], kind)
-    for factor in factors[1:]:
-        total = np.multiply(total, cast(factor, kind))
-    return total

@@ -420,6 +420,12 @@ def _order_of(s: Specializer, *arrays: Value) -> Value:
     return lift(merged_order(s.builder, known, rank, joined=True) or tuple(range(rank)))
 
 
+@_handles(words.elementwise_order)
+def _elementwise_order(s: Specializer, *arrays: Value) -> Value:
+    known = [array for array in arrays if isinstance(array, ArrayV)]
+    return lift(merged_order(s.builder, known, known[0].rank) or tuple(range(known[0].rank)))
+
+
 @_handles(words.permute)
 def _permute(s: Specializer, array: Value, axes: Value) -> Value:
     assert isinstance(array, ArrayV)

@@ -282,3 +282,41 @@ def fitted(x, y):
 @program([raising(TypeError, arr("f8", 3), arr("f8", 4))], message=True)
 def fit_of_other_lengths(x, y):
     return np.polyfit(x, y, 1)
+
+
+EINSUM = [
+    (arr("f8", 3, 3), arr("f8", 3, 3, seed=1), arr("f8", 2, 3, 3)),
+    (arr("f8", 3, 3, layout="F"), arr("f8", 3, 3, layout="F", seed=1), arr("f8", 2, 3, 3, layout="F")),
+    (arr("i4", 3, 3), arr("f4", 3, 3, layout="F"), arr("i8", 2, 3, 3)),
+    (arr("c16", 3, 3, layout="readonly"), arr("c16", 3, 3), arr("f8", 2, 3, 3, layout="reversed")),
+]
+
+
+@program(EINSUM, sums=16, opaque=0)
+def named_indices(a, b, t):
+    """Ellipses, diagonals, implicit results, lists of numbers."""
+    return (
+        (np.einsum("ii", a), np.einsum("ii->i", a) + 1, np.einsum("...ii->i...", t) * 2, np.einsum("tii", t)),
+        (np.einsum("...j->...", t), np.einsum("...ij,jk", t, a), np.einsum("...i,...i", t, b), np.einsum("ba", a)),
+        (np.einsum("tij,tjk->tik", t, t), np.einsum("tij,tkj->kti", t, t), np.einsum("tij,j->it", t, a[0])),
+        (np.einsum(a, [0, 1], b, [1, 2], [2, 0]), np.einsum(t, [Ellipsis, 3], [Ellipsis]), np.einsum(a, [1, 1])),
+        (np.einsum("ij,jk,kl->il", a, b, a), np.einsum("ij, kj", a, b, optimize=True), np.einsum("ii,ij->j", a, b)),
+        (np.einsum("ij,kj->ik", a, b, out=np.zeros((3, 3), np.complex128)), np.einsum("...,...->...", a, b)),
+    )
+
+
+@program([(arr("f8", 4, 4),), (arr("f4", 4, 4, layout="F"),)], mutates=(0,), opaque=0)
+def diagonal_through_einsum(a):
+    """A view of the diagonal, which can be stored to."""
+    d = np.einsum("ii->i", a)
+    d += 5
+    return d, np.einsum("ij->ji", a)
+
+
+@program(
+    [raising(ValueError, arr("f8", 3, 4), arr("f8", 3, 4)), (arr("f8", 3, 4), arr("f8", 4, 1)), (arr("f8", 1, 1),) * 2],
+    message=True,
+    sums=8,
+)
+def extents_of_one_index(a, b):
+    return np.einsum("ij,jk->ik", a, b)

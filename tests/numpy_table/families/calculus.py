@@ -16,12 +16,11 @@ family.row("np.tensordot", "a, b, a.ndim; a, b, 0; a, b, ([0], [0]); a, r, 1", N
 family.row(
     "np.einsum",
     "'ij,ij->', a, b; 'ij->ji', a; 'ij,j->i', a, r; 'ij->', a; 'ij,kj->ik', a, b; 'ij->j', a; '...j->...', a; "
-    "'ii', q; 'ii->i', q; 'ij,kj', a, b; 'i...,i...', a, b",
+    "'ii', q; 'ii->i', q; 'ij,kj', a, b; 'i...,i...', a, b; '...ij,kj->...ik', a, b; a, [0, 1], b, [2, 1], [0, 2]; "
+    "'ij,kj->ki', a, b, out=np.zeros((b.shape[0], a.shape[0]), complex); 'ij,kj', a, b, optimize=True",
     "ldD",
     "2",
     sums=8,
-    order=False,
-    note="the order of axes in memory may be another for operands in Fortran order",
 )
 family.row("np.einsum_path", "'ij,jk', q, q", "d", "2")
 family.row("np.convolve", "v, w; v, w, {mode}; w, v, {mode}", NUMBERS, "1", sums=8)
