@@ -73,11 +73,14 @@ class Dispatcher:
         self.positional = code.co_varnames[: code.co_argcount]
         self.keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         self.plain = not code.co_flags & (VARARGS | VARKEYWORDS) and not code.co_kwonlyargcount
+        self.left: Any = None  # calls that teams have left to the CPU, see `hybrid.left`
         self.inner: Any = None  # takes calls in positional form, for functions whose own calls are not
         extensions.watchers.add(self)
 
     def config(self) -> settings.Config:
         """The settings in force, changed by the decorator's own."""
+        if not self.options:
+            return settings.current()
         with settings.options(**self.options) as config:
             return config
 
@@ -111,11 +114,10 @@ class Dispatcher:
             if found is not None:
                 return found[0]
         device = self.device()
-        if device is not None:
+        if device is not None and not (self.left is not None and self.left.takes(normal, device)):
             return self.call_on_device(normal, device)
         if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
-            with settings.options(devices="cpu", split=None):
-                return target(*normal)
+            return settings.on_cpu(target, normal)
         tried = gates_of(target)
         log = self.left_off() if self.hands_back else None
         error: Exception | None = None

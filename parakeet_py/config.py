@@ -214,6 +214,28 @@ def options(**changes: Any) -> Iterator[Config]:
         _changed.reset(token)
 
 
+def on_cpu(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """The result of a call that runs on the CPU, inside settings that name devices."""
+    token = _changed.set(_without_devices(current()))
+    try:
+        return function(*args)
+    finally:
+        _changed.reset(token)
+
+
+_for_cpu: tuple[Config | None, Config | None] = None, None  # settings, and the same for the CPU
+
+
+def _without_devices(config: Config) -> Config:
+    """The settings without devices; most calls ask for the same ones."""
+    global _for_cpu
+    given, found = _for_cpu
+    if given is not config or found is None:
+        found = replace(config, devices="cpu", split=None)
+        _for_cpu = config, found
+    return found
+
+
 def _consistent(config: Config) -> Config:
     """The settings, if they do not contradict each other."""
     if config.split is not None:

@@ -123,6 +123,8 @@ class Claims:
         parts, call = self.parts, self.parts.call
         if not isinstance(parts.division.op, Scatter):
             parts.make_results()
+        for number in range(len(parts.ranges)):
+            parts.prepare(number, parts.division.part)
         if any(lane.simulated for lane in self.lanes):
             self._in_turn()
         else:

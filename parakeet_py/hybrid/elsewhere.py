@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+_HERE = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))  # most arguments are such
+
 
 def lives_elsewhere(value: Any) -> bool:
     """Whether a value, or one in a tuple or list, may be an array on a device; its class alone decides."""
     kind = type(value)
+    if kind in _HERE:
+        return False
     if kind is tuple or kind is list:
         return any(map(lives_elsewhere, value))
     if hasattr(kind, "__cuda_array_interface__"):

@@ -120,7 +120,7 @@ class DividedCall:
         self.arguments: list[SharedArray] = []
         self.runs: list[RegionRun] = []
         self.decided: dict[tuple[int, bool], tuple[Range, ...]] = {}
-        self.steady = plan.config.deterministic
+        self.steady_joins = {"combine", "scan"} if plan.config.deterministic else set()
         self.threads = settings.current().thread_count
 
     def done(self) -> TeamRun:
@@ -276,7 +276,7 @@ class DividedCall:
     def ranges(self, division: Division, values: dict[Var, Any]) -> tuple[Range, ...]:
         """Who gets what: as before in this call for the same extent, so that data stays where it is."""
         extent = self.extent(division.extent, values)
-        steady = self.steady and division.join in ("combine", "scan")
+        steady = division.join in self.steady_joins
         key = extent, steady
         if key not in self.decided:
             self.decided[key] = self.team.ranges(extent, lambda: costs_of(self, division, values, extent, steady))
@@ -366,6 +366,18 @@ class DividedCall:
         except Exception as error:
             return _raiser(error)
         return lambda: [self._made_on(who, value) for value in results]
+
+    def prepare(
+        self, who: int, part: Function, args: Sequence[Any], names: Sequence[Var | None], stored: set[Var]
+    ) -> None:
+        """Compile a part for `who`, see `launch_part`."""
+        disjoint = _disjoint(args, names, stored)
+        if who == HOST:
+            self.plan.on_host(part, disjoint)
+            return
+        plan, device = self.plan.on_device(part, disjoint), self.memories.devices[who - 1]
+        for kernel in range(len(plan.kernels)):
+            plan.module(device, kernel)
 
     def _there(self, array: SharedArray, who: int, windows: Windows | None) -> DeviceView:
         window = None if windows is None else windows.get(array.root)

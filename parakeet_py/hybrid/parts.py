@@ -170,15 +170,23 @@ class Parts:
             for root, spans in (needed.items() if other != number else ())
         )
 
+    def prepare(self, number: int, function: Function, more: Sequence[Any] = ()) -> None:
+        """Compile a part for whoever will run it, so that what it takes is not counted as its own."""
+        self.call.prepare(self.ranges[number][0], function, *self._arguments(number, function, more), self.stored)
+
     def start(
         self, number: int, function: Function, more: Sequence[Any], windows: Windows | None = None
     ) -> Callable[[], list[Any]]:
         """Start a part; gives what waits for its results."""
-        who, lo, hi = self.ranges[number]
+        args, names = self._arguments(number, function, more)
+        return self.call.launch_part(self.ranges[number][0], function, args, names, self.stored, windows)
+
+    def _arguments(self, number: int, function: Function, more: Sequence[Any]) -> tuple[list[Any], list[Var | None]]:
+        """The arguments of a part, and what they are called outside."""
+        _, lo, hi = self.ranges[number]
         division = self.division
         args = [lo, hi, *more, *self.whole, *(self.values[var] for var in division.free)]
-        names: list[Var | None] = [*[None] * (2 + len(more) + len(self.whole)), *division.free]
-        return self.call.launch_part(who, function, args, names, self.stored, windows)
+        return args, [*[None] * (2 + len(more) + len(self.whole)), *division.free]
 
     def has_written(self, number: int) -> None:
         """A part has run; one that was streamed has told it already."""
@@ -278,6 +286,7 @@ class _PartRun:
 
     def begin(self) -> None:
         parts = self.parts
+        parts.prepare(self.number, self.function, self.more)
         if self.clock is not None:
             self.clock.begin()
         if self.number in parts.streamed:

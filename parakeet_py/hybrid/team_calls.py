@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py import config
 from parakeet_py.errors import DeoptimizedError, NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.hybrid.divided import DividedPlan
 from parakeet_py.hybrid.executor import run_divided
 from parakeet_py.hybrid.held import Held
+from parakeet_py.hybrid.left import left_of
 from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.interpreters import box, opaque_of, values_of
@@ -55,8 +57,11 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
         return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
     log: list[tuple[Any, Any]] = []
     leaves = values_of(compiled, args)
+    plan = divided_plan_of(compiled)
+    if held is None and left_of(dispatcher).decide(args, team, plan, leaves):
+        return config.on_cpu(dispatcher.instance if dispatcher.inner is None else dispatcher.inner, args)
     try:
-        results = run_divided(divided_plan_of(compiled), team, leaves, opaque_of(compiled, log), held)
+        results = run_divided(plan, team, leaves, opaque_of(compiled, log), held)
     except OpaqueResultChanged:
         if not stores_only_into_its_own(compiled.imp):
             raise

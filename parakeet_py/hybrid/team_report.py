@@ -30,10 +30,24 @@ class _Unknown(Exception):
     """What comes next depends on elements."""
 
 
-class _Rehearsal(DividedCall):
+class Rehearsal(DividedCall):
+    """A call without elements: what it does before the first that decides what comes next."""
+
     def __init__(self, plan: DividedPlan, team: Team, held: Held | None) -> None:
         super().__init__(plan, team, None, held)
         self.memories = Memories(team.devices, rehearsal=True)
+
+    def known(self, leaves: Sequence[Any]) -> bool:
+        """Whether all that the call does is known."""
+        kinds = [param.type for param in self.plan.function.params]
+        given = [
+            np.asarray(leaf) if isinstance(kind, Array) else leaf for leaf, kind in zip(leaves, kinds, strict=True)
+        ]
+        try:
+            self.run(given)
+        except Exception:  # unknown, or the call raises: what it has done so far is what is known
+            return False
+        return True
 
     def region(self, region: Region, values: dict[Var, Any]) -> list[Any]:
         parts = self.cut(region, values)
@@ -137,15 +151,8 @@ def _moved(run: TeamRun) -> str:
 def team_report(compiled: Any, normal: Sequence[Any], team: Team, held: Held | None = None) -> TeamReport:
     """What a call in positional form would do on a team, which may hold arguments."""
     plan = divided_plan_of(compiled)
-    call = _Rehearsal(plan, team, held)
-    complete = True
-    leaves = values_of(compiled, normal)
-    kinds = [param.type for param in plan.function.params]
-    given = [np.asarray(leaf) if isinstance(kind, Array) else leaf for leaf, kind in zip(leaves, kinds, strict=True)]
-    try:
-        call.run(given)
-    except Exception:  # unknown, or the call raises: what it has done so far is what is known
-        complete = False
+    call = Rehearsal(plan, team, held)
+    complete = call.known(values_of(compiled, normal))
     foreseen = call.done()
     members = foreseen.members if team.cpu else foreseen.members[1:]
     return TeamReport(members, team.reason, foreseen, complete, plan.last_run, plan.timeline)

@@ -16,11 +16,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, generate, options
+from parakeet_py import accelerate, asdevice, generate, options
 from parakeet_py.bench.programs import select
 from parakeet_py.bench.split import curve, parse_splits
 from parakeet_py.bench.split_plot import Curve, write_curves
-from parakeet_py.hybrid import calibration, losses, parts
+from parakeet_py.hybrid import calibration, losses, parts, team_calls
 from parakeet_py.hybrid.cost import Cost, Speed, cpu_speed, device_speed, shares
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning
 from parakeet_py.hybrid.devices import chosen
@@ -522,7 +522,10 @@ def test_members_claim_at_the_same_time(cpu: bool) -> None:
     team = Team((Quick("emulated:47", 1 << 22), Quick("emulated:48", 1 << 22)), cpu)
     for function, args in UNBALANCED.values():
         result, run = on(team, function, *args)
-        assert np.array_equal(result, function(*args)) and len(run.regions[-1].ranges) > 1
+        assert np.array_equal(result, function(*args))
+        bounds = [(lo, hi) for _, lo, hi in run.regions[-1].ranges]  # who is quick enough to get one, nobody knows
+        assert bounds[0][0] == 0 and bounds[-1][1] == len(args[0])
+        assert all(one[1] == other[0] for one, other in itertools.pairwise(bounds))
     assert not [one for one in threading.enumerate() if one.name.startswith("parakeet_py-")]
 
 
@@ -644,6 +647,25 @@ def test_the_cpu_keeps_what_is_not_worth_moving() -> None:
         report = relax.explain(np.ones((30, 6)), np.ones((30, 6)), 1).device
     assert all(who == 0 for run in report.foreseen.regions for who, _, _ in run.ranges)
     assert report.foreseen.moved == {}
+
+
+def test_what_is_left_to_the_cpu_costs_no_team(monkeypatch: pytest.MonkeyPatch) -> None:
+    @accelerate
+    def step(x: Any, n: int) -> Any:
+        return x * 2.0 + n
+
+    asked: list[int] = []
+    run = team_calls.run_divided
+    monkeypatch.setattr(team_calls, "run_divided", lambda *args: (asked.append(1), run(*args))[1])
+    x = np.arange(30.0)
+    with options(devices="cpu,emulated*2"):
+        for _ in range(3):
+            assert np.array_equal(step(x, 3), x * 2.0 + 3)
+        assert step(x[::2], 4)[1] == 8.0 and step(x.astype(np.float32), 4).dtype == np.float32
+        assert not asked
+        with options(split=0.5):  # another team, which leaves nothing to the CPU alone
+            assert step(x, 3)[1] == 5.0 and len(asked) == 1
+        assert np.array_equal(step(asdevice(x), 3)[:], x * 2.0 + 3) and len(asked) == 2
 
 
 # ---- the bench -------------------------------------------------------------------------------------------------------
