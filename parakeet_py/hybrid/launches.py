@@ -28,6 +28,14 @@ class _Launch(NamedTuple):
     arguments: tuple[Any, ...]
 
 
+class _Sequence(NamedTuple):
+    """Launches that have been seen: their graph, None if once, and their kernels, whose numbers (`id`) nobody else may
+    get as long as the sequence is known by them."""
+
+    graph: Any
+    kernels: tuple[Any, ...]
+
+
 class Launches:
     """What one device has been asked to run and has not been given yet.
 
@@ -42,14 +50,14 @@ class Launches:
         self._kept: list[_Launch] = []
         self._afterwards: list[Callable[[], None]] = []
         self._flushing = False
-        self._graphs: OrderedDict[tuple[Any, ...], Any] = OrderedDict()  # None: seen once
+        self._graphs: OrderedDict[tuple[Any, ...], _Sequence] = OrderedDict()
         self._capturing = True  # as long as that works
 
     def add(self, kernel: Any, blocks: int, threads: int, arguments: list[Any]) -> None:
         """Launch a kernel; `arguments` are numbers of ctypes."""
         from cuda.core import LaunchConfig
 
-        key = id(kernel), blocks, threads, *(argument.value for argument in arguments)
+        key = id(kernel), blocks, threads, *map(bytes, arguments)  # bits: zeros of both signs are not the same
         with self.lock:
             self._kept.append(_Launch(key, LaunchConfig(grid=blocks, block=threads), kernel, tuple(arguments)))
             if len(self._kept) >= MOST:
@@ -92,11 +100,9 @@ class Launches:
     def _graph(self, kept: list[_Launch]) -> Any:
         """The graph of a sequence; None if it comes for the first time."""
         key = tuple(one.key for one in kept)
-        known = key in self._graphs
-        found = self._graphs.pop(key, None)
-        if known and found is None:
-            found = self._captured(kept)
-        self._graphs[key] = found
+        known = self._graphs.pop(key, None)
+        found = None if known is None else known.graph or self._captured(kept)
+        self._graphs[key] = _Sequence(found, tuple(one.kernel for one in kept))
         while len(self._graphs) > GRAPHS:
             self._graphs.popitem(last=False)
         return found

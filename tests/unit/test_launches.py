@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -85,6 +86,29 @@ def test_other_arguments_are_another_sequence(recorded: Recorded) -> None:
     recorded.run("a", "b")
     recorded.run("a", "b")
     assert recorded.given == [*"abcabcabab"]
+
+
+def test_arguments_are_the_same_if_their_bits_are(recorded: Recorded) -> None:
+    for value in (0.0, 0.0, -0.0, np.nan, np.nan):
+        recorded.run("a", "b", "c", value=value)
+    assert recorded.given == [*"abc", list("abc"), *"abc", *"abc", list("abc")]
+
+
+def test_kernels_live_as_long_as_their_sequences(recorded: Recorded) -> None:
+    class Kernel:
+        pass
+
+    seen = [Kernel() for _ in range(3)]
+    alive = [weakref.ref(kernel) for kernel in seen]
+    recorded.run(*seen)  # type: ignore[arg-type]
+    seen.clear()
+    recorded.given.clear()
+    gc.collect()
+    assert all(kernel() is not None for kernel in alive)
+    for number in range(GRAPHS):
+        recorded.run("a", "b", "c", value=number)
+    gc.collect()
+    assert not any(kernel() is not None for kernel in alive)
 
 
 def test_long_sequences_are_given_in_parts(recorded: Recorded) -> None:
