@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.errors import DeoptimizedError, NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
-from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.device import Device, DeviceMemoryError
 from parakeet_py.hybrid.device_array import DeviceArray
 from parakeet_py.hybrid.devices import open_devices
 from parakeet_py.hybrid.elsewhere import leaves_of
@@ -95,6 +95,12 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device, foreign:
     plan = plan_for(made, device)
     try:
         results = run(plan, device, values_of(compiled, args), opaque_of(compiled, log), plan.gives_views, foreign)
+    except DeviceMemoryError as error:
+        if not error.unchanged:
+            raise
+        from parakeet_py.hybrid.team_calls import call_on_team
+
+        return call_on_team(dispatcher, args, Team((device,), cpu=False))  # which computes in pieces
     except OpaqueResultChanged:
         if plan.stored_params:
             raise

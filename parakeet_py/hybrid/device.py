@@ -25,7 +25,14 @@ class DeviceWarning(UserWarning):
 
 
 class DeviceMemoryError(MemoryError):
-    """There is no room for an array on a device."""
+    """There is no room for an array on a device.
+
+    Attributes
+    ----------
+    unchanged : nothing of what the call has done can be seen, so it may be done again in another way
+    """
+
+    unchanged = False
 
     def __init__(self, device: str, wanted: int, free: int) -> None:
         super().__init__(f"{device} has no memory for {wanted} bytes: {free} are free")

@@ -24,7 +24,7 @@ from parakeet_py.hybrid.arrays import (
     strides_of,
     upload,
 )
-from parakeet_py.hybrid.device import Device, DeviceError, KernelError
+from parakeet_py.hybrid.device import Device, DeviceError, DeviceMemoryError, KernelError
 from parakeet_py.hybrid.faults import fault_text, lines_of
 from parakeet_py.hybrid.homes import Home, homes_of_frozen
 from parakeet_py.hybrid.meter import Meter
@@ -66,6 +66,9 @@ def run(
         return results
     except KernelError:
         raise
+    except DeviceMemoryError as error:
+        error.unchanged = not call.shown
+        raise
     except DeviceError as error:
         if not call.device.unfinished:
             raise
@@ -83,6 +86,7 @@ class Call:
         self.plan = plan
         self.device = Meter(device, plan.check)
         self.callback = opaque
+        self.shown = foreign is not None  # whether somebody may have seen what the call has done so far
         self.foreign = foreign
         self.arguments: list[DeviceView] = []
         self.record: Buffer | None = None  # of failures
@@ -110,6 +114,10 @@ class Call:
         try:
             results = self.plan.host(self, *values)
         except DeviceError:  # nothing on the device can be trusted any more
+            raise
+        except DeviceMemoryError:
+            if self.shown:
+                self.bring_back()
             raise
         except BaseException:
             self.bring_back()
@@ -275,6 +283,7 @@ class Call:
         """
         routine = self.plan.routines.get(site)
         assert routine is not None or self.callback is not None
+        self.shown |= routine is None or bool(self.changed)
         self.bring_back()
         given = [self.leaving(value, kind) for value, kind in zip(args, self.plan.opaque_args[site], strict=True)]
         borrowed = self._borrowed(args)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, options
+from parakeet_py import accelerate, asdevice, options
 from parakeet_py.doctor import examine
 from parakeet_py.hybrid import cuda
 from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError, DeviceWarning, KernelError
@@ -65,7 +65,8 @@ def test_no_memory() -> None:
 
     with fake_cuda.installed(memory=1 << 20) as context, options(devices="cuda:0"):
         with pytest.raises(DeviceMemoryError, match=r"cuda:0 has no memory for 80000\d* bytes: \d+ are free"):
-            double(np.ones(100_000))
+            double(asdevice(np.ones(100_000)))
+        assert double(np.ones(100_000)).sum() == 200_000  # in pieces
         gc.collect()
         context.finish()
         assert double(np.ones(10)).sum() == 20
