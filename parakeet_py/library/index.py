@@ -6,6 +6,7 @@ Kept in step with the modules by a test, which shows the right contents when the
 from __future__ import annotations
 
 FUNCTIONS = {  # functions, by module and name
+    "averages": "numpy.average numpy.corrcoef numpy.cov",
     "calculus": "numpy.gradient numpy.trapezoid",
     "contractions": "numpy.einsum",
     "creation": (
@@ -22,6 +23,7 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.ix_ numpy.lib._index_tricks_impl.None numpy.ravel_multi_index numpy.tril_indices numpy.triu_indices "
         "numpy.unravel_index"
     ),
+    "histograms": "numpy.histogram numpy.histogram2d numpy.histogram_bin_edges numpy.histogramdd",
     "insertion": (
         "numpy.block numpy.broadcast_arrays numpy.broadcast_shapes numpy.delete numpy.insert numpy.resize "
         "numpy.trim_zeros numpy.unstack"
@@ -100,11 +102,9 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.linalg.cond numpy.linalg.lstsq numpy.linalg.matrix_rank numpy.linalg.pinv numpy.linalg.svd "
         "numpy.linalg.svdvals"
     ),
-    "sorting": "numpy.argsort numpy.lexsort numpy.sort",
+    "sorting": "numpy.argsort numpy.lexsort numpy.sort numpy.sort_complex",
     "special": "numpy.array_equiv numpy.i0 numpy.real_if_close numpy.require numpy.unwrap",
-    "statistics": (
-        "numpy.average numpy.bincount numpy.cov numpy.digitize numpy.histogram numpy.interp numpy.searchsorted"
-    ),
+    "statistics": "numpy.bincount numpy.digitize numpy.interp numpy.searchsorted",
     "stores": (
         "numpy.copyto numpy.fill_diagonal numpy.piecewise numpy.place numpy.put numpy.put_along_axis numpy.putmask"
     ),

@@ -79,10 +79,10 @@ def number_count(a, axis, keepdims, where=True):
 @implements(np.nanmean)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     a = as_array(a)
-    if out is not None and (dtype is not None or dtype_of(out) != dtype_of(a)):
-        hand_back("np.nanmean into another dtype")
     if dtype_of(a).kind not in "fc":
         return np.mean(a, axis, dtype, out, keepdims, where=where)
+    if out is not None and (dtype is not None or dtype_of(out) != dtype_of(a)):
+        hand_back("np.nanmean into another dtype")
     total = np.sum(replaced_nan(a, 0), axis, dtype, None, keepdims, where=where)
     result = divided_by_count(total, number_count(a, axis, keepdims, where))
     return result if out is None else into(out, as_array(result), "unsafe")
@@ -93,22 +93,29 @@ def nanvar(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE
 ):
     a = as_array(a)
-    if where is not True or out is not None or mean is not NO_VALUE or correction is not NO_VALUE:
-        hand_back("np.nanvar with where, out, mean or correction")
+    ddof = ddof if correction is NO_VALUE else correction
     if dtype_of(a).kind not in "fc":
-        return np.var(a, axis, dtype, None, ddof, keepdims)
+        return np.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
     kind = dtype_of(a)
-    centre = divided_by_count(np.sum(replaced_nan(a, 0), axis, dtype, None, True), number_count(a, axis, True))
+    if mean is NO_VALUE:
+        total = np.sum(replaced_nan(a, 0), axis, dtype, None, True, where=where)
+        centre = divided_by_count(total, number_count(a, axis, True, where))
+    else:
+        centre = mean
 
     def deviation(x, c):
         away = cast(x - c, kind)
         return squared_size(prim("select", np.isnan(x), constant(0, kind), away))
 
-    total = np.sum(elementwise(deviation, a, centre), axis, dtype, None, keepdims)
-    freedom = number_count(a, axis, keepdims) - ddof
+    total = np.sum(elementwise(deviation, a, centre), axis, dtype, None, keepdims, where=where)
+    freedom = number_count(a, axis, keepdims, where) - ddof
     result = divided_by_count(total, freedom)
     missing = np.where(freedom <= 0, np.nan, result)
-    return missing if is_array(result) else missing[()]
+    if out is None:
+        return missing if is_array(result) else missing[()]
+    if dtype_of(out) != dtype_of(result):
+        hand_back("np.nanvar into another dtype")
+    return into(out, as_array(missing), "unsafe")
 
 
 @implements(np.nanstd)
@@ -117,4 +124,5 @@ def nanstd(
 ):
     variance = nanvar(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
     result = np.sqrt(variance)
-    return result if dtype_of(result) == dtype_of(variance) else cast(result, dtype_of(variance))
+    result = result if dtype_of(result) == dtype_of(variance) else cast(result, dtype_of(variance))
+    return result if out is None else into(out, as_array(result), "unsafe")

@@ -304,9 +304,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     a = as_array(a)
     kind = variance_kind(dtype_of(a), dtype)
     if where is not True:
-        if mean is not NO_VALUE:
-            hand_back("a variance with where and a mean")
-        return masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where)
+        return masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where, mean)
     axes = axes_of_moment(axis, a.ndim)
     count = cast(count_along(a, axes), "int64")
     if mean is NO_VALUE:
@@ -320,16 +318,20 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     return finish(result, axes, a.ndim, keepdims, out)
 
 
-def masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where):
+def masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where, mean):
     """The variance of the elements that a mask selects."""
     selected = mask_over(a, where)
     count = reduce_ufunc(np.add, selected, axis, np.int64, None, keepdims)
-    total = reduce_ufunc(np.add, a, axis, kind, None, True, NO_VALUE, where)
-    centre = divided(total, reduce_ufunc(np.add, selected, axis, np.int64, None, True), kind)
+    if mean is NO_VALUE:
+        total = reduce_ufunc(np.add, a, axis, kind, None, True, NO_VALUE, where)
+        centre = divided(total, reduce_ufunc(np.add, selected, axis, np.int64, None, True), kind)
+    else:
+        centre = mean
     deviations = as_array(elementwise(squared_size, np.subtract(a, centre)))
     wide = kind if dtype is not None or kind.kind == "f" else dtype_of(deviations)
     total = reduce_ufunc(np.add, deviations, axis, wide, None, keepdims, NO_VALUE, where)
-    result = divided(total, np.maximum(count - ddof, 0), wide)
+    final = dtype_of(a) if dtype is None and dtype_of(a) == np.float16 and out is None else wide
+    result = divided(total, np.maximum(count - ddof, 0), final)
     return result if out is None else into(out, as_array(result), "unsafe")
 
 

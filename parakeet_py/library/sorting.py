@@ -272,6 +272,22 @@ def argsort_method(a, axis=-1, kind=None, order=None, *, stable=None):
     return argsort(a, axis, kind, order, stable=stable)
 
 
+@static
+def complex_kind(kind):
+    """The complex dtype that np.sort_complex gives to numbers of a dtype."""
+    return kind if kind.kind == "c" else np.dtype("complex64" if kind.char in "bhBH" else "complex128")
+
+
+@implements(np.sort_complex)
+def sort_complex(a):
+    a = as_array(a)
+    if a.ndim == 0:
+        hand_back("np.sort_complex of a 0-d array")
+    made = copy(a)
+    sort_method(made)
+    return made if dtype_of(a).kind == "c" else cast(made, complex_kind(dtype_of(a)))
+
+
 @implements(np.lexsort)
 def lexsort(keys, axis=-1):
     if not is_sequence(keys):

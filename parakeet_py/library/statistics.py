@@ -1,4 +1,4 @@
-"""Counting and searching in order: bincount, histogram, searchsorted, digitize, interp; averages and covariance."""
+"""Counting and searching in order: bincount, searchsorted, digitize, interp."""
 
 from __future__ import annotations
 
@@ -10,23 +10,18 @@ from parakeet_py.library.intrinsics import (
     cast,
     check,
     constant,
-    copy,
     dtype_of,
     elementwise,
     hand_back,
-    is_array,
     is_sequence,
-    is_weak,
     load,
     prim,
     reduce_axes,
     scatter,
     unsupported,
 )
-from parakeet_py.library.reductions import identity_of
 from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shape import ravel
-from parakeet_py.library.shared import converted, kind_of, mapped, reduction_axes, result_kind
+from parakeet_py.library.shared import converted, mapped, result_kind
 
 
 def add(old, new):
@@ -103,16 +98,23 @@ def is_left(side):
 @implements(np.searchsorted)
 def searchsorted(a, v, side="left", sorter=None):
     a, v = as_array(a), as_numeric(v)
-    if sorter is not None:
-        hand_back("np.searchsorted with a sorter")
     if a.ndim != 1:
         unsupported("object too deep for desired array")
     left = is_left(side)
     kind = result_kind(dtype_of(a), dtype_of(v))
     count = a.shape[0]
+    if sorter is not None:
+        order = as_array(sorter)
+        if order.ndim != 1 or dtype_of(order).kind not in "iu" or dtype_of(order) == np.uint64:
+            unsupported("could not parse sorter argument")
+        check(order.shape[0] == count, "ValueError", "sorter.size must equal a.size")
+        check(np.all((order >= 0) & (order < count)), "Deoptimize", "a sorter with positions out of range")
+
+    def element(i):
+        return cast(load(a, i if sorter is None else int(load(order, i))), kind)
 
     def place(x):
-        return cast(insertion_point(lambda i: cast(load(a, i), kind), count, cast(x, kind), left), "int64")
+        return cast(insertion_point(element, count, cast(x, kind), left), "int64")
 
     return mapped(place, v)
 
@@ -214,188 +216,3 @@ def interpolation(xp, fp, left, right, part):
         return prim("select", cast(prim("isnan", v) & (last != 0), "bool"), missing, result)
 
     return value_at
-
-
-# ---- histogram -------------------------------------------------------------------------------------------------------
-
-
-def range_of_values(a):
-    """The least and the greatest element (0 and 1 if there are none), finite."""
-    kind = dtype_of(a)
-    low, high = reduce_axes(
-        a,
-        (0,),
-        (constant(identity_of(np.minimum, kind), kind), constant(identity_of(np.maximum, kind), kind)),
-        lambda x, i: (x, x),
-        lambda a, b, c, d: (np.minimum(a, c), np.maximum(b, d)),
-    )
-    empty = cast(a.shape[0] == 0, "bool")
-    low, high = prim("select", empty, constant(0, kind), low), prim("select", empty, constant(1, kind), high)
-    if kind.kind in "iu":
-        return cast(low, "float64"), cast(high, "float64")
-    message = "autodetected range of [{0}, {1}] is not finite"
-    check(np.isfinite(low) & np.isfinite(high), "ValueError", message, cast(low, "float64"), cast(high, "float64"))
-    return low, high
-
-
-def given_range(limits):
-    low, high = limits
-    check(low <= high, "ValueError", "max must be larger than min in range parameter.")
-    message = "supplied range of [{0}, {1}] is not finite"
-    check(np.isfinite(low) & np.isfinite(high), "ValueError", message, low, high)
-    return float(low) if is_weak(low) else low, float(high) if is_weak(high) else high
-
-
-def spread(low, high):
-    """The range, made wider where it is empty."""
-    half = 0.5 if low == high else 0.0
-    return low - half, high + half
-
-
-@static
-def bin_kind(*kinds):
-    found = result_of(*kinds)
-    return np.dtype("float64") if found.kind in "iub" else found
-
-
-def result_of(*kinds):
-    weak = {int: 0, float: 0.0, complex: 0j}
-    return np.result_type(*(weak.get(kind, kind) for kind in kinds))
-
-
-def even_bins(a, count, limits):
-    """Edges of equal bins, and for each element its bin (the number of bins for those outside)."""
-    check(count >= 1, "ValueError", "`bins` must be positive, when an integer")
-    low, high = range_of_values(a) if limits is None else given_range(limits)
-    low, high = spread(low, high)
-    kind = bin_kind(kind_of(low), kind_of(high), dtype_of(a))
-    edges = np.linspace(low, high, count + 1, True, False, kind)
-    message = "Too many bins for data range. Cannot create {0} finite-sized bins."
-    check(is_monotonic(edges, lambda x, y: x < y), "ValueError", message, count)
-    first, last = cast(low, kind), cast(high, kind)
-    width = last - first
-
-    def place(x):
-        v = cast(x, kind)
-        inside = (v >= first) & (v <= last)
-        guess = int(prim("select", inside, (v - first) / width * count, constant(0, kind)))
-        guess = max(min(guess, count - 1), 0)
-        guess = guess - 1 if v < load(edges, guess) and guess > 0 else guess
-        guess = guess + 1 if v >= load(edges, guess + 1) and guess != count - 1 else guess
-        return cast(guess if inside else count, "int64")
-
-    return edges, elementwise(place, a)
-
-
-def given_bins(a, edges):
-    """For each element its bin between given edges (the number of bins for those outside)."""
-    rising = is_monotonic(edges, lambda x, y: x <= y)
-    check(rising, "ValueError", "`bins` must increase monotonically, when an array")
-    kind = result_kind(dtype_of(a), dtype_of(edges))
-    count = edges.shape[0] - 1
-    if edges.shape[0] == 0:
-        unsupported("a histogram without edges")
-
-    def place(x):
-        v = cast(x, kind)
-        first, last = cast(load(edges, 0), kind), cast(load(edges, count), kind)
-        inside = (v >= first) & (v <= last)
-        found = insertion_point(lambda i: cast(load(edges, i), kind), count + 1, v, False) - 1
-        return cast(min(found, count - 1) if inside else count, "int64")
-
-    return elementwise(place, a)
-
-
-@implements(np.histogram)
-def histogram(a, bins=10, range=None, density=None, weights=None):
-    a = as_array(a)
-    if isinstance(bins, str) or dtype_of(a).kind in "bc":
-        hand_back("np.histogram with bins found automatically, or of bools")
-    if weights is not None:
-        weights = as_array(weights)
-        if weights.ndim != a.ndim:
-            unsupported("weights should have the same shape as a.")
-        for own, other in zip(a.shape, weights.shape):
-            check(own == other, "ValueError", "weights should have the same shape as a.")
-        weights = ravel(weights)
-        if dtype_of(weights).kind == "c":
-            hand_back("np.histogram with complex weights")
-    a = ravel(a)
-    bins = as_numeric(bins)
-    if is_array(bins) and bins.ndim > 0:
-        edges = bins
-        places = given_bins(a, edges)
-    else:
-        edges, places = even_bins(a, int(bins), range)
-    count = edges.shape[0] - 1
-    sums = np.zeros(count + 1, "int64" if weights is None else "float64")
-    scatter(sums, places, constant(1, "int64") if weights is None else converted(weights, "float64"), add)
-    kind = np.dtype("int64") if weights is None else dtype_of(weights)
-    counted = copy(sums[:count]) if dtype_of(sums) == kind else cast(sums[:count], kind)
-    if density:
-        return counted / cast(np.diff(edges), "float64") / counted.sum(), edges
-    return counted, edges
-
-
-# ---- averages --------------------------------------------------------------------------------------------------------
-
-
-@static
-def average_kind(kind, weights):
-    return np.result_type(kind, weights, "f8") if kind.kind in "biu" else np.result_type(kind, weights)
-
-
-@static
-def weight_index(axes, rank):
-    """The index that lays weights over some axes of an array."""
-    return tuple(slice(None) if axis in axes else None for axis in range(rank))
-
-
-@implements(np.average)
-def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
-    a = as_array(a)
-    if weights is None:
-        if returned:
-            hand_back("np.average with the sum of no weights")
-        mean = a.mean(axis, keepdims=keepdims)
-        check(as_array(mean).size > 0, "ZeroDivisionError", "division by zero")  # NumPy divides the two sizes
-        return mean
-    weights = as_array(weights)
-    axes = reduction_axes(axis, a.ndim)
-    if weights.ndim != a.ndim:
-        if axis is None:
-            unsupported("Axis must be specified when shapes of a and weights differ.")
-        if weights.ndim != len(axes):
-            unsupported("Shape of weights must be consistent with shape of a along specified axis.")
-        for own, other in zip(axes, weights.shape):
-            message = "Shape of weights must be consistent with shape of a along specified axis."
-            check(a.shape[own] == other, "ValueError", message)
-        weights = weights[weight_index(axes, a.ndim)]
-    else:
-        for own, other in zip(a.shape, weights.shape):
-            check(own == other, "Deoptimize", "weights of another shape")
-    kind = average_kind(dtype_of(a), dtype_of(weights))
-    scale = weights.sum(axis, kind, keepdims=keepdims)
-    check(~np.any(scale == 0.0), "ZeroDivisionError", "Weights sum to zero, can't be normalized")
-    result = np.multiply(a, weights, dtype=kind).sum(axis, keepdims=keepdims) / scale
-    if returned:
-        if is_array(scale) and weights.ndim != a.ndim:
-            hand_back("np.average with the sum of its weights")
-        return result, scale
-    return result
-
-
-@implements(np.cov)
-def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
-    m = as_array(m)
-    if y is not None or fweights is not None or aweights is not None or m.ndim != 2:
-        hand_back("np.cov of these arguments")
-    kind = result_kind(dtype_of(m), np.dtype("float64")) if dtype is None else np.dtype(dtype)
-    x = cast(m, kind)
-    x = x if rowvar else x.T
-    correction = ddof if ddof is not None else (0 if bias else 1)
-    factor = max(x.shape[1] - correction, 0)
-    x = x - x.mean(1, keepdims=True)
-    product = np.dot(x, np.conjugate(x).T if kind.kind == "c" else x.T)
-    check(x.shape[0] > 1, "Deoptimize", "the covariance of a single variable")
-    return product * np.true_divide(1, factor)

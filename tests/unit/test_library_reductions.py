@@ -121,7 +121,7 @@ CASES.each(of_scalars, [3, 2.5, np.float32(2), np.array(3), True, [1, 2, 3.0], n
 
 
 def running(a):
-    return np.cumsum(a), a.cumsum(axis=0), np.cumprod(a, axis=-1), np.cumsum(a, 1, dtype=float), np.nancumsum(a)
+    return np.cumsum(a), a.cumsum(axis=0), np.cumprod(a, axis=-1), np.cumsum(a, 1, dtype=complex), np.nancumsum(a)
 
 
 def differences(a):

@@ -49,7 +49,7 @@ for name in ("var", "std"):
         family.row(
             f"{owner}.{name}",
             f"{a}axis={{axis}}, keepdims={{flag}}; {a}axis=0, ddof=1; {a}axis=0, out=o; {a}axis=-1, where=m; "
-            f"{a}axis=0, correction=1",
+            f"{a}axis=0, correction=1; {a}mean=2.0; {a}axis=0, where=m, mean=1.5, keepdims=True",
             NUMBERS,
             "0123",
             sums=64,
@@ -74,9 +74,10 @@ for name in ("nansum", "nanprod", "nanmax", "nanmin"):
         "0123", sums=8, values="normal special",
     )  # fmt: skip
 for name in ("nanmean", "nanvar", "nanstd"):
+    more = "" if name == "nanmean" else "; a, 0, ddof=1, where=m; a, 0, correction=1; a, mean=2.0; a, -1, mean=r[:1]"
     family.row(
-        f"np.{name}", "a; a, axis={axis}, keepdims={flag}; a, axis=0, out=o; a, axis=0, where=m", NUMBERS, "0123",
-        sums=64, values="normal special",
+        f"np.{name}", f"a; a, axis={{axis}}, keepdims={{flag}}; a, axis=0, out=o; a, axis=0, where=m{more}", NUMBERS,
+        "0123", sums=64, values="normal special",
     )  # fmt: skip
 for name in ("nanargmax", "nanargmin"):
     family.row(f"np.{name}", "a; a, axis={one}, keepdims={flag}", REAL, "123", values="normal special")
@@ -98,12 +99,21 @@ for name, q in (("quantile", 0.3), ("percentile", 30), ("nanquantile", 0.3), ("n
     )
 family.row(
     "np.average",
-    "a; a, axis={axis}; a, weights=p; a, axis=-1, weights=p, returned=True; v, returned=True",
-    "ilfdD",
+    "a; a, axis={axis}; a, weights=p; a, axis=-1, weights=p, returned=True; v, returned=True; "
+    "a, 0, returned=True; a, -1, [1, 2, 3, 4][: a.shape[-1]], True; a, 0, None, True, keepdims=True",
+    "ilefdD",
     "123",
     sums=16,
 )
 family.row(
-    "np.cov", "a; v; a, rowvar=False; v, v; a, bias=True; a, ddof=0; v, fweights=n; v, aweights=t", "ildD", "2", sums=32
+    "np.cov",
+    "a; v; a, rowvar=False; v, v; a, bias=True; a, ddof=0; v, fweights=n; v, aweights=t; a, b; a, b, False; "
+    "v, t, bias=True; a, aweights=r ** 2; a, aweights=r ** 2, ddof=2; v, fweights=n, ddof=0; "
+    "np.abs(a), dtype=np.float32; v, c",
+    "ilfdD",
+    "2",
+    sums=32,
 )
-family.row("np.corrcoef", "a; v; v, v; a, rowvar=False", "ildD", "2", sums=32, ulp=64)
+family.row(
+    "np.corrcoef", "a; v; v, v; a, rowvar=False; a, b; np.abs(v), t, dtype=np.float32", "ilfdD", "2", sums=32, ulp=64
+)

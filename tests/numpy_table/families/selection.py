@@ -75,11 +75,12 @@ family.row("ndarray.argsort", "; 0, {kind}", NUMBERS, "123", values=SPECIAL)
 family.row("np.partition", "= np.partition(v, 3)[3]; = np.sort(np.partition(v, 3)[:3])", REAL, "1", values=SPECIAL)
 family.row("np.argpartition", "= v[np.argpartition(v, 3)[3]]", REAL, "1", values=SPECIAL)
 family.row("ndarray.partition", "= a.partition(3)", "d", "1", order=False)
-family.row("np.sort_complex", "v", "ldD", "1")
+family.row("np.sort_complex", "v; a", NUMBERS, "12", values=SPECIAL)
 family.row("np.lexsort", "(v, n); (n, v); (v,)", REAL, "1", values=SPECIAL)
 family.row(
     "np.searchsorted",
-    "s, a; s, a, side={side}; s, 2; s, [1, 2]; v, w, sorter=np.argsort(v, kind='stable')",
+    "s, a; s, a, side={side}; s, 2; s, [1, 2]; v, w, sorter=np.argsort(v, kind='stable'); "
+    "v, 2, 'right', np.argsort(v, kind='stable')",
     REAL,
     "0123",
     values=SPECIAL,
@@ -96,14 +97,28 @@ family.row(
 family.row("np.bincount", "n; n, minlength=9; n, v; n, weights=t", "ild", "1", sums=4)
 family.row(
     "np.histogram",
-    "a; a, 5; a, t; a, 4, (0, 3); a, 4, weights=p; a, 4, density=True; a, [0, 1, 3]",
+    "a; a, 5; a, t; a, 4, (0, 3); a, 4, weights=p; a, 4, density=True; a, [0, 1, 3]; a, t, density=True; a, 'auto'; "
+    "a, 'sqrt', (0, 3); a, 'fd'",
     INTS + "efd",
     "123",
     ulp=8,
 )
-family.row("np.histogram_bin_edges", "a; a, 5; a, 4, (0, 3); a, 'sturges'", INTS + "fd", "12", ulp=8)
-family.row("np.histogram2d", "v, t; v, t, 4; v, t, [3, 4]; v, t, 3, weights=t", "ld", "1", ulp=8)
-family.row("np.histogramdd", "a, 3", "ld", "2", ulp=8)
+family.row(
+    "np.histogram_bin_edges",
+    "a; a, 5; a, 4, (0, 3); a, 'sturges'; a, 'rice'; a, 'scott'; a, 'doane'; a, t; a, 'auto', (1, 3)",
+    INTS + "fd",
+    "12",
+    ulp=8,
+)
+family.row(
+    "np.histogram2d",
+    "v, t; v, t, 4; v, t, [3, 4]; v, t, 3, weights=t; v, t, [s, t]; v, t, [0, 1, 3]; v, t, 5, [[0, 3], [1, 2]]; "
+    "v, t, 3, density=True; t, v, (t, 2)",
+    "ilfd",
+    "1",
+    ulp=8,
+)
+family.row("np.histogramdd", "[v, t], 3; (v, t, s), (2, 3, t); [v, t]; [v], 4, density=True; a, 3", "ilfd", "2", ulp=8)
 family.row(
     "np.unique",
     "a; v, return_index=True; v, return_inverse=True; v, return_counts=True; v, True, True, True, equal_nan=False; "
