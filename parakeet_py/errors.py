@@ -41,6 +41,16 @@ def exception_named(name: str) -> type[Exception]:
     return kind
 
 
+def exception_with(kind: type[Exception], message: str, values: Sequence[Any]) -> Exception:
+    """The exception of a failed check: its message is filled with values; the argument of a KeyError is the key."""
+    if not message:
+        return kind()
+    return kind(values[0] if kind is KeyError and message == KEY else message.format(*values))
+
+
+KEY = "{0}"  # the message of a KeyError about an int
+
+
 class ParakeetError(Exception):
     """Base of all errors this package raises in its own name."""
 

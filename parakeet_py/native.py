@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.cached import FailureText, Native
-from parakeet_py.errors import DeoptimizedError, UnsupportedError, exception_named
+from parakeet_py.errors import DeoptimizedError, UnsupportedError, exception_named, exception_with
 from parakeet_py.fields import read_field, read_method
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
 from parakeet_py.signature import ObjectSpec, Signature, Source, Spec, StaticSpec, signature_of
@@ -241,10 +241,8 @@ def exception_of(failure: FailureText, words: Sequence[int]) -> Exception:
             f": {failure.place}"
         )
     kind = exception_named(failure.exception)
-    if not failure.message:
-        return kind()
     values = [
         struct.unpack("<d", struct.pack("<q", word))[0] if how == "f" else word
         for word, how in zip(words, failure.formats, strict=False)
     ]
-    return kind(failure.message.format(*values))
+    return exception_with(kind, failure.message, values)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from parakeet_py.errors import CodegenError, underlined
 from parakeet_py.frontend.operands import operands
-from parakeet_py.frontend.own_lists import CHANGES
+from parakeet_py.frontend.own_lists import CHANGES, GIVING
 from parakeet_py.frontend.ssa import (
     Assert,
     Binary,
@@ -49,8 +49,9 @@ _COMPARE = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "is", "isnot", "in", "
 _UNARY = frozenset(["neg", "pos", "invert", "not"])
 _CHANGES = {
     **{name: (count,) for name, count in CHANGES.items()},
-    "add": (1,),
+    "iadd": (1,),
     "pop": (0, 1),
+    "setdefault": (2,),
     "set": (2,),
     "delete": (1,),
 }
@@ -164,7 +165,7 @@ class _Checker:
                 self.outs(let, before + star + after)
                 self.expect(star or not after, pos, "unpack has targets after a star that is not there")
             case ChangeList(change, _, args):
-                self.outs(let, 2 if change == "pop" else 1)
+                self.outs(let, 2 if change in GIVING else 1)
                 self.expect(
                     len(args) in _CHANGES.get(change, ()), pos, f"{change} of a list with {len(args)} arguments"
                 )

@@ -275,6 +275,8 @@ class _Frame:
                 del get(value)[get(index)]
             case ssa.SetAttribute(value, name, new):
                 setattr(get(value), name, get(new))
+            case ssa.BuildSet(items):
+                return (set(self.items(items)),)
             case ssa.BuildSlice(lower, upper, step):
                 return (slice(get(lower), get(upper), get(step)),)
             case ssa.BuildTuple(items):
@@ -312,11 +314,13 @@ class _Frame:
         match op.change:
             case "pop":
                 return changed.pop(*args), changed
+            case "setdefault":
+                return changed.setdefault(*args), changed
             case "set":
                 changed[args[0]] = args[1]
             case "delete":
                 del changed[args[0]]
-            case "add":
+            case "iadd":
                 changed += args[0]
             case method:
                 getattr(changed, method)(*args)

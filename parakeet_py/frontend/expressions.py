@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, NoReturn
 from parakeet_py.frontend.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.builder import Builder
 from parakeet_py.frontend.exceptions import Caught
-from parakeet_py.frontend.own_lists import changed_by_call
+from parakeet_py.frontend.own_lists import GIVING, changed_by_call
 from parakeet_py.frontend.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
     Attribute,
     Binary,
     BuildDict,
     BuildList,
+    BuildSet,
     BuildSlice,
     BuildString,
     BuildTuple,
@@ -95,6 +96,13 @@ KEEPING = frozenset(["tuple", "list", "set", "frozenset", "dict", "sorted", "par
 _KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict", ast.GeneratorExp: "generator"}
 
 
+def _searched(operator: ast.cmpop, container: ast.expr) -> ast.expr:
+    """What `in` looks into: a set that is written there is as good as a tuple."""
+    if isinstance(operator, ast.In | ast.NotIn) and isinstance(container, ast.Set):
+        return ast.copy_location(ast.Tuple(container.elts, ast.Load()), container)
+    return container
+
+
 class Expressions(Builder):
     """The part of the builder that converts expressions."""
 
@@ -160,6 +168,9 @@ class Expressions(Builder):
             case ast.List(elts=elts):
                 items = self.items(elts)
                 return self.holding(self.emit(BuildList(items), node, hint), items)
+            case ast.Set(elts=elts):
+                items = self.items(elts)
+                return self.holding(self.emit(BuildSet(items), node, hint), items)
             case ast.Dict():
                 return self.dictionary(node, hint)
             case ast.NamedExpr(target=target, value=value):
@@ -183,8 +194,6 @@ class Expressions(Builder):
                 self.refuse(node, "a generator cannot be accelerated", "fill an array or a list and return it")
             case ast.Await():
                 self.refuse(node, "`await` cannot be accelerated", "await outside and pass the result in")
-            case ast.Set():
-                self.refuse(node, "a set display cannot be accelerated", "use a tuple or an array")
             case ast.Starred():
                 self.refuse(node, "`*` cannot be used here")
             case _:
@@ -282,7 +291,7 @@ class Expressions(Builder):
         last = len(node.ops) - 1
 
         def from_(index: int, left: Operand) -> Operand:
-            right = self.expression(node.comparators[index])
+            right = self.expression(_searched(node.ops[index], node.comparators[index]))
             out = self.emit(Compare(COMPARE[type(node.ops[index])], left, right), node, hint)
             if index == last:
                 return self.as_bool(out, node) if as_truth else out
@@ -297,14 +306,14 @@ class Expressions(Builder):
         """Change a list of the function's own; gives what Python's method gives."""
         operand = self.read(name, node)
         self.check_writable(name, node)
-        outs = (*([Var("item")] if change == "pop" else []), Var(name))
+        outs = (*([Var("item")] if change in GIVING else []), Var(name))
         op = ChangeList(change, operand, args)
         self.check_operands(op, node)
         self.arm.out.append(Let(outs, op, pos_of(node)))
         for out in outs:
             self.hold(out, operand, *args)
         self.bind(name, outs[-1])
-        return outs[0] if change == "pop" else NONE
+        return outs[0] if change in GIVING else NONE
 
     def call(self, node: ast.Call, hint: str) -> Operand:
         changed = changed_by_call(node)

@@ -10,6 +10,7 @@ from parakeet_py.frontend.ssa import (
     Binary,
     BuildDict,
     BuildList,
+    BuildSet,
     BuildSlice,
     BuildString,
     BuildTuple,
@@ -67,7 +68,7 @@ def operands(op: Op) -> tuple[Operand, ...]:
             return (value, *args)
         case BuildSlice(lower, upper, step):
             return (lower, upper, step)
-        case BuildTuple(items) | BuildList(items):
+        case BuildTuple(items) | BuildList(items) | BuildSet(items):
             return _items(items)
         case BuildDict(pairs):
             return tuple(operand for pair in pairs for operand in pair)

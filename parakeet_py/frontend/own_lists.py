@@ -18,13 +18,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import TypeGuard
 
-CHANGES = {"append": 1, "extend": 1, "insert": 2, "clear": 0, "reverse": 0}
-"""The methods that change a list and give None, with the number of their arguments; `pop` gives an item."""
+CHANGES = {
+    **{"append": 1, "extend": 1, "insert": 2, "clear": 0, "reverse": 0},  # of lists
+    **{"add": 1, "discard": 1, "remove": 1, "setdefault": 2},  # of sets and dicts
+}
+"""The methods that change a list, dict or set, with the number of their arguments, beside `pop`."""
+GIVING = ("pop", "setdefault")
+"""Those of them that give an item."""
 
 _READING_METHODS = frozenset({"index", "count", "copy", "get"})
 _VIEWS = frozenset({"items", "keys", "values"})
-_BUILTINS = frozenset({"len", "sum", "min", "max", "sorted", "list", "tuple", "any", "all", "print"})
+_BUILTINS = frozenset({"len", "sum", "min", "max", "sorted", "list", "tuple", "set", "any", "all", "print"})
 _WALKED = frozenset({"enumerate", "zip", "reversed"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -59,6 +65,14 @@ def _may_change(node: ast.AST) -> bool:
             return changed_by_call(node) is not None
         case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.AugAssign(target=ast.Name(), op=ast.Add()):
             return True
+    return False
+
+
+def _is_view(node: ast.expr) -> TypeGuard[ast.Call]:
+    """`name.values()` and the like"""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(), attr=view), args=[], keywords=[]):
+            return view in _VIEWS
     return False
 
 
@@ -174,9 +188,9 @@ class _Uses:
     def is_new(self, value: ast.expr) -> bool:
         """Does an expression make a list that has no other name?"""
         match value:
-            case ast.List() | ast.ListComp():
+            case ast.List() | ast.ListComp() | ast.Set() | ast.SetComp():
                 return True
-            case ast.Call(func=ast.Name(id="list" | "sorted" | "dict")):
+            case ast.Call(func=ast.Name(id="list" | "sorted" | "dict" | "set")):
                 return True
             case ast.Dict(keys=keys):
                 return None not in keys
@@ -214,6 +228,8 @@ class _Uses:
         for part in (*node.args, *(keyword.value for keyword in node.keywords)):
             if isinstance(part, ast.GeneratorExp):
                 self.comprehension(part)  # gone through before the call ends
+            elif _is_view(part) and isinstance(node.func, ast.Name):
+                self.operand(part.func.value)  # type: ignore[attr-defined]  # likewise
             else:
                 self.operand(part.value if isinstance(part, ast.Starred) else part)
 

@@ -18,6 +18,7 @@ from parakeet_py.frontend.ssa import (
     Block,
     BuildDict,
     BuildList,
+    BuildSet,
     BuildSlice,
     BuildString,
     BuildTuple,
@@ -194,6 +195,8 @@ class _Printer:
                 return f"slice {listed((lower, upper, step))}"
             case BuildTuple(items):
                 return f"tuple ({listed(items)})"
+            case BuildSet(items):
+                return f"set({self.listed(items)})"
             case BuildList(items):
                 return f"list [{listed(items)}]"
             case BuildDict(pairs):

@@ -179,10 +179,10 @@ class DeleteItem:
 
 @record
 class ChangeList:
-    """A list that only the function itself knows, changed; its name is bound to the out (see `own_lists`).
+    """A list, dict or set that only the function itself knows, changed; its name is bound to the out (see `own_lists`).
 
-    `change`: append extend insert clear reverse, as Python's methods; add: `+=`; set: item `args[0]` becomes `args[1]`;
-    delete; pop, which has the item as its first out.
+    `change`: append extend insert clear reverse add discard remove, as Python's methods; iadd: `+=`; set: item
+    `args[0]` becomes `args[1]`; delete; pop and setdefault, which have the item as their first out.
     """
 
     change: str
@@ -204,6 +204,11 @@ class BuildTuple:
 
 @record
 class BuildList:
+    items: tuple[Item, ...]
+
+
+@record
+class BuildSet:
     items: tuple[Item, ...]
 
 
@@ -361,6 +366,7 @@ Op = (
     | BuildSlice
     | BuildTuple
     | BuildList
+    | BuildSet
     | BuildDict
     | BuildString
     | Unpack

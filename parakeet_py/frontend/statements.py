@@ -323,7 +323,7 @@ class Statements(Expressions):
         op = BINARY[type(node.op)]
         match node.target:
             case ast.Name(id=name) if name in self.own_lists:
-                self.change_list(node, name, "add", (self.expression(node.value),))
+                self.change_list(node, name, "iadd", (self.expression(node.value),))
             case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
                 key = self.expression(index)
                 item = self.emit(Subscript(self.read(name, node.target), key), node.target)

@@ -143,6 +143,7 @@ UFUNCS = {  # scalar loops of ufuncs
 }
 HELPERS = {  # helpers the compiler calls by name
     "elementary": "set_part",
+    "hash_maps": "distinct empty_table find_entry table_of",
     "memory": "flat_item flat_line flat_read flat_write",
     "scalars": "int_power",
     "ufunc_methods": "python_all python_any python_max python_min python_sum python_sum_int python_sum_rows",

@@ -14,7 +14,7 @@ from parakeet_py.fields import has_method, holds_plainly, in_class, stores_plain
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.signature import ObjectSpec, Source
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import hash_maps, ir
 from parakeet_py.typed_ir.calls import call_python, call_user, registered_body
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
@@ -26,6 +26,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     ErrorV,
     ListV,
+    MapV,
     MessageV,
     MethodV,
     ObjectV,
@@ -56,7 +57,7 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
         case TupleV(items, _, named) if named is not None and name in named._fields:
             place: int = named._fields.index(name)
             return items[place]
-        case TupleV() | ListV() | DictV():
+        case TupleV() | ListV() | DictV() | MapV():
             return MethodV(value, name)
         case MethodV(ArrayV() as array, "flags"):
             return array_flag(s, array, name)
@@ -69,6 +70,8 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
         case ObjectV():
             return _object_attribute(s, value, name)
         case ErrorV(_, str() as message, args) if name == "args":
+            if value.exception is KeyError and args:
+                raise s.unsupported("the key of a KeyError")
             text = MessageV(message, tuple(map(ScalarV, args))) if args else Static(message.format())
             return TupleV((text,) if message else ())
     raise s.unsupported(f".{name} of {s.describe(value)}")
@@ -285,7 +288,11 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             return call_python(s, body, [obj, *args], kwargs, trusted=True)
         case TupleV() if name in ("index", "count"):
             return _tuple_method(s, obj, name, args)
+        case MapV():
+            return hash_maps.method(s, obj, name, args)
         case DictV():
+            if name == "get" and args and hash_maps.wants_table(s, obj, args[0]):
+                return hash_maps.method(s, hash_maps.table_for(s, obj), name, args)
             return _dict_method(s, obj, name, args)
         case ObjectV():
             known = _known_object(s, obj)

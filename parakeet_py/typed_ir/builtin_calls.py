@@ -10,7 +10,7 @@ import numpy as np
 
 from parakeet_py import operators
 from parakeet_py.errors import UnsupportedError, name_of_exception
-from parakeet_py.typed_ir import control, ir, long_ints
+from parakeet_py.typed_ir import control, grown_lists, hash_maps, ir, long_ints
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.messages import format_values, is_text, text_of_error
@@ -25,6 +25,7 @@ from parakeet_py.typed_ir.values import (
     ErrorV,
     IteratorV,
     ListV,
+    MapV,
     MessageV,
     MethodV,
     NeverV,
@@ -75,6 +76,8 @@ def _len(s: Specializer, value: Value) -> Value:
             return ScalarV(array.extents[0])
         case RangeV():
             return ScalarV(control.range_length(s, value))
+        case MapV():
+            return hash_maps.length(value)
         case ObjectV():
             raise s.hand_back("len of an object")
     raise s.unsupported(f"len() of {s.describe(value)}")
@@ -163,13 +166,16 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
     def make(s: Specializer, value: Value | None = None) -> Value:
         if value is None:
             return TupleV((), kind)
+        made = isinstance(value, ComprehensionV)
         if isinstance(value, ComprehensionV):
             value = s.as_list(value)
+        if isinstance(value, MapV) and value.kind == "dict" and kind == "list":
+            value = grown_lists.shown(s, hash_maps.keys(value))
         items = control.static_items(value)
         if items is not None:
             return TupleV(tuple(items), kind)
         if kind == "list" and isinstance(value, ListV):
-            return value
+            return value if made or value.once else ListV(copy_array(s, value.array), value.items)
         if kind == "list" and isinstance(value, RangeV):
             array = s.as_array(value)
             assert isinstance(array, ArrayV)
@@ -201,6 +207,11 @@ def _slice(s: Specializer, *args: Value) -> Value:
 @builtin(dict)
 def _dict(s: Specializer, **items: Value) -> Value:
     return DictV(tuple(items.items()))
+
+
+@builtin(set)
+def _set(s: Specializer, value: Value | None = None) -> Value:
+    return hash_maps.new_set(s, ()) if value is None else hash_maps.set_of(s, value)
 
 
 @builtin(isinstance)
@@ -239,6 +250,8 @@ def type_of(s: Specializer, value: Value) -> type:
             return list
         case DictV():
             return dict
+        case MapV(kind=kind):
+            return dict if kind == "dict" else set
         case RangeV():
             return range
         case SliceV():

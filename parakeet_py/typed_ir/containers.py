@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, convert, grown_lists, indexing, ir, variants
+from parakeet_py.typed_ir import control, convert, grown_lists, hash_maps, indexing, ir, variants
 from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.flags import flag_at
@@ -22,6 +22,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     GrowV,
     ListV,
+    MapV,
     MethodV,
     NeverV,
     ObjectV,
@@ -126,7 +127,11 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             if isinstance(index, SliceV):
                 return TupleV(items[s.static(index, "a slice of a tuple")], kind)
             return _tuple_item(s, value, index)
+        case MapV():
+            return hash_maps.subscript(s, value, index)
         case DictV(entries):
+            if hash_maps.wants_table(s, value, index):
+                return hash_maps.subscript(s, hash_maps.table_for(s, value), index)
             wanted = s.static(index, "a dict key")
             for key, item in entries:
                 if key == wanted:

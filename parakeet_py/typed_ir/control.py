@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import gates, grown_lists, ir, unions, variants
+from parakeet_py.typed_ir import gates, grown_lists, hash_maps, ir, unions, variants
 from parakeet_py.typed_ir.guarded import after_branch
 from parakeet_py.typed_ir.guarded import side as guarded_side
 from parakeet_py.typed_ir.indexing import read
@@ -26,6 +26,7 @@ from parakeet_py.typed_ir.values import (
     GrowV,
     IteratorV,
     ListV,
+    MapV,
     MessageV,
     MethodV,
     NeverV,
@@ -244,6 +245,8 @@ def counted(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
             return ZERO, array.extents[0], ONE, lambda index: s.list_item(iterable, ScalarV(index))
         case GrowV(length):
             return ZERO, length.operand, ONE, lambda index: grown_lists.item_at(s, iterable, index)
+        case MapV(kind="dict"):
+            return counted(s, hash_maps.keys(iterable))
         case ArrayV(rank=0):
             raise s.unsupported("iteration over a 0-d array")
         case MethodV(ArrayV() as array, "flat"):

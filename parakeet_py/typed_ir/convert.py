@@ -27,6 +27,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     GrowV,
     ListV,
+    MapV,
     MethodV,
     ObjectV,
     RangeV,
@@ -62,6 +63,8 @@ def numeric(s: Specializer, value: Value) -> ScalarV | ArrayV:
             raise s.hand_back(f"an operation on {s.describe(value)}")
         case MethodV(ArrayV(), "flat"):
             raise s.hand_back("a flat iterator as an array")  # a view, if it can be
+        case MapV():
+            raise s.hand_back(f"an operation on {s.describe(value)}")
         case UnboundV():
             raise s.unsupported("a name that is not bound")
     raise s.unsupported(f"{s.describe(value)} where a number or an array is needed")
@@ -215,6 +218,8 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
             return ir.Const(bool(items), PYBOOL)
         case DictV(entries):
             return ir.Const(bool(entries), PYBOOL)
+        case MapV(entries):
+            return truth(s, entries.length)
         case ListV(array):
             return b.prim("ne", array.extents[0], ZERO, type=PYBOOL)
         case GrowV(length):

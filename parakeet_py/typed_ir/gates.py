@@ -27,6 +27,7 @@ from parakeet_py.typed_ir.values import (
     GrowV,
     IteratorV,
     ListV,
+    MapV,
     MessageV,
     MethodV,
     NeverV,
@@ -130,6 +131,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (length, *columns)
         case DictV(items):
             return tuple(item for _, item in items)
+        case MapV(entries, table):
+            return entries, table
         case SliceV(lower, upper, step):
             return (lower, upper, step)
         case ClosureV(_, captures, defaults, _):
@@ -168,6 +171,10 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
             return GrowV(length, tuple(part for part in parts[1:] if isinstance(part, ArrayV)), like.item)
         case DictV(items):
             return DictV(tuple((key, part) for (key, _), part in zip(items, parts, strict=True)))
+        case MapV(kind=kind):
+            entries, table = parts
+            assert isinstance(entries, GrowV) and isinstance(table, ArrayV)
+            return MapV(entries, table, kind)
         case SliceV():
             return SliceV(*parts)
         case ClosureV(function, captures, _, namespace):
@@ -209,6 +216,8 @@ def _same_shape(left: Value, right: Value) -> bool:
             return bool(a == b)
         case (IteratorV(k, a), IteratorV(m, b)):
             return k == m and len(a) == len(b)
+        case (MapV(GrowV(item=a), _, k), MapV(GrowV(item=b), _, m)):
+            return bool(a == b) and k == m
         case (DictV(a), DictV(b)):
             return [key for key, _ in a] == [key for key, _ in b]
         case (MethodV(_, a), MethodV(_, b)):
@@ -246,6 +255,8 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(a), Structure(b) if grown_lists.is_list(a) and grown_lists.is_list(b):
             return grown_lists.grown_template(s, left, right)
+        case Structure(a), Structure(b) if hash_maps.is_map(a) and hash_maps.is_map(b):
+            return hash_maps.joined(s, left, right)
     if not s.frames[-1].namespace.trusted:
         variant = variants.joined(s, left, right)
         if variant is not None:
@@ -380,6 +391,9 @@ def leaves_of(s: Specializer, value: Value, template: Template, like: Value | No
             return [opaque.opaque_box(s, NONE if isinstance(value, UnboundV | NeverV) else value).var]
         case Structure(VariantV()):
             return variants.leaves(s, value, template, like)
+        case Structure(MapV(GrowV(item=item)), parts) if hash_maps.is_map(value):
+            held = hash_maps.as_map(s, value, item)
+            return [leaf for part, own in zip(parts, parts_of(held), strict=True) for leaf in leaves_of(s, own, part)]
         case Structure(GrowV(item=item), parts) if grown_lists.is_list(value):
             grown = grown_lists.as_grown(s, value, item)
             return [leaf for part, own in zip(parts, parts_of(grown), strict=True) for leaf in leaves_of(s, own, part)]
@@ -418,4 +432,4 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
     raise AssertionError(template)
 
 
-from parakeet_py.typed_ir import grown_lists, unions, variants  # noqa: E402  (they need each other)
+from parakeet_py.typed_ir import grown_lists, hash_maps, unions, variants  # noqa: E402  (they need each other)

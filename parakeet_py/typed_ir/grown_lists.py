@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, gates, indexing, ir
+from parakeet_py.typed_ir import control, gates, hash_maps, indexing, ir
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -28,6 +28,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     GrowV,
     ListV,
+    MapV,
     NeverV,
     RangeV,
     ScalarV,
@@ -52,9 +53,9 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     """The outs of a change: the new list, for `pop` after the item."""
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
-        return [NeverV()] * (2 if op.change == "pop" else 1)
+        return [NeverV()] * (2 if op.change in ("pop", "setdefault") else 1)
     kind = op.change
-    if kind == "add" and is_list(held):
+    if kind == "iadd" and is_list(held):
         if isinstance(args[0], ArrayV) or (isinstance(args[0], ScalarV) and not args[0].python):
             return [s.binary("add", shown(s, held), args[0])]  # which NumPy does, and it makes an array
         kind = "extend"
@@ -63,7 +64,11 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
         if found is not None:
             return found
     if isinstance(held, DictV):
-        return _change_dict(s, held, kind, args)
+        found = _change_dict(s, held, kind, args)
+        if found is not None:
+            return found
+    if isinstance(held, DictV | MapV):
+        return hash_maps.change(s, held, kind, args)
     if not is_list(held):
         raise s.unsupported(f"a change of {s.describe(held)}")
     grown = as_grown(s, held, _item_template(s, held, [args[-1]] if kind in ("append", "insert", "set") else []))
@@ -79,7 +84,7 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
         case "delete", [index]:
             _check_position(index, s)
             place = position(s, grown, index, "list assignment index out of range")
-            return [_without(s, grown, place)]
+            return [without(s, grown, place)]
         case "set", [index, item]:
             _check_position(index, s)
             return [replace_item(s, grown, index, item)]
@@ -90,21 +95,21 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     raise s.unsupported(f".{op.change}() of a list")
 
 
-def _change_dict(s: Specializer, held: DictV, change: str, args: Sequence[Value]) -> list[Value]:
-    """The change of a dict, whose keys are all known."""
+def _change_dict(s: Specializer, held: DictV, change: str, args: Sequence[Value]) -> list[Value] | None:
+    """The change of a dict by a known key, as are all that it has; None where it is not."""
     entries = dict(held.items)
     if change == "clear":
         return [DictV(())]
-    if change not in ("set", "delete", "pop") or not is_known(args[0]):
-        raise s.unsupported("a change of a dict by a key that is not known when this is compiled")
+    if change not in ("set", "delete", "pop") or not is_known(args[0]) or len(args) > 1 + (change == "set"):
+        return None
     key = known(args[0])
     if not isinstance(key, Hashable) or isinstance(key, tuple | slice):
-        raise s.unsupported("a dict key of this kind")
+        return None
     if change == "set":
         entries[key] = args[1]
         return [DictV(tuple(entries.items()))]
     if key not in entries:
-        raise s.unsupported(f"a dict has no item {key!r}")
+        return None
     item = entries.pop(key)
     made = DictV(tuple(entries.items()))
     return [item, made] if change == "pop" else [made]
@@ -229,7 +234,7 @@ def as_grown(s: Specializer, value: Value, item: gates.Template) -> GrowV:
         for kind in kinds
     ]
     for place, part in enumerate(value.items):
-        _store(s, columns, ir.Const(place, PYINT), gates.leaves_of(s, part, item))
+        store_leaves(s, columns, ir.Const(place, PYINT), gates.leaves_of(s, part, item))
     return GrowV(py(len(value.items)), tuple(columns), item)
 
 
@@ -292,7 +297,7 @@ def subscript(s: Specializer, grown: GrowV, index: Value) -> Value:
     return GrowV(ScalarV(length), tuple(columns), grown.item)
 
 
-def _store(s: Specializer, columns: Sequence[ArrayV], place: ir.Operand, leaves: Sequence[ir.Operand]) -> None:
+def store_leaves(s: Specializer, columns: Sequence[ArrayV], place: ir.Operand, leaves: Sequence[ir.Operand]) -> None:
     for column, leaf in zip(columns, leaves, strict=True):
         s.will_store(column)
         s.builder.emit(ir.Store(column.var, (place,), store_cast(s, leaf, Scalar(column.dtype))))
@@ -309,7 +314,7 @@ def _in_use(s: Specializer, column: ArrayV, length: ir.Operand, start: ir.Operan
 def append(s: Specializer, grown: GrowV, item: Value) -> GrowV:
     length = grown.length.operand
     columns = with_room(s, grown, ONE)
-    _store(s, columns, length, gates.leaves_of(s, item, grown.item))
+    store_leaves(s, columns, length, gates.leaves_of(s, item, grown.item))
     return GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item)
 
 
@@ -387,7 +392,7 @@ def insert(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
     place = b.index_min(place, length)
     columns = with_room(s, grown, ONE)
     _move(s, columns, place, _counted(s, place, ONE), b.index_sub(length, place))
-    _store(s, columns, place, gates.leaves_of(s, item, grown.item))
+    store_leaves(s, columns, place, gates.leaves_of(s, item, grown.item))
     return GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item)
 
 
@@ -400,10 +405,10 @@ def pop(s: Specializer, grown: GrowV, index: Value | None) -> tuple[Value, Value
         return item_at(s, grown, last), GrowV(ScalarV(last), grown.columns, grown.item)
     place = position(s, grown, index, "pop index out of range")
     item = item_at(s, grown, place)
-    return item, _without(s, grown, place)
+    return item, without(s, grown, place)
 
 
-def _without(s: Specializer, grown: GrowV, place: ir.Operand) -> GrowV:
+def without(s: Specializer, grown: GrowV, place: ir.Operand) -> GrowV:
     b = s.builder
     last = _counted(s, grown.length.operand, ir.Const(-1, PYINT))
     _move(s, grown.columns, _counted(s, place, ONE), place, b.index_sub(last, place))
@@ -419,7 +424,7 @@ def _move(s: Specializer, columns: Sequence[ArrayV], source: ir.Operand, target:
 
 def replace_item(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
     place = position(s, grown, index, "list assignment index out of range")
-    _store(s, grown.columns, place, gates.leaves_of(s, item, grown.item))
+    store_leaves(s, grown.columns, place, gates.leaves_of(s, item, grown.item))
     return grown
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from parakeet_py.errors import DeoptimizedError, exception_named
+from parakeet_py.errors import DeoptimizedError, exception_named, exception_with
 from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import (
     Alloc,
@@ -91,9 +91,7 @@ def format_failure(failure: Failure, args: Sequence[Any]) -> Exception:
     if failure.exception == "Deoptimize":
         return DeoptimizedError(failure.message)
     kind = exception_named(failure.exception)
-    if not failure.message:
-        return kind()
-    return kind(failure.message.format(*(arg.item() for arg in args)))
+    return exception_with(kind, failure.message, [arg.item() for arg in args])
 
 
 def _enter(value: Any, type_: Type) -> Any:

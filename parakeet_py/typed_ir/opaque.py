@@ -32,7 +32,10 @@ from parakeet_py.typed_ir.values import (
     ClosureV,
     ComprehensionV,
     DictV,
+    Either,
+    GrowV,
     ListV,
+    MapV,
     MessageV,
     MethodV,
     NeverV,
@@ -173,6 +176,20 @@ def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
                     return _readonly(parts[0])
                 case "method":
                     return getattr(parts[0], keys[0])
+                case "dict_of":
+                    return dict(parts[0])
+                case "set_of":
+                    return set(parts[0])
+                case "zipped":
+                    return list(zip(*parts, strict=True))
+                case "one_of":
+                    return parts[1 + parts[0]]
+                case "chosen":
+                    options = list(zip(parts[1:], keys, strict=True))  # lists, or one item for all places
+                    return [
+                        options[tag][0] if options[tag][1] else options[tag][0][place]
+                        for place, tag in enumerate(parts[0])
+                    ]
                 case "format":
                     return str.format(keys[0], *parts)
     raise AssertionError(template)
@@ -270,6 +287,12 @@ def emit_opaque(
         )
     if any(isinstance(value, ObjectV) and value.var in s.unusual_arrays for value in (*values, *keywords.values())):
         raise s.unsupported("an array of an unusual kind, whose dtype is not known when this is compiled")
+    if (
+        operation == "call"
+        and any(map(_holds_map, (*values, *keywords.values())))
+        and not _leaves_maps_alone(values[0])
+    ):
+        raise s.unsupported("a dict or set of the function's own, given to Python code that might change it")
     text = describe_operation(operation, values)
     if s.looping and operation.partition(":")[0] in _CHEAP:
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
@@ -285,7 +308,7 @@ def emit_opaque(
     result = result or _known_result(operation, values)
     if wants_result and result is None:
         if observed is None:
-            need = NeedObservation(key, s.unsupported(f"{reason}, and no call has shown yet what it gives"))
+            need = NeedObservation(key, reason, s.unsupported(f"{reason}, and no call has shown yet what it gives"))
             if not s.guess:
                 raise need
             s.guessed.append(need)
@@ -368,6 +391,11 @@ def _uses_up(target: Value) -> bool:
 def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Template:
     """The template of an operand; its leaves are appended."""
     match value:
+        case ScalarV(_, Either(kinds, tag)):
+            from parakeet_py.typed_ir import unions
+
+            alternatives = [unions.alternative(s, value, number) for number in range(len(kinds))]
+            return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (ScalarV(tag), *alternatives)))
         case ScalarV(ir.Var() as var) | ArrayV(var=var) | ObjectV(var):
             if var not in leaves:
                 leaves.append(var)
@@ -388,8 +416,16 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             return ContainerT("dict", tuple(template_of(s, item, leaves) for _, item in entries), keys)
         case MethodV(obj, name):
             return ContainerT("method", (template_of(s, obj, leaves),), (name,))
-        case VariantV():
-            return template_of(s, variants.boxed(s, value), leaves)
+        case MapV(entries, _, kind):
+            if kind == "worn":
+                raise s.unsupported("a set from which items have been removed, given to Python")
+            return ContainerT(f"{kind}_of", (template_of(s, entries, leaves),))
+        case GrowV():
+            return _list_template(s, value, leaves)
+        case VariantV(tag, options):
+            if not all(isinstance(option, ScalarV | Static) for option in options):
+                return template_of(s, variants.boxed(s, value), leaves)
+            return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (tag, *options)))
         case ClosureV():
             raise s.unsupported("a nested function cannot be handed to Python code")
         case MessageV(template, args) if args:
@@ -398,6 +434,60 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
         return StaticT(known(value))
     except Unknown:
         raise s.unsupported(f"{s.describe(value)} cannot be handed to Python code") from None
+
+
+def _holds_map(value: Value) -> bool:
+    from parakeet_py.typed_ir.gates import parts_of
+
+    return isinstance(value, MapV) or any(map(_holds_map, parts_of(value)))
+
+
+def _leaves_maps_alone(target: Value) -> bool:
+    match target:
+        case MethodV(MapV()):
+            return True  # see `hash_maps.method`
+        case Static(obj):
+            return any(
+                obj is one for one in (sorted, list, tuple, frozenset, set, dict, print, str, repr, sum, min, max)
+            )
+    return False
+
+
+def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Template:
+    """The template of a list that has grown."""
+    from parakeet_py.typed_ir import gates, grown_lists, unions
+
+    match value.item:
+        case gates.Structure(TupleV(kind="tuple", named=None), parts) if parts:
+            columns = list(value.columns)
+            made = []
+            for part in parts:
+                own = [columns.pop(0) for _ in gates.types_of(part)]
+                made.append(_list_template(s, GrowV(value.length, tuple(own), part), leaves))
+            return ContainerT("zipped", tuple(made))
+        case None | Scalar():
+            return template_of(s, grown_lists.shown(s, value), leaves)
+        case gates.EitherT(kinds):
+            main, tags, *payloads = value.columns
+            items: list[Template] = []
+            for kind in kinds:
+                exact = kind not in unions.payload_kinds(kinds)
+                column = s.cast_array(main, kind.dtype) if exact else payloads.pop(0)
+                items.append(_list_template(s, GrowV(value.length, (column,), kind), leaves))
+            which = _list_template(s, GrowV(value.length, (tags,), PYINT), leaves)
+            return ContainerT("chosen", (which, *items), (False,) * len(items))
+        case gates.Structure(VariantV(), (_, *parts)):
+            tags, *columns = value.columns
+            items = []
+            for part in parts:
+                if isinstance(part, gates.Fixed):
+                    items.append(template_of(s, part.value, leaves))
+                    continue
+                some = tuple(columns.pop(0) for _ in gates.types_of(part))
+                items.append(_list_template(s, GrowV(value.length, some, part), leaves))
+            which = _list_template(s, GrowV(value.length, (tags,), PYINT), leaves)
+            return ContainerT("chosen", (which, *items), tuple(isinstance(part, gates.Fixed) for part in parts))
+    raise s.unsupported("a list of such items cannot be handed to Python code")
 
 
 def roots_of(value: Value) -> frozenset[int]:

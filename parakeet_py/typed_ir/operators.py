@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, grown_lists, ir, long_ints, messages
+from parakeet_py.typed_ir import control, grown_lists, hash_maps, ir, long_ints, messages
 from parakeet_py.typed_ir.array_store import fit_outputs, store_array
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.one_shot import is_passed_on
@@ -23,6 +23,7 @@ from parakeet_py.typed_ir.values import (
     ComprehensionV,
     DictV,
     ListV,
+    MapV,
     MessageV,
     NeverV,
     ObjectV,
@@ -113,6 +114,8 @@ def _repeated(s: Specializer, sequence: TupleV, count: ScalarV) -> Value:
 
 
 def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    if isinstance(left, MapV):
+        raise s.unsupported("a set or dict changed by an operator")
     if isinstance(left, ArrayV):
         if op == "matmul":
             product = binary_operator(s, op, left, right)
@@ -213,6 +216,9 @@ def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Va
     b = s.builder
     if isinstance(container, ComprehensionV):
         container = s.as_list(container)
+    if isinstance(container, MapV):
+        there = hash_maps.contains(s, container, item)
+        return ScalarV(b.prim("not", there) if negate else there)
     items = control.static_items(container)
     if items is not None:
         found: ir.Operand = ir.Const(False, PYBOOL)

@@ -49,11 +49,12 @@ class FieldsMayChange(Exception):
 
 
 class NeedObservation(Exception):
-    """The result type of an opaque call is not known yet; `error` says so to people."""
+    """The result type of an opaque call is not known yet; `error` says so to people, `reason` why it is one."""
 
-    def __init__(self, key: tuple[Any, ...], error: UnsupportedError) -> None:
+    def __init__(self, key: tuple[Any, ...], reason: str, error: UnsupportedError) -> None:
         super().__init__(error.message)
         self.key = key
+        self.reason = reason
         self.error = error
 
 

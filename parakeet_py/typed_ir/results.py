@@ -20,11 +20,13 @@ from parakeet_py.signature import (
 )
 from parakeet_py.typed_ir import grown_lists, ir, unions, variants
 from parakeet_py.typed_ir.opaque import opaque_box
-from parakeet_py.typed_ir.types import PYINT, Array
+from parakeet_py.typed_ir.types import PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     ArrayV,
     DictV,
+    GrowV,
     ListV,
+    MapV,
     MessageV,
     MethodV,
     NeverV,
@@ -50,9 +52,9 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         leaves.append(operand)
         return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
 
-    value = grown_lists.shown(s, value)
     if _made_by_python(value):
         value = opaque_box(s, value, "a result that Python puts together")
+    value = grown_lists.shown(s, value)
     match value:
         case ScalarV(operand, None):
             return leaf(operand, "scalar", value.dtype, value.python)
@@ -127,7 +129,9 @@ def _made_by_python(value: Value) -> bool:
     match value:
         case TupleV(items):
             return any(map(_made_by_python, items))
-        case DictV() | MessageV() | MethodV(ArrayV(), "flat" | "flags"):
+        case GrowV(item=item):
+            return item is not None and not isinstance(item, Scalar)
+        case DictV() | MapV() | MessageV() | MethodV(ArrayV(), "flat" | "flags"):
             return True  # a new one at each call
     return False
 

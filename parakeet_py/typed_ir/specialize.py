@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.errors import UnsupportedError, exception_named
+from parakeet_py.errors import KEY, UnsupportedError, exception_named
 from parakeet_py.frontend import ssa
 from parakeet_py.record import record
 from parakeet_py.signature import (
@@ -324,7 +324,7 @@ class Specializer:
             if isinstance(condition, ir.Var):
                 b.scopes[-1].shared[key] = condition
                 return
-        text, shown = compact(message, args)
+        text, shown = compact(message, args) if message != KEY else (message, tuple(args))
         b.emit(ir.Check(condition, ir.Failure(exception, text), shown))
         if isinstance(condition, ir.Var):
             b.scopes[-1].shared[key] = condition

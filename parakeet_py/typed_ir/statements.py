@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
-from parakeet_py.typed_ir import control, grown_lists, one_shot, unions, variants
+from parakeet_py.typed_ir import control, grown_lists, hash_maps, one_shot, unions, variants
 from parakeet_py.typed_ir.attributes import attribute, set_attribute
 from parakeet_py.typed_ir.containers import set_item, subscript, unpack
 from parakeet_py.typed_ir.guarded import guarded
@@ -138,6 +138,8 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             return TupleV(tuple(s.items(items)))
         case ssa.BuildList(items):
             return TupleV(tuple(s.items(items)), "list")
+        case ssa.BuildSet(items):
+            return hash_maps.new_set(s, s.items(items))
         case ssa.BuildDict(items):
             return DictV(tuple((s.static(s.value(key), "a dict key"), s.value(item)) for key, item in items))
         case ssa.BuildSlice(lower, upper, step):
@@ -151,6 +153,9 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             )
         case ssa.Comprehension(kind, iterable, element, condition, flatten):
             wanted = None if condition is None else s.value(condition)
+            if kind == "set":
+                listed = ComprehensionV("list", s.value(iterable), s.value(element), wanted, flatten)
+                return hash_maps.set_of(s, s.as_list(listed))
             made = ComprehensionV(kind, s.value(iterable), s.value(element), wanted, flatten)
             return s.as_list(made) if kind == "list" else made
         case ssa.Import(module, name, level):

@@ -24,6 +24,8 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
 from parakeet_py.typed_ir import gates, ir
 from parakeet_py.typed_ir.observed import looked_into
+from parakeet_py.typed_ir.opaque import opaque_operation
+from parakeet_py.typed_ir.requests import NeedObservation
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.values import ArrayV, ClosureV, Either, ScalarV, Static, Value
 
@@ -238,6 +240,10 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
     def alone(index: int) -> Value | None:
         return done_on(alternative(s, value, index))
 
+    if isinstance(let.op, ssa.Call):
+        reason = handed_back(s, lambda: alone(len(kinds) - 1))
+        if reason is not None:
+            return opaque_operation(s, let, reason)
     plain = ScalarV(value.operand)
     found = [tried(s, lambda index=index: alone(index)) for index in range(len(kinds))]  # type: ignore[misc]
     if all(key == found[0] for key in found) and all(
@@ -266,6 +272,22 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
 
     results = chain(len(kinds) - 1)
     return results[0] if results else None
+
+
+def handed_back(s: Specializer, run: Callable[[], Value | None]) -> str | None:
+    """Why Python would do an operation, if it would; it is then given the value, whatever it is."""
+    sites = len(s.sites)
+    reasons: list[str] = []
+
+    def seen() -> bool:
+        reasons.extend(site.reason for site in s.sites[sites:])
+        return bool(reasons)
+
+    try:
+        tried(s, run, seen)
+    except NeedObservation as need:
+        return need.reason
+    return reasons[-1] if reasons else None
 
 
 def tried(s: Specializer, run: Callable[[], Value | None], stop: Callable[[], bool] = lambda: False) -> object:

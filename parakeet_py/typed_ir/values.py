@@ -157,6 +157,17 @@ class GrowV:
 
 
 @record
+class MapV:
+    """A dict or set with keys computed at run time (see `hash_maps`): its entries, pairs or items, in the order of
+    insertion, and the table that finds them. `kind`: dict, set, or worn, a set that had other items before, whose
+    order in Python depends on them."""
+
+    entries: GrowV
+    table: ArrayV
+    kind: str
+
+
+@record
 class DictV:
     items: tuple[tuple[Any, Value], ...]
 
@@ -259,6 +270,7 @@ Value = (
     | ListV
     | GrowV
     | DictV
+    | MapV
     | SliceV
     | ClosureV
     | MethodV

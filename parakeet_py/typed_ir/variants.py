@@ -29,7 +29,6 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.typed_ir import control, gates, ir
-from parakeet_py.typed_ir.requests import NeedObservation
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.values import (
     ClosureV,
@@ -303,7 +302,8 @@ def _is_inlined(s: Specializer, op: ssa.Call) -> bool:
 
 def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
     """The value of a statement one of whose operands may be of several kinds."""
-    from parakeet_py.typed_ir.unions import SEEN, tried
+    from parakeet_py.typed_ir.opaque import opaque_operation
+    from parakeet_py.typed_ir.unions import handed_back, tried
 
     env = s.frames[-1].env
     held, value = env[var], s.value(var)
@@ -330,14 +330,15 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
             if s.dead:
                 return NeverV()
             learn(s, here, False)
-    sites = len(s.sites)
     for number in possible(s, value):
-        try:
-            found: object = tried(s, lambda number=number: done_on(value.options[number]), lambda: len(s.sites) > sites)  # type: ignore[misc]
-        except NeedObservation:
-            found = SEEN
-        if found is SEEN:
-            return done_on(boxed(s, value))  # Python does it anyway
+
+        def alone(number: int = number) -> Value | None:
+            return done_on(value.options[number])
+
+        reason = handed_back(s, alone)
+        if reason is not None:
+            return opaque_operation(s, let, reason) if isinstance(let.op, ssa.Call) else done_on(boxed(s, value))
+        found = tried(s, alone)
         if isinstance(found, UnsupportedError):
             here = is_option(s, value, number)
             s.check(s.builder.prim("not", here, type=PYBOOL), "Deoptimize", found.message)

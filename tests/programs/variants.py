@@ -166,3 +166,13 @@ def none_in_text(x):
         if v > 3:
             found = v
     return f"found {found}", {"found": found}
+
+
+@program([(3, True), (0, True), (0, False)])
+def types_in_a_dict(n, wanted):
+    """What has several types keeps them in what Python puts together."""
+    total = 0
+    for i in range(n):
+        total += i * 0.5
+    found = n if wanted else None
+    return {"total": total, "found": found}, (total, found)

@@ -1,0 +1,90 @@
+"""Hash tables of dicts and sets whose keys are integers, or tuples of them (see `typed_ir/hash_maps.py`).
+
+The entries lie in columns, in the order of insertion. A table of 2**k places, at least half of them free, finds them
+(open addressing, linear probing: Knuth, The Art of Computer Programming, volume 3, section 6.4): a place is 0, or the
+number of an entry plus 1. The hash is a multiplicative one (ibid.), whose high half is folded into the low one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parakeet_py.library.intrinsics import allocate, cast, constant, dtype_of, generate, load
+from parakeet_py.library.registry import helper
+
+FACTOR = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd
+
+
+def place_of(keys, mask):
+    """Where the search for a key begins."""
+    h = constant(FACTOR, np.uint64)
+    half = constant(32, np.uint64)
+    for key in keys:
+        h = (h ^ cast(key, np.uint64)) * constant(FACTOR, np.uint64)
+        h = h ^ (h >> half)
+    return int(cast(h & cast(mask, np.uint64), np.int64))
+
+
+def keys_at(columns, entry):
+    return [int(load(column, entry)) for column in columns]
+
+
+def is_entry(columns, keys, entry):
+    same = True
+    for column, key in zip(columns, keys):
+        same = same and int(load(column, entry)) == key
+    return same
+
+
+@helper
+def find_entry(table, columns, keys):
+    """The number of the entry of a key, or -1, and the place in the table where it is or would be."""
+    mask = table.shape[0] - 1
+    place = place_of(keys, mask)
+    entry = int(load(table, place)) - 1
+    while entry >= 0 and not is_entry(columns, keys, entry):
+        place = (place + 1) & mask
+        entry = int(load(table, place)) - 1
+    return entry, place
+
+
+@helper
+def empty_table(places):
+    return generate((places,), lambda i: constant(0, np.int64))
+
+
+@helper
+def table_of(columns, count):
+    """A table for the first entries of columns, with room for as many again."""
+    places = 16
+    while places < 4 * count:
+        places = 2 * places
+    table = empty_table(places)
+    mask = places - 1
+    for entry in range(count):
+        place = place_of(keys_at(columns, entry), mask)
+        while int(load(table, place)) != 0:
+            place = (place + 1) & mask
+        table[place] = entry + 1
+    return table
+
+
+@helper
+def distinct(items):
+    """The different integers of an array in the order in which they come first, as a column and its length, and a
+    table for them."""
+    count = items.shape[0]
+    places = 16
+    while places < 2 * count:
+        places = 2 * places
+    table = empty_table(places)
+    column = allocate((count,), dtype_of(items))
+    found = 0
+    for i in range(count):
+        item = load(items, i)
+        entry, place = find_entry(table, [column], [int(item)])
+        if entry < 0:
+            column[found] = item
+            found = found + 1
+            table[place] = found
+    return column, found, table

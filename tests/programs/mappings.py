@@ -1,0 +1,191 @@
+"""Dicts and sets with keys computed at run time."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program, raising
+
+SOME = arr("i8", 6, values=[1, 2, 1, 3, 2, 2])
+NONE = arr("i8", 0)
+
+
+@program([(SOME,), (NONE,)])
+def counted(x):
+    counts = {}
+    for v in x:
+        counts[v] = counts.get(v, 0) + 1
+    return counts
+
+
+@program([(SOME,), (NONE,)])
+def most_frequent(x):
+    counts = {}
+    for v in x:
+        k = int(v)
+        if k in counts:
+            counts[k] += 1
+        else:
+            counts[k] = 1
+    best, times = None, 0
+    for k, n in counts.items():
+        if n > times:
+            best, times = k, n
+    return best, times, sum(counts.values()), [k for k in counts if counts[k] > 1]
+
+
+@program([(SOME,), raising(KeyError, NONE)], message=True)
+def missing_key(x):
+    table = {}
+    for v in x:
+        table[int(v)] = 0.5
+    total = 0.0
+    for i in range(1, 4):
+        total += table[i]
+    return total
+
+
+@program([(SOME,), (NONE,)])
+def missing_key_caught(x):
+    counts = {}
+    for v in x:
+        try:
+            counts[int(v)] += 1
+        except KeyError:
+            counts[int(v)] = 1
+    return counts
+
+
+@program([(1000,), (0,)])
+def many_keys(n):
+    table = {}
+    k = 1
+    for i in range(n):
+        k = (k * 7919) % 10007
+        table[-k * 1000003] = i
+    checksum = 0
+    for a, b in table.items():
+        checksum = (checksum * 31 + a * b) % 1000003
+    return checksum, len(table)
+
+
+@program([(6,), (1,)])
+def paths_in_a_grid(n):
+    memo = {}
+    for i in range(n):
+        for j in range(n):
+            memo[i, j] = 1 if i == 0 or j == 0 else memo[i - 1, j] + memo[i, j - 1]
+    return memo[n - 1, n - 1], len(memo), (0, 0) in memo, (9, 9) in memo
+
+
+@program([(SOME,), (NONE,)])
+def keys_removed(x):
+    table = {}
+    for i in range(len(x)):
+        table[int(x[i])] = (i, x[i] * 0.5)
+    taken = (-1, 0.0)
+    if 2 in table:
+        del table[2]  # noqa: RUF051
+    if 3 in table:
+        taken = table.pop(3)
+    table[2] = (100, -1.0)
+    return table, taken
+
+
+@program([(SOME,), (NONE,)])
+def first_places(x):
+    first = {}
+    total = 0
+    for i in range(len(x)):
+        total += first.setdefault(int(x[i]), i)
+        if len(first) > 2:
+            first.clear()
+    return first, total
+
+
+@program([(SOME,), (arr("i8", 3),)])
+def any_twice(x):
+    seen = set()
+    for v in x:
+        if v in seen:
+            return True
+        seen.add(v)
+    return False
+
+
+@program([(10,), (1,)])
+def reached(n):
+    seen = {0}
+    stack = [0]
+    order = 0
+    while stack:
+        u = stack.pop()
+        for v in (2 * u + 1, 2 * u + 2):
+            if v < n and v not in seen:
+                seen.add(v)
+                stack.append(v)
+                order = order * 7 + v
+    return len(seen), order, seen
+
+
+@program([(SOME,), (NONE,)])
+def struck_out(x):
+    left = set(range(6))
+    for v in x:
+        left.discard(int(v))
+    left.add(77)
+    left.remove(77)
+    return len(left), 1 in left, 0 in left
+
+
+@program([(SOME,), raising(KeyError, NONE)], message=True)
+def struck_out_twice(x):
+    left = {5, len(x)}
+    left.remove(6)
+    return len(left)
+
+
+@program([(SOME,), (NONE,)], opaque=2)
+def sets_of_arrays(x):
+    return len(set(x)), len({v % 2 for v in x}), 3 in set(x.tolist()), sorted(set(x.tolist()) | {9})
+
+
+@program([("x",), ("z",)])
+def among_constants(name):
+    return name in {"x", "y"}, name not in {"x"}
+
+
+@program([(SOME, 1), (SOME, 5), (NONE, 0)])
+def known_keys_first(x, k):
+    table = {0: 10, 1: 20}
+    if len(x):
+        table[int(x[3])] = 30
+    return table, table.get(k), table.get(k, -1)
+
+
+@program([(4,)])
+def list_of_a_list(n):
+    one = []
+    for i in range(n):
+        one.append(i)
+    other = list(one)
+    one[0] = 100
+    return other, one, np.array(one)
+
+
+@program([(SOME,), (NONE,)])
+def list_of_tuples(x):
+    found = []
+    for i in range(len(x)):
+        found.append((i, x[i] * 0.5))
+    return found
+
+
+@program([(SOME,)], fell_back=True)
+def order_of_a_set(x):
+    items = set()
+    for v in x:
+        items.add(int(v) * 17)
+    text = 0
+    for v in items:
+        text = text * 1000 + v
+    return text
