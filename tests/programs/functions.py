@@ -127,7 +127,7 @@ def a_recursive_helper(x, n):
     return x * hanoi(n)
 
 
-@program([(arr("f8", 5),)], fell_back=True)
+@program([(arr("f8", 5),)])
 def counted_by_kind(x):
     counts = {}
     for value in x:
