@@ -175,13 +175,19 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
         if items is not None:
             return TupleV(tuple(items), kind)
         if kind == "list" and isinstance(value, ListV):
-            return value if made or value.once else ListV(copy_array(s, value.array), value.items)
+            if made or value.once:
+                return value
+            copied = copy_array(s, value.array)
+            if copied.rank > 1:
+                s.give_list("a list of lists copied whose items are assigned")  # they are those of the other list
+                return ListV(copied, value.items)
+            return ListV(copied, value.items, own=True)
         if kind == "list" and isinstance(value, RangeV):
             array = s.as_array(value)
             assert isinstance(array, ArrayV)
-            return ListV(array)
+            return ListV(array, own=True)
         if kind == "list" and isinstance(value, ArrayV) and value.rank == 1:
-            return ListV(copy_array(s, value), value.dtype)
+            return ListV(copy_array(s, value), value.dtype, own=True)
         return TupleV(tuple(s.sequence(value)), kind)
 
     return make

@@ -189,10 +189,10 @@ def call_user(s: Specializer, function: types.FunctionType, args: list[Value], k
     """Inline a function of the user's; one that cannot be compiled is handed back as a whole."""
     try:
         return call_python(s, function, args, kwargs, trusted=False)
-    except TooDeep as error:
+    except (TooDeep, RecursionError) as error:
         if any(frame.namespace.owner is function for frame in s.frames):
             raise  # by each of the calls in it, there would be exponentially many
-        raise s.hand_back(error.message) from None
+        raise s.hand_back("recursion is not compiled") from error
     except UnsupportedError as error:
         raise s.hand_back(str(error).splitlines()[0]) from None
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import control, ir
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.opaque import roots_of
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array
-from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, ListV, ScalarV, TupleV, Value
+from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, ListV, RangeV, ScalarV, TupleV, Value
 from parakeet_py.typed_ir.views import make_view
 
 TRUE = ir.Const(True, PYBOOL)
@@ -34,6 +35,8 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
     if value.kind not in ("list", "generator", "tuple", "inner"):
         raise s.unsupported(f"a {value.kind} comprehension")
     items = control.static_items(value.iterable)
+    if items is not None and value.kind == "list" and isinstance(value.iterable, RangeV) and _stores_in_rows(s):
+        items = None
     kind = "tuple" if value.kind == "tuple" else "list"
     if items is not None:
         made: list[Value] = []
@@ -71,6 +74,13 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
     return _as_list(array, elements[-1])
 
 
+def _stores_in_rows(s: Specializer) -> bool:
+    """Does the function assign items of items, so that a list of lists should be an array?"""
+    frame = s.frames[-2] if s.frames[-1].function.name in ("element", "condition") else s.frames[-1]
+    made = {let.outs[0] for let in frame.function.statements() if isinstance(let.op, ssa.Subscript)}
+    return any(isinstance(let.op, ssa.SetItem) and let.op.object in made for let in frame.function.statements())
+
+
 def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) -> Value | None:  # type: ignore[no-untyped-def]
     """A comprehension whose elements are arrays of one shape: they become the rows of one array, filled in a loop."""
     b = s.builder
@@ -102,7 +112,7 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) ->
     b.emit(ir.For(index, ZERO, length, ONE, (), (), ir.Block(tuple(statements))))
     if shown:
         array = replace(array, roots=s.shadow(replace(first, roots=shown)))
-    return ListV(array, _items_of_rows(item))
+    return ListV(array, _items_of_rows(item), own=not shown)
 
 
 def _items_of_rows(row: Value) -> str:
@@ -235,4 +245,4 @@ def _as_list(array: ArrayV, element: ScalarV) -> Value:
     """The list of such elements; some may be ints and others floats, which only an array does not tell apart."""
     if element.either is not None:
         return ListV(array, "table")
-    return ListV(array, "" if element.python else element.dtype)
+    return ListV(array, "" if element.python else element.dtype, own=True)

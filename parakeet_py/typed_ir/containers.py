@@ -15,7 +15,7 @@ from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.flags import flag_at
 from parakeet_py.typed_ir.index_entries import check_index
-from parakeet_py.typed_ir.types import PYBOOL, PYINT, is_integer
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar, is_integer
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ComprehensionV,
@@ -200,4 +200,22 @@ def set_item(s: Specializer, target: Value, index: Value, value: Value) -> None:
     if isinstance(target, ObjectV):
         raise s.hand_back("item assignment to an object")
     s.need_whole(target)
+    if isinstance(target, ListV) and target.own:
+        _set_list_item(s, target, index, value)
+        return
     raise s.unsupported(f"item assignment to {s.describe(target)}")
+
+
+def _set_list_item(s: Specializer, target: ListV, index: Value, value: Value) -> None:
+    """An item of a list that the function has made, which keeps its type."""
+    array = target.array
+    kind = Scalar(array.dtype, not target.items)
+    if array.rank != 1 or not isinstance(value, ScalarV) or value.either is not None or value.type != kind:
+        raise s.unsupported(f"{s.describe(value)} assigned to an item of such a list")
+    if isinstance(index, SliceV):
+        raise s.unsupported("a slice of a list assigned")
+    if s.lists_given:
+        raise s.unsupported("items assigned of a list that Python or a copy of it shows")
+    s.lists_stored = True
+    as_grown = GrowV(ScalarV(array.extents[0]), (array,), kind)
+    grown_lists.replace_item(s, as_grown, index, value)

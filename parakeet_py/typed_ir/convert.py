@@ -175,7 +175,9 @@ def list_item(s: Specializer, value: ListV, index: Value) -> Value:
         return item_of(s, value, indexing.read(s, value.array, ScalarV(position)))
     found = indexing.read(s, value.array, index)
     assert isinstance(found, ArrayV)
-    return ListV(found, value.items)
+    if value.own and found.rank == 1:
+        return ListV(copy_array(s, found), value.items, own=True)
+    return ListV(found, value.items, own=value.own)
 
 
 def item_of(s: Specializer, value: ListV, found: Value) -> Value:
@@ -184,7 +186,7 @@ def item_of(s: Specializer, value: ListV, found: Value) -> Value:
         raise s.unsupported("an item of a list whose items are of different types")
     if not isinstance(found, ArrayV):
         return found if value.items else as_python(s, found)
-    return found if value.items == "array" else ListV(found, value.items)
+    return found if value.items == "array" else ListV(found, value.items, own=value.own)
 
 
 def as_list(s: Specializer, value: Value) -> Value:

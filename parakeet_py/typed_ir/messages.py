@@ -18,7 +18,8 @@ import numpy as np
 from parakeet_py.errors import name_of_exception
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.opaque import emit_opaque, raise_caused, raise_it, site_key
+from parakeet_py.typed_ir.one_shot import is_passed_on
+from parakeet_py.typed_ir.opaque import emit_opaque, opaque_box, raise_caused, raise_it, site_key
 from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT
 from parakeet_py.typed_ir.values import (
     ErrorV,
@@ -180,9 +181,12 @@ def _field(s: Specializer, value: Value, conversion: str, spec: str, args: list[
     raise s.unsupported(f"{s.describe(value)} in a message")
 
 
-def format_string(s: Specializer, parts: Sequence[tuple[ssa.Operand, str, str]]) -> MessageV:
-    """An f-string."""
-    return format_values(s, [(s.value(operand), conversion, spec) for operand, conversion, spec in parts])
+def format_string(s: Specializer, parts: Sequence[tuple[ssa.Operand, str, str]]) -> Value:
+    """An f-string. Where the program keeps it, Python makes it at once from what may change later."""
+    made = format_values(s, [(s.value(operand), conversion, spec) for operand, conversion, spec in parts])
+    if all(isinstance(arg, ScalarV | Static) for arg in made.args) or (s.out and is_passed_on(s, s.out)):
+        return made
+    return opaque_box(s, made, "text of something that may change")
 
 
 def format_values(s: Specializer, parts: Sequence[tuple[Value, str, str]]) -> MessageV:

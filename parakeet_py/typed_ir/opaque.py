@@ -21,7 +21,7 @@ from parakeet_py.frontend.evaluate import CHANGED, Key
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
-from parakeet_py.typed_ir import ir, variants
+from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.purity import is_fresh, is_pure, may_store
 from parakeet_py.typed_ir.requests import NeedObservation
@@ -293,6 +293,8 @@ def emit_opaque(
         and not _leaves_maps_alone(values[0])
     ):
         raise s.unsupported("a dict or set of the function's own, given to Python code that might change it")
+    if operation == "call" and any(map(_holds_own_list, (*values, *keywords.values()))) and not _is_known(values[0]):
+        s.give_list("a list given to Python whose items are assigned")
     text = describe_operation(operation, values)
     if s.looping and operation.partition(":")[0] in _CHEAP:
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
@@ -424,6 +426,8 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             return _list_template(s, value, leaves)
         case VariantV(tag, options):
             if not all(isinstance(option, ScalarV | Static) for option in options):
+                from parakeet_py.typed_ir import variants
+
                 return template_of(s, variants.boxed(s, value), leaves)
             return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (tag, *options)))
         case ClosureV():
@@ -440,6 +444,18 @@ def _holds_map(value: Value) -> bool:
     from parakeet_py.typed_ir.gates import parts_of
 
     return isinstance(value, MapV) or any(map(_holds_map, parts_of(value)))
+
+
+def _holds_own_list(value: Value) -> bool:
+    from parakeet_py.typed_ir.gates import parts_of
+
+    return (isinstance(value, ListV) and value.own) or any(map(_holds_own_list, parts_of(value)))
+
+
+def _is_known(target: Value) -> bool:
+    """Does a function belong to those modules whose functions keep no lists?"""
+    module = str(getattr(target.object, "__module__", None) or "") if isinstance(target, Static) else ""
+    return module.partition(".")[0] in ("numpy", "builtins", "math", "scipy")
 
 
 def _leaves_maps_alone(target: Value) -> bool:

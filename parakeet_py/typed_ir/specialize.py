@@ -146,6 +146,8 @@ class Specializer:
         self.unrolling = 0
         self.looping = 0
         self.guards: list[Guard] = []  # statements whose exceptions are caught, and sides of branches in them
+        self.lists_given = False  # has Python been given lists whose items might be assigned here,
+        self.lists_stored = False  # and have items of such lists been assigned?
         self.recursions = 0  # how often a function has been inlined into itself
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
@@ -162,6 +164,9 @@ class Specializer:
         """The typed function of this signature."""
         try:
             return self._specialize()
+        except RecursionError:
+            message = "calls or branches nested too deeply to be compiled"
+            raise UnsupportedError.at(self.function, self.pos, message, "write it as a loop") from None
         except NeedView as need:
             again = Specializer(
                 self.function,
@@ -282,6 +287,12 @@ class Specializer:
     def will_store(self, array: ArrayV) -> None:
         """Called for every array that is stored to."""
         self.shadows.store(array.roots)
+
+    def give_list(self, what: str) -> None:
+        """A list goes where it would be seen if its items were assigned from now on."""
+        if self.lists_stored and self.looping:
+            raise self.unsupported(what)
+        self.lists_given = True
 
     def shadow(self, base: ArrayV) -> frozenset[int]:
         """The memory of a copy that stands for a view of `base`."""

@@ -138,12 +138,14 @@ class ListV:
     `items` tells what it holds: Python scalars ("") or NumPy scalars (their dtype), in lists of lists where the array
     has several axes; "array": arrays of one shape, the rows; "table": items of several types, or tuples,
     good for an array only.
-    `once`: nobody else will read this list, the array may be taken over.
+    `once`: nobody else will read this list, the array may be taken over. `own`: the function has made the list, and
+    whatever else shows its items shows this very memory: items can be assigned.
     """
 
     array: ArrayV
     items: str = ""
     once: bool = False
+    own: bool = False
 
 
 @record

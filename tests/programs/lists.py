@@ -398,3 +398,112 @@ def extended_by_arrays(x):
     items.extend(x)
     items += [2.0]
     return np.array(items)
+
+
+@program([(4,), (0,)])
+def grid_of_lists(n):
+    grid = [[0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(n):
+            grid[i][j] = i * j
+    return grid, len(grid)
+
+
+@program([([1, 2, 3, 4], [2, 4, 3, 4]), ([1], [])])
+def longest_common_subsequence(a, b):
+    n, m = len(a), len(b)
+    best = [[0] * (m + 1) for _ in range(n + 1)]
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            if a[i - 1] == b[j - 1]:
+                best[i][j] = best[i - 1][j - 1] + 1
+            else:
+                best[i][j] = max(best[i - 1][j], best[i][j - 1])
+    return best[n][m]
+
+
+@program([(4,)])
+def rows_and_copies_of_rows(n):
+    grid = [[0] * n for _ in range(n)]
+    row = grid[1]
+    copied = [r[:] for r in grid]
+    row[2] = 7
+    grid[1][0] = 3
+    return grid, row, copied
+
+
+@program([(4,)], fell_back=True)
+def one_row_many_times(n):
+    row = [0] * n
+    grid = [row for _ in range(n)]
+    grid[0][1] = 5
+    return grid, row
+
+
+@program([(4,)], fell_back=True)
+def rows_shared_by_lists(n):
+    grid = [[0] * n for _ in range(n)]
+    other, third = list(grid), grid[1:]
+    grid[1][0] = 3
+    return grid, other, third, [r for r in grid]
+
+
+@program([(arr("i8", 5, values=[3, 1, 2, 5, 4]),), (arr("i8", 0),)])
+def bubbles(x):
+    items = x.tolist()
+    n = len(items)
+    for i in range(n):
+        for j in range(n - 1 - i):
+            if items[j] > items[j + 1]:
+                items[j], items[j + 1] = items[j + 1], items[j]
+    return items, x
+
+
+@program([(arr("i8", 3, values=[3, 1, 2]),)], mutates=(0,))
+def names_and_copies_of_a_list(x):
+    items = x.tolist()
+    same, part, copied, text = items, items[:], list(items), f"{items} {x}"
+    items[0] = 100
+    x[1] = 50
+    return items, same, part, copied, text
+
+
+@program([(4,), raising(IndexError, 2)], message=True)
+def outside_of_the_grid(n):
+    grid = [[0.0] * n for _ in range(n)]
+    grid[-1][-2] = 5.0
+    grid[3][1] = 1.0
+    return grid
+
+
+@program([(5,)])
+def game_of_life(n):
+    cells = [[(i * j) % 2 for j in range(n)] for i in range(n)]
+    for _ in range(3):
+        new = [[0] * n for _ in range(n)]
+        for i in range(n):
+            for j in range(n):
+                around = 0
+                for a in (-1, 0, 1):
+                    for b in (-1, 0, 1):
+                        if a or b:
+                            around += cells[(i + a) % n][(j + b) % n]
+                new[i][j] = 1 if around == 3 or (around == 2 and cells[i][j]) else 0
+        cells = new
+    return cells
+
+
+_kept = []
+
+
+def _keep(items):
+    return eval("_kept.append(items)")
+
+
+@program([(arr("i8", 3),)], fell_back=None, opaque=None)
+def kept_by_python(x):
+    _kept.clear()
+    items = x.tolist()
+    _keep(items)
+    items[0] = 100
+    return _kept[0]
