@@ -8,8 +8,9 @@
 In SSA a list is a value like any other, as long as nobody else can see it change. That is so if every value its name is
 bound to is made on the spot (a display, a comprehension, `list(...)`, `sorted(...)`, a product or sum of these) and the
 name is only used in ways that do not give the list another name: items are read and written, it is gone through, passed
-to functions of modules or to builtins, asked for its truth, changed by its methods, and returned. Dicts with known keys
-are values of the same kind. `own_lists` finds
+to functions of modules or to builtins, asked for its truth, changed by its methods, and returned. It may also be moved,
+as by `previous = current`, if the old name is bound anew before it is used. Dicts and sets are values of the same kind.
+`own_lists` finds
 these names; all other lists cannot be changed in an accelerated function. What calls do with a list they are passed is
 not seen here: specialization looks at the callee.
 """
@@ -44,8 +45,69 @@ def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> froz
     for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if arg is not None:
             uses.escaped.add(arg.arg)
+    uses.moves = moves(node.body)
     uses.all(node.body)
-    return frozenset(uses.made & uses.changed - uses.escaped)
+    own = uses.made - uses.escaped
+    while True:  # a list that is moved belongs to the function if it did before
+        lost = {target for target, source in uses.moved if target in own and source not in own}
+        if not lost:
+            return frozenset(own & uses.changed)
+        own -= lost
+
+
+def moves(body: list[ast.stmt]) -> frozenset[ast.stmt]:
+    """The assignments `name = other` after which `other` is not used until it is bound anew."""
+    found: set[ast.stmt] = set()
+
+    def look(block: list[ast.stmt], after: list[list[ast.stmt]]) -> None:
+        """`after`: what may be run behind the block, part by part: the first that binds a name ends the search."""
+        for place, statement in enumerate(block):
+            rest = [block[place + 1 :], *after]
+            match statement:
+                case ast.Assign(targets=[ast.Name()], value=ast.Name(id=name)):
+                    if _is_dead(name, rest):
+                        found.add(statement)
+                case ast.For(body=inner, orelse=orelse):
+                    look(inner, [[statement], *rest])
+                    look(orelse, rest)
+                case ast.While(body=inner, orelse=orelse):
+                    look(inner, [[statement], *rest])
+                    look(orelse, rest)
+                case ast.If(body=inner, orelse=orelse):
+                    look(inner, rest)
+                    look(orelse, rest)
+
+    look(body, [])
+    return frozenset(found)
+
+
+def _is_dead(name: str, parts: list[list[ast.stmt]]) -> bool:
+    """Is a name bound anew before it is used, in these blocks one after the other? In a loop, that is to be so in its
+    body and, as the loop may end, behind it."""
+    for place, part in enumerate(parts):
+        for number, statement in enumerate(part):
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
+                    return not _mentions(value, name)
+                case ast.For(target=target, iter=iterable, body=body, orelse=orelse) if not (
+                    _mentions(target, name) or _mentions(iterable, name)
+                ):
+                    rest = [part[number + 1 :], *parts[place + 1 :]]
+                    return _is_dead(name, [body]) and _is_dead(name, [orelse, *rest])
+                case ast.While(test=test, body=body, orelse=orelse) if not _mentions(test, name):
+                    rest = [part[number + 1 :], *parts[place + 1 :]]
+                    return _is_dead(name, [body]) and _is_dead(name, [orelse, *rest])
+                case _ if _mentions(statement, name) or _jumps(statement):
+                    return False
+    return True
+
+
+def _jumps(node: ast.stmt) -> bool:
+    return any(isinstance(inner, ast.Break | ast.Continue) for inner in ast.walk(node))
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
 
 
 def changed_by_call(node: ast.Call) -> tuple[str, str] | None:
@@ -83,6 +145,8 @@ class _Uses:
         self.made: set[str] = set()
         self.changed: set[str] = set()
         self.escaped: set[str] = set()
+        self.moves: frozenset[ast.stmt] = frozenset()
+        self.moved: set[tuple[str, str]] = set()  # names and what has been moved to them
         self.waiting: frozenset[str] = frozenset()  # for a call, an operator or a tuple: must not change before that
 
     def change(self, name: str) -> None:
@@ -104,6 +168,9 @@ class _Uses:
         match node:
             case ast.Name(id=name):
                 self.escaped.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=source)) if node in self.moves:
+                self.made.add(name)
+                self.moved.add((name, source))
             case ast.Assign(targets=[target], value=value):
                 self.bound(target, value)
             case ast.AnnAssign(target=ast.Name() as target, value=value):

@@ -194,7 +194,9 @@ def join_items(s: Specializer, templates: Sequence[gates.Template]) -> gates.Tem
 def grown_template(s: Specializer, left: gates.Structure, right: gates.Structure) -> gates.Structure:
     """The template of a list that has different lengths on two paths."""
     items = join_items(s, [*_parts(left), *_parts(right)])
-    roots = frozenset({s.new_root()})
+    # What is made a grown list on one path only is new memory, which needs no name of its own beside the other path's.
+    some = any(isinstance(one.like, GrowV) and len(one.parts) > 1 for one in (left, right))
+    roots: frozenset[int] = frozenset() if some else frozenset({s.new_root()})
     for one in (left, right):
         if isinstance(one.like, GrowV):
             roots |= frozenset(root for part in one.parts if isinstance(part, gates.ArrayT) for root in part.roots)

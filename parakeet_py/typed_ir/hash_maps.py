@@ -108,7 +108,8 @@ def joined(s: Specializer, left: gates.Structure, right: gates.Structure) -> gat
     kinds = [one.like.kind if isinstance(one.like, MapV) else "dict" for one in (left, right)]
     if kinds[0] != kinds[1] and "dict" in kinds:
         raise s.unsupported("a name is a dict on one path and a set on another")
-    roots = frozenset({s.new_root()})
+    some = any(isinstance(one.like, MapV) for one in (left, right))
+    roots: frozenset[int] = frozenset() if some else frozenset({s.new_root()})
     entries = []
     for one in (left, right):
         if isinstance(one.like, MapV):

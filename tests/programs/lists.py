@@ -507,3 +507,55 @@ def kept_by_python(x):
     _keep(items)
     items[0] = 100
     return _kept[0]
+
+
+@program([(arr("i8", 3), arr("i8", 4)), (arr("i8", 0), arr("i8", 1))])
+def edit_distance(a, b):
+    """The list of one round is that of the last one in the next."""
+    last = list(range(len(b) + 1))
+    for i in range(1, len(a) + 1):
+        row = [i]
+        for j in range(1, len(b) + 1):
+            row.append(min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])))
+        last = row
+    return last[-1]
+
+
+@program([(5,), (0,)])
+def breadth_first(n):
+    frontier = [1]
+    total = 0
+    while frontier:
+        found = []
+        for u in frontier:
+            total += u
+            if u * 2 <= n:
+                found.append(u * 2)
+                found.append(u * 2 + 1)
+        frontier = found
+    return total
+
+
+@program([(5,), (0,)])
+def ways_by_sum(n):
+    ways = {0: 1}
+    for _ in range(n):
+        new = {}
+        for k, v in ways.items():
+            new[k] = new.get(k, 0) + v
+            new[k + 1] = new.get(k + 1, 0) + v
+        ways = new
+    return ways
+
+
+@program([(5,), (0,), (2,)], fell_back=True)
+def two_names_for_one_list(n):
+    items = [0]
+    last = [1]
+    for i in range(5):
+        last = items
+        if i == n:
+            break
+        items = [i]
+    items.append(7)
+    return items, last
