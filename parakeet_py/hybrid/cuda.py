@@ -25,11 +25,11 @@ import numpy as np
 
 from parakeet_py.hybrid.arrays import DeviceView
 from parakeet_py.hybrid.cublas import Cublas
-from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.guard import Resources
 from parakeet_py.hybrid.launches import Launches
 from parakeet_py.hybrid.staging import Staging
-from parakeet_py.hybrid.timeline import COPY_IN, COPY_OUT, KERNEL, span
+from parakeet_py.hybrid.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
 from parakeet_py.ptx.target import ARCHITECTURES
 
 _TYPES = {
@@ -180,18 +180,21 @@ class CudaDevice:
 
     def __init__(self, number: int) -> None:
         from cuda.bindings import driver
-        from cuda.core import Device, DeviceMemoryResource
+        from cuda.core import Device as Opened
+        from cuda.core import DeviceMemoryResource
 
         self.name = f"cuda:{number}"
         self._driver = driver
-        self._device = Device(number)
+        self._device = Opened(number)
         self._device.set_current()
+        _, self._context = driver.cuCtxGetCurrent()
         capability = self._device.compute_capability
         version = int(capability[0]), int(capability[1])
         if version < OLDEST:
             raise DeviceError(f"{self.name} has compute capability {version[0]}.{version[1]}; at least 7.5 is needed")
         self.architecture = _architecture(version)
         self.multiprocessors = int(self._device.properties.multiprocessor_count)
+        self._asked: set[str] = set()  # devices that this one may read directly if it can
         self._here = threading.local()
         self._lanes: dict[int, _Lane] = {}
         self._lanes_lock = threading.Lock()
@@ -327,6 +330,35 @@ class CudaDevice:
             raise
         except Exception as error:  # what the copy has waited for
             raise self._failed(what, error) from error
+
+    def reaches(self, source: Device) -> bool:
+        return isinstance(source, CudaDevice)
+
+    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
+        """By the driver: over the link between the two if there is one, else as it thinks best."""
+        assert isinstance(source, CudaDevice)
+        source._flush()
+        theirs = source._stream
+        self._flush()
+        self._let_access(source)
+        with span(self, COPY_OVER, "", size):
+            self._stream.wait(theirs)
+            call = self._driver.cuMemcpyPeerAsync(
+                address, self._context, place, source._context, size, self._stream.handle
+            )
+            self._checked(call, f"copying from {source.name}")
+        theirs.wait(self._stream)  # it is not overwritten before
+
+    def _let_access(self, source: CudaDevice) -> None:
+        """Let this device read another one's memory without the host, if they are so connected."""
+        if source.name in self._asked:
+            return
+        self._asked.add(source.name)
+        one, other = self._device.device_id, source._device.device_id
+        status, able = self._driver.cuDeviceCanAccessPeer(one, other)
+        if int(status) == 0 and able:
+            with suppress(Exception):  # then the driver copies through its own memory
+                source._memory.peer_accessible_by = [one]
 
     def copy_within(self, target: int, source: int, size: int) -> None:
         self._flush()

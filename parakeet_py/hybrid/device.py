@@ -64,6 +64,12 @@ class Device(Protocol):
     def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
         """Copy to contiguous host memory, after everything launched before."""
 
+    def reaches(self, source: Device) -> bool:
+        """Whether another device's memory can be copied from directly."""
+
+    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
+        """Copy from another device that it reaches, after everything launched there before."""
+
     def load(self, ptx: str) -> Any:
         """A module that `launch` takes kernels from."""
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError
-from parakeet_py.hybrid.timeline import COPY_IN, COPY_OUT, KERNEL, span
+from parakeet_py.hybrid.device import Device, DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
 from parakeet_py.ptx import emulator
 from parakeet_py.ptx.target import DEFAULT
 
@@ -58,6 +58,17 @@ class EmulatedDevice:
     def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
         with self._lock, self._does(COPY_OUT, "", data.nbytes):
             self._device.copy_out(address, data)
+
+    def reaches(self, source: Device) -> bool:
+        return isinstance(source, EmulatedDevice)
+
+    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
+        assert isinstance(source, EmulatedDevice)
+        data = np.empty(size, np.uint8)
+        with source._lock:
+            source._device.copy_out(place, data)
+        with self._lock, self._does(COPY_OVER, "", size):
+            self._device.copy_in(address, data)
 
     def copy_within(self, target: int, source: int, size: int) -> None:
         data = np.empty(size, np.uint8)

@@ -74,6 +74,14 @@ class Member:
         with self._watched():
             self.device.copy_out(data, address)
 
+    def reaches(self, source: Device) -> bool:
+        return isinstance(source, Member) and self.device.reaches(source.device)
+
+    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
+        assert isinstance(source, Member)
+        with self._watched():
+            self.device.copy_over(address, source.device, place, size)
+
     def load(self, ptx: str) -> Any:
         with self._watched():
             return self.device.load(ptx)

@@ -78,6 +78,12 @@ class Meter:
         self.bytes_out += data.nbytes
         self.unfinished.clear()
 
+    def reaches(self, source: Device) -> bool:
+        return self.device.reaches(source)
+
+    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
+        self.device.copy_over(address, source, place, size)
+
     def load(self, ptx: str) -> Any:
         return self.device.load(ptx)
 

@@ -68,6 +68,12 @@ class _NoDevice:
     def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
         pass
 
+    def reaches(self, source: Device) -> bool:
+        return False
+
+    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
+        raise Unknown
+
     def load(self, ptx: str) -> Any:
         raise Unknown
 

@@ -127,6 +127,8 @@ class Root:
             self.copies.pop(memory, None)
 
     def _copy(self, source: int, target: int, some: Spans) -> None:
+        if source != HOST and target != HOST and self._copy_over(source, target, some):
+            return
         if source != HOST and target != HOST:  # by way of the host
             self._copy(source, HOST, difference(some, self.valid.get(HOST, _NONE)))
             source = HOST
@@ -142,6 +144,20 @@ class Root:
         self.memories.count(source, target, size_of(some))
         with self.memories.lock:
             self.valid[target] = union(self.valid.get(target, _NONE), some)
+
+    def _copy_over(self, source: int, target: int, some: Spans) -> bool:
+        """Copy from one device to another directly, if they can."""
+        reader, giver = self.memories.devices[target - 1], self.memories.devices[source - 1]
+        if not reader.reaches(giver):
+            return False
+        if not self.memories.rehearsal:
+            theirs, ours = self.copies[source], self.copy_on(target)
+            for start, stop in pieces(some):
+                reader.copy_over(ours.address + start, giver, theirs.address + start, stop - start)
+        self.memories.count(source, target, size_of(some))
+        with self.memories.lock:
+            self.valid[target] = union(self.valid.get(target, _NONE), some)
+        return True
 
 
 _NONE: Spans = span(0, 0)

@@ -305,6 +305,17 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
     driver.cuMemcpyDtoDAsync = lambda target, source, size, stream: told(
         lambda context: context.device.copy_in(target, context.device.copy_out(source, size))
     )[:1]
+    driver.cuCtxGetCurrent = lambda: (0, current[0])
+    driver.cuDeviceCanAccessPeer = lambda one, other: (0, 1)
+
+    def from_peer(target: int, theirs: Context, place: int, source: Context, size: int, stream: Stream) -> tuple[int]:
+        assert stream.context is theirs and stream.waited
+        source.finish()  # what it is given from now on comes later
+        data = source.device.copy_out(place, size)
+        theirs.queue.append(lambda: theirs.device.copy_in(target, data))
+        return (0,)
+
+    driver.cuMemcpyPeerAsync = from_peer
     driver.CUpointer_attribute = types.SimpleNamespace(
         CU_POINTER_ATTRIBUTE_MEMORY_TYPE=2, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9
     )

@@ -72,6 +72,24 @@ def test_no_memory() -> None:
         assert double(np.ones(10)).sum() == 20
 
 
+def test_devices_copy_from_each_other() -> None:
+    @accelerate
+    def relax(x: Any, y: Any) -> None:
+        y[1:-1] = (x[:-2] + x[2:]) * 0.5
+        x[1:-1] = (y[:-2] + y[2:]) * 0.5
+
+    x, y = np.random.default_rng(1).random((2, 40, 5))
+    mine, theirs = x.copy(), y.copy()
+    relax.__wrapped__(mine, theirs)
+    with fake_cuda.installed() as context, options(devices="cuda", split=1.0):
+        relax(x, y)
+        moved = relax.explain(x, y).device.last_run.moved
+        gc.collect()
+        context.finish()
+    assert np.array_equal(x, mine) and np.array_equal(y, theirs)
+    assert moved[1, 2] == moved[2, 1] == 40  # a row each way; the first half-step has brought its own from the host
+
+
 def test_a_fault_is_told_once_and_for_all(context: fake_cuda.Context, monkeypatch: pytest.MonkeyPatch) -> None:
     @accelerate
     def double(x: Any) -> Any:
