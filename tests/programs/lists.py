@@ -522,7 +522,7 @@ def edit_distance(a, b):
 
 
 @program([(5,), (0,)])
-def breadth_first(n):
+def frontiers(n):
     frontier = [1]
     total = 0
     while frontier:
