@@ -312,10 +312,11 @@ def kron(a, b):
     if rank == 0:
         return np.multiply(a, b)
     a, b = a[more_axes(a.ndim, rank)], b[more_axes(b.ndim, rank)]
-    shape = tuple([left * right for left, right in zip(a.shape, b.shape)])
-    return generate(shape, lambda *place: np.multiply(
-        load(a, *[i // n for i, n in zip(place, b.shape)]), load(b, *[i % n for i, n in zip(place, b.shape)])
-    ))  # fmt: skip
+    apart = ()
+    for left, right in zip(a.shape, b.shape):
+        apart = (*apart, left, right)
+    made = generate(apart, lambda *place: np.multiply(load(a, *place[::2]), load(b, *place[1::2])))
+    return reshape(made, tuple([left * right for left, right in zip(a.shape, b.shape)]))
 
 
 @implements(np.cross)
@@ -330,5 +331,5 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     a, b = converted(a, kind), converted(b, kind)
     a0, a1, a2 = a[..., 0], a[..., 1], a[..., 2]
     b0, b1, b2 = b[..., 0], b[..., 1], b[..., 2]
-    made = np.stack((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0), -1)
+    made = in_order(np.stack((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0), -1))  # NumPy's is
     return np.moveaxis(made, -1, axisc)

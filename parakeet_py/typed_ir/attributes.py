@@ -201,7 +201,7 @@ def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
                 return _complex_part(s, array, name)
             if name == "real":
                 return array
-            zeros = s.call(Static(np.zeros_like), [array], {})
+            zeros = s.call(Static(np.zeros_like), [array], {"order": lift("A")})
             assert isinstance(zeros, ArrayV)
             return replace(zeros, readonly=True)
     if registry.method_for(name) is not None or hasattr(np.ndarray, name):

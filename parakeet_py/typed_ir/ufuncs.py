@@ -112,6 +112,9 @@ def call_ufunc(
         return _masked_ufunc(s, body, values, out, where)
     if out is not None:
         targets = [_output(s, target) for target in (out.items if isinstance(out, TupleV) else (out,))]
+        for target, kind in zip(targets, outputs, strict=False):
+            if not np.can_cast(kind.dtype, target.dtype, "same_kind"):  # of this, too, before the shapes
+                raise s.unsupported(f"Cannot cast ufunc '{ufunc.__name__}' output to {target.dtype}")
         if not fit_outputs(s, values, targets):
             return NeverV()
         results = elementwise(s, body, values)
@@ -128,7 +131,7 @@ def _masked_ufunc(s: Specializer, body: Body, values: Sequence[Value], out: Valu
     mask = s.numeric(where)
     if mask.dtype != "bool":
         raise s.hand_back("where= that is no mask")
-    if not fit_outputs(s, values, [out], mask):
+    if not fit_outputs(s, values, [_output(s, out)], mask):
         return NeverV()
     store_array(s, out, elementwise(s, body, values)[0], casting="same_kind", out=True, mask=mask)
     return out
@@ -137,6 +140,8 @@ def _masked_ufunc(s: Specializer, body: Body, values: Sequence[Value], out: Valu
 def _output(s: Specializer, target: Value) -> ArrayV:
     if not isinstance(target, ArrayV):
         raise s.unsupported("out= must be an array")
+    if target.readonly:  # which NumPy looks at before the shapes
+        s.check(ir.Const(False, PYBOOL), "ValueError", "output array is read-only")
     return target
 
 

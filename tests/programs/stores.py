@@ -441,3 +441,25 @@ def place_into_read_only(a):
 @program([READ_ONLY], message=True)
 def diagonal_of_read_only(a):
     np.fill_diagonal(a, 1)
+
+
+@program(
+    [
+        raising(ValueError, arr("f8", 3), arr("f8", 4), arr("f8", 3, layout="readonly")),
+        raising(ValueError, arr("f4", 3), arr("f8", 4), arr("f8", 3)),
+    ],
+    message=True,
+)
+def what_is_wrong_first(x, y, out):
+    """NumPy looks at whether an output can be stored to, then at shapes."""
+    return np.multiply(x, y, out=out)
+
+
+@program([(arr("c16", 3), arr("f8", 4), arr("f8", 3))], fell_back=None)
+def dtypes_before_shapes(x, y, out):
+    try:
+        np.multiply(x, y, out=out)
+    except ValueError:
+        return 1
+    except TypeError:
+        return 2
