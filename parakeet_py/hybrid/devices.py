@@ -1,7 +1,8 @@
 """Which devices there are, by the names that settings use.
 
 `cpu` is this process's threads, `cuda` every CUDA device, `cuda:1` the second one, `emulated` an emulated GPU,
-`emulated*3` three of them. Names are joined by commas. Devices are opened when they are first asked for.
+`emulated*3` three of them, `emulated:1` the second of these. Names are joined by commas. Devices are opened when they
+are first asked for.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from functools import lru_cache
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning, Machine
 from parakeet_py.hybrid.team import Team
 
-_NAME = re.compile(r"(cpu)|(cuda)(?::(\d+))?|(emulated)(?:\*(\d+))?")
+_NAME = re.compile(r"(cpu)|(cuda)(?::(\d+))?|(emulated)(?:\*(\d+)|:(\d+))?")
+_MOST = 64  # emulated devices
 _lock = threading.RLock()
 
 
@@ -41,10 +43,14 @@ def parse(names: str) -> tuple[str, ...]:
             found.append("cpu")
         elif match[2]:
             found.append("cuda" if match[3] is None else f"cuda:{int(match[3])}")
+        elif match[6]:
+            if int(match[6]) >= _MOST:
+                raise UnknownDeviceError(f"{part.strip()!r}: emulated devices are numbered from 0 to {_MOST - 1}")
+            found.append(f"emulated:{int(match[6])}")
         else:
             count = int(match[5] or 1)
-            if not 1 <= count <= 64:
-                raise UnknownDeviceError(f"{part.strip()!r}: between 1 and 64 emulated devices")
+            if not 1 <= count <= _MOST:
+                raise UnknownDeviceError(f"{part.strip()!r}: between 1 and {_MOST} emulated devices")
             first = sum(name.startswith("emulated") for name in found)
             found += [f"emulated:{first + number}" for number in range(count)]
     return tuple(dict.fromkeys(found))

@@ -149,6 +149,8 @@ def test_from_one_place_to_another() -> None:
         mixed = accelerate(lambda x, y, z: x + y + z)(z, x, plain)
     assert np.array_equal(np.asarray(mixed), np.asarray(z) + plain + plain)
     assert np.array_equal(np.asarray(asdevice(z, "emulated")), np.asarray(z))
+    for one in (x, z):  # names are as the settings take them
+        assert asdevice(plain, one.device).device == one.device
     for one in (x, z):  # nobody else knows an emulated device's addresses, or all of a team's
         assert np.array_equal(np.from_dlpack(one), np.asarray(one)) and not hasattr(one, "__cuda_array_interface__")
         with pytest.raises(BufferError, match="as a copy on the host"):
