@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 log_ = logging.getLogger("parakeet_py")
 F = TypeVar("F", bound=Callable[..., Any])
 VARARGS, VARKEYWORDS = 0x04, 0x08  # inspect.CO_VARARGS, CO_VARKEYWORDS
+EXTENTS: tuple[Extents, ...] = ("both", "usual", "general")
 MAX_SPECIALIZATIONS = 256  # of one function; each takes a good part of a megabyte and a second
 MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what some operation gives
 
@@ -56,8 +57,7 @@ class Dispatcher:
         self.knowledge = Knowledge()
         self.specializations: dict[Signature, Loaded] = {}
         self.general: dict[Signature, Loaded] = {}  # what runs where a guarded specialization lets a call pass
-        self.compilations: dict[Signature, Compiled] = {}
-        self.guarded: dict[Signature, Compiled] = {}  # those for the usual extents only
+        self.compilations: dict[tuple[Signature, Extents], Compiled] = {}
         self.knowledge_read = False
         self.refused: dict[Signature, str] = {}
         self.fell_back: str | None = None
@@ -227,8 +227,8 @@ class Dispatcher:
             gone = []
             for signature in self.signatures_of(loaded):
                 gone += [found.pop(signature) for found in (self.specializations, self.general) if signature in found]
-                self.compilations.pop(signature, None)
-                self.guarded.pop(signature, None)
+                for extents in EXTENTS:
+                    self.compilations.pop((signature, extents), None)
                 self.guessed.discard(signature)
             target = self.instance if self.inner is None else self.inner
             dead = [one.gate for one in gone]
@@ -356,7 +356,7 @@ class Dispatcher:
 
             state = OpaqueCalls(self.function, signature.params, HandedBack.by(compiled), self.knowledge)
         loaded = Loaded(self.function, native, self.python_entry, compiled.times, threads=self.threads, state=state)
-        self.compiled(compiled.passes.guarded)[signature] = compiled
+        self.keep(compiled, extents)
         if state is not None:
             self.hand_back(loaded, state, signature)
         self.install(loaded, signature, extents)
@@ -471,9 +471,10 @@ class Dispatcher:
             raise TypeError(f"{self.function.__name__} does not take these arguments")
         return self.compiled_for_normal(normal, "usual")
 
-    def compiled(self, guarded: bool) -> dict[Signature, Compiled]:
-        """Where compilations are kept: those for the usual extents only, or those for all."""
-        return self.guarded if guarded else self.compilations
+    def keep(self, compiled: Compiled, extents: Extents) -> None:
+        """Remember a compilation; where the usual extents need no guard, they are all."""
+        for which in EXTENTS if extents == "usual" and not compiled.passes.guarded else (extents,):
+            self.compilations[compiled.call_signature, which] = compiled
 
     def compiled_for_normal(self, normal: tuple[Any, ...], extents: Extents = "both") -> Compiled:
         """`compiled_for` a call in positional form; if not told otherwise, for all extents."""
@@ -484,8 +485,7 @@ class Dispatcher:
             normal = normal if foreign is None else foreign.args
         with self.lock:
             signature = self.signature(normal)
-            found = self.guarded.get(signature) if extents == "usual" else None
-            found = found or self.compilations.get(signature)
+            found = self.compilations.get((signature, extents))
             if found is None:
                 from parakeet_py.compile import compile_call
                 from parakeet_py.typed_ir.specialize import NeedObservation
@@ -495,7 +495,7 @@ class Dispatcher:
                     found = compile_call(self.function, normal, self.knowledge, self.config(), guess, extents)
                 except NeedObservation as need:
                     raise NotObservedError.of(need.error, "call the function with such arguments first") from None
-                self.compiled(found.passes.guarded)[found.call_signature] = found
+                self.keep(found, extents)
             return found
 
     def python_entry(self, *args: Any, **kwargs: Any) -> Any:
