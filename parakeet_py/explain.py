@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from parakeet_py.hybrid.rehearsal import DeviceReport
     from parakeet_py.hybrid.team_report import TeamReport
     from parakeet_py.hybrid.timeline import Timeline
-    from parakeet_py.imp.storage import StorageReport
+    from parakeet_py.imp.allocations import StorageReport
 
 
 _GUARDED = "this is for extents that fit without broadcasting or clipping; other calls get a form of their own"
@@ -99,8 +99,7 @@ class Explanation:
             lines.extend(f"  {call}" for call in self.opaque_calls)
         if self.storage is not None and self.device is None:
             for what, allocations in (("temporaries", self.storage.temporaries), ("results", self.storage.results)):
-                sizes = ", ".join(f"{one.name}: {one.bytes} bytes on the {one.space}" for one in allocations)
-                lines.append(f"{what}: {sizes or 'none'}")
+                lines.append(f"{what}: {', '.join(map(str, allocations)) or 'none'}")
         for note in self.widened:
             lines.append(f"note: {note}")
         if self.times:
@@ -142,7 +141,8 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
             if found is not None:
                 return found
         if device is None:
-            return explain_compiled(dispatcher.compiled_for(tuple(args), kwargs))
+            normal = dispatcher.normalize(tuple(args), kwargs)
+            return explain_compiled(dispatcher.compiled_for(tuple(args), kwargs), normal)
         from parakeet_py.hybrid.rehearsal import device_report
         from parakeet_py.hybrid.team import Team
         from parakeet_py.hybrid.team_report import team_report
@@ -184,21 +184,42 @@ def _on_devices(compiled: Compiled) -> Explanation:
     return replace(found, opaque_calls=found.opaque_calls + by_host)
 
 
-def explain_compiled(compiled: Compiled) -> Explanation:
-    from parakeet_py.imp.storage import report
+def explain_compiled(compiled: Compiled, normal: tuple[Any, ...] | None = None) -> Explanation:
+    """What is known of a compiled call; its arguments in positional form give the sizes of what it allocates."""
+    from parakeet_py.imp.allocations import report
+    from parakeet_py.interpreters import values_of
 
+    values = () if normal is None else values_of(compiled, normal)
     return Explanation(
         compiled.function.__name__,
         tuple(describe_spec(spec) for spec in compiled.signature.params),
         tuple(operators_of(compiled.typed.body)),
         len(list(operators_of(compiled.unfused.body))),
         compiled.specialization.opaque_calls,
-        report(compiled.imp),
+        report(compiled.imp, leaf_names(compiled), values),
         dict(compiled.times),
         None,
         compiled.specialization.widened + ((_GUARDED,) if compiled.passes.guarded else ()),
         compiled.config.thread_count,
     )
+
+
+def leaf_names(compiled: Compiled) -> list[str]:
+    """What to call the leaf arguments of a function: x, points[0], the name of a global."""
+    from parakeet_py.accelerate import VARARGS, VARKEYWORDS
+    from parakeet_py.signature import leaves
+
+    signature, code = compiled.signature, compiled.function.__code__
+    named = (
+        code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & VARARGS) + bool(code.co_flags & VARKEYWORDS)
+    )
+    positional, after = code.co_varnames[: code.co_argcount], code.co_varnames[code.co_argcount : named]
+    if code.co_flags & VARARGS:  # *args comes before what is keyword-only in a call in positional form
+        place = code.co_kwonlyargcount
+        after = (after[place], *after[:place], *after[place + 1 :])
+    names = [*positional, *after]
+    names += [str(hidden.source[-1]) for hidden in signature.hidden]
+    return [names[leaf.path[0]] + "".join(f"[{index}]" for index in leaf.path[1:]) for leaf in leaves(signature)]
 
 
 def operators_of(block: ir.Block) -> list[Operator]:

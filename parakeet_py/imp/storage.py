@@ -11,8 +11,6 @@ Lowering makes memory (`NewArray`, `Opaque`) and copies descriptors freely; `man
 
 Inside a `Parallel` region nothing is made and nothing is dropped: blocks are counted by one thread only. A failing
 check needs no cleaning up on its way out; the runtime frees what the call still holds.
-
-`report` lists what a function allocates, for `explain`.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ from parakeet_py.imp.ir import (
     Cell,
     Declare,
     For,
-    Function,
     If,
     Lane,
     Launch,
@@ -47,10 +44,8 @@ from parakeet_py.imp.ir import (
     blocks_of,
     walk,
 )
-from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import Const, Dim, Load, Operand, Prim, Reshape, Var, View, operands_of
-from parakeet_py.typed_ir.print_ir import format_operand
-from parakeet_py.typed_ir.types import Array, Object, itemsize
+from parakeet_py.typed_ir.ir import Const, Load, Operand, Prim, Reshape, Var, View, operands_of
+from parakeet_py.typed_ir.types import Array, Object
 
 Owner = Var | Cell
 
@@ -225,78 +220,3 @@ def manage(body: Block, results: Sequence[Operand]) -> Block:
 
 
 # ---- what is allocated -----------------------------------------------------------------------------------------------
-
-
-@record
-class Allocation:
-    """One place where memory is made: the name of the array, its bytes as an expression of the function's sizes, and
-    where it lives (heap or stack)."""
-
-    name: str
-    bytes: str
-    space: str
-
-
-@record
-class StorageReport:
-    """The memory of one call: temporaries and results."""
-
-    temporaries: tuple[Allocation, ...]
-    results: tuple[Allocation, ...]
-
-
-def report(function: Function) -> StorageReport:
-    """What a call of the function allocates."""
-    handed_out = _sources(function)
-    names: dict[Var, str] = {}
-    temporaries: list[Allocation] = []
-    results: list[Allocation] = []
-    for statement in walk(function.body):
-        match statement:
-            case Let(out, NewArray(extents, space)):
-                assert isinstance(out.type, Array)
-                factors = [format_size(names, extent) for extent in extents]
-                bytes_ = " * ".join([*factors, str(itemsize(out.type.dtype))])
-                (results if out in handed_out else temporaries).append(Allocation(repr(out), bytes_, space))
-            case Let(out, rhs):
-                text = _size_text(names, rhs)
-                if text is not None:
-                    names[out] = text
-    return StorageReport(tuple(temporaries), tuple(results))
-
-
-def format_size(names: dict[Var, str], operand: Operand) -> str:
-    return names.get(operand, repr(operand)) if isinstance(operand, Var) else format_operand(operand).split(":")[0]
-
-
-def _size_text(names: dict[Var, str], rhs: object) -> str | None:
-    symbols = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//"}
-    match rhs:
-        case Dim(array, axis):
-            return f"{array.name}.shape[{axis}]"
-        case Prim(name, (left, right)) if name.removesuffix("_checked") in symbols:
-            symbol = symbols[name.removesuffix("_checked")]
-            return f"({format_size(names, left)} {symbol} {format_size(names, right)})"
-        case Prim("maximum" | "minimum" as name, (left, right)):
-            return f"{name[:3]}({format_size(names, left)}, {format_size(names, right)})"
-        case _:
-            return None
-
-
-def _sources(function: Function) -> set[Var]:
-    """The made arrays that the results may be."""
-    flows: dict[Owner, set[Owner]] = {}
-    for statement in walk(function.body):
-        match statement:
-            case Let(out, View(base=source) | Reshape(base=source)) | Let(out, Read(source)):
-                flows.setdefault(out, set()).add(source)
-            case Declare(cell, Var() as value) | Write(cell, Var() as value):
-                flows.setdefault(cell, set()).add(value)
-    found: set[Owner] = set()
-    waiting: list[Owner] = [result for result in function.results if isinstance(result, Var)]
-    while waiting:
-        place = waiting.pop()
-        if place not in found:
-            found.add(place)
-            waiting += flows.get(place, ())
-    return {place for place in found if isinstance(place, Var)}

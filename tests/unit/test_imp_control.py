@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from parakeet_py.imp import ir
+from parakeet_py.imp.allocations import report
 from parakeet_py.imp.check_imp import IllFormed, check_function
 from parakeet_py.imp.interpret import BrokenInvariant, run_function
 from parakeet_py.imp.lower import lower
 from parakeet_py.imp.roots import PYTHON
-from parakeet_py.imp.storage import report
 from parakeet_py.typed_ir.ir import Block, Const, For, If, Opaque, Operand, Var, ViewAxis, While
 from parakeet_py.typed_ir.types import BOOL, FLOAT64, PYINT, Array
 from parakeet_py.typed_ir.writer import Writer, index_const
@@ -227,6 +227,9 @@ def test_report_names_sizes() -> None:
     storage = report(lower(function([array("x", 1)], body)))
     assert [one.bytes for one in storage.temporaries] == ["x.shape[0] * 8"]
     assert [one.bytes for one in storage.results] == ["x.shape[0] * 8"]
+    assert [one.size for one in storage.results] == [None]
+    known = report(lower(function([array("x", 1)], body)), ["points"], [np.zeros(5)])
+    assert [str(one).partition(": ")[2] for one in known.results] == ["40 bytes on the heap (points.shape[0] * 8)"]
 
 
 # ---- the checker and the interpreter notice what is wrong ------------------------------------------------------------
