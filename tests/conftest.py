@@ -29,6 +29,7 @@ settings.register_profile("fuzz", max_examples=int(os.environ.get("PARAKEET_FUZZ
 settings.load_profile("fuzz" if os.environ.get("PARAKEET_FUZZ") else "short")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         group = item.nodeid.partition("::")[0]
