@@ -339,7 +339,11 @@ class Dispatcher:
         """
         from parakeet_py.compile import compile_call, make_native
 
-        compiled = compile_call(self.function, normal, self.knowledge, config, guess, extents)
+        known = None if guess else self.kept(self.signature(normal), extents)
+        if known is not None and _would_be_the_same(known, config):
+            compiled = known
+        else:
+            compiled = compile_call(self.function, normal, self.knowledge, config, guess, extents)
         unwatched = [source for source in compiled.read_after_opaque if source not in self.watched]
         if unwatched:
             self.watched += unwatched
@@ -476,6 +480,10 @@ class Dispatcher:
         for which in EXTENTS if extents == "usual" and not compiled.passes.guarded else (extents,):
             self.compilations[compiled.call_signature, which] = compiled
 
+    def kept(self, signature: Signature, extents: Extents) -> Compiled | None:
+        """What has been compiled before for calls with a signature."""
+        return self.compilations.get((signature, extents))
+
     def compiled_for_normal(self, normal: tuple[Any, ...], extents: Extents = "both") -> Compiled:
         """`compiled_for` a call in positional form; if not told otherwise, for all extents."""
         if any(map(lives_elsewhere, normal)):
@@ -485,7 +493,7 @@ class Dispatcher:
             normal = normal if foreign is None else foreign.args
         with self.lock:
             signature = self.signature(normal)
-            found = self.compilations.get((signature, extents))
+            found = self.kept(signature, extents)
             if found is None:
                 from parakeet_py.compile import compile_call
                 from parakeet_py.typed_ir.specialize import NeedObservation
@@ -500,6 +508,17 @@ class Dispatcher:
 
     def python_entry(self, *args: Any, **kwargs: Any) -> Any:
         return self.slow(*args, **kwargs)
+
+
+def _would_be_the_same(compiled: Compiled, config: settings.Config) -> bool:
+    """Whether compiling once more, under these settings, would give and show what has been compiled before.
+
+    What is known of operations handed back to Python grows with every call, so code that has some is made anew.
+    """
+    of_code = ("contract", "fastmath", "stop_pass", "print_passes", "debug")
+    same = all(getattr(compiled.config, name) == getattr(config, name) for name in of_code)
+    specialization = compiled.specialization
+    return same and not (config.print_passes or config.debug or specialization.opaque_sites or specialization.guessed)
 
 
 def needs_its_frame(function: types.FunctionType) -> bool:

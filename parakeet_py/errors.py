@@ -68,6 +68,10 @@ class DeoptimizedError(ParakeetError):
     """A value took a path whose result type was not foreseen, after the function had already changed something."""
 
 
+class UnusualExtentsError(ParakeetError):
+    """Code made for the usual extents was entered with others; an interpreter raises it before anything is done."""
+
+
 class CodegenError(ParakeetError):
     """Generated code was refused by the code generator: a bug of this package, never of the user's program."""
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.compile import Compiled
+from parakeet_py.compile import Compiled, Extents
 from parakeet_py.errors import (
     DeoptimizedError,
     NoSourceError,
     NotObservedError,
     OpaqueResultChanged,
     UnsupportedError,
+    UnusualExtentsError,
 )
 from parakeet_py.frontend.evaluate import Raised
 from parakeet_py.signature import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
@@ -41,12 +42,19 @@ def run_imp(accelerated: Any, args: Sequence[Any]) -> Any:
 
 
 def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -> Any:
+    try:
+        return _run_for(accelerated, args, run, "usual")
+    except UnusualExtentsError:
+        return _run_for(accelerated, args, run, "general")
+
+
+def _run_for(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]], extents: Extents) -> Any:
     dispatcher = accelerated._dispatcher
     normal = dispatcher.normalize(tuple(args), {})
     if normal is None:
         raise TypeError(f"{dispatcher.function.__name__} does not take these arguments")
     try:
-        compiled: Compiled = dispatcher.compiled_for_normal(normal)
+        compiled: Compiled = dispatcher.compiled_for_normal(normal, extents)
     except NotObservedError:  # what is handed back to Python has never been done
         return dispatcher.evaluate(normal, dispatcher.signature(normal))
     except (UnsupportedError, NoSourceError) as error:  # Python runs it, or raises what it raises

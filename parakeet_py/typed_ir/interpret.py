@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from parakeet_py.errors import DeoptimizedError, exception_named, exception_with
+from parakeet_py.errors import DeoptimizedError, UnusualExtentsError, exception_named, exception_with
 from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import (
     Alloc,
@@ -52,6 +52,7 @@ from parakeet_py.typed_ir.ir import (
     While,
     dtype_of,
 )
+from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.semantics import convert, evaluate, scalar
 from parakeet_py.typed_ir.types import Array, Scalar, Type
 
@@ -90,6 +91,8 @@ def format_failure(failure: Failure, args: Sequence[Any]) -> Exception:
     """The exception a failed check raises."""
     if failure.exception == "Deoptimize":
         return DeoptimizedError(failure.message)
+    if failure == GENERAL:
+        return UnusualExtentsError()
     kind = exception_named(failure.exception)
     return exception_with(kind, failure.message, [arg.item() for arg in args])
 
