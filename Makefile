@@ -49,7 +49,7 @@ results: $(VENV)/.bench
 		--plot benchmarks/results/L.png --plot benchmarks/results/L.html $(ARGS)
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 docs: $(VENV)/.test
 	@$(BIN)/python -m tests.numpy_table --page

@@ -16,8 +16,8 @@ from parakeet_py.signature import ArraySpec, FunctionSpec, ScalarSpec, Spec, Sta
 from parakeet_py.typed_ir import ir
 
 if TYPE_CHECKING:
-    from parakeet_py.accelerate import Dispatcher
     from parakeet_py.compile import Compiled
+    from parakeet_py.dispatcher import Dispatcher
     from parakeet_py.hybrid.rehearsal import DeviceReport
     from parakeet_py.hybrid.team_report import TeamReport
     from parakeet_py.hybrid.timeline import Timeline
@@ -206,18 +206,11 @@ def explain_compiled(compiled: Compiled, normal: tuple[Any, ...] | None = None) 
 
 def leaf_names(compiled: Compiled) -> list[str]:
     """What to call the leaf arguments of a function: x, points[0], the name of a global."""
-    from parakeet_py.accelerate import VARARGS, VARKEYWORDS
+    from parakeet_py.positional import parameter_names
     from parakeet_py.signature import leaves
 
-    signature, code = compiled.signature, compiled.function.__code__
-    named = (
-        code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & VARARGS) + bool(code.co_flags & VARKEYWORDS)
-    )
-    positional, after = code.co_varnames[: code.co_argcount], code.co_varnames[code.co_argcount : named]
-    if code.co_flags & VARARGS:  # *args comes before what is keyword-only in a call in positional form
-        place = code.co_kwonlyargcount
-        after = (after[place], *after[:place], *after[place + 1 :])
-    names = [*positional, *after]
+    signature = compiled.signature
+    names = parameter_names(compiled.function.__code__)
     names += [str(hidden.source[-1]) for hidden in signature.hidden]
     return [names[leaf.path[0]] + "".join(f"[{index}]" for index in leaf.path[1:]) for leaf in leaves(signature)]
 

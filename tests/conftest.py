@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import tempfile
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,8 @@ os.environ.setdefault("PARAKEET_CACHE", "0")
 os.environ.setdefault("PARAKEET_CACHE_DIR", tempfile.mkdtemp(prefix="parakeet-cache-"))
 
 from hypothesis import HealthCheck, settings
+
+CORPUS = ("tests/test_programs.py", "tests/test_teams.py")  # each program is accelerated once for all tests of these
 
 _unhurried = {
     "deadline": None,
@@ -29,14 +33,22 @@ settings.register_profile("fuzz", max_examples=int(os.environ.get("PARAKEET_FUZZ
 settings.load_profile("fuzz" if os.environ.get("PARAKEET_FUZZ") else "short")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        group = item.nodeid.partition("::")[0]
-        program = getattr(item, "callspec", None) and item.callspec.params.get("program")
-        if program is not None and hasattr(program, "cases"):
-            group = f"corpus {program.name.partition('.')[0]}"
-        item.add_marker(pytest.mark.xdist_group(group))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByTopic(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return ByTopic(config, log)
+
+
+def group_of(nodeid: str) -> str:
+    """What a test belongs to: the topic of the corpus its parameters name, else its module."""
+    module, _, test = nodeid.partition("::")
+    program = re.search(r"[\[-]([a-z_]+)\.[a-z]\w*", test) if module in CORPUS else None
+    return f"corpus {program[1]}" if program else module
 
 
 def pytest_collection_finish() -> None:

@@ -24,8 +24,8 @@ from parakeet_py.interpreters import box, opaque_of, values_of
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
 if TYPE_CHECKING:
-    from parakeet_py.accelerate import Dispatcher
     from parakeet_py.compile import Compiled
+    from parakeet_py.dispatcher import Dispatcher
 
 
 def plan_of(compiled: Compiled) -> Plan:

@@ -19,7 +19,7 @@ from parakeet_py.hybrid.residency import HOST
 from parakeet_py.hybrid.team import Team
 
 if TYPE_CHECKING:
-    from parakeet_py.accelerate import Dispatcher
+    from parakeet_py.dispatcher import Dispatcher
 
 MOST = 1024  # kinds of calls that are remembered
 

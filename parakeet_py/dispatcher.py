@@ -1,0 +1,482 @@
+"""From a call to the specialization that runs it.
+
+A `Dispatcher` stands behind each accelerated function. Calls that none of the gates of the specializations takes arrive
+at `Dispatcher.slow`, which brings keyword arguments and defaults into positional form, compiles the signature if it is
+new (or loads it from the disk), and lets the call enter again. What hands operations back to Python is run by the
+evaluator first, which sees what they give. What cannot be compiled runs as the plain Python function, with one
+`FallbackWarning` that says why (`strict=True`: an error).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import types
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py import cached, extensions
+from parakeet_py import config as settings
+from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
+from parakeet_py.hybrid.elsewhere import lives_elsewhere
+from parakeet_py.llvm.callable_type import gates_of, install
+from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
+from parakeet_py.positional import positional_form, python_form, takes_positions_only
+from parakeet_py.signature import Signature, Source
+
+if TYPE_CHECKING:
+    from parakeet_py.cached import Native
+    from parakeet_py.compile import Compiled, Extents
+    from parakeet_py.hybrid.device import Machine
+    from parakeet_py.hybrid.team import Team
+    from parakeet_py.llvm.opaque_calls import OpaqueCalls
+
+log_ = logging.getLogger("parakeet_py")
+EXTENTS: tuple[Extents, ...] = ("both", "usual", "general")
+MAX_SPECIALIZATIONS = 256  # of one function; each takes a good part of a megabyte and a second
+MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what some operation gives
+
+# Compiling is one at a time: LLVM takes turns anyway, and a process that forks meanwhile would leave its child with
+# locks that nobody holds.
+_compiling = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_compiling.acquire, after_in_parent=_compiling.release, after_in_child=_compiling.release
+    )
+
+
+class Dispatcher:
+    """The Python side of one accelerated function."""
+
+    def __init__(self, function: types.FunctionType, options: dict[str, Any]) -> None:
+        self.function = function
+        self.options = options
+        self.threads: int = options.get("threads") or 0
+        self.knowledge = Knowledge()
+        self.specializations: dict[Signature, Loaded] = {}
+        self.general: dict[Signature, Loaded] = {}  # what runs where a guarded specialization lets a call pass
+        self.compilations: dict[tuple[Signature, Extents], Compiled] = {}
+        self.knowledge_read = False
+        self.refused: dict[Signature, str] = {}
+        self.fell_back: str | None = None
+        self.observing: set[Signature] = set()  # of calls that the evaluator is running now
+        self.observed_runs: dict[Signature, int] = {}
+        self.guessed: set[Signature] = set()  # compiled although some operation has never been reached
+        self.watched: list[Source] = []  # globals that operations handed back to Python might change
+        self.hands_back = False
+        self.made = 0  # specializations, forgotten ones too
+        self.lock = _compiling
+        self.instance: Any = None
+        self.plain = takes_positions_only(function.__code__)
+        self.left: Any = None  # calls that teams have left to the CPU, see `hybrid.left`
+        self.inner: Any = None  # takes calls in positional form, for functions whose own calls are not
+        extensions.watchers.add(self)
+
+    def config(self) -> settings.Config:
+        """The settings in force, changed by the decorator's own."""
+        if not self.options:
+            return settings.current()
+        with settings.options(**self.options) as config:
+            return config
+
+    def device(self) -> Machine | Team | None:
+        """The device, or the team of several, that calls run on here and now, opened; None for the CPU."""
+        config = self.config()
+        if config.on_cpu:
+            return None
+        from parakeet_py.hybrid.devices import chosen
+
+        return chosen(config.devices or "", config.split)
+
+    # ---- calls -------------------------------------------------------------------------------------------------------
+
+    def slow(self, *args: Any, **kwargs: Any) -> Any:
+        """A call that no gate has taken."""
+        normal = self.normalize(args, kwargs)
+        if normal is None:
+            return self.function(*args, **kwargs)
+        if self.inner is not None:
+            return self.inner(*normal)
+        if kwargs or len(normal) != len(args):
+            return self.instance(*normal)
+        return self.call_normal(normal)
+
+    def call_normal(self, normal: tuple[Any, ...]) -> Any:
+        """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
+        target = self.instance if self.inner is None else self.inner
+        if any(map(lives_elsewhere, normal)):
+            found = self.call_in_place(normal)
+            if found is not None:
+                return found[0]
+        device = self.device()
+        if device is not None and not (self.left is not None and self.left.takes(normal, device)):
+            return self.call_on_device(normal, device)
+        if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
+            return settings.on_cpu(target, normal)
+        tried = gates_of(target)
+        log = self.left_off() if self.hands_back else None
+        error: Exception | None = None
+        with self.lock:
+            signature = self.signature(normal)
+            if log is not None:
+                action = "evaluate"  # compiled code has given the call up half-way
+            elif signature in self.guessed and signature in self.specializations:
+                action = "evaluate"  # it has reached what no call had reached before
+                self.forget(self.specializations[signature])
+            elif signature in self.refused or signature in self.observing:
+                action = "python"
+            elif (known := self.last_gate(signature)) is not None and not known.native.guarded:
+                # its gate has let the call pass; or another thread has compiled it just now
+                action = "python" if known.gate in tried else "native"
+            else:
+                try:
+                    extents: Extents = "usual" if known is None else "general"
+                    action = "native" if self.specialize(normal, signature, extents) is not None else "evaluate"
+                except (UnsupportedError, NoSourceError) as found:
+                    action, error = "refuse", found
+                except Exception as found:
+                    if self.config().check:
+                        raise
+                    log_.exception("the compiler has failed on %s", self.function.__qualname__)
+                    text = f"{self.function.__qualname__}: the compiler has failed ({type(found).__name__}: {found})"
+                    action, error = "refuse", UnsupportedError(text, self.function.__code__.co_filename)
+            if action == "evaluate":
+                signature = self.signature(normal)  # what is known by now may have changed it
+                self.observing.add(signature)
+        if action == "evaluate":
+            try:
+                return self.evaluate(normal, signature, log or ())
+            finally:
+                self.observing.discard(signature)
+        if error is not None:
+            return self.refuse(normal, signature, error)
+        if action == "python":
+            return self.run_python(normal)
+        return target(*normal)
+
+    def last_gate(self, signature: Signature) -> Loaded | None:
+        """What a call with this signature meets last, before Python."""
+        relaxed = Signature(signature.params, signature.hidden)
+        for known in (signature, relaxed):
+            found = self.general.get(known) or self.specializations.get(known)
+            if found is not None:
+                return found
+        return None
+
+    def call_in_place(self, normal: tuple[Any, ...]) -> tuple[Any] | None:
+        """A call on the device that arguments live on; None if they live on none."""
+        from parakeet_py.hybrid import calls
+
+        return calls.call_in_place(self, normal)
+
+    def call_on_device(self, normal: tuple[Any, ...], device: Machine | Team) -> Any:
+        """A call that is to run on another device than the CPU, or on a team."""
+        from parakeet_py.hybrid import calls, team_calls
+        from parakeet_py.hybrid.team import Team
+
+        with self.lock:
+            signature = self.signature(normal)
+        if signature in self.refused:
+            return self.run_python(normal)
+        try:
+            if isinstance(device, Team):
+                return team_calls.call_on_team(self, normal, device)
+            return calls.call(self, normal, device)
+        except (UnsupportedError, NoSourceError) as found:
+            return self.refuse(normal, signature, found)
+
+    def left_off(self) -> Sequence[tuple[Any, Any]] | None:
+        """What the present call has done already, if compiled code has given it up half-way."""
+        from parakeet_py.llvm.opaque_calls import take_log
+
+        return take_log(self.knowledge)
+
+    def evaluate(self, normal: tuple[Any, ...], signature: Signature, log: Sequence[tuple[Any, Any]] = ()) -> Any:
+        """Run a call in the evaluator, which finds out what operations handed back to Python give."""
+        from parakeet_py.frontend import to_ssa_cached
+        from parakeet_py.frontend.evaluate import evaluate
+        from parakeet_py.typed_ir.observed import Observations, looked_into
+
+        run = evaluate(
+            to_ssa_cached(self.function),
+            self.function,
+            observe=Observations(self.knowledge.observed.setdefault(signature.params, {})),
+            inline=looked_into,
+            replay=log,
+            watch=lambda: [present(self.function, source) for source in self.watched],
+        )
+        args, named = python_form(self.function, normal)
+        return run(*args, **named)
+
+    def give_up(self, loaded: Loaded, reason: str) -> None:
+        """Let Python run the calls of a specialization from now on."""
+        with self.lock:
+            for signature in self.signatures_of(loaded):
+                self.refused[signature] = reason
+            self.fell_back = self.fell_back or reason
+            self.forget(loaded)
+
+    def forget(self, loaded: Loaded) -> None:
+        """Let no further call run a specialization that has turned out to be wrong for some."""
+        with self.lock:
+            gone = []
+            for signature in self.signatures_of(loaded):
+                gone += [found.pop(signature) for found in (self.specializations, self.general) if signature in found]
+                for extents in EXTENTS:
+                    self.compilations.pop((signature, extents), None)
+                self.guessed.discard(signature)
+            target = self.instance if self.inner is None else self.inner
+            dead = [one.gate for one in gone]
+            install(target, [gate for gate in gates_of(target) if gate not in dead])
+
+    def reset(self) -> None:
+        """Forget all that has been compiled and learned: functions mean something else to the compiler now."""
+        with self.lock:
+            for loaded in (*self.specializations.values(), *self.general.values()):
+                self.forget(loaded)
+            for found in (self.compilations, self.refused, self.observed_runs, self.guessed):
+                found.clear()
+            self.knowledge, self.knowledge_read, self.fell_back = Knowledge(), False, None
+            self.watched.clear()
+
+    def signatures_of(self, loaded: Loaded) -> list[Signature]:
+        """The signatures whose calls a specialization takes."""
+        known = (*self.specializations.items(), *self.general.items())
+        return list(dict.fromkeys(signature for signature, other in known if other is loaded))
+
+    def signature(self, normal: tuple[Any, ...]) -> Signature:
+        """The signature of a call; a global that is gone counts as unknown (Python will raise NameError)."""
+        if not self.knowledge_read:
+            self.knowledge_read = True
+            self.read_knowledge()
+        try:
+            return call_signature(self.function, normal, self.knowledge)
+        except MissingValue:
+            return call_signature(self.function, normal, Knowledge())
+
+    def read_knowledge(self) -> None:
+        """Begin with what an earlier process has learned, if all that it speaks of is there."""
+        data = cached.load_knowledge(self.function) if self.config().uses_disk else None
+        if data is None:
+            return
+        try:
+            self.knowledge.learn(data)
+            for source in self.knowledge.hidden:
+                if source[0] not in ("field", "method"):
+                    read_source(self.function, source, ())
+        except (MissingValue, AssertionError, KeyError, TypeError):
+            self.knowledge = Knowledge()
+
+    def specialize(self, normal: tuple[Any, ...], signature: Signature, extents: Extents) -> Loaded | None:
+        """Code for a call with a new signature, from the disk or compiled; None if calls must be observed first.
+
+        First it is made for the `usual` extents; when a call turns up that has others, its `general` form.
+        """
+        config = self.config()
+        if self.made >= MAX_SPECIALIZATIONS:
+            text = f"{self.function.__qualname__} has met {self.made} signatures; from now on, new ones run in Python"
+            raise UnsupportedError(text, self.function.__code__.co_filename)
+        loaded = self.load(signature, config, extents) if config.uses_disk else None
+        if loaded is not None:
+            return loaded
+        from parakeet_py.typed_ir.specialize import NeedObservation
+
+        runs = self.observed_runs.get(signature, 0)
+        try:
+            return self.compile(normal, config, extents, guess=runs > 0)
+        except NeedObservation as need:
+            self.observed_runs[signature] = runs + 1
+            if runs == MAX_OBSERVED_RUNS or needs_its_frame(self.function):
+                raise need.error from None
+        return None
+
+    def load(self, signature: Signature, config: settings.Config, extents: Extents) -> Loaded | None:
+        """Install what an earlier process has left on the disk for a signature."""
+        from parakeet_py.llvm.object_loader import LoadError
+
+        flags = (config.contract, config.fastmath, extents)
+        state = None
+        native = cached.load(self.function, signature, flags)
+        if native is None:
+            if config.strict:
+                return None
+            from parakeet_py.llvm import opaque_cache
+            from parakeet_py.llvm.opaque_calls import OpaqueCalls
+
+            found = opaque_cache.load(self.function, signature, flags, self.knowledge)
+            if found is None:
+                return None
+            native, handed_back = found
+            state = OpaqueCalls(self.function, signature.params, handed_back, self.knowledge)
+        try:
+            loaded = Loaded(
+                self.function, native, self.python_entry, {}, threads=self.threads, state=state, from_disk=True
+            )
+        except LoadError:  # made by a version that had other symbols
+            return None
+        if state is not None:
+            self.hand_back(loaded, state, signature)
+        self.install(loaded, signature, extents)
+        return loaded
+
+    def hand_back(self, loaded: Loaded, state: OpaqueCalls, signature: Signature) -> None:
+        """A specialization does some operations in Python: be ready for what they turn out to give."""
+        self.hands_back = True
+        self.watched += [source for source in state.hidden if source not in self.watched]
+        state.forget = lambda: self.forget(loaded)
+        if state.handed_back.guessed:
+            self.guessed |= {signature, loaded.native.signature}
+
+    def compile(self, normal: tuple[Any, ...], config: settings.Config, extents: Extents, guess: bool) -> Loaded | None:
+        """Compile a call's signature and install it; None if something has to be observed first.
+
+        With `guess`, operations that no call has reached yet are taken to be out of reach, if that can do no harm.
+        """
+        from parakeet_py.compile import compile_call, make_native
+
+        known = None if guess else self.kept(self.signature(normal), extents)
+        if known is not None and _would_be_the_same(known, config):
+            compiled = known
+        else:
+            compiled = compile_call(self.function, normal, self.knowledge, config, guess, extents)
+        unwatched = [source for source in compiled.read_after_opaque if source not in self.watched]
+        if unwatched:
+            self.watched += unwatched
+            return None
+        native = make_native(compiled)
+        if config.debug:
+            from parakeet_py.telling import tell_compiled
+
+            tell_compiled(compiled, config.debug)
+        signature = compiled.call_signature
+        state = None
+        if compiled.specialization.opaque_sites or compiled.specialization.guessed:
+            from parakeet_py.llvm.opaque_calls import HandedBack, OpaqueCalls
+
+            state = OpaqueCalls(self.function, signature.params, HandedBack.by(compiled), self.knowledge)
+        loaded = Loaded(self.function, native, self.python_entry, compiled.times, threads=self.threads, state=state)
+        self.keep(compiled, extents)
+        if state is not None:
+            self.hand_back(loaded, state, signature)
+        self.install(loaded, signature, extents)
+        if config.uses_disk:
+            self.store(compiled, native, state, (config.contract, config.fastmath, extents))
+        return loaded
+
+    def store(self, compiled: Compiled, native: Native, state: OpaqueCalls | None, flags: Sequence[object]) -> None:
+        """Keep a specialization on the disk."""
+        cached.store_knowledge(self.function, self.knowledge.to_json())
+        if state is None:
+            cached.store(self.function, compiled.call_signature, flags, native)
+        else:
+            from parakeet_py.llvm import opaque_cache
+
+            asked = compiled.specialization.asked
+            opaque_cache.store(self.function, compiled.call_signature, flags, native, state.handed_back, asked)
+
+    def install(self, loaded: Loaded, signature: Signature, extents: Extents) -> None:
+        """Let calls try the new gate first; if it is the general one, after the one that is guarded."""
+        loaded.give_up = lambda reason: self.give_up(loaded, reason)
+        self.made += 1
+        found = self.general if extents == "general" else self.specializations
+        found[signature] = loaded
+        found[loaded.native.signature] = loaded
+        target = self.instance if self.inner is None else self.inner
+        gates = gates_of(target)
+        install(target, [*gates, loaded.gate] if extents == "general" else [loaded.gate, *gates])
+
+    def refuse(self, normal: tuple[Any, ...], signature: Signature, error: Exception) -> Any:
+        """Run a call that cannot be compiled in Python, and say so once.
+
+        A call that Python refuses too (too many indices, a wrong type) just raises what Python raises.
+        """
+        if self.config().strict:
+            raise error
+        result = self.run_python(normal)
+        if len(self.refused) < MAX_SPECIALIZATIONS:
+            self.refused[signature] = str(error)
+        if self.fell_back is None:
+            self.fell_back = str(error)
+            warnings.warn(FallbackWarning(str(error)), stacklevel=5)
+        return result
+
+    def run_python(self, normal: tuple[Any, ...]) -> Any:
+        """The plain Python function on a call in positional form."""
+        args, named = python_form(self.function, normal)
+        return self.function(*args, **named)
+
+    def normalize(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The call in positional form; None when Python would refuse it (and will say so)."""
+        if self.plain and not kwargs and len(args) == self.function.__code__.co_argcount:
+            return args
+        return positional_form(self.function, args, kwargs)
+
+    # ---- asked by explain and the text functions ---------------------------------------------------------------------
+
+    def compiled_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
+        """The specialization that a call tries first, compiled (but not run) if it is new.
+
+        Raises
+        ------
+        UnsupportedError
+            The call runs in Python.
+        """
+        normal = self.normalize(args, kwargs)
+        if normal is None:
+            raise TypeError(f"{self.function.__name__} does not take these arguments")
+        return self.compiled_for_normal(normal, "usual")
+
+    def keep(self, compiled: Compiled, extents: Extents) -> None:
+        """Remember a compilation; where the usual extents need no guard, they are all."""
+        for which in EXTENTS if extents == "usual" and not compiled.passes.guarded else (extents,):
+            self.compilations[compiled.call_signature, which] = compiled
+
+    def kept(self, signature: Signature, extents: Extents) -> Compiled | None:
+        """What has been compiled before for calls with a signature."""
+        return self.compilations.get((signature, extents))
+
+    def compiled_for_normal(self, normal: tuple[Any, ...], extents: Extents = "both") -> Compiled:
+        """`compiled_for` a call in positional form; if not told otherwise, for all extents."""
+        if any(map(lives_elsewhere, normal)):
+            from parakeet_py.hybrid.calls import foreign_arguments
+
+            foreign = foreign_arguments(self, normal)
+            normal = normal if foreign is None else foreign.args
+        with self.lock:
+            signature = self.signature(normal)
+            found = self.kept(signature, extents)
+            if found is None:
+                from parakeet_py.compile import compile_call
+                from parakeet_py.typed_ir.specialize import NeedObservation
+
+                try:
+                    guess = signature in self.guessed
+                    found = compile_call(self.function, normal, self.knowledge, self.config(), guess, extents)
+                except NeedObservation as need:
+                    raise NotObservedError.of(need.error, "call the function with such arguments first") from None
+                self.keep(found, extents)
+            return found
+
+    def python_entry(self, *args: Any, **kwargs: Any) -> Any:
+        return self.slow(*args, **kwargs)
+
+
+def _would_be_the_same(compiled: Compiled, config: settings.Config) -> bool:
+    """Whether compiling once more, under these settings, would give and show what has been compiled before.
+
+    What is known of operations handed back to Python grows with every call, so code that has some is made anew.
+    """
+    of_code = ("contract", "fastmath", "stop_pass", "print_passes", "debug")
+    same = all(getattr(compiled.config, name) == getattr(config, name) for name in of_code)
+    specialization = compiled.specialization
+    return same and not (config.print_passes or config.debug or specialization.opaque_sites or specialization.guessed)
+
+
+def needs_its_frame(function: types.FunctionType) -> bool:
+    """Does a function use `locals()` or the like, so that only Python itself can run it?"""
+    from parakeet_py.frontend import to_ssa_cached
+    from parakeet_py.frontend.frames import reads_its_frame
+
+    return reads_its_frame(to_ssa_cached(function))
