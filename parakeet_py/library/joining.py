@@ -27,7 +27,16 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import atleast_1d, atleast_2d, positions, ravel, three_or_more
-from parakeet_py.library.shared import ALL, NO_VALUE, into, inverse_axes, kind_of, result_kind, single_axis
+from parakeet_py.library.shared import (
+    ALL,
+    NO_VALUE,
+    into,
+    inverse_axes,
+    kind_of,
+    must_be_array,
+    result_kind,
+    single_axis,
+)
 
 
 @static
@@ -197,6 +206,7 @@ def static_count(count):
 def split(ary, indices_or_sections, axis=0):
     a = as_array(ary)
     if not is_sequence(indices_or_sections):
+        must_be_array(ary)
         divides = a.shape[section_axis(axis, a.ndim)] % static_count(indices_or_sections) == 0
         check(divides, "ValueError", "array split does not result in an equal division")
     return array_split(a, indices_or_sections, axis)

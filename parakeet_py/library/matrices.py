@@ -80,7 +80,7 @@ def vector_norm(x, order, axis, keepdims):
     if order is None or order == 2:
         return np.sqrt(squares(x).sum(axis, keepdims=keepdims))
     if order == math.inf:
-        return np.abs(x).max(axis, keepdims=keepdims)
+        return np.abs(x).max(axis, None, keepdims, 0)
     if order == -math.inf:
         return np.abs(x).min(axis, keepdims=keepdims)
     if order == 0:

@@ -241,7 +241,8 @@ def inner(a, b, /):
     a, b = strong(a), strong(b)
     if rank_of(a) == 0 or rank_of(b) == 0:
         return scaled(a, b)
-    aligned(a, b, a.ndim - 1, b.ndim - 1)
+    turned = permute(b, second_last_to_end(b.ndim)) if b.ndim > 1 else b  # as NumPy does, and says in its message
+    aligned(a, turned, a.ndim - 1, max(b.ndim - 2, 0))
     return over_last_axes(a, b)
 
 

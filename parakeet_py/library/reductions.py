@@ -7,6 +7,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from parakeet_py.library.intrinsics import (
     as_array,
+    as_numeric,
     assign,
     cast,
     check,
@@ -15,6 +16,7 @@ from parakeet_py.library.intrinsics import (
     elementwise,
     hand_back,
     is_array,
+    is_weak,
     layout_of,
     prim,
     reduce_axes,
@@ -27,6 +29,7 @@ from parakeet_py.library.shared import (
     checked_dtype,
     count_along,
     finish,
+    fitting,
     in_order,
     into,
     reduction_axes,
@@ -147,8 +150,23 @@ def reduce_ufunc(ufunc, a, axis=None, dtype=None, out=None, keepdims=False, init
             a, axes, (constant(first, wide),), lambda x, *at: (cast(cast(x, kind), wide),), lambda s, x: (ufunc(s, x),)
         )
     if initial is not NO_VALUE:
-        total = ufunc(total, cast(initial, wide))
+        total = ufunc(total, cast(starting(initial, kind), wide))
     return finish(total if kind == wide else cast(total, kind), axes, a.ndim, keepdims, out)
+
+
+@static
+def may_not_fit(source, kind):
+    return kind.kind in "iu" and not np.can_cast(source, kind)
+
+
+def starting(initial, kind):
+    """An initial value, which is stored to the dtype of the reduction."""
+    initial = as_numeric(initial)
+    if is_array(initial):
+        hand_back("an initial value that is an array")
+    if not is_weak(initial) and may_not_fit(dtype_of(initial), kind):
+        hand_back("an initial value that may not fit the dtype")
+    return fitting(initial, kind)
 
 
 def masked(ufunc, a, kind, identity, initial, where):

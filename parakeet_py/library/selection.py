@@ -233,6 +233,8 @@ def compress(condition, a, axis=None, out=None):
     if mask.ndim != 1:
         unsupported("condition must be a 1-d array")
     places = nonzero(mask)[0]
+    wanted = a.shape[:axis] + (places.shape[0],) + a.shape[axis + 1 :]
+    check((a.shape[axis] != 0) | (size_of(wanted) == 0), "IndexError", "cannot do a non-empty take from an empty axes.")
     for own, extent in enumerate(a.shape):
         if own != axis:  # an index is not looked at where there is nothing to take
             last = load(places, places.shape[0] - 1) if extent == 0 and places.shape[0] > 0 else -1

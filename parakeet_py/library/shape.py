@@ -17,15 +17,17 @@ from parakeet_py.library.intrinsics import (
     copy,
     extent_is_one,
     hand_back,
+    is_array,
     is_known,
     is_sequence,
+    is_weak,
     layout_of,
     permute,
     reshape,
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shared import ALL, insert_index, reduction_axes
+from parakeet_py.library.shared import ALL, insert_index, must_be_array, reduction_axes
 
 REVERSED = slice(None, None, -1)
 
@@ -42,9 +44,9 @@ def reversed_axes(rank):
 
 @static
 def reshape_message(shape_rank, unknown):
-    """NumPy's message, with {0} for the size and a field for each extent."""
+    """NumPy's message, with {0} for the size and a field for each extent; it leaves out an unknown one in front."""
     fields = ["newaxis" if axis == unknown else f"{{{axis + 1}}}" for axis in range(shape_rank)]
-    text = f"({fields[0]},)" if shape_rank == 1 else "(" + ",".join(fields) + ")"
+    text = f"({fields[0]},)" if shape_rank == 1 else "(" + ",".join(fields[unknown == 0 :]) + ")"
     return f"cannot reshape array of size {{0}} into shape {text}"
 
 
@@ -218,7 +220,7 @@ def rolled(axis, start, rank):
 
 @implements(np.rollaxis)
 def rollaxis(a, axis, start=0):
-    a = as_array(a)
+    must_be_array(a)
     return permute(a, rolled(axis, start, a.ndim))
 
 
@@ -240,6 +242,8 @@ def expand_dims(a, axis):
 @implements(np.squeeze)
 @method("squeeze")
 def squeeze(a, axis=None):
+    if not is_array(a) and not is_sequence(a) and not is_weak(a) and axis is None:
+        return a  # a NumPy scalar stays one
     a = as_array(a)
     index = ()
     smaller = False

@@ -20,7 +20,9 @@ from parakeet_py.library.intrinsics import (
     copy,
     dtype_of,
     generate,
+    hand_back,
     is_array,
+    is_sequence,
     is_weak,
     is_writeable,
     layout_of,
@@ -114,6 +116,12 @@ def check_output_cast(source, target, casting):
 def product_of_ranks(rank, expected):
     if rank != expected:
         raise ValueError("the output has the wrong number of dimensions")
+
+
+def must_be_array(a):
+    """For functions that ask their argument for its shape before they make an array of it."""
+    if is_sequence(a) or is_weak(a):
+        hand_back("a list or a Python number, which has no shape")
 
 
 def must_be_writeable(a, message="output array is read-only"):

@@ -99,6 +99,9 @@ def convolve(a, v, mode="full"):
 
 @implements(np.correlate)
 def correlate(a, v, mode="valid"):
+    a, v = as_array(a), as_array(v)
+    if a.ndim == 0 or v.ndim == 0:
+        unsupported("object of too small depth for desired array")
     a, v = vector_of(a), vector_of(v)
     check(a.shape[0] > 0, "ValueError", "first array argument cannot be empty")
     check(v.shape[0] > 0, "ValueError", "second array argument cannot be empty")

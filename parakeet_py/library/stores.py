@@ -55,6 +55,8 @@ def copyto(dst, src, casting="same_kind", where=True):
         assign(dst, src)
     else:
         mask = as_array(where)
+        if dtype_of(mask) != np.bool_:
+            hand_back("where= that is no mask")
         assign(dst, selected(mask, src, dst, dtype_of(dst)))
 
 

@@ -31,7 +31,14 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.memory import flat_place
 from parakeet_py.library.products import strong
-from parakeet_py.library.reductions import can_reduce, check_not_empty, flat_index, reduce_ufunc, reduction_kind
+from parakeet_py.library.reductions import (
+    can_reduce,
+    check_not_empty,
+    flat_index,
+    reduce_ufunc,
+    reduction_kind,
+    starting,
+)
 from parakeet_py.library.registry import helper, method, static
 from parakeet_py.library.scans import accumulate, can_accumulate
 from parakeet_py.library.shape import positions
@@ -77,10 +84,10 @@ def reduced_from_first(ufunc, a, axis, dtype, out, keepdims, initial):
         check_not_empty(ufunc, a, axes)
         total = cast(a[(*before, 0)], kind)
     elif a.ndim == 1:
-        total = cast(initial, kind)
+        total = cast(starting(initial, kind), kind)
     else:
         none = a[(*before, slice(0, 0))]  # the reduction of no elements has the shape and order of the result
-        start = cast(initial, kind)
+        start = cast(starting(initial, kind), kind)
         (total,) = reduce_axes(none, axes, (start,), lambda x, *at: (cast(x, kind),), lambda s, x: (s,))
     for i in range(first, a.shape[along]):
         if a.ndim == 1:

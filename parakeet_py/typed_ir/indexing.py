@@ -43,11 +43,17 @@ def read(s: Specializer, array: ArrayV, index: Value) -> Value:
     if all(isinstance(entry, Fixed) for entry in entries) and not _has_ellipsis(index):
         indices = tuple(entry.index for entry in entries if isinstance(entry, Fixed))
         return ScalarV(s.builder.emit1(ir.Load(array.var, indices), Scalar(array.dtype)))
-    return basic_view(s, array, entries)
+    view = basic_view(s, array, entries)
+    by_array = any(isinstance(item, ArrayV) for item in _items(index))  # an integer, but what it gives is a copy
+    return copy_array(s, view) if by_array else view
+
+
+def _items(index: Value) -> tuple[Value, ...]:
+    return index.items if isinstance(index, TupleV) else (index,)
 
 
 def _has_ellipsis(index: Value) -> bool:
-    items = index.items if isinstance(index, TupleV) else (index,)
+    items = _items(index)
     return any(isinstance(item, Static) and item.object is Ellipsis for item in items)
 
 

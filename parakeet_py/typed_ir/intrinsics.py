@@ -298,7 +298,8 @@ def _allocate(s: Specializer, shape: Value, dtype: Value, order: Value | None = 
 
 @_handles(words.assign)
 def _assign(s: Specializer, target: Value, value: Value, users: Value | None = None) -> Value:
-    assert isinstance(target, ArrayV)
+    if not isinstance(target, ArrayV):
+        raise s.hand_back(f"a store to {s.describe(target)}")
     store_array(s, target, value, users=users is not None and s.static(users, "who assigns"))
     return NONE
 

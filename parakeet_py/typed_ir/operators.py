@@ -49,10 +49,10 @@ def binary_operator(s: Specializer, op: str, left: Value, right: Value) -> Value
         made = _sequence_operator(s, op, left, right)
         if made is not None:
             return made
-    if op == "matmul":
-        return s.call(Static(np.matmul), [left, right], {})
     if _between_containers(left, right):
         raise s.unsupported(f"{op} of {s.describe(left)} and {s.describe(right)}")
+    if op == "matmul":
+        return s.call(Static(np.matmul), [left, right], {})
     return binary(s, op, left, right)
 
 

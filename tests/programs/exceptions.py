@@ -547,3 +547,33 @@ def item_of_a_list(i):
 @program([raising(ValueError, 0), (2,)], message=True)
 def steps_of_a_range(step):
     return [i for i in range(0, 3, step)]
+
+
+@program(
+    [
+        raising(OverflowError, arr("u1", 3), -1),
+        raising(OverflowError, arr("u1", 3), 300),
+        raising(OverflowError, arr("i1", 3), np.int64(300)),
+        (arr("u1", 3), 200),
+        (arr("i8", 3), 2.5),
+    ],
+    message=True,
+    opaque=None,
+)
+def reduced_from_an_initial_value(x, first):
+    return np.max(x, initial=first), np.subtract.reduce(x, initial=first)
+
+
+@program([raising(TypeError, [1, 2], [3, 4]), (arr("i8", 2), [3, 4]), ([1, 2], arr("f8", 2))], fell_back=None)
+def product_of_lists(x, y):
+    return x @ y
+
+
+@program([raising(ValueError, arr("f8", 3)), raising(ValueError, arr("f8", 3, 3)), (arr("f8", 2, 7),)], message=True)
+def reshaped_with_an_unknown_extent(x):
+    return x.reshape(-1, 7), np.reshape(x, (7, -1, 2))
+
+
+@program([(arr("f8", 0),), (arr("f8", 0, 3),), (arr("f8", 2, 3),)])
+def largest_of_nothing(x):
+    return np.linalg.norm(x, np.inf), np.linalg.norm(x, np.inf, axis=0)

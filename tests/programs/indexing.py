@@ -250,3 +250,13 @@ def mask_without_elements(x, m):
 def mask_of_no_axes(x):
     """A bool is an index that adds an axis."""
     return x[x > 1], x[...][x[...] <= 1]
+
+
+@program(
+    [(arr("i8", 2, 3), arr("i8", values=[1])), (arr("i8", 2, 3), 1), (arr("f8", 3, 2, 2), np.int64(-1))], mutates=(0,)
+)
+def row_by_any_integer(a, i):
+    """By an integer it is a view, by an array without axes a copy."""
+    row = a[i]
+    row += 5
+    return a, row, a[..., i]
