@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     options = argparse.ArgumentParser("python -m tests.gpu", description=__doc__)
     options.add_argument("--rehearse", action="store_true", help="without a GPU: a stand-in for CUDA, on the emulator")
     options.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the report")
-    options.add_argument("--workers", type=int, default=min(len(os.sched_getaffinity(0)), 8))
+    options.add_argument("--workers", type=int, default=min(len(os.sched_getaffinity(0)), 16))
     options.add_argument("--seconds", type=float, default=440, help="then what there is is reported; 0: no limit")
     options.add_argument("--examples", type=int, default=20, help="of each property test")
     given, rest = options.parse_known_args(arguments)
