@@ -84,7 +84,7 @@ def curve(
                 got = (result, *(mine[position] for position in program.mutates))
                 wrong = wrong or difference(wanted, got, program.tolerance, exact_types=True)
             report: Any = function.explain(*program.fresh(arguments)).device
-        run = getattr(report, "last_run", None)
+        run = getattr(report, "last_run", None) or getattr(report, "foreseen", None)  # the CPU's alone is no team's
         moved = 0 if run is None else sum(run.moved.values())
         points.append(Point(split, statistics.median(times[1:]), moved, *_shares(run), wrong))
     return points

@@ -42,8 +42,12 @@ def _merged(left: Spans, right: Spans, keep: Callable[..., Any]) -> Spans:
         (a, b), (c, d) = left.tolist(), right.tolist()
         if keep is np.logical_and:
             return span(max(a, c), min(b, d))
-        if keep is np.greater and c <= a and b <= d:
-            return NOTHING
+        if keep is np.logical_or:
+            ordered = ((a, b), (c, d)) if a <= c else ((c, d), (a, b))
+            (a, b), (c, d) = ordered
+            return span(a, max(b, d)) if c <= b else np.array((a, b, c, d), np.int64)
+        before, after = (a, min(b, c)), (max(a, d), b)
+        return np.array([bound for start, stop in (before, after) if start < stop for bound in (start, stop)], np.int64)
     bounds = np.union1d(left, right)
     inside_left = np.searchsorted(left, bounds, side="right") % 2 == 1
     inside_right = np.searchsorted(right, bounds, side="right") % 2 == 1
@@ -84,6 +88,8 @@ def bytes_of_box(array: np.ndarray[Any, Any], base: int, box: tuple[tuple[int, i
             run = (extent - 1) * stride + run  # neighbours, or overlapping themselves
         else:
             outer.append((stride, extent))
+    if not outer:
+        return np.array((first, first + run), np.int64)
     count = 1
     for _, extent in outer:
         count *= extent
