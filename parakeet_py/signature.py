@@ -335,7 +335,7 @@ _TYPE_NUMBERS = {np.dtype(name).num: name for name in DTYPES}
 _DISPATCHER = type(np.mean)  # the type of NumPy's overridable functions
 _IDENTITY_TYPES = (
     *(types.ModuleType, types.FunctionType, staticmethod, classmethod, type),
-    *(np.dtype, np.ufunc, _DISPATCHER, type(Ellipsis)),
+    *(np.dtype, np.ufunc, np.vectorize, _DISPATCHER, type(Ellipsis)),
 )
 _WARN_ON_WRITE = 1 << 31  # set on the results of np.broadcast_arrays
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 FUNCTIONS = {  # functions, by module and name
     "averages": "numpy.average numpy.corrcoef numpy.cov",
+    "bits": "numpy.packbits numpy.unpackbits",
     "calculus": "numpy.gradient numpy.trapezoid",
     "contractions": "numpy.einsum",
     "creation": (
@@ -32,6 +33,7 @@ FUNCTIONS = {  # functions, by module and name
     "introspection": (
         "numpy.iscomplexobj numpy.isrealobj numpy.isscalar numpy.ndim numpy.result_type numpy.shape numpy.size"
     ),
+    "iteration": "numpy.apply_along_axis numpy.apply_over_axes numpy.ndenumerate numpy.ndindex numpy.vectorize",
     "joining": (
         "numpy.append numpy.array_split numpy.column_stack numpy.concatenate numpy.dsplit numpy.dstack numpy.hsplit "
         "numpy.hstack numpy.repeat numpy.roll numpy.split numpy.stack numpy.tile numpy.vsplit numpy.vstack"
@@ -144,6 +146,7 @@ UFUNCS = {  # scalar loops of ufuncs
 HELPERS = {  # helpers the compiler calls by name
     "elementary": "set_part",
     "hash_maps": "distinct empty_table find_entry table_of",
+    "iteration": "vectorized",
     "memory": "flat_item flat_line flat_read flat_write",
     "scalars": "int_power",
     "ufunc_methods": "python_all python_any python_max python_min python_sum python_sum_int python_sum_rows",

@@ -116,6 +116,8 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
         return _scalar_type(s, target, args)
     if isinstance(target, type) and issubclass(target, BaseException):
         return build_exception(s, target, args)
+    if type(target) is np.vectorize:
+        return _call_vectorized(s, target, args, kwargs)
     body = registry.function_for(target)
     if body is not None:
         return _call_implementation(s, target, body, args, kwargs)
@@ -144,6 +146,16 @@ def _call_implementation(s: Specializer, target: Any, body: Any, args: list[Valu
     """Inline the library's implementation of a function; arguments it was not written for are for Python."""
     with _handing_back(s, target):
         return call_python(s, body, args, kwargs, trusted=True)
+
+
+def _call_vectorized(s: Specializer, target: np.vectorize, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A call of what np.vectorize made; Python makes it where the function inside is not compiled."""
+    if kwargs or target.signature is not None or target.excluded:
+        raise s.hand_back("a vectorized function with a signature, or called with names")
+    try:
+        return s.call_library("vectorized", [lift(target.pyfunc), TupleV(tuple(args)), lift(target.otypes)])
+    except UnsupportedError as error:
+        raise s.hand_back(f"a vectorized function: {error}") from None
 
 
 @contextmanager

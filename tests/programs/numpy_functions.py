@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.arrays import arr
-from tests.corpus import program
+from tests.corpus import program, raising
 
 MATRIX = arr("f8", 3, 4)
 FORTRAN = arr("f8", 3, 4, layout="F")
@@ -102,3 +102,53 @@ def sorted_by_two_keys(a, b):
 def other_names(v, a):
     shifted = np.fft.fftshift(v), np.fft.ifftshift(a), np.fft.fftshift(a, 0)
     return shifted, np.linalg.outer(v, v), np.linalg.trace(a), np.linalg.matrix_transpose(a), np.tril_indices_from(a, 1)
+
+
+@np.vectorize
+def above(x, y=1):
+    return x * 2 if x > y else x - y
+
+
+of_several_kinds = np.vectorize(lambda x: 0 if x < 1 else x / 2)
+
+
+@program([(arr("f8", 3, 4),), (arr("i8", 5),), raising(ValueError, arr("f8", 0))])
+def vectorized_globals(a):
+    return above(a), above(a, 2), above(3.5)
+
+
+@program([(arr("f8", 3, 4),), (arr("f4", 5),)], opaque=1)
+def vectorized_of_several_kinds(a):
+    return of_several_kinds(np.abs(a)) + a * 2
+
+
+@program(
+    [(arr("f8", 3, 4),), (arr("f4", 2, 5, layout="F"),), raising(ZeroDivisionError, arr("f8", 2, 2, values=[0, 1]))]
+)
+def vectorized_locals(a):
+    def weight(x, y):
+        total = 0.0
+        for k in range(3):
+            total += x**k / y
+        return total
+
+    return np.vectorize(weight)(a, a[0]), np.vectorize(lambda x: x > 1, otypes=[float])(a)
+
+
+@program([(arr("f8", 3, 4),), (arr("i8", 2, 3, layout="F"),), (arr("f8", 0, 3),)], mutates=(0,))
+def points(a):
+    total = 0
+    for i, j in np.ndindex(a.shape):
+        a[i, j] *= i - j
+    for place, x in np.ndenumerate(a):
+        total += x * place[0]
+        a[place] = x + 1
+    return total
+
+
+@program([(arr("f8", 3, 4),), (arr("f8", 2, 3, 4, layout="F"),), raising(ValueError, arr("f8", 3, 0))], sums=8)
+def along_axes(a):
+    def scaled(line, by):
+        return (line - line.mean()) * by
+
+    return np.apply_along_axis(scaled, 0, a, 2), np.apply_along_axis(lambda x: x.max() - x[0], -1, a)

@@ -59,9 +59,22 @@ family.row(
     "123",
 )
 family.row("np.put_along_axis", "a, k, 5, -1; a, k, b, -1; a, k[..., :1], 2, -1; a, k * 3, 2, -1", NUMBERS, "123")
-family.row("np.apply_along_axis", "lambda x: x.sum(), 0, a; np.cumsum, -1, a", "ld", "12", sums=8)
-family.row("np.apply_over_axes", "np.sum, a, [0]", "ld", "2", sums=8)
-family.row("np.vectorize", "= np.vectorize(lambda x: x + 1)(a)", "ld", "12")
+family.row(
+    "np.apply_along_axis",
+    "lambda x: x.sum(), 0, a; np.cumsum, -1, a; lambda x: x * 2, 0, a; "
+    "lambda x, k: x[:1] + k, -1, a, 3; np.sort, 0, a; np.median, -1, a",
+    "ild",
+    "123",
+    sums=8,
+)
+family.row("np.apply_over_axes", "np.sum, a, [0]; np.max, a, (0, -1); np.cumsum, a, 0", "ild", "23", sums=8)
+family.row(
+    "np.vectorize",
+    "= np.vectorize(lambda x: x + 1)(a); "
+    "= np.vectorize(lambda x, y: x if x > y else y)(a, r); = np.vectorize(lambda x: (x > 1, x / 2))(a)",
+    "?bhilBHIefd",
+    "0123",
+)
 for name in ("sort", "argsort"):
     family.row(
         f"np.{name}",
@@ -152,17 +165,26 @@ for name, more in (
     family.row(f"np.{name}", f"v, w; a, v; v, [1, 2]; n, v; {more}", NUMBERS, "12", values=SPECIAL)
 family.row(
     "np.packbits",
-    "= np.packbits(c); = np.packbits(c, bitorder='little'); = np.packbits(m, axis=-1); = np.packbits(a != 0)",
-    "Bd",
-    "12",
+    "= np.packbits(c); = np.packbits(c, bitorder='little'); = np.packbits(m, axis=-1); = np.packbits(a != 0); "
+    "a; a, 0; a, -1, 'little'",
+    "l?B",
+    "0123",
 )
 family.row(
     "np.unpackbits",
     "= np.unpackbits(a); = np.unpackbits(a, axis=-1); = np.unpackbits(v, bitorder='little'); "
-    "= np.unpackbits(v, count=9)",
+    "= np.unpackbits(v, count=9); a, 0, -3; v, count=100; v, -1, 5, 'little'; a, -1, bitorder='little'; v, count=-99",
     "B",
-    "12",
+    "0123",
 )
 family.row("np.bitwise_count.reduce", "= np.bitwise_count(a)", INTS, "1")
-family.row("np.ndenumerate", "= [x for _, x in np.ndenumerate(a)]", "ld", "12")
-family.row("np.ndindex", "= [ij for ij in np.ndindex(2, 3)]; = [ij for ij in np.ndindex(a.shape)]", "d", "12")
+family.row(
+    "np.ndenumerate", "= [x for _, x in np.ndenumerate(a)]; = sum(p[0] * x for p, x in np.ndenumerate(a))", "ld", "12"
+)
+family.row(
+    "np.ndindex",
+    "= sum([i * j for i, j in np.ndindex(2, 3)]); = [a[p] for p in np.ndindex(a.shape)]; "
+    "= [a[p] for p in np.ndindex(*a.shape)]",
+    "d",
+    "123",
+)
