@@ -15,7 +15,7 @@ from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.signature import ObjectSpec, Source
 from parakeet_py.typed_ir import hash_maps, ir
-from parakeet_py.typed_ir.calls import call_python, call_user, registered_body
+from parakeet_py.typed_ir.calls import call_python, call_registered, registered_body
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
 from parakeet_py.typed_ir.intrinsics import rank0
@@ -272,9 +272,10 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
     """obj.name(*args, **kwargs)"""
     match obj:
         case ArrayV():
-            registered = registered_body(s, getattr(np.ndarray, name, None))
+            function = getattr(np.ndarray, name, None)
+            registered = registered_body(s, function)
             if registered is not None:
-                return call_user(s, registered, [obj, *args], kwargs)
+                return call_registered(s, function, registered, [obj, *args], kwargs)
             body = registry.method_for(name)
             if body is None:
                 raise s.hand_back(f".{name}() of an array")

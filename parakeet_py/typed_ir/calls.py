@@ -92,10 +92,21 @@ def registered_body(s: Specializer, target: Any) -> types.FunctionType | None:
     return body
 
 
+def call_registered(
+    s: Specializer, target: Any, body: types.FunctionType, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """Inline the body that is registered for a function, and say so."""
+    line, value = s.pos.line, call_user(s, body, args, kwargs)
+    note = f"{extensions.name_of(target)} (line {line}) is done by {body.__qualname__}, registered for it"
+    if note not in s.widened:
+        s.widened.append(note)
+    return value
+
+
 def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     own = registered_body(s, target)
     if own is not None:
-        return call_user(s, own, args, kwargs)
+        return call_registered(s, target, own, args, kwargs)
     handler = HANDLERS.get(id(target))
     if handler is not None:
         return handler(s, *args, **kwargs)

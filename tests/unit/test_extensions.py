@@ -45,6 +45,7 @@ def test_body_is_compiled_in_place_of_the_function() -> None:
 
     assert function(x) == spread(x)
     assert not function.opaque_calls
+    assert "is done by root, registered for it" in str(function.explain(x))
     unregister(math.dist)
     for _ in range(2):
         assert function(x) == spread(x)
