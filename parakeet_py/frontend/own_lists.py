@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import TypeGuard
 
 CHANGES = {
-    **{"append": 1, "extend": 1, "insert": 2, "clear": 0, "reverse": 0},  # of lists
+    **{"append": 1, "extend": 1, "insert": 2, "clear": 0, "reverse": 0, "sort": 0},  # of lists
     **{"add": 1, "discard": 1, "remove": 1, "setdefault": 2},  # of sets and dicts
 }
 """The methods that change a list, dict or set, with the number of their arguments, beside `pop`."""

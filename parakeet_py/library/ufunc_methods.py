@@ -257,6 +257,12 @@ def extreme(a, name, wins):
 
 
 @helper
+def of_tuples(function):
+    """A function of one tuple, for one of several arguments."""
+    return lambda items: function(*items)
+
+
+@helper
 def python_min(a):
     return extreme(a, "min", lambda x, best: x < best)
 

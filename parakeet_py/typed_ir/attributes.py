@@ -29,6 +29,7 @@ from parakeet_py.typed_ir.values import (
     MapV,
     MessageV,
     MethodV,
+    NeverV,
     ObjectV,
     RangeV,
     ScalarV,
@@ -289,6 +290,8 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             return call_python(s, body, [obj, *args], kwargs, trusted=True)
         case TupleV() if name in ("index", "count"):
             return _tuple_method(s, obj, name, args)
+        case ListV() if name in ("index", "count", "copy"):
+            return _list_method(s, obj, name, args)
         case MapV():
             return hash_maps.method(s, obj, name, args)
         case DictV():
@@ -327,6 +330,19 @@ def _scalar_method(s: Specializer, value: ScalarV, name: str, args: list[Value],
     if isinstance(result, ArrayV) and result.rank == 0:
         return ScalarV(scalar_operand(s, result))
     return result
+
+
+def _list_method(s: Specializer, obj: ListV, name: str, args: list[Value]) -> Value:
+    from parakeet_py.typed_ir import builtin_sorting
+
+    match name, args:
+        case "index", [item]:
+            return builtin_sorting.place_of(s, obj, item) or NeverV()
+        case "count", [item]:
+            return builtin_sorting.count(s, obj, item)
+        case "copy", []:
+            return s.call(Static(list), [obj], {})
+    raise s.unsupported(f".{name}() of a list with these arguments")
 
 
 def _tuple_method(s: Specializer, obj: TupleV, name: str, args: list[Value]) -> Value:

@@ -113,9 +113,13 @@ def _prange(s: Specializer, *args: Value) -> Value:
 
 @builtin(zip)
 def _zip(s: Specializer, *items: Value, strict: Value | None = None) -> Value:
+    made = IteratorV("zip", tuple(control.pending(s, item) for item in items))
     if strict is not None and s.static(strict, "strict"):
-        raise s.unsupported("zip(strict=True)")
-    return IteratorV("zip", tuple(control.pending(s, item) for item in items))
+        lengths = [_len(s, item) for item in made.items]
+        for length in lengths[1:]:
+            equal = s.compare("eq", length, lengths[0])  # else it raises when the shortest has come to its end
+            s.check(s.truth(equal), "Deoptimize", "zip(strict=True) of different lengths")
+    return made
 
 
 @builtin(enumerate)
@@ -144,7 +148,8 @@ def _map(s: Specializer, function: Value, *iterables: Value) -> Value:
         return ComprehensionV("generator", iterables[0], function, None, False)
     items = control.static_items(IteratorV("zip", iterables))
     if items is None:
-        raise s.unsupported("map over several iterables of run-time length")
+        rows = _zip(s, *iterables)
+        return ComprehensionV("generator", rows, s.call_library("of_tuples", [function]), None, False)
     return TupleV(tuple(s.call(function, list(item.items), {}) for item in items if isinstance(item, TupleV)), "list")
 
 
@@ -188,6 +193,11 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
             return ListV(array, own=True)
         if kind == "list" and isinstance(value, ArrayV) and value.rank == 1:
             return ListV(copy_array(s, value), value.dtype, own=True)
+        if kind == "tuple" and isinstance(value, ArrayV | ListV | RangeV):
+            try:
+                return TupleV(tuple(s.sequence(value)), kind)
+            except UnsupportedError:
+                raise s.hand_back("a tuple whose length is not known when this is compiled") from None
         return TupleV(tuple(s.sequence(value)), kind)
 
     return make

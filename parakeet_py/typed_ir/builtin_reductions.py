@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, ir
+from parakeet_py.typed_ir import builtin_sorting, control, ir
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, builtin
 from parakeet_py.typed_ir.comprehensions import may_raise
 from parakeet_py.typed_ir.python_scalars import compare
@@ -22,6 +22,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     Static,
     Value,
+    is_none,
     lift,
     py,
 )
@@ -77,9 +78,13 @@ def _extremum(op: str, reduction: str) -> Callable[..., Value]:
             if isinstance(value, ComprehensionV):
                 value = s.as_list(value)
             items = control.static_items(value)
+            if items is None and default is not None:
+                return builtin_sorting.or_default(s, value, default, lambda items: handle(s, items, key=key))
+            if items is None and key is not None and not is_none(key):
+                return builtin_sorting.by_key(s, value, key, reduction)
             if items is None:
                 array = _elements(s, value)
-                if key is not None or default is not None or not isinstance(array, ArrayV) or array.rank != 1:
+                if not isinstance(array, ArrayV) or array.rank != 1:
                     raise s.unsupported(f"{reduction}() of {s.describe(value)}")
                 result = s.call_library(f"python_{reduction}", [array])
                 return (

@@ -51,6 +51,8 @@ SMALLEST = 8  # elements of a column
 
 def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     """The outs of a change: the new list, for `pop` after the item."""
+    from parakeet_py.typed_ir import builtin_sorting
+
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
         return [NeverV()] * (2 if op.change in ("pop", "setdefault") else 1)
@@ -92,6 +94,14 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
             return [TupleV((), "list")]
         case "reverse", []:
             return [_reversed(s, grown)]
+        case "sort", []:
+            return [builtin_sorting.sort(s, shown(s, grown))]
+        case "remove", [item]:
+            listed = shown(s, grown)
+            if not isinstance(listed, ListV):
+                raise s.unsupported(".remove() of such a list")
+            found_at = builtin_sorting.place_of(s, listed, item, "list.remove(x): x not in list")
+            return [NeverV()] if found_at is None else [without(s, grown, found_at.operand)]
     raise s.unsupported(f".{op.change}() of a list")
 
 

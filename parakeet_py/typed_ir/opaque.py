@@ -384,7 +384,7 @@ def _uses_up(target: Value) -> bool:
     """Does this function go through a whole iterator, so that a list will do?"""
     match target:
         case Static(obj):
-            return any(obj is one for one in (sorted, set, frozenset, dict, np.fromiter, math.fsum, math.prod))
+            return any(obj is one for one in (sorted, tuple, set, frozenset, dict, np.fromiter, math.fsum, math.prod))
         case MethodV(Static(str()), "join"):
             return True
     return False

@@ -355,3 +355,70 @@ def filtered(x):
 @program([(np.int64(3),), (np.uint8(2),), raising(TypeError, np.float64(1))], opaque=None, fell_back=None)
 def repeated_by_numpy_numbers(n):
     return [0] * n, n * (1, 2), [1.5, 2] * n
+
+
+@program(
+    [
+        (arr("f8", 5, values=[3.0, -1.0, 0.0, -0.0, 2.0]),),
+        (arr("f8", 0),),
+        (arr("f8", 3, values=[1.0, np.nan, 0.0]),),
+        (arr("i4", 4),),
+    ]
+)
+def sorted_numbers(x):
+    places = sorted(range(len(x)), key=lambda i: x[i])
+    return sorted(x), sorted(x.tolist(), reverse=True), places, sorted([3, 1, 2])
+
+
+@program([(arr("i8", 5, values=[3, 1, 2, 5, 4]),), (arr("i8", 0),)])
+def sorted_by_a_key(x):
+    """Equal ones keep their order, downwards too."""
+    return sorted(x, key=lambda v: v % 2), sorted(x.tolist(), key=lambda v: -(v % 3), reverse=True)
+
+
+@program([(arr("f8", 5, values=[3.0, -1.0, 0.0, -4.0, 2.0]),), raising(ValueError, arr("f8", 0))], message=True)
+def extremes_by_a_key(x):
+    return min(range(len(x)), key=lambda i: x[i]), max(x, key=abs)
+
+
+@program([(arr("f8", 3),), (arr("f8", 0),)])
+def extremes_or_a_default(x):
+    return max((v for v in x), default=None), min(x.tolist(), default=-1), max(x, key=abs, default=0.0)
+
+
+@program([(arr("f8", 2), arr("f8", 3)), (arr("f8", 0), arr("f8", 1))])
+def map_over_two(x, y):
+    return list(map(lambda a, b: a * b, x, y)), sum(map(max, x, y))
+
+
+@program([(arr("f8", 2), arr("f8", 2)), raising(ValueError, arr("f8", 1), arr("f8", 2))], message=True)
+def strict_zip(x, y):
+    total = 0.0
+    for a, b in zip(x, y, strict=True):
+        total += a * b
+    return total
+
+
+@program([(arr("i8", 3, values=[4, 2, 4]), 4), raising(ValueError, arr("i8", 3), 99)], message=True)
+def searched_in_a_list(x, item):
+    items = []
+    for v in x:
+        items.append(int(v))
+    first, times = items.index(item), items.count(item)
+    items.remove(item)
+    items.sort()
+    copied = items.copy()
+    items.append(0)
+    return first, times, items, copied
+
+
+@program([raising(ValueError, arr("i8", 3), 99)], message=True)
+def not_to_be_removed(x, item):
+    items = [v for v in x]
+    items.remove(item)
+    return items
+
+
+@program([(arr("f8", 3),)], opaque=1)
+def tuple_of_a_generator(x):
+    return tuple(v + 1 for v in x)
