@@ -37,10 +37,13 @@ def together(works: Sequence[Callable[[], None]], stop: Stop) -> None:
         threading.Thread(target=copy_context().run, args=(do, number), name=f"parakeet_py-{number}")
         for number in range(1, len(works))
     ]
-    for thread in threads:
-        thread.start()
-    do(0)
     interrupt: BaseException | None = None
+    try:
+        for thread in threads:
+            thread.start()
+        do(0)
+    except BaseException as error:
+        interrupt, stop.asked = error, True
     for thread in threads:
         while thread.is_alive():
             try:

@@ -82,12 +82,12 @@ class _Stream:
         self.alike = self._bring_what_is_alike(number)
 
     def _bring_what_is_alike(self, number: int) -> set[Root]:
-        first, last = (self.parts.piece((self.who, lo, lo + 1)).needed[0] for lo in (self.lo, self.hi - 1))
+        first = self.parts.piece((self.who, self.lo, self.lo + 1)).needed[0]
         written = self.parts.written[number]
         found: set[Root] = set()
-        for root, spans in first.items():
-            if root in written or not np.array_equal(spans, last.get(root, NOTHING)):
-                continue
+        for root, spans in self.parts.needed[number].items():
+            if root in written or not np.array_equal(spans, first.get(root, NOTHING)):
+                continue  # what all need together is not what one needs
             try:
                 root.bring(self.who, spans)
             except Lost as lost:

@@ -575,6 +575,13 @@ def test_data_stream_at_the_speed_of_link_and_device(rate: float) -> None:
     assert run.moved[0, 1] <= 1.05 * x.nbytes
 
 
+def test_pieces_that_need_the_same_at_both_ends() -> None:
+    mirrored = accelerate(lambda x: generate(len(x), lambda k: x[np.minimum(k, len(x) - 1 - k)] * 2.0))
+    x = np.random.default_rng(1).random(3000)
+    device = EmulatedDevice("emulated:53", memory=1 << 14)
+    assert np.array_equal(on(Team((device,), False), mirrored, x)[0], mirrored.__wrapped__(x))
+
+
 def test_what_all_pieces_need_is_brought_once() -> None:
     @accelerate
     def forces(x: Any, bodies: Any) -> Any:
