@@ -51,7 +51,7 @@ class Kernel:
     @property
     def divisible(self) -> bool:
         """Whether threads of a block have nothing to do with each other, so that blocks may be smaller."""
-        return not any(_meets(statement) for statement in ir.walk(self.function.body))
+        return not self.single and not any(_meets(statement) for statement in ir.walk(self.function.body))
 
     @property
     def params(self) -> tuple[Var, ...]:

@@ -15,11 +15,12 @@ from parakeet_py import accelerate, options
 from parakeet_py.bench.programs import select
 from parakeet_py.errors import NotObservedError, UnsupportedError
 from parakeet_py.hybrid.calls import plan_of
-from parakeet_py.hybrid.plan import Form, Plan
+from parakeet_py.hybrid.plan import USUAL, Form, Plan
 from tests.corpus import Program, all_programs
 from tests.ptxas import PTXAS
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
+FORMS = {"sm_75": Form(False, False), "sm_86": Form(True, False), "sm_100": Form(True, True, 2)}
 ASSEMBLE_EVERY = 3
 HEADER = re.compile(r"^\.(version|target|address_size).*\n", re.MULTILINE)
 
@@ -53,12 +54,16 @@ def test_names_do_not_change() -> None:
 
 
 def kernels(function: Any, args: tuple[Any, ...], architecture: str) -> list[str]:
-    """The PTX of all kernels of a call; none if it does not get so far as to be compiled."""
+    """The PTX of all kernels of a call, in the form that an architecture stands for; none if it is not compiled."""
     try:
         plan = plan_of(function._dispatcher.compiled_for(args, {}))
     except (NotObservedError, UnsupportedError):
         return []
-    return [plan.ptx(architecture, number) for number in range(len(plan.kernels))]
+    form = FORMS.get(architecture, USUAL)
+    return [
+        plan.ptx(architecture, number, form if kernel.divisible else form._replace(parts=1))
+        for number, kernel in enumerate(plan.kernels)
+    ]
 
 
 def assemble(texts: list[str], architecture: str, folder: Path) -> None:
