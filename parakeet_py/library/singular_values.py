@@ -33,7 +33,7 @@ from parakeet_py.library.lapack import (
     work_kind,
 )
 from parakeet_py.library.registry import implements, static
-from parakeet_py.library.shared import NO_VALUE, converted, real_kind
+from parakeet_py.library.shared import NO_VALUE, converted, in_order, real_kind
 
 FAILED = "SVD did not converge"
 
@@ -82,13 +82,25 @@ def factors(a, full):
 @implements(np.linalg.svd)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     if truth(hermitian):
-        if truth(compute_uv) or as_array(a).ndim != 2:
-            hand_back("the singular vectors of a Hermitian matrix")
-        return absolute_values(a)
+        if not truth(compute_uv):
+            return absolute_values(a)
+        u, s, v = hermitian_factors(a)
+        return named(SVDResult, u, s, v)
     if not truth(compute_uv):
         return values_only(a)
     u, s, v = factors(a, truth(full_matrices))
     return named(SVDResult, u, s, v)
+
+
+def hermitian_factors(a):
+    """The factors of a Hermitian matrix, from its eigenvectors: the signs of its eigenvalues are with v."""
+    a = stacked(a)
+    if a.ndim > 2:
+        hand_back("the singular vectors of a stack of Hermitian matrices")
+    s, u = np.linalg.eigh(a)
+    order = np.argsort(np.abs(s))[::-1]
+    u = in_order(u[:, order])
+    return u, np.abs(s)[order], np.conjugate(permute(u * np.sign(s)[order], (1, 0)))
 
 
 @implements(np.linalg.svdvals)
@@ -126,8 +138,8 @@ def absolute_values(a):
 
 @implements(np.linalg.pinv)
 def pinv(a, rcond=None, hermitian=False, *, rtol=NO_VALUE):
-    if truth(hermitian) or (rcond is not None and rtol is not NO_VALUE):
-        hand_back("a pseudo-inverse of a Hermitian matrix")
+    if rcond is not None and rtol is not NO_VALUE:
+        unsupported("`rtol` and `rcond` can't be both set.")
     a = stacked(a)
     check((a.shape[-1] > 0) & (a.shape[-2] > 0), "Deoptimize", "the pseudo-inverse of a matrix without elements")
     given = rtol if rcond is None and rtol is not NO_VALUE else rcond
@@ -139,7 +151,7 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=NO_VALUE):
         cutoff = constant(1e-15, "float64")
     else:
         cutoff = cast(max(a.shape[-2], a.shape[-1]) * precision_of(final_kind(dtype_of(a))), "float64")
-    u, s, v = factors(np.conjugate(a), False)
+    u, s, v = hermitian_factors(np.conjugate(a)) if truth(hermitian) else factors(np.conjugate(a), False)
     large = s > cutoff * np.max(s, -1, None, True)
     inverse = np.where(large, np.divide(1, s), constant(0, dtype_of(s)))
     u, v = permute(u, swapped_last(u.ndim)), permute(v, swapped_last(v.ndim))

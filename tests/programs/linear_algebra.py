@@ -320,3 +320,9 @@ def diagonal_through_einsum(a):
 )
 def extents_of_one_index(a, b):
     return np.einsum("ij,jk->ik", a, b)
+
+
+@program([(arr("f8", 4, 4),), (arr("c8", 3, 3, layout="F"),)], sums=256, opaque=0)
+def hermitian(a):
+    h = a @ a.conj().T - np.eye(len(a), dtype=a.dtype)
+    return np.linalg.svd(h, hermitian=True), np.linalg.pinv(h, hermitian=True), np.linalg.svdvals(h)
