@@ -244,16 +244,46 @@ def dsplit(ary, indices_or_sections):
 def repeat(a, repeats, axis=None):
     a = as_array(a)
     repeats = repeats if not is_sequence(repeats) or len(repeats) != 1 else repeats[0]
-    if is_sequence(repeats) or (is_array(repeats) and repeats.ndim > 0):
-        hand_back("repeats that differ from element to element")
-    if axis is None:
+    if axis is None or a.ndim == 0:
         a = ravel(a)
-        axis = 0
+        axis = 0 if axis is None else axis
     axis = single_axis(axis, a.ndim)
+    if is_sequence(repeats) or (is_array(repeats) and repeats.ndim > 0):
+        return repeated_each(a, as_array(repeats), axis)
     count = int(repeats)
     check(count >= 0, "ValueError", "negative dimensions are not allowed")
     shape = a.shape[:axis] + (a.shape[axis] * count,) + a.shape[axis + 1 :]
     return generate(shape, lambda *i: load(a, *i[:axis], i[axis] // count, *i[axis + 1 :]))
+
+
+def repeated_each(a, repeats, axis):
+    """Repeats that differ from element to element."""
+    if repeats.ndim != 1:
+        unsupported("object too deep for desired array")
+    if dtype_of(repeats).kind not in "iub" or dtype_of(repeats) == np.uint64:
+        hand_back("repeats that are not integers")
+    extent, own = a.shape[axis], repeats.shape[0]
+    message = "operands could not be broadcast together with shape ({0},) ({1},)"
+    check((own == extent) | (own == 1), "ValueError", message, extent, own)
+    negative = np.any(repeats < 0)
+    check(~(negative & (own == 1)), "ValueError", "negative dimensions are not allowed")
+    check(~negative, "ValueError", "repeats may not contain negative values.")
+    total = 0
+    for k in range(extent):
+        total += int(load(repeats, min(k, own - 1)))
+    line = a.ndim == 1
+    places = allocate((total,), dtype_of(a) if line else "int64")
+    stop = 0
+    for k in range(extent):
+        start = stop
+        stop += int(load(repeats, min(k, own - 1)))
+        value = load(a, k) if line else k
+        for place in range(start, stop):
+            places[place] = value
+    if line:
+        return places
+    shape = a.shape[:axis] + (total,) + a.shape[axis + 1 :]
+    return generate(shape, lambda *i: load(a, *i[:axis], int(load(places, i[axis])), *i[axis + 1 :]))
 
 
 @static

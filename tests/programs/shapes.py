@@ -152,12 +152,15 @@ def rolled_by_axis(x, k):
     return np.roll(x, k, axis=0), np.roll(x, -1, axis=1), np.roll(x, (1, k), axis=(0, 1))
 
 
-@program([(arr("f8", 3), 2), (arr("i4", 2, 3), 3), (arr("f8", 3), 0), (4.5, 3)])
+COUNTS = arr("i8", 3, values=[2, 0, 1])
+
+
+@program([(arr("f8", 3), 2), (arr("i4", 2, 3), 3), (arr("f8", 3), 0), (4.5, 3), (arr("f8", 3), COUNTS)])
 def repeated(x, n):
     return np.repeat(x, n)
 
 
-@program([(arr("f8", 2, 3), 2), (arr("i4", 2, 3, layout="F"), 3)])
+@program([(arr("f8", 2, 3), 2), (arr("i4", 2, 3, layout="F"), 3), (arr("f8", 3, 3), COUNTS)])
 def repeated_by_axis(x, n):
     return np.repeat(x, n, axis=0), np.repeat(x, n, axis=1), x.repeat(n, axis=-1)
 

@@ -71,8 +71,15 @@ family.row("np.hsplit", "a, 1; a, [1, 2]", NUMBERS, "123")
 family.row("np.vsplit", "a, 1; a, [1, 2]", NUMBERS, "23")
 family.row("np.dsplit", "a, 2; a, [1, 2]", NUMBERS, "3")
 family.row("np.unstack", "a; a, axis=-1", NUMBERS, "123")
-family.row("np.repeat", "a, 2; a, 2, axis={one}; v, n; v, [1, 2, 0, 1, 1, 1, 3]; a, 3, 0", NUMBERS, "0123")
-family.row("ndarray.repeat", "2; 2, 0", NUMBERS, "123")
+family.row(
+    "np.repeat",
+    "a, 2; a, 2, axis={one}; v, n; v, [1, 2, 0, 1, 1, 1, 3]; a, 3, 0; a, [2], -1; "
+    "v, c; a, i + 9, 0; v, n[2:3]; a, n - 1; "
+    "a, np.arange(a.shape[-1]), -1; v, n - 1; v, -n[:1]",
+    NUMBERS,
+    "0123",
+)
+family.row("ndarray.repeat", "2; 2, 0; np.arange(a.shape[0]), 0", NUMBERS, "123")
 family.row("np.tile", "a, 2; a, (2, 1); a, (1, 2, 1)", NUMBERS, "0123")
 family.row(
     "np.pad",
