@@ -337,17 +337,21 @@ class CudaDevice:
     def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
         """By the driver: over the link between the two if there is one, else as it thinks best."""
         assert isinstance(source, CudaDevice)
-        source._flush()
+        source._flush()  # its context is current now, as it must be for its events
         theirs = source._stream
+        ready = theirs.record()
         self._flush()
         self._let_access(source)
         with span(self, COPY_OVER, "", size):
-            self._stream.wait(theirs)
+            self._stream.wait(ready)
             call = self._driver.cuMemcpyPeerAsync(
                 address, self._context, place, source._context, size, self._stream.handle
             )
             self._checked(call, f"copying from {source.name}")
-        theirs.wait(self._stream)  # it is not overwritten before
+        done = self._stream.record()
+        source._enter()
+        theirs.wait(done)  # it is not overwritten before
+        self._enter()
 
     def _let_access(self, source: CudaDevice) -> None:
         """Let this device read another one's memory without the host, if they are so connected."""

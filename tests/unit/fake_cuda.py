@@ -100,7 +100,7 @@ class Stream:
         self.context: Any = context
         self.number = len(Stream.streams) + 100 if number is None else number
         self.handle = self
-        self.waited: list[Stream] = []
+        self.waited: list[Stream | Event] = []
         Stream.streams[self.number] = self
 
     def __int__(self) -> int:
@@ -113,8 +113,7 @@ class Stream:
     def sync(self) -> None:
         self.context.finish()
 
-    def wait(self, event_or_stream: Stream) -> None:
-        assert isinstance(event_or_stream, Stream)
+    def wait(self, event_or_stream: Stream | Event) -> None:
         self.waited.append(event_or_stream)
 
     def create_graph_builder(self) -> GraphBuilder:
