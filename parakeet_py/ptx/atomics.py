@@ -68,7 +68,11 @@ def _change(f: FunctionText, name: str, dtype: str, place: str, value: str) -> s
     return _update(f, name, dtype, place, value)
 
 
-_BOOL_UPDATE = {"add": "or", "or": "or", "and": "and", "xor": "xor", "mul": "and", "minimum": "and", "maximum": "or"}
+_BOOL_UPDATE = {
+    **{name: "or" for name in ("add", "or", "maximum", "fmax")},
+    **{name: "and" for name in ("mul", "and", "minimum", "fmin")},
+    "xor": "xor",
+}
 _BITWISE = ("and", "or", "xor")  # LLVM widens these to words
 
 

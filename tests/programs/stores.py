@@ -143,6 +143,9 @@ def unbuffered_updates(x, at, y):
     np.subtract.at(rest, at, y)
     np.add.at(rest, at, x.dtype.type(3))
     np.logical_or.at(any_of, at, y > 3)
+    np.multiply.at(any_of, at, y > 0)
+    np.fmin.at(any_of, at, y > 1)
+    np.fmax.at(any_of, at, y > 3)
     return products, least, greatest, rest, any_of
 
 
