@@ -205,6 +205,9 @@ class _Uses:
                 self.all([body, orelse])
             case ast.UnaryOp(op=ast.Not()):
                 self.test(node)
+            case ast.BinOp(left=left, right=right):
+                self.operand(left)
+                self.operand(right)
             case ast.Compare(left=left, comparators=comparators):
                 for part in (left, *comparators):
                     self.operand(part)

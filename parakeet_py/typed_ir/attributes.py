@@ -101,6 +101,15 @@ def _known_object(s: Specializer, value: ObjectV) -> tuple[type, Source] | None:
     return (spec.type, source) if isinstance(spec, ObjectSpec) and source[0] == "field" else None
 
 
+def named_fields(s: Specializer, value: ObjectV) -> TupleV | None:
+    """The items of a named tuple that an argument is or holds."""
+    known = _known_object(s, value)
+    if known is None or not issubclass(known[0], tuple) or known[0].__iter__ is not tuple.__iter__:
+        return None
+    fields = getattr(known[0], "_fields", ())
+    return TupleV(tuple(attribute(s, value, name) for name in fields)) if fields else None
+
+
 def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
     """value.name = new"""
     if isinstance(value, ArrayV) and name in ("real", "imag"):

@@ -87,6 +87,10 @@ def keyword_values(s: Specializer, kwargs: Sequence[tuple[str | None, ssa.Operan
 def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
     value = variants.sole(s, s.shown(op.object), "cannot unpack non-iterable NoneType object")
     wanted = op.before + op.after
+    if isinstance(value, ObjectV):
+        from parakeet_py.typed_ir.attributes import named_fields
+
+        value = named_fields(s, value) or value
     if isinstance(value, ArrayV | ListV) and control.static_items(value) is None and not op.star:
         array = value.array if isinstance(value, ListV) else value
         if array.rank > 0:

@@ -181,7 +181,8 @@ def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
                 case "set_of":
                     return set(parts[0])
                 case "zipped":
-                    return list(zip(*parts, strict=True))
+                    rows = zip(*parts, strict=True)
+                    return list(map(list, rows)) if keys[0] else list(rows)
                 case "one_of":
                     return parts[1 + parts[0]]
                 case "chosen":
@@ -474,13 +475,13 @@ def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Te
     from parakeet_py.typed_ir import gates, grown_lists, unions
 
     match value.item:
-        case gates.Structure(TupleV(kind="tuple", named=None), parts) if parts:
+        case gates.Structure(TupleV(kind=sequence, named=None), parts) if parts:
             columns = list(value.columns)
             made = []
             for part in parts:
                 own = [columns.pop(0) for _ in gates.types_of(part)]
                 made.append(_list_template(s, GrowV(value.length, tuple(own), part), leaves))
-            return ContainerT("zipped", tuple(made))
+            return ContainerT("zipped", tuple(made), (sequence == "list",))
         case None | Scalar():
             return template_of(s, grown_lists.shown(s, value), leaves)
         case gates.EitherT(kinds):

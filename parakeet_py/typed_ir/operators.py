@@ -49,6 +49,10 @@ def binary_operator(s: Specializer, op: str, left: Value, right: Value) -> Value
         made = _sequence_operator(s, op, left, right)
         if made is not None:
             return made
+    if op == "add" and isinstance(left, ListV | TupleV) and isinstance(right, ListV | TupleV):
+        together = _concatenated(s, left, right)
+        if together is not None:
+            return together
     if _between_containers(left, right):
         raise s.unsupported(f"{op} of {s.describe(left)} and {s.describe(right)}")
     if op == "matmul":
@@ -63,6 +67,21 @@ def _between_containers(left: Value, right: Value) -> bool:
         if isinstance(one, TupleV | ListV | RangeV) and plain:
             return True
     return False
+
+
+def _concatenated(s: Specializer, left: ListV | TupleV, right: ListV | TupleV) -> ListV | None:
+    """One list after the other, of numbers of one type, where their lengths are not known."""
+    from parakeet_py.typed_ir.builtin_sorting import line
+
+    if any(isinstance(side, TupleV) and side.kind != "list" for side in (left, right)):
+        return None
+    lines = [line(s, side) for side in (left, right) if not (isinstance(side, TupleV) and not side.items)]
+    found = [one for one in lines if one is not None]
+    if len(found) < len(lines) or len({(one.items, one.array.dtype) for one in found}) != 1:
+        return None
+    made = s.call(Static(np.concatenate), [TupleV(tuple(one.array for one in found))], {})
+    assert isinstance(made, ArrayV)
+    return ListV(made, found[0].items, own=True)
 
 
 def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Value | None:

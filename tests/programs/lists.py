@@ -559,3 +559,46 @@ def two_names_for_one_list(n):
         items = [i]
     items.append(7)
     return items, last
+
+
+@program([(6,), (1,), (0,)])
+def merged(n):
+    a, b = list(range(0, n, 2)), list(range(1, n, 2))
+    out = []
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if a[i] < b[j]:
+            out.append(a[i])
+            i += 1
+        else:
+            out.append(b[j])
+            j += 1
+    return out + a[i:] + b[j:]
+
+
+@program([(4,), (0,)])
+def one_after_the_other(n):
+    items = []
+    for i in range(n):
+        items.append(i)
+    longer, before, same = items + [7], [0] + items, items + []  # noqa: RUF005
+    items.append(50)
+    return items, longer, before, same
+
+
+@program([(4,), (0,)])
+def list_of_short_lists(n):
+    rows = []
+    for i in range(n):
+        rows.append([i, i + 1])
+    return rows
+
+
+@program([(4,)], fell_back=True)
+def row_kept_by_a_name(n):
+    rows = []
+    for i in range(n):
+        row = [i, i]
+        rows.append(row)
+        row[0] = 9
+    return rows

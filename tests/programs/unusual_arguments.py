@@ -2,6 +2,7 @@
 
 import decimal
 import fractions
+from typing import NamedTuple
 
 import numpy as np
 
@@ -173,3 +174,17 @@ def match_statement(x):
             return "int"
         case _:
             return "other"
+
+
+class Step(NamedTuple):
+    width: float
+    values: np.ndarray
+
+
+@program([made(lambda: (Step(0.5, np.arange(4.0)),))])
+def named_tuple_unpacked(step):
+    width, values = step
+    total = step.width
+    for v in values:
+        total += v * width
+    return total
