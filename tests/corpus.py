@@ -82,7 +82,7 @@ def _made(value: Any) -> Any:
     match value:
         case Array():
             return value.make()
-        case tuple():
+        case tuple() if type(value) is tuple:
             return tuple(map(_made, value))
         case list():
             return list(map(_made, value))
