@@ -25,7 +25,7 @@ from parakeet_py.hybrid.cost import Cost, Speed, cpu_speed, device_speed, shares
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning
 from parakeet_py.hybrid.devices import chosen
 from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.executor import TeamRun
+from parakeet_py.hybrid.executor import DividedCall, TeamRun
 from parakeet_py.hybrid.residency import HOST, Memories, of_arguments, of_host
 from parakeet_py.hybrid.simulated import SimulatedDevice
 from parakeet_py.hybrid.spans import bytes_of_box, difference, intersection, size_of, span, union
@@ -673,6 +673,11 @@ def test_what_is_left_to_the_cpu_costs_no_team(monkeypatch: pytest.MonkeyPatch) 
         with options(split=0.5):  # another team, which leaves nothing to the CPU alone
             assert step(x, 3)[1] == 5.0 and len(asked) == 1
         assert np.array_equal(step(asdevice(x), 3)[:], x * 2.0 + 3) and len(asked) == 2
+        cuts: list[int] = []
+        cut = DividedCall.cut
+        monkeypatch.setattr(DividedCall, "cut", lambda *args: (cuts.append(1), cut(*args))[1])
+        relax(np.ones((30, 6)), np.ones((30, 6)), 2000)  # its steps are not all rehearsed
+        assert 0 < len(cuts) <= 100 and len(asked) == 2
 
 
 # ---- the bench -------------------------------------------------------------------------------------------------------
