@@ -27,7 +27,7 @@ from parakeet_py.typed_ir.observed import looked_into
 from parakeet_py.typed_ir.opaque import opaque_operation
 from parakeet_py.typed_ir.requests import NeedObservation
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
-from parakeet_py.typed_ir.values import ArrayV, ClosureV, Either, ScalarV, Static, Value
+from parakeet_py.typed_ir.values import NONE, ArrayV, ClosureV, Either, NeverV, ScalarV, Static, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -259,19 +259,19 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
     def chain(index: int) -> list[Value]:
         if index == 0:
             result = alone(0)
-            return [] if result is None else [result]
+            return [NONE if result is None else result]
         here = s.builder.prim("eq", tag, ir.Const(index, PYINT), type=PYBOOL)
 
         def this() -> list[Value]:
             result = alone(index)
-            return [] if result is None else [result]
+            return [NONE if result is None else result]
 
         return branch(s, here, this, lambda: chain(index - 1))
 
     from parakeet_py.typed_ir.control import branch
 
     results = chain(len(kinds) - 1)
-    return results[0] if results else None
+    return results[0] if let.outs or isinstance(results[0], NeverV) else None
 
 
 def handed_back(s: Specializer, run: Callable[[], Value | None]) -> str | None:

@@ -31,6 +31,7 @@ from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.typed_ir import control, gates, ir
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.values import (
+    NONE,
     ClosureV,
     DictV,
     ErrorV,
@@ -348,10 +349,10 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
 
     def run(option: Value) -> list[Value]:
         result = done_on(option)
-        return [] if result is None else [result]
+        return [NONE if result is None else result]
 
     results = each(s, value, run)
-    return results[0] if results else None
+    return results[0] if let.outs or isinstance(results[0], NeverV) else None
 
 
 def _resolve_inside(
@@ -367,10 +368,10 @@ def _resolve_inside(
             result = s.single(let)
         finally:
             env[var] = held
-        return [] if result is None else [result]
+        return [NONE if result is None else result]
 
     results = each(s, bound, run)
-    return results[0] if results else None
+    return results[0] if let.outs or isinstance(results[0], NeverV) else None
 
 
 def _test(s: Specializer, op: ssa.Op, var: ssa.Var, value: VariantV) -> Value | None:
@@ -407,7 +408,10 @@ class _NoSample(Exception):
 
 
 def _error(s: Specializer, op: ssa.Op, var: ssa.Var, option: Value) -> BaseException | None:
-    """The exception that Python raises for an operation on None or a string, whatever the numbers are."""
+    """The exception that Python raises for an operation on None or a string, whatever the numbers are, and for a store
+    into a number."""
+    if isinstance(op, ssa.SetItem) and op.object is var and isinstance(option, ScalarV) and option.either is None:
+        return _no_store(_sample(option))
     if not isinstance(option, Static):
         return None
 
@@ -427,7 +431,7 @@ def _error(s: Specializer, op: ssa.Op, var: ssa.Var, option: Value) -> BaseExcep
             case ssa.Subscript(held, _) if held is var and option.object is None:
                 operator.getitem(option.object, 0)  # type: ignore[call-overload]
             case ssa.SetItem(held, _, _) if held is var and option.object is None:
-                operator.setitem(option.object, 0, 0)  # type: ignore[call-overload]
+                return _no_store(None)
             case ssa.Attribute(held, name) if held is var:
                 getattr(option.object, name)
             case ssa.Call(function, args, ()) if not any(isinstance(arg, ssa.Star) for arg in args):
@@ -438,6 +442,14 @@ def _error(s: Specializer, op: ssa.Op, var: ssa.Var, option: Value) -> BaseExcep
         return error if name_of_exception(type(error)) else None
     except (_NoSample, ArithmeticError, ValueError):
         return None
+    return None
+
+
+def _no_store(value: Any) -> BaseException | None:
+    try:
+        operator.setitem(value, 0, 0)
+    except TypeError as error:
+        return error
     return None
 
 

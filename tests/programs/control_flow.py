@@ -401,3 +401,26 @@ def loop_that_may_not_run_and_a_store(x, low, high, step):
         y = y * 2
     y[0] = 7
     return y
+
+
+@program(
+    [
+        raising(TypeError, arr("f8", 4), arr("f8", 4), 0),
+        (arr("f8", 2), arr("f8", 2, values=[1.0, 2.0]), 3),
+        raising(TypeError, arr("f8", 2, 3, 2), arr("f8", 3, 2), 0),
+        raising(TypeError, arr("u1", 4), arr("i1", 4), 1),
+    ],
+    message=True,
+    mutates=(0,),
+    opaque=None,
+    fell_back=None,
+)
+def store_into_a_number_or_an_array(a, b, n):
+    """No path comes to the end if neither can be stored to."""
+    c = b[1:]
+    while n < 3:
+        n += 1
+        a[0] += 1
+        c = np.sign(-1) or (a[-1] + a)
+    c[b[1:] > 0] = c or np.float32(1.5)
+    return a, c
