@@ -139,14 +139,12 @@ class KernelReport:
     def __str__(self) -> str:
         lines = f" (line{'s' if len(self.lines) > 1 else ''} {', '.join(map(str, self.lines))})" if self.lines else ""
         shapes = [
-            (f"{blocks} x {self.threads} threads" if blocks else "by cuBLAS")
-            + ("" if times == 1 else f", {times} times")
-            for blocks, times in self.launches
+            _shape(blocks, self.threads) + ("" if times == 1 else f", {times} times") for blocks, times in self.launches
         ]
         takes = ""
         if self.resources is not None:
             takes = f"; {self.resources.registers} registers, {self.resources.occupancy:.0%} of the threads fit"
-        return f"{self.name}{lines}: {'; '.join(shapes) or f'blocks of {self.threads} threads'}{takes}"
+        return f"{self.name}{lines}: {'; '.join(shapes) or _shape(1, self.threads, 'blocks of')}{takes}"
 
 
 @record
@@ -179,6 +177,13 @@ class DeviceReport:
         if self.last_run is not None:
             lines.append(f"last run: {_moved(self.last_run)}")
         return "\n".join(lines)
+
+
+def _shape(blocks: int, threads: int, many: str = "") -> str:
+    """The shape of a launch; loops that store for their later steps are one thread."""
+    if not blocks:
+        return "by cuBLAS"
+    return "one thread, step after step" if threads == 1 else f"{many or f'{blocks} x'} {threads} threads"
 
 
 def _moved(run: Run) -> str:

@@ -566,6 +566,16 @@ def test_explain_stops_where_elements_decide() -> None:
         assert "and what depends on elements" in str(report)
 
 
+def test_explain_says_what_is_one_thread() -> None:
+    @accelerate
+    def recurrence(x: Any) -> Any:
+        for i in range(1, len(x)):
+            x[i] = x[i] - 0.5 * x[i - 1] * x[i]
+
+    with options(devices="emulated"):
+        assert "): one thread, step after step\n" in str(recurrence.explain(np.ones(10)))
+
+
 def test_explain_of_checks_counts_their_records() -> None:
     function = accelerate(lambda x, i: x[i] * 2)
     with options(devices="emulated"):
