@@ -55,7 +55,7 @@ def missing_key_caught(x):
     return counts
 
 
-@program([(1000,), (0,)])
+@program([(150,), (0,)])
 def many_keys(n):
     table = {}
     k = 1
