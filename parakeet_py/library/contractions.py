@@ -41,6 +41,7 @@ from parakeet_py.library.shape import size_of
 from parakeet_py.library.shared import converted, into, inverse_axes, result_kind
 
 MOST = 6  # operands of one product
+SINGLE = "single operand"
 
 # ---- subscripts ------------------------------------------------------------------------------------------------------
 
@@ -124,13 +125,25 @@ def by_stride(order, term, letters):
     return tuple(letters.index(letter) for letter in found)
 
 
-def diagonal_of_term(a, term):
-    """An operand without the elements whose repeated indices differ."""
+@static
+def collapse_message(which, letter):
+    return f"dimensions in {which} for collapsing index '{letter}' don't match ({{0}} != {{1}})"
+
+
+def must_collapse(a, term, which):
+    """Refuse an operand whose axes of one index have different extents."""
+    for axis, at in enumerate(positions_of(term, term)):
+        if axis != at:
+            first, other = a.shape[at], a.shape[axis]
+            check(first == other, "ValueError", collapse_message(which, term[axis]), first, other)
+
+
+def diagonal_of_term(a, term, which):
+    """An operand without the elements whose repeated indices differ; `which` it is, for a message."""
     letters = once(term)
     if letters == term:
         return a
-    for axis, at in enumerate(positions_of(term, term)):
-        check(a.shape[axis] == a.shape[at], "Deoptimize", "axes of one index that have different extents")
+    must_collapse(a, term, which)
     shape = tuple([a.shape[axis] for axis in positions_of(letters, term)])
     order = by_stride(order_of(a), term, letters)
     places = inverse_axes(order)
@@ -155,11 +168,31 @@ def laid_out(a, term, letters):
     return permute(a, order)[index]
 
 
-def must_fit(arrays, terms):
+def must_fit(arrays, terms, result):
     """Refuse operands of which one index has different extents, none of them 1."""
+    extents = ()
+    for a in arrays:
+        extents = extents + a.shape
+    message = remapped_message(terms, result)
     for one, left, other, right in pairs_of_axes(terms):
         x, y = arrays[one].shape[left], arrays[other].shape[right]
-        check((x == y) | (x == 1) | (y == 1), "Deoptimize", "operands that do not fit")
+        check((x == y) | (x == 1) | (y == 1), "ValueError", message, *extents)
+
+
+@static
+def remapped_message(terms, result):
+    """NumPy's message: every shape, and how it lies over all letters, without the new axes in front."""
+    letters = result + "".join(sorted(set("".join(terms)) - set(result)))
+    parts, first = [], 0
+    for term in terms:
+        own = {letter: f"{{{first + axis}}}" for axis, letter in enumerate(term)}
+        first += len(term)
+        remapped = [own.get(letter, "newaxis") for letter in letters]
+        while remapped and remapped[0] == "newaxis":
+            remapped.pop(0)
+        shape = ",".join(own.values()) + ("," if len(own) == 1 else "")
+        parts.append(f"({shape})->({','.join(remapped)}{',' if len(letters) == 1 else ''}) ")
+    return f"operands could not be broadcast together with remapped shapes [original->remapped]: {''.join(parts)}"
 
 
 @static
@@ -273,12 +306,18 @@ def with_subscripts(operands):
     return (listed_subscripts(lists, count), *arrays)
 
 
+@static
+def operand_names(count):
+    return tuple(f"operand {number}" for number in range(count))
+
+
 def contracted(arrays, terms, result, quick):
     if len(arrays) == 1 and len(once(terms[0])) == len(result):
         return view_of(arrays[0], terms[0], result)
-    arrays = tuple([diagonal_of_term(a, term) for a, term in zip(arrays, terms)])
+    names = operand_names(len(arrays))
+    arrays = tuple([diagonal_of_term(a, term, name) for a, term, name in zip(arrays, terms, names)])
     terms = tuple([once(term) for term in terms])
-    must_fit(arrays, terms)
+    must_fit(arrays, terms, result)
     letters = all_letters(terms, result)
     laid = [laid_out(a, term, letters) for a, term in zip(arrays, terms)]
     plan = matrix_product(terms, result)
@@ -306,9 +345,11 @@ def view_of(a, term, result):
     if letters == term:
         return permute(a, positions_of(result, term))
     if wants_view() and len(term) == 2 and layout_of(a) in ("C", "F"):
-        check(a.shape[0] == a.shape[1], "Deoptimize", "axes of one index that have different extents")
+        must_collapse(a, term, SINGLE)
         return diagonal_view(a if layout_of(a) == "C" else permute(a, (1, 0)), 0, 0, 1)
-    return standing_for_view(permute(diagonal_of_term(a, term), positions_of(result, letters)), a, is_writeable(a))
+    return standing_for_view(
+        permute(diagonal_of_term(a, term, SINGLE), positions_of(result, letters)), a, is_writeable(a)
+    )
 
 
 def product_of(factors, kind):

@@ -326,3 +326,18 @@ def extents_of_one_index(a, b):
 def hermitian(a):
     h = a @ a.conj().T - np.eye(len(a), dtype=a.dtype)
     return np.linalg.svd(h, hermitian=True), np.linalg.pinv(h, hermitian=True), np.linalg.svdvals(h)
+
+
+@program(
+    [
+        *(raising(ValueError, text, arr("f8", 2, 3), arr("f8", 4, 5)) for text in ("ij,jk", "ij,kj->ik", "...i,...i")),
+        *(raising(ValueError, text, arr("f8", 2, 4), arr("f8", 3, 5)) for text in ("ii,jk", "jk,ii->j", "ij,...ii")),
+    ],
+    message=True,
+    mutates=(1,),
+    opaque=None,
+)
+def einsum_after_a_store(text, a, b):
+    """NumPy's own exception, although Python could not run the call any more."""
+    a[0] = 1
+    return np.einsum(text, a, b)
