@@ -249,8 +249,8 @@ def flat_write(a, index, value, message="underlying array is read-only"):
             if layout_of(a) != "C" or (is_array(value) and may_overlap(a, value)):
                 hand_back("several values stored in a.flat")
             line, values = reshape(a, (a.size,))[index], ravel(as_array(value))
-            check(values.size > 0, "Deoptimize", "nothing to store in a.flat")
-            assign(line, generate(line.shape, lambda k: load(values, k % values.size)), True)
+            if values.size > 0:
+                assign(line, generate(line.shape, lambda k: load(values, k % values.size)), True)
         elif layout_of(a) == "C":
             reshape(a, (a.size,))[index] = value
         elif is_known(index) and index == slice(None):

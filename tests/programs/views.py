@@ -373,6 +373,7 @@ def flat_repeats_what_is_stored(x, y):
     x.flat[2:7] = y
     x.flat[::6] += 1
     x.flat[7:] = [1, 2, 3]
+    x.flat = y[:0]
     return x
 
 
