@@ -23,7 +23,8 @@ from parakeet_py.errors import (
 from parakeet_py.frontend.evaluate import Raised
 from parakeet_py.signature import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
 from parakeet_py.typed_ir.observed import accepts, observed_spec
-from parakeet_py.typed_ir.opaque import caught_by, no_leaves, perform, rebuild, result_leaves_of
+from parakeet_py.typed_ir.opaque import caught_by, no_leaves, perform, result_leaves_of
+from parakeet_py.typed_ir.opaque_operands import rebuild
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
 

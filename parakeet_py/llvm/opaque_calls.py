@@ -46,6 +46,7 @@ from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Source, Spe
 from parakeet_py.typed_ir import opaque
 from parakeet_py.typed_ir.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.opaque import OpaqueSite
+from parakeet_py.typed_ir.opaque_operands import rebuild
 from parakeet_py.typed_ir.purity import is_pure
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, itemsize
 
@@ -226,7 +227,7 @@ class CallState:
         """The result of an operation whose operands have to be put together."""
         site = plan.site
         lists: list[Any] = []
-        operands = [opaque.rebuild(template, leaves) for template in site.operands]
+        operands = [rebuild(template, leaves) for template in site.operands]
         if plan.lists:
             _find_lists(operands, lists)
         if self.safe and plan.evaluated and not plan.safe:

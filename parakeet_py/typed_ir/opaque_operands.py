@@ -1,0 +1,208 @@
+"""The operands of operations handed back: templates that compiled code fills with leaves, and what they stand for.
+
+Leaves are what a typed function has at run time: numbers, arrays, Python objects. Everything around them is known when
+the function is compiled, and is put together by `rebuild` when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.record import record
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.types import PYINT, Scalar
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ClosureV,
+    DictV,
+    Either,
+    GrowV,
+    ListV,
+    MapV,
+    MessageV,
+    MethodV,
+    ObjectV,
+    RangeV,
+    ScalarV,
+    SliceV,
+    Static,
+    TupleV,
+    Unknown,
+    Value,
+    VariantV,
+    known,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+@record
+class LeafT:
+    """The leaf at a position of the site's arguments."""
+
+    position: int
+
+
+@record(eq=False)
+class StaticT:
+    value: Any
+
+
+@record
+class ContainerT:
+    """tuple, list, slice, range, dict (keys in `keys`), method (`keys[0]`), format (of `keys[0]`).
+
+    list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
+    not be stored to.
+    """
+
+    kind: str
+    items: tuple[Template, ...]
+    keys: tuple[Any, ...] = ()
+
+
+Template = LeafT | StaticT | ContainerT
+
+
+def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
+    """The Python object of a template."""
+    match template:
+        case LeafT(position):
+            return leaves[position]
+        case StaticT(value):
+            return value
+        case ContainerT(kind, items, keys):
+            parts = [rebuild(item, leaves) for item in items]
+            match kind:
+                case "tuple":
+                    return tuple(parts)
+                case "list":
+                    return parts
+                case "slice":
+                    return slice(*parts)
+                case "range":
+                    return range(*parts)
+                case "dict":
+                    return dict(zip(keys, parts, strict=True))
+                case "list_of":
+                    return parts[0].tolist()
+                case "items_of":
+                    return list(parts[0])
+                case "readonly":
+                    return _readonly(parts[0])
+                case "method":
+                    return getattr(parts[0], keys[0])
+                case "dict_of":
+                    return dict(parts[0])
+                case "set_of":
+                    return set(parts[0])
+                case "zipped":
+                    rows = zip(*parts, strict=True)
+                    return list(map(list, rows)) if keys[0] else list(rows)
+                case "one_of":
+                    return parts[1 + parts[0]]
+                case "chosen":
+                    options = list(zip(parts[1:], keys, strict=True))  # lists, or one item for all places
+                    return [
+                        options[tag][0] if options[tag][1] else options[tag][0][place]
+                        for place, tag in enumerate(parts[0])
+                    ]
+                case "format":
+                    return str.format(keys[0], *parts)
+    raise AssertionError(template)
+
+
+def _readonly(array: Any) -> Any:
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Template:
+    """The template of an operand; its leaves are appended."""
+    match value:
+        case ScalarV(_, Either(kinds, tag)):
+            from parakeet_py.typed_ir import unions
+
+            alternatives = [unions.alternative(s, value, number) for number in range(len(kinds))]
+            return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (ScalarV(tag), *alternatives)))
+        case ScalarV(ir.Var() as var) | ArrayV(var=var) | ObjectV(var):
+            if var not in leaves:
+                leaves.append(var)
+            leaf = LeafT(leaves.index(var))
+            if isinstance(value, ArrayV) and value.readonly and var not in s.leaf_param:
+                return ContainerT("readonly", (leaf,))
+            return leaf
+        case ListV(array, items) if items != "table" and (items == "array" or not items or array.rank == 1):
+            return ContainerT("items_of" if items else "list_of", (template_of(s, array, leaves),))
+        case TupleV(items, kind):
+            return ContainerT(kind, tuple(template_of(s, item, leaves) for item in items))
+        case SliceV(lower, upper, step):
+            return ContainerT("slice", tuple(template_of(s, part, leaves) for part in (lower, upper, step)))
+        case RangeV(start, stop, step):
+            return ContainerT("range", tuple(template_of(s, part, leaves) for part in (start, stop, step)))
+        case DictV(entries):
+            keys = tuple(key for key, _ in entries)
+            return ContainerT("dict", tuple(template_of(s, item, leaves) for _, item in entries), keys)
+        case MethodV(obj, name):
+            return ContainerT("method", (template_of(s, obj, leaves),), (name,))
+        case MapV(entries, _, kind):
+            if kind == "worn":
+                raise s.unsupported("a set from which items have been removed, given to Python")
+            return ContainerT(f"{kind}_of", (template_of(s, entries, leaves),))
+        case GrowV():
+            return _list_template(s, value, leaves)
+        case VariantV(tag, options):
+            if not all(isinstance(option, ScalarV | Static) for option in options):
+                from parakeet_py.typed_ir import variants
+
+                return template_of(s, variants.boxed(s, value), leaves)
+            return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (tag, *options)))
+        case ClosureV():
+            raise s.unsupported("a nested function cannot be handed to Python code")
+        case MessageV(template, args) if args:
+            return ContainerT("format", tuple([template_of(s, arg, leaves) for arg in args]), (template,))
+    try:
+        return StaticT(known(value))
+    except Unknown:
+        raise s.unsupported(f"{s.describe(value)} cannot be handed to Python code") from None
+
+
+def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Template:
+    """The template of a list that has grown."""
+    from parakeet_py.typed_ir import gates, grown_lists, unions
+
+    match value.item:
+        case gates.Structure(TupleV(kind=sequence, named=None), parts) if parts:
+            columns = list(value.columns)
+            made = []
+            for part in parts:
+                own = [columns.pop(0) for _ in gates.types_of(part)]
+                made.append(_list_template(s, GrowV(value.length, tuple(own), part), leaves))
+            return ContainerT("zipped", tuple(made), (sequence == "list",))
+        case None | Scalar():
+            return template_of(s, grown_lists.shown(s, value), leaves)
+        case gates.EitherT(kinds):
+            main, tags, *payloads = value.columns
+            items: list[Template] = []
+            for kind in kinds:
+                exact = kind not in unions.payload_kinds(kinds)
+                column = s.cast_array(main, kind.dtype) if exact else payloads.pop(0)
+                items.append(_list_template(s, GrowV(value.length, (column,), kind), leaves))
+            which = _list_template(s, GrowV(value.length, (tags,), PYINT), leaves)
+            return ContainerT("chosen", (which, *items), (False,) * len(items))
+        case gates.Structure(VariantV(), (_, *parts)):
+            tags, *columns = value.columns
+            items = []
+            for part in parts:
+                if isinstance(part, gates.Fixed):
+                    items.append(template_of(s, part.value, leaves))
+                    continue
+                some = tuple(columns.pop(0) for _ in gates.types_of(part))
+                items.append(_list_template(s, GrowV(value.length, some, part), leaves))
+            which = _list_template(s, GrowV(value.length, (tags,), PYINT), leaves)
+            return ContainerT("chosen", (which, *items), tuple(isinstance(part, gates.Fixed) for part in parts))
+    raise s.unsupported("a list of such items cannot be handed to Python code")
