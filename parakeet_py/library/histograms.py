@@ -63,8 +63,8 @@ def given_range(limits):
 
 def spread(low, high):
     """The range, made wider where it is empty."""
-    half = 0.5 if low == high else 0.0
-    return low - half, high + half
+    empty = low == high
+    return low - (0.5 if empty else 0.0), high + (0.5 if empty else -0.0)  # what is added to -0.0 leaves it as it is
 
 
 @static

@@ -152,3 +152,8 @@ def along_axes(a):
         return (line - line.mean()) * by
 
     return np.apply_along_axis(scaled, 0, a, 2), np.apply_along_axis(lambda x: x.max() - x[0], -1, a)
+
+
+@program([(arr("f8", 3, values=[-1.0, -0.0]),), (arr("f4", 4, values=[0.0, -2.0, -0.0]),)])
+def histogram_up_to_negative_zero(a):
+    return np.histogram(a, 4)
