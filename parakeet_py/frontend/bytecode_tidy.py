@@ -39,6 +39,10 @@ class _Tidy:
         statements = self.with_blocks(statements)
         index = len(statements) - 2
         while index >= 0:
+            if self.sunk(statements, index):
+                self.changed = True
+                index = min(index, len(statements) - 2)
+                continue
             pair = self.pair(statements[index], statements[index + 1]) or self.unpacked(statements, index)
             if pair is None:
                 index -= 1
@@ -119,6 +123,31 @@ class _Tidy:
             _Put(name, value).visit_heads(second)
             return second, 2
         return None
+
+    def sunk(self, statements: list[ast.stmt], index: int) -> bool:
+        """`$a = v; $c = $b; $d = $a` becomes `$c = $b; $d = v`: moves between temporaries do nothing that v could see."""
+        match statements[index]:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                name[0] == "$" and self.reads[name] == 1 == self.writes[name]
+            ):
+                pass
+            case _:
+                return False
+        read = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+        for position in range(index + 1, len(statements)):
+            match statements[position]:
+                case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=source)) as move if (
+                    target[0] == source[0] == "$"
+                ):
+                    if source == name:
+                        move.value = value
+                        del statements[index]
+                        return True
+                    if target in read:
+                        return False
+                case _:
+                    return False
+        return False
 
     def unpacked(self, statements: list[ast.stmt], index: int) -> tuple[ast.stmt, int] | None:
         """`($a, $b) = v; x = $a; y = $b` is `x, y = v`."""
