@@ -125,7 +125,7 @@ class _Tidy:
         return None
 
     def sunk(self, statements: list[ast.stmt], index: int) -> bool:
-        """`$a = v; $c = $b; $d = $a` becomes `$c = $b; $d = v`: moves between temporaries do nothing that v could see."""
+        """`$a = v; $c = $b; $d = $a` becomes `$c = $b; $d = v`: moves of temporaries do nothing that v could see."""
         match statements[index]:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
                 name[0] == "$" and self.reads[name] == 1 == self.writes[name]

@@ -18,7 +18,7 @@ import pytest
 from parakeet_py.llvm import codegen_cast, codegen_scalar, engine, vector_math_inline
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText, Value
 from parakeet_py.ptx import emulator, target
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import ir, types
 from parakeet_py.typed_ir.types import COMPLEX, DTYPES, FLOATS, is_complex, is_float, itemsize, real_dtype
 from tests.ptxas import PTXAS
 from tests.unit.native import Native, elementwise
@@ -263,6 +263,8 @@ def applies(name: str, dtype: str) -> bool:
         return dtype in PARTS
     if name in ir.CHECKED:
         return dtype == "int64"
+    if name in ir.REINTERPRET:
+        return dtype in (FLOATS if name == "bits" else map(types.same_bits, FLOATS))
     if name in ir.FLOAT_UNARY | ir.FLOAT_BINARY | {"div"}:
         return is_float(dtype)
     if name in ir.BITS:
@@ -294,6 +296,8 @@ def store(f: FunctionText, value: Value, dtype: str) -> None:
 def result_dtype(name: str, dtype: str) -> str:
     if name in ir.COMPARE | ir.FLOAT_TESTS:
         return "bool"
+    if name in ir.REINTERPRET:
+        return types.same_bits(dtype)
     if name == "complex":
         return "complex64" if dtype == "float32" else "complex128"
     return real_dtype(dtype) if is_complex(dtype) and name in ("real", "imag", "abs") else dtype
