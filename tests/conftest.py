@@ -53,5 +53,15 @@ def group_of(nodeid: str) -> str:
 
 def pytest_collection_finish() -> None:
     """Thirty thousand test items live to the end: no collection needs to look at them, and many tests collect."""
+    _leave_out_of_collections()
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Nor at what earlier modules have compiled."""
+    if nextitem is not None and group_of(nextitem.nodeid) != group_of(item.nodeid):
+        _leave_out_of_collections()
+
+
+def _leave_out_of_collections() -> None:
     gc.collect()
     gc.freeze()
