@@ -5,7 +5,6 @@ Commands import what they need when they run, so that `--help` is quick. This is
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -193,8 +192,11 @@ def _bench_settings(
             open_devices(devices)
         except (ValueError, DeviceError) as error:
             raise _fail(str(error)) from None
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    return Settings(wanted, sizes[size.upper()], threads or available_cpus(), budget, load, devices), programs
+    from parakeet_py.bench.load import busy_processors
+
+    return Settings(
+        wanted, sizes[size.upper()], threads or available_cpus(), budget, busy_processors(), devices
+    ), programs
 
 
 def _with_progress(total: int, work: Callable[[Callable[[str, str], None]], Any]) -> Any:

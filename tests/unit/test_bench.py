@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.bench import peers, report, runner
+from parakeet_py.bench import load, peers, report, runner
 from parakeet_py.bench.c import bindings
 from parakeet_py.bench.compare import difference
 from parakeet_py.bench.plot import speedups, write_plot
@@ -110,6 +111,14 @@ class TestDifference:
         some = Tolerance(peer_mismatch=0.002)
         assert difference(one, other, some, exact_types=False) is None
         assert difference(one, other, some, exact_types=True) is not None
+
+
+def test_busy_processors() -> None:
+    before = [[10, 0, 5, 80, 5, 0, 0, 0], [0] * 8, [7] * 8]
+    after = [[40, 0, 15, 120, 25, 0, 0, 0], [0, 0, 0, 60, 40, 0, 0, 0], [7] * 8]
+    assert load.busy_between(before, after) == pytest.approx(0.4)
+    found = load.busy_processors(0.01)
+    assert found is None or 0 <= found <= (os.cpu_count() or 1)
 
 
 class TestRunner:
