@@ -104,6 +104,8 @@ def template_of(value: Value, *, varying: bool) -> Template:
             return Fixed(value) if not varying else Structure(value, ())
         case Static() | UnboundV() | MethodV() if not parts_of(value):
             return Fixed(value)
+        case VariantV():  # a gate has all of its variables even where both paths bring the same
+            return Structure(value, tuple(template_of(part, varying=True) for part in parts_of(value)))
         case _:
             return Structure(value, tuple(template_of(part, varying=varying) for part in parts_of(value)))
 

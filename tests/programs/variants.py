@@ -176,3 +176,19 @@ def types_in_a_dict(n, wanted):
         total += i * 0.5
     found = n if wanted else None
     return {"total": total, "found": found}, (total, found)
+
+
+@program(
+    [(arr("f8", 3), arr("f8", 3), 1), (arr("f8", 3), arr("f8", 3), 0), (arr("f8", 0), arr("f8", 0), 0)],
+    mutates=(1,),
+)
+def same_on_both_paths(x, y, k):
+    c = np.zeros(len(x))
+    for _ in y:
+        c = np.vstack([y, x])
+    if k > 0:
+        try:
+            y[k:] += x[k:]
+        except IndexError:
+            c += y
+    return c * 2, y
