@@ -21,7 +21,8 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py import extensions
-from parakeet_py.signature import FunctionSpec, Result, Signature, Spec, StaticSpec, TupleSpec
+from parakeet_py.result_tree import Result
+from parakeet_py.signature import FunctionSpec, Signature, Spec, StaticSpec, TupleSpec
 from parakeet_py.signature_json import NotPortable, from_json, to_json
 
 if TYPE_CHECKING:

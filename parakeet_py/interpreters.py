@@ -21,7 +21,8 @@ from parakeet_py.errors import (
     UnusualExtentsError,
 )
 from parakeet_py.frontend.evaluate import Raised
-from parakeet_py.signature import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, leaf_values
+from parakeet_py.result_tree import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
+from parakeet_py.signature import leaf_values
 from parakeet_py.typed_ir.observed import accepts, observed_spec
 from parakeet_py.typed_ir.opaque import caught_by, no_leaves, perform, result_leaves_of
 from parakeet_py.typed_ir.opaque_operands import rebuild

@@ -12,9 +12,9 @@ Specs are exact: a value has one spec, and a gate made for a signature accepts p
 array that is C-contiguous has layout C, never S or A. So two specializations of a function never accept the same call.
 
 *Leaves* are what the machine code receives: arrays, scalars and opaque objects, flattened depth first, parameters in
-order and then hidden arguments. Each leaf takes a fixed number of 8-byte slots (`leaf_slots`). Results have leaves too;
-the result tree says how they are boxed. Nothing here knows of LLVM: frontend, specializer, code generation and the disk
-cache share these classes; `signature_json` writes them into the disk cache.
+order and then hidden arguments. Each leaf takes a fixed number of 8-byte slots (`leaf_slots`). Results have leaves too,
+see `result_tree`. Nothing here knows of LLVM: frontend, specializer, code generation and the disk cache share these
+classes; `signature_json` writes them into the disk cache.
 """
 
 from __future__ import annotations
@@ -209,122 +209,6 @@ def _walk(spec: Spec, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], 
                 yield from _walk(item, (*path, index))
         case ArraySpec() | ScalarSpec() | ObjectSpec():
             yield path, spec
-
-
-# ---- results ---------------------------------------------------------------------------------------------------------
-
-
-@record
-class ResultLeaf:
-    """One value machine code hands back; the same index twice in a tree is the same Python object twice.
-
-    Indices count from 0; slots are laid out in index order (`result_slots`). A scalar is boxed as the Python type if
-    `python`, else as the NumPy scalar of `dtype`. An array with `view` is a new array object, even where its descriptor
-    is that of an argument; one with `readonly` cannot be written to.
-    """
-
-    index: int
-    kind: Literal["scalar", "array", "object"]
-    dtype: str = ""
-    python: bool = False
-    rank: int = 0
-    view: bool = False
-    readonly: bool = False
-
-
-@record(eq=False)
-class ResultStatic:
-    """A value known when the function was compiled."""
-
-    value: object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ResultStatic) and static_key(self.value) == static_key(other.value)
-
-    def __hash__(self) -> int:
-        return hash(static_key(self.value))
-
-
-@record
-class ResultTuple:
-    """A tuple or list; with `type`, that namedtuple class called with the items."""
-
-    items: tuple[Result, ...]
-    kind: Literal["tuple", "list"] = "tuple"
-    type: type | None = None
-
-
-@record
-class ResultListOf:
-    """An array leaf boxed as a Python list: of Python scalars and lists of them, as `tolist()` does, or (`numpy`) of
-    what iterating over the array gives."""
-
-    leaf: ResultLeaf
-    numpy: bool = False
-
-
-@record
-class ResultEither:
-    """A scalar, or what is known when compiled, as the path has it: `choices[tag]`. Nothing else uses its leaves."""
-
-    tag: ResultLeaf
-    choices: tuple[ResultLeaf | ResultStatic, ...]
-
-    @property
-    def leaves(self) -> tuple[ResultLeaf, ...]:
-        return (self.tag, *(choice for choice in self.choices if isinstance(choice, ResultLeaf)))
-
-
-Result = ResultLeaf | ResultStatic | ResultTuple | ResultListOf | ResultEither
-
-
-def result_leaves(tree: Result) -> tuple[ResultLeaf, ...]:
-    """The distinct leaves of a result tree in index order; raises `ValueError` if the indices have gaps."""
-    found: dict[int, ResultLeaf] = {}
-    for leaf in _result_walk(tree):
-        if found.setdefault(leaf.index, leaf) != leaf:
-            raise ValueError(f"two different result leaves have the index {leaf.index}")
-    if sorted(found) != list(range(len(found))):
-        raise ValueError(f"result leaves are numbered {sorted(found)}, not 0 to {len(found) - 1}")
-    return tuple(found[index] for index in range(len(found)))
-
-
-def chosen_leaves(tree: Result) -> list[ResultLeaf]:
-    """The leaves that belong to a `ResultEither`."""
-    match tree:
-        case ResultEither():
-            return list(tree.leaves)
-        case ResultTuple():
-            return [leaf for item in tree.items for leaf in chosen_leaves(item)]
-    return []
-
-
-def result_leaf_slots(leaf: ResultLeaf) -> int:
-    """Slots of a result leaf: array [object, base, block, data, dims, strides], scalar 1 (complex128: 2), object 1."""
-    if leaf.kind == "array":
-        return 4 + 2 * leaf.rank
-    return 2 if leaf.dtype == "complex128" else 1
-
-
-def result_offsets(tree: Result) -> tuple[int, ...]:
-    """First slot of each result leaf, and at the end the total number of slots."""
-    offsets = [0]
-    for leaf in result_leaves(tree):
-        offsets.append(offsets[-1] + result_leaf_slots(leaf))
-    return tuple(offsets)
-
-
-def _result_walk(tree: Result) -> Iterator[ResultLeaf]:
-    match tree:
-        case ResultLeaf():
-            yield tree
-        case ResultListOf():
-            yield tree.leaf
-        case ResultEither():
-            yield from tree.leaves
-        case ResultTuple():
-            for item in tree.items:
-                yield from _result_walk(item)
 
 
 # ---- typing values ---------------------------------------------------------------------------------------------------

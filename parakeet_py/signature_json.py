@@ -14,16 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.result_tree import ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
 from parakeet_py.signature import (
     ArraySpec,
     HiddenSpec,
     NoneSpec,
     ObjectSpec,
-    ResultEither,
-    ResultLeaf,
-    ResultListOf,
-    ResultStatic,
-    ResultTuple,
     ScalarSpec,
     Signature,
     StaticSpec,

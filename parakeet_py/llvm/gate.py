@@ -27,19 +27,8 @@ from parakeet_py.llvm import boxing
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.native import class_named
-from parakeet_py.signature import (
-    FunctionSpec,
-    ObjectSpec,
-    Result,
-    ResultEither,
-    ResultStatic,
-    ResultTuple,
-    Signature,
-    Spec,
-    StaticSpec,
-    TupleSpec,
-    is_opaque,
-)
+from parakeet_py.result_tree import Result, ResultEither, ResultStatic, ResultTuple
+from parakeet_py.signature import FunctionSpec, ObjectSpec, Signature, Spec, StaticSpec, TupleSpec, is_opaque
 from parakeet_py.signature_json import NotPortable
 
 __all__ = ["GateHandle", "gate_symbols", "load_gate"]

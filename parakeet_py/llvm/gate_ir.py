@@ -29,7 +29,8 @@ from __future__ import annotations
 from parakeet_py.llvm.context import Context
 from parakeet_py.llvm.gate_arguments import ArgumentWriter
 from parakeet_py.llvm.gate_results import ResultWriter
-from parakeet_py.signature import Result, Signature, argument_slots, result_leaves, result_offsets
+from parakeet_py.result_tree import Result, result_leaves, result_offsets
+from parakeet_py.signature import Signature, argument_slots
 
 RELEASE_ELEMENTS = 16384
 _WORDS = Context.SIZE // 8

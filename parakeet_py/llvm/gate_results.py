@@ -10,7 +10,7 @@ from __future__ import annotations
 from parakeet_py.llvm.context import Context
 from parakeet_py.llvm.gate_writer import GateWriter
 from parakeet_py.llvm.object_layout import Flags, Layout
-from parakeet_py.signature import (
+from parakeet_py.result_tree import (
     Result,
     ResultEither,
     ResultLeaf,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from parakeet_py.llvm.object_layout import Layout
 from parakeet_py.llvm.support_ir import increment_ir
-from parakeet_py.signature import Result, Signature
+from parakeet_py.result_tree import Result
+from parakeet_py.signature import Signature
 
 
 class Extent:

@@ -10,14 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from parakeet_py.signature import (
-    Result,
-    ResultEither,
-    ResultLeaf,
-    ResultListOf,
-    ResultStatic,
-    ResultTuple,
-)
+from parakeet_py.result_tree import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
 from parakeet_py.typed_ir import grown_lists, ir, unions, variants
 from parakeet_py.typed_ir.opaque import opaque_box
 from parakeet_py.typed_ir.types import PYINT, Array, Scalar

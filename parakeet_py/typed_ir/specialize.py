@@ -33,12 +33,8 @@ import numpy as np
 from parakeet_py.errors import KEY, UnsupportedError, exception_named
 from parakeet_py.frontend import ssa
 from parakeet_py.record import record
-from parakeet_py.signature import (
-    FunctionSpec,
-    Result,
-    Signature,
-    Source,
-)
+from parakeet_py.result_tree import Result
+from parakeet_py.signature import FunctionSpec, Signature, Source
 from parakeet_py.typed_ir import (
     calls,
     containers,

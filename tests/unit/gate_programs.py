@@ -17,14 +17,8 @@ from parakeet_py.llvm import engine
 from parakeet_py.llvm.callable_type import AcceleratedFunction, install
 from parakeet_py.llvm.gate import GateHandle, load_gate
 from parakeet_py.llvm.gate_ir import RELEASE_ELEMENTS, gate_ir
-from parakeet_py.signature import (
-    Result,
-    ResultStatic,
-    Signature,
-    argument_slots,
-    result_offsets,
-    signature_of,
-)
+from parakeet_py.result_tree import Result, ResultStatic, result_offsets
+from parakeet_py.signature import Signature, argument_slots, signature_of
 
 
 def make_gate(

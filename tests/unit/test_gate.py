@@ -18,13 +18,10 @@ from parakeet_py.llvm.callable_type import AcceleratedFunction, install
 from parakeet_py.llvm.gate import load_gate
 from parakeet_py.llvm.gate_ir import gate_ir
 from parakeet_py.llvm.runtime import runtime
+from parakeet_py.result_tree import ResultLeaf, ResultListOf, ResultStatic, ResultTuple
 from parakeet_py.signature import (
     HiddenSpec,
     ObjectSpec,
-    ResultLeaf,
-    ResultListOf,
-    ResultStatic,
-    ResultTuple,
     ScalarSpec,
     Signature,
     StaticSpec,

@@ -8,15 +8,12 @@ import math
 import numpy as np
 import pytest
 
+from parakeet_py.result_tree import ResultLeaf, ResultListOf, ResultStatic, ResultTuple, result_leaves, result_offsets
 from parakeet_py.signature import (
     ArraySpec,
     HiddenSpec,
     NoneSpec,
     ObjectSpec,
-    ResultLeaf,
-    ResultListOf,
-    ResultStatic,
-    ResultTuple,
     ScalarSpec,
     Signature,
     StaticSpec,
@@ -26,8 +23,6 @@ from parakeet_py.signature import (
     leaves,
     overlap,
     overlaps_itself,
-    result_leaves,
-    result_offsets,
     signature_of,
     spec_of,
 )

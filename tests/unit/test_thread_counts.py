@@ -10,7 +10,8 @@ import pytest
 from parakeet_py.config import current, environment, options
 from parakeet_py.llvm.callable_type import AcceleratedFunction, install
 from parakeet_py.llvm.context import Context
-from parakeet_py.signature import ResultLeaf, Signature
+from parakeet_py.result_tree import ResultLeaf
+from parakeet_py.signature import Signature
 
 TELL = f"""
 define i32 @entry(ptr %ctx, ptr %arguments, ptr %results) {{
