@@ -18,12 +18,13 @@ from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import UnsupportedError, source_excerpt
 from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
-from parakeet_py.imp.effects import checks_before_effects
+from parakeet_py.imp.effects import checks_before_effects, shows_in_arguments_only
 from parakeet_py.imp.lower import lower
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
 from parakeet_py.signature import FunctionSpec, Signature, Source, StaticSpec
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.opaque import is_harmless
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 from parakeet_py.typed_ir.requests import FieldsMayChange
@@ -227,19 +228,45 @@ def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
         "gate",
         has_state=bool(compiled.specialization.opaque_sites or compiled.specialization.guessed),
         rerun=_rerun(compiled),
+        kept=kept_arguments(compiled),
     )
     return code.text + "\n" + gate, code.symbols
 
 
+_PYTHON_RUNS = ("Deoptimize", GENERAL.exception)
+
+
 def _rerun(compiled: Compiled) -> tuple[int, ...]:
-    """The statuses after which Python runs the call instead: nothing has happened yet that anybody could see."""
+    """The statuses after which Python runs the call instead: nothing has happened yet that anybody could see.
+
+    What has been stored into `kept_arguments` is undone.
+    """
     failures = enumerate(compiled.imp.failures)
-    python = ("Deoptimize", GENERAL.exception)
-    codes = [code for code, site in failures if site.failure.exception in python or site.failure.message == OVERFLOW]
-    if codes:
-        early = checks_before_effects(compiled.imp)
+    codes = [
+        code for code, site in failures if site.failure.exception in _PYTHON_RUNS or site.failure.message == OVERFLOW
+    ]
+    if codes and not kept_arguments(compiled):
+        early = checks_before_effects(compiled.imp, _harmless(compiled))
         codes = [code for code in codes if code in early]
     return (*codes, OPAQUE_AGAIN) if compiled.specialization.opaque_sites else tuple(codes)
+
+
+def kept_arguments(compiled: Compiled) -> tuple[int, ...]:
+    """The arguments (leaf positions) whose contents are kept during a call.
+
+    That is so where compiled code may find, after it has stored into them, that only Python knows how to go on, and
+    nothing else shows of what it has done. Ints that leave 64 bits are no reason: that is rare, and copies cost time.
+    """
+    codes = {code for code, site in enumerate(compiled.imp.failures) if site.failure.exception in _PYTHON_RUNS}
+    harmless = _harmless(compiled)
+    if codes <= checks_before_effects(compiled.imp, harmless) or not shows_in_arguments_only(compiled.imp, harmless):
+        return ()
+    return tuple(sorted(compiled.specialization.stored_params))
+
+
+def _harmless(compiled: Compiled) -> frozenset[int]:
+    """The numbers of opaque sites that change nothing outside."""
+    return frozenset(number for number, site in enumerate(compiled.specialization.opaque_sites) if is_harmless(site))
 
 
 def make_native(compiled: Compiled) -> Native:

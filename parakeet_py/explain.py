@@ -190,18 +190,28 @@ def explain_compiled(compiled: Compiled, normal: tuple[Any, ...] | None = None) 
     from parakeet_py.interpreters import values_of
 
     values = () if normal is None else values_of(compiled, normal)
+    names = leaf_names(compiled)
     return Explanation(
         compiled.function.__name__,
         tuple(describe_spec(spec) for spec in compiled.signature.params),
         tuple(operators_of(compiled.typed.body)),
         len(list(operators_of(compiled.unfused.body))),
         compiled.specialization.opaque_calls,
-        report(compiled.imp, leaf_names(compiled), values),
+        report(compiled.imp, names, values),
         dict(compiled.times),
         None,
-        compiled.specialization.widened + ((_GUARDED,) if compiled.passes.guarded else ()),
+        compiled.specialization.widened + ((_GUARDED,) if compiled.passes.guarded else ()) + _kept(compiled, names),
         compiled.config.thread_count,
     )
+
+
+def _kept(compiled: Compiled, names: Sequence[str]) -> tuple[str, ...]:
+    """A note on arguments that are copied before the call."""
+    from parakeet_py.compile import kept_arguments
+
+    kept = [names[leaf] for leaf in kept_arguments(compiled)]
+    reason = "are kept, because Python may have to run the call from the beginning"
+    return (f"the contents of {', '.join(kept)} {reason}",) if kept else ()
 
 
 def leaf_names(compiled: Compiled) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.compile import Compiled, Extents
+from parakeet_py.compile import Compiled, Extents, kept_arguments
 from parakeet_py.errors import (
     DeoptimizedError,
     NoSourceError,
@@ -64,6 +64,7 @@ def _run_for(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]
     log: list[tuple[Any, Any]] = []
     leaves = values_of(compiled, normal)
     before = _contents(leaves)
+    kept = contents_kept(compiled, leaves)
     try:
         results = run(compiled, leaves, opaque_of(compiled, log))
     except OpaqueResultChanged:
@@ -71,11 +72,27 @@ def _run_for(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]
             raise
         return dispatcher.evaluate(normal, dispatcher.signature(normal), log)
     except (DeoptimizedError, OverflowError) as error:
-        leaves_int64 = isinstance(error, DeoptimizedError) or str(error) == OVERFLOW
-        if not leaves_int64 or compiled.specialization.opaque_sites or before != _contents(leaves):
+        if isinstance(error, OverflowError) and str(error) != OVERFLOW:
             raise
-        return compiled.function(*args)  # as a gate does: nothing has been changed yet
+        if not put_back(kept) and (compiled.specialization.opaque_sites or before != _contents(leaves)):
+            raise
+        return compiled.function(*args)  # as a gate does: nothing has been changed, or not any more
     return box(compiled.specialization.result, results, leaves)
+
+
+def contents_kept(compiled: Compiled, leaves: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """The arguments that Python may want to have back as they were, with copies of them."""
+    stored = [leaves[position] for position in kept_arguments(compiled)]
+    if not all(isinstance(leaf, np.ndarray) for leaf in stored):
+        return []
+    return [(leaf, leaf.copy(order="K")) for leaf in stored]
+
+
+def put_back(kept: Sequence[tuple[Any, Any]]) -> bool:
+    """Undo what a call has stored into its arguments; gives whether anything was kept."""
+    for leaf, contents in kept:
+        leaf[...] = contents
+    return bool(kept)
 
 
 def _contents(leaves: Sequence[Any]) -> list[bytes]:

@@ -244,8 +244,11 @@ class _Try:
         iterable = node.iter
         called = iterable.func.id if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) else ""
         names = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-        if not all(isinstance(name, ast.Name) for name in names) or (
-            isinstance(node.target, ast.Tuple) and called not in ("enumerate", "zip")
+        strict = called == "zip" and isinstance(iterable, ast.Call) and bool(iterable.keywords)
+        if (
+            strict
+            or not all(isinstance(name, ast.Name) for name in names)
+            or (isinstance(node.target, ast.Tuple) and called not in ("enumerate", "zip"))
         ):
             self.refuse(node.iter, "this loop inside `try` cannot be accelerated", "move it out of the `try`")
         made: list[ast.stmt] = []

@@ -20,7 +20,7 @@ from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import run
 from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
-from parakeet_py.interpreters import box, opaque_of, values_of
+from parakeet_py.interpreters import box, contents_kept, opaque_of, put_back, values_of
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
 if TYPE_CHECKING:
@@ -93,8 +93,10 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device, foreign:
     log: list[tuple[Any, Any]] = []
     made = plan_of(compiled)
     plan = plan_for(made, device)
+    leaves = values_of(compiled, args)
+    kept = contents_kept(compiled, leaves) if foreign is None else []
     try:
-        results = run(plan, device, values_of(compiled, args), opaque_of(compiled, log), plan.gives_views, foreign)
+        results = run(plan, device, leaves, opaque_of(compiled, log), plan.gives_views, foreign)
     except DeviceMemoryError as error:
         if not error.unchanged:
             raise
@@ -108,7 +110,7 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device, foreign:
     except (DeoptimizedError, OverflowError) as error:
         if isinstance(error, OverflowError) and str(error) != OVERFLOW:
             raise
-        if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
+        if not put_back(kept) and (compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp)):
             raise
         return in_python(lambda: dispatcher.run_python(args))
     if plan is made:

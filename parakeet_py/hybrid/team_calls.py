@@ -16,7 +16,7 @@ from parakeet_py.hybrid.held import Held
 from parakeet_py.hybrid.left import left_of
 from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
-from parakeet_py.interpreters import box, opaque_of, values_of
+from parakeet_py.interpreters import box, contents_kept, opaque_of, put_back, values_of
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
     plan = divided_plan_of(compiled)
     if held is None and left_of(dispatcher).decide(args, team, plan, leaves):
         return config.on_cpu(dispatcher.instance if dispatcher.inner is None else dispatcher.inner, args)
+    kept = contents_kept(compiled, leaves) if held is None else []
     try:
         results = run_divided(plan, team, leaves, opaque_of(compiled, log), held)
     except OpaqueResultChanged:
@@ -69,7 +70,7 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
     except (DeoptimizedError, OverflowError) as error:
         if isinstance(error, OverflowError) and str(error) != OVERFLOW:
             raise
-        if compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp):
+        if not put_back(kept) and (compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp)):
             raise
         return in_python(lambda: dispatcher.run_python(args))
     return box(compiled.specialization.result, results)

@@ -1,10 +1,14 @@
 """What a function does that shows outside, and which of its checks come before that.
 
-A store shows unless it goes into memory that the function has made; a call back into Python shows in any case. When a
-check fails before anything has shown, the whole call can be run again by Python, as if it had never been begun.
+A store shows unless it goes into memory that the function has made; a call back into Python shows unless it is known to
+change nothing. When a check fails before anything has shown, the whole call can be run again by Python, as if it had
+never been begun. After that it can, too, if all that shows are stores into arguments, and somebody has kept what was in
+them (`shows_in_arguments_only`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from parakeet_py.imp.ir import (
     Block,
@@ -23,10 +27,11 @@ from parakeet_py.imp.ir import (
     blocks_of,
     walk,
 )
+from parakeet_py.imp.roots import PYTHON
 from parakeet_py.typed_ir.ir import CHECKED, Prim
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
-_UNKNOWN = frozenset({-1})
+_UNKNOWN = frozenset({-1, PYTHON})
 
 
 def own_memory(function: Function) -> frozenset[int]:
@@ -54,15 +59,36 @@ def _stores_outside(function: Function, made: frozenset[int], statement: Stateme
     return False
 
 
-def checks_before_effects(function: Function) -> frozenset[int]:
-    """The failures that can only happen while nothing has shown outside yet."""
+def shows_in_arguments_only(function: Function, harmless: Collection[int]) -> bool:
+    """Are stores into the arguments' own memory all that a function does that shows?
+
+    `harmless` are the numbers of opaque sites that change nothing.
+    """
+    for statement in walk(function.body):
+        match statement:
+            case Opaque(site=site):
+                if site not in harmless:
+                    return False
+            case Store(array, _, _) | Matmul(array, _, _):
+                if PYTHON in function.roots.get(array, _UNKNOWN):
+                    return False
+            case Routine(outs=outs):
+                if any(PYTHON in function.roots.get(array, _UNKNOWN) for array in outs):
+                    return False
+    return True
+
+
+def checks_before_effects(function: Function, harmless: Collection[int] = ()) -> frozenset[int]:
+    """The failures that can only happen while nothing has shown outside yet; `harmless` as above."""
     made = own_memory(function)
     before: set[int] = set()
     after: set[int] = set()
     overflows = [(code, site.pos) for code, site in enumerate(function.failures) if site.failure.message == OVERFLOW]
 
     def shows(statement: Statement) -> bool:
-        return isinstance(statement, Opaque) or _stores_outside(function, made, statement)
+        if isinstance(statement, Opaque):
+            return statement.site not in harmless
+        return _stores_outside(function, made, statement)
 
     def visit(block: Block, shown: bool) -> bool:
         """Sort the checks of a block; gives whether something may have shown at its end."""

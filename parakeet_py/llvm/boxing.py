@@ -31,7 +31,13 @@ _PYTHON_FUNCTIONS = (
     "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
     "_PyObject_New"
 )
-_NUMPY_FUNCTIONS = {"PyArray_ToList": 86, "PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282}  # NumPy's C API
+_NUMPY_FUNCTIONS = {  # places in the table of NumPy's C API
+    "PyArray_CopyInto": 50,
+    "PyArray_NewCopy": 85,
+    "PyArray_ToList": 86,
+    "PyArray_NewFromDescr": 94,
+    "PyArray_SetBaseObject": 282,
+}
 _OBJECTS: dict[str, object] = {
     "None": None,
     "True": True,

@@ -5,7 +5,8 @@ Array results, whose slots are [object, base, block, data, dims, strides], are b
 - `object`: that very array, one reference more.
 - `base`: a view of an array of the caller, read-only if that is.
 - `block`, from its start and nobody else's: an array that owns the payload, and gives it back to the runtime when it
-  dies (NEP 49 handler).
+  dies (NEP 49 handler). Its strides are 0, as NumPy's,
+  if it is empty.
 - `block` otherwise (not from its start, or several results share it): the first result that covers the whole block owns
   it and the others are views of that; if there is none, they are views of an array of bytes made for the purpose.
   `bases` is a count and pairs (block, array), which say what this call has made already.
@@ -26,6 +27,7 @@ declare void @gate.pk_detach(ptr, ptr)
 @gate.ndarray = external global i8
 @gate.dtype.uint8 = external global i64
 @gate.mem_handler = external global i64
+@no_strides = private constant [64 x i64] zeroinitializer
 
 define internal ptr @new_array(ptr %descr, i64 %rank, ptr %dims, ptr %strides, ptr %data, i32 %flags) {
   call void @increment(ptr %descr)
@@ -243,7 +245,11 @@ not_lent:
   %simple = and i1 %at_start, %alone
   br i1 %simple, label %own, label %search
 own:
-  %owner = tail call ptr @owner(ptr %ctx, ptr %block, ptr %descr, i64 %rank, ptr %dims, ptr %strides, ptr %data)
+  %own_bytes_p = getelementptr i64, ptr %block, i64 1
+  %own_bytes = load i64, ptr %own_bytes_p
+  %empty = icmp eq i64 %own_bytes, 0
+  %own_strides = select i1 %empty, ptr @no_strides, ptr %strides
+  %owner = tail call ptr @owner(ptr %ctx, ptr %block, ptr %descr, i64 %rank, ptr %dims, ptr %own_strides, ptr %data)
   ret ptr %owner
 search:
   %known = load i64, ptr %bases

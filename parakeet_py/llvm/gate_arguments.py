@@ -247,6 +247,7 @@ class ArgumentWriter(GateWriter):
                 call = f"call i1 @gate.overlaps_itself(i64 {spec.rank}, ptr {dims_at}, ptr {strides_at}, i64 {size})"
                 self.need(self.let(f"xor i1 {self.let(call)}, true"))
         data = self.field(value, Layout.DATA)
+        self.arrays[self.leaf] = value
         self.store_slot("ptr", value)
         self.store_slot("ptr", data)
         for number in (*dims, *strides):

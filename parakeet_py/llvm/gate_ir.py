@@ -22,6 +22,9 @@ References: arguments are borrowed from the caller, who holds them during the ca
 through a hidden argument are held by the gate while the function runs, since the function may run without the GIL and
 other threads may drop them. The GIL is released when the array arguments have more than `release_elements` elements
 together.
+
+Where Python may have to run a call from the beginning although the function has stored into arguments, the gate keeps
+copies of these (`kept`) and puts their contents back first.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from parakeet_py.signature import Signature, argument_slots
 
 RELEASE_ELEMENTS = 16384
 _WORDS = Context.SIZE // 8
+_KEEP_ORDER = 2  # NPY_KEEPORDER
 
 
 _FUNCTIONS = """
@@ -50,6 +54,8 @@ declare ptr @gate.box_array(ptr, ptr, i64, ptr, ptr)
 declare ptr @gate.box_list(ptr)
 declare ptr @gate.box_items(ptr)
 declare void @gate.pk_free_all(ptr)
+declare ptr @gate.PyArray_NewCopy(ptr, i32)
+declare i32 @gate.PyArray_CopyInto(ptr, ptr)
 declare ptr @gate.PyObject_Call(ptr, ptr, ptr)
 declare ptr @gate.PyEval_SaveThread()
 declare void @gate.PyEval_RestoreThread(ptr)
@@ -76,6 +82,7 @@ def gate_ir(
     has_state: bool = False,
     declare_entry: bool = False,
     rerun: tuple[int, ...] = (),
+    kept: tuple[int, ...] = (),
 ) -> str:
     """The LLVM IR text of a gate; it may stand in one module with the entry (one gate to a module).
 
@@ -88,9 +95,10 @@ def gate_ir(
     has_state : the context's STATE is `<gate>.state` when the entry is called, else null
     declare_entry : declare the entry here, because it is in another module
     rerun : statuses of the entry after which the call goes on to `next`, as if it had not been taken
+    kept : array leaves of the arguments that must then hold what they held before
     """
     gate = _Gate(signature, result, entry_symbol, gate_symbol, has_state)
-    gate.rerun = rerun
+    gate.rerun, gate.kept = rerun, kept
     return gate.text(release_elements, always_release, declare_entry)
 
 
@@ -106,6 +114,7 @@ class _Gate(ArgumentWriter, ResultWriter):
         self.put(f"store i32 %threads, ptr {self.at('%ctx', Context.MAX_THREADS)}")
         for pin in self.pins:
             self.increment(pin)
+        self.keep_contents()
         release = self.releases(release_elements, always_release)
         thread = "null"
         if release:
@@ -114,7 +123,8 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.put("%released = call ptr @gate.PyEval_SaveThread()")
             self.put("br label %run")
             self.lines.append("run:")
-            self.put("%thread = phi ptr [null, %ready], [%released, %release]")
+            here = "begin" if self.kept else "ready"
+            self.put(f"%thread = phi ptr [null, %{here}], [%released, %release]")
             thread = "%thread"
         self.put(f"%status = call i32 @{self.entry}(ptr %ctx, ptr %arguments, ptr %results)")
         if release:
@@ -126,6 +136,29 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.lines.append("back:")
         self.put("%good = icmp eq i32 %status, 0")
         self.put("br i1 %good, label %box, label %failed")
+
+    def keep_contents(self) -> None:
+        """Copy the arrays that may have to be as they were."""
+        if not self.kept:
+            return
+        self.put(f"store [{len(self.kept)} x ptr] zeroinitializer, ptr %kept")
+        for place, leaf in enumerate(self.kept):
+            copy = self.let(f"call ptr @gate.PyArray_NewCopy(ptr {self.arrays[leaf]}, i32 {_KEEP_ORDER})")
+            self.put(f"store ptr {copy}, ptr {self.at('%kept', 8 * place)}")
+            missing = self.let(f"icmp eq ptr {copy}, null")
+            self.counter += 1
+            self.put(f"br i1 {missing}, label %unkept, label %b{self.counter}")
+            self.lines.append(f"b{self.counter}:")
+        self.put("br label %begin")
+        self.lines.append("unkept:")  # out of memory
+        self.finish("null")
+        self.lines.append("begin:")
+
+    def put_back(self) -> None:
+        """Undo what the function has stored into arguments."""
+        for place, leaf in enumerate(self.kept):
+            copy = self.field("%kept", 8 * place)
+            self.let(f"call i32 @gate.PyArray_CopyInto(ptr {self.arrays[leaf]}, ptr {copy})")
 
     def releases(self, release_elements: int, always_release: bool) -> str:
         """The condition of releasing the GIL; empty: never."""
@@ -156,6 +189,7 @@ class _Gate(ArgumentWriter, ResultWriter):
             cases = " ".join(f"i32 {code}, label %again" for code in self.rerun)
             self.put(f"switch i32 %status, label %error [{cases}]")
             self.lines.append("again:")
+            self.put_back()
             self.give_back()
             self.put("br label %miss")
             self.lines.append("error:")
@@ -181,6 +215,7 @@ class _Gate(ArgumentWriter, ResultWriter):
             "bases": 1 + 2 * arrays if arrays else 0,
             "objects": self.built,
             "overflow": 1,
+            "kept": len(self.kept),
         }
         return [
             f"define ptr @{self.name}(ptr %self, ptr %args, i64 %nargsf, ptr %names) nounwind noinline optnone {{",

@@ -220,5 +220,7 @@ class ResultWriter(GateWriter):
         self.put(f"call void @gate.Py_DecRef(ptr {mine})")
         self.put(f"br label %clean{number}")
         self.lines.append(f"clean{number}:")
+        if self.kept:
+            self.put(f"call void @gate.drop(ptr %kept, i64 {len(self.kept)})")
         for pin in self.pins:
             self.put(f"call void @gate.Py_DecRef(ptr {pin})")

@@ -35,6 +35,8 @@ class GateWriter:
         self.extents: dict[int, Extent] = {}
         self.paired = {index for pair in signature.pairs for index in pair}
         self.pins: list[str] = []
+        self.arrays: dict[int, str] = {}  # the objects of array leaves
+        self.kept: tuple[int, ...] = ()  # leaves whose contents are copied before the call
         self.checks: list[str] = []
         self.built = 0  # entries of %objects
 

@@ -83,6 +83,16 @@ def is_pure_site(site: OpaqueSite) -> bool:
     return is_pure(site.operands[0].value, len(site.operands) - 1 - len(site.keywords), site.keywords)
 
 
+def is_harmless(site: OpaqueSite) -> bool:
+    """Does this change nothing outside, if the call goes on after it? (What raises ends the call.)"""
+    if is_pure_site(site):
+        return True
+    target = site.operands[0].value if site.operation == "call" and isinstance(site.operands[0], StaticT) else None
+    return site.operation in ("same", "compare:is", "compare:isnot") or any(
+        target is one for one in (raise_it, raise_caused)
+    )
+
+
 def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) -> Any:
     """Do the operation on Python objects. For calls: function, positional arguments, then keyword values."""
     kind, _, name = operation.partition(":")

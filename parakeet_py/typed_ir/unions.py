@@ -256,21 +256,28 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
         s.check(here, "Deoptimize", "a loop that has not run leaves a value of another type")
         return done_on(plain)
 
-    def chain(index: int) -> list[Value]:
-        if index == 0:
-            result = alone(0)
-            return [NONE if result is None else result]
+    def run(index: int) -> list[Value]:
+        result = alone(index)
+        return [NONE if result is None else result]
+
+    def chain(indices: Sequence[int]) -> list[Value]:
+        *others, index = indices
+        if not others:
+            return run(index)
         here = s.builder.prim("eq", tag, ir.Const(index, PYINT), type=PYBOOL)
-
-        def this() -> list[Value]:
-            result = alone(index)
-            return [NONE if result is None else result]
-
-        return branch(s, here, this, lambda: chain(index - 1))
+        return branch(s, here, lambda: run(index), lambda: chain(others))
 
     from parakeet_py.typed_ir.control import branch
 
-    results = chain(len(kinds) - 1)
+    possible = [index for index, key in enumerate(found) if not isinstance(key, UnsupportedError)]
+    if possible:  # what cannot be done with a value of one type, or raises, is left to Python where it is of that
+        for index, key in enumerate(found):
+            if isinstance(key, UnsupportedError):
+                here = s.builder.prim("ne", tag, ir.Const(index, PYINT), type=PYBOOL)
+                s.check(here, "Deoptimize", key.message)
+                if s.dead:
+                    return NeverV()
+    results = chain(possible or range(len(kinds)))
     return results[0] if let.outs or isinstance(results[0], NeverV) else None
 
 

@@ -536,3 +536,14 @@ def loops_that_raise_by_themselves(n):
     except ZeroDivisionError:
         t = -2
     return t
+
+
+@program([(arr("f8", 4), arr("f8", 3)), (arr("f8", 4), arr("f8", 4))], fell_back=True)
+def a_loop_whose_step_raises(x, y):
+    total = 0.0
+    try:
+        for one, other in zip(x, y, strict=True):
+            total += one * other
+    except ValueError:
+        return -total
+    return total

@@ -1,0 +1,62 @@
+"""Calls that only Python can finish, after compiled code has stored into arguments: what was stored is undone first."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program, raising
+
+
+@program(
+    [(arr("i8", 4), False), raising(np._core._exceptions._UFuncOutputCastingError, arr("i8", 4), True)],
+    message=True,
+    mutates=(0,),
+)
+def casting_error_by_path(a, wide):
+    a[0] = 5
+    s = 1
+    if wide:
+        s = 2.5
+    a[1:3] -= s
+
+
+@program([(arr("i8", 4), 3), (arr("i8", 4), 0)], mutates=(0,))
+def array_of_a_list_that_stays_empty(a, n):
+    a[::2] = 7
+    found = []
+    for i in range(n):
+        found.append(i)
+    return np.array(found)
+
+
+@program(
+    [(arr("f8", 4), 1), (arr("f8", 4), np.int64(2)), raising(KeyError, arr("f8", 4), np.int64(7))],
+    message=True,
+    mutates=(0,),
+)
+def key_that_is_not_there(a, key):
+    a += 1
+    squares = {}
+    for i in range(3):
+        squares[i] = i * i
+    return squares[key]
+
+
+@program(
+    [raising(ValueError, arr("f8", 2, 3, layout="F"), arr("f8", 4), arr("f8", n)) for n in (3, 5)]
+    + [(arr("f8", 2, 3, layout="F"), arr("f8", 4), arr("f8", 4))],
+    message=True,
+    mutates=(0,),
+)
+def lines_of_unequal_length(a, x, y):
+    a *= 2
+    total = 0.0
+    for one, other in zip(x, y, strict=True):
+        a[1, 1] = other
+        total += one * other
+    return total
+
+
+@program([(arr("f8", 3), 2, 3), (arr("f8", 3), 2, -1), (arr("f8", 0), 2, -1)], mutates=(0,))
+def power_after_a_store(x, base, exponent):
+    x[...] = base
+    return base**exponent
