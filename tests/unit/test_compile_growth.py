@@ -26,6 +26,12 @@ def chain(statements: int) -> list[str]:
     return [*(forms[k % 2].format(k=k % 7 + 1) for k in range(statements)), "return x"]
 
 
+def ladder(statements: int) -> list[str]:
+    """Two arrays, each made of both: every rung is read twice by what follows."""
+    forms = ("x = x * {k}.25 + y", "y = x - y")
+    return [*(forms[k % 2].format(k=k % 7 + 1) for k in range(statements)), "return y"]
+
+
 def sums(statements: int) -> list[str]:
     """Arrays that are computed and added up, one after the other."""
     pairs = [(f"t{k} = x * {k}.5 + y", f"s += t{k}.sum()") for k in range(statements // 2)]
@@ -60,7 +66,7 @@ def compiled(lines: list[str], name: str) -> Compiled:
         return compile_call(namespace["f"], (x, x.copy(), 5), Knowledge(), config.current(), extents="usual")
 
 
-@pytest.mark.parametrize("program", [chain, sums, loops, branches], ids=lambda program: program.__name__)
+@pytest.mark.parametrize("program", [chain, ladder, sums, loops, branches], ids=lambda program: program.__name__)
 def test_the_work_of_passes_grows_with_the_program(
     program: Callable[[int], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,7 @@ class _Fuser(Rewriter):
         self.level_of: dict[Var, int] = {}  # how many scopes were open where a variable was bound
         self.producers: dict[Var, tuple[Producer, int]] = {}  # array -> what makes it, as which result
         self.scopes: list[Scope] = []
+        self.inlined: list[dict[tuple[Var, tuple[Operand, ...]], list[Operand]]] = []  # for each open block
         self.moved: set[Var] = set()  # outs of producers that raise and are no longer where they were
         self.last_effect = 0  # when something was last written or checked
         self.repeating = False  # is what is being emitted one of several copies?
@@ -146,7 +147,9 @@ class _Fuser(Rewriter):
     # ---- the walk ----
 
     def block(self, block: Block) -> Block:
+        self.inlined.append({})
         new = super().block(block)
+        self.inlined.pop()
         for let in block.statements:
             for out in let.outs:
                 self.producers.pop(out, None)
@@ -260,6 +263,10 @@ class _Fuser(Rewriter):
         if found is None:
             return None
         producer, position = found
+        key = (producer.let.outs[0], op.indices)
+        known = next((seen[key] for seen in self.inlined if key in seen), None)
+        if known is not None:  # ladders read each rung twice: copying it for each would double it at each
+            return self.read_as(known[position], let) if self.unchanged_since(producer, op.indices) else None
         once = producer.single and not self.repeating and self.reads_each_once(producer, op.indices)
         if producer.fails and not (once and self.visits_all(producer, op)):
             return None
@@ -268,14 +275,13 @@ class _Fuser(Rewriter):
         made = producer.let.op
         if producer.fails:
             self.moved.update(producer.let.outs)
-        (out,) = let.outs
         statements: list[Let] = []
-        result: Operand
+        results: list[Operand]
         if isinstance(made, Map):
             mapping: dict[Var, Operand] = dict(zip(made.indices, op.indices, strict=True))
             body = fresh_copy(made.body, mapping)
             statements += self.copied(body, not once)
-            result = self.operand(body.results[position])
+            results = [self.operand(result) for result in body.results]
         else:
             assert isinstance(made, Reduce)
             mapping = dict(zip(made.indices, op.indices, strict=True))
@@ -284,12 +290,17 @@ class _Fuser(Rewriter):
             self.aliases.add(Block((copy,)))
             scalars = tuple([Var(var.name, Scalar(dtype_of(var))) for var in copy.outs])
             statements += self.statement(Let(scalars, copy.op, let.pos)) or (Let(scalars, copy.op, let.pos),)
-            result = scalars[position]
-        if result.type == out.type:
-            self.replacement[out] = result
-        else:
-            statements.append(Let((out,), Cast(result), let.pos))
-        return statements
+            results = [*scalars]
+        self.inlined[-1][key] = results
+        return statements + self.read_as(results[position], let)
+
+    def read_as(self, result: Operand, let: Let) -> list[Let]:
+        """What is left of a read whose value has been computed."""
+        (out,) = let.outs
+        if result.type != out.type:
+            return [Let((out,), Cast(result), let.pos)]
+        self.replacement[out] = result
+        return []
 
     def copied(self, body: Block, repeated: bool) -> list[Let]:
         """The statements of a copied body, with its own loads fused where they are now."""
