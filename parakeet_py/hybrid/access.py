@@ -13,6 +13,7 @@ has to bring the rest of a box that is written as well.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from parakeet_py.record import record
@@ -186,17 +187,18 @@ class _Never(Exception):
 
 
 class Part:
-    """The part [lo, hi) of an operator's index space along `split`, in a call where `values` are what the operator
-    takes from outside (arrays need a `shape`)."""
+    """A part of an operator's index space, the ranges [lo, hi) of some of its index variables, in a call where `values`
+    are what the operator takes from outside (arrays need a `shape`)."""
 
     def __init__(
-        self, touched: Touched, values: Mapping[Var, Any], split: Var | None = None, lo: int = 0, hi: int = 0
+        self,
+        touched: Touched,
+        values: Mapping[Var, Any],
+        cut: Mapping[Var, tuple[int, int]] = MappingProxyType({}),
     ) -> None:
         self.touched = touched
         self.values = values
-        self.known: dict[Var, tuple[int, int] | None] = {}
-        if split is not None:
-            self.known[split] = lo, hi - 1
+        self.known: dict[Var, tuple[int, int] | None] = {var: (lo, hi - 1) for var, (lo, hi) in cut.items()}
 
     def box(self, access: Access) -> Box | None:
         """The box of an access; None if it does not happen."""

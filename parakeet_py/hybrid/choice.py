@@ -26,7 +26,7 @@ def costs_of(call: DividedCall, division: Division, values: dict[Var, Any], exte
     if not extent:
         return [Cost(0.0, 1.0)] * (len(team.devices) + team.cpu)
     one, all_ = (
-        call.touched(division.touched, Part(division.touched, values, division.index, 0, hi), values)[0]
+        call.touched(division.touched, Part(division.touched, values, division.bounds(0, hi)), values)[0]
         for hi in (1, extent)
     )
     operations = _operations(call, division, values, extent)
@@ -39,7 +39,7 @@ def costs_of(call: DividedCall, division: Division, values: dict[Var, Any], exte
         if measured is not None and not steady:
             fixed, each = measured
         if speed.link:
-            first, last = (_missing(needed, who, steady) for needed in (one, all_))
+            first, last = (missing(needed, who, steady) for needed in (one, all_))
             copies = len(all_) if last else 0
             fixed += first / speed.link + copies * speed.start
             each += (last - first) / speed.link / max(extent - 1, 1)
@@ -47,7 +47,7 @@ def costs_of(call: DividedCall, division: Division, values: dict[Var, Any], exte
     return found
 
 
-def _missing(needed: Written, who: int, steady: bool) -> int:
+def missing(needed: Written, who: int, steady: bool) -> int:
     """Bytes that would have to be brought; `steady`: if all were on the host."""
     valid = (NOTHING if steady else root.valid.get(who, NOTHING) for root in needed)
     return sum(size_of(difference(spans, known)) for spans, known in zip(needed.values(), valid, strict=True))

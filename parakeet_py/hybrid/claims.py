@@ -111,7 +111,7 @@ class Claims:
         grain = -(-extent // (GRAINS * warp)) * warp
         seen: Written = {}
         for lo in range(0, extent, grain) if division.touched.writes else ():
-            part = Part(division.touched, parts.values, division.index, lo, min(lo + grain, extent))
+            part = Part(division.touched, parts.values, division.bounds(lo, min(lo + grain, extent)))
             for root, spans in call.touched(division.touched, part, parts.values)[1].items():
                 if root in seen and len(intersection(seen[root], spans)):
                     return None

@@ -7,6 +7,16 @@ from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Dim, Function, Op, Operand, Var
 from parakeet_py.typed_ir.types import Array
 
+Bounds = tuple[int, int]  # a range [lo, hi)
+
+
+@record
+class Across:
+    """A second axis that an operator is cut along at the same time: its extent, and its index variable in `touched`."""
+
+    extent: Operand | Dim
+    index: Var
+
 
 @record
 class Division:
@@ -21,11 +31,14 @@ class Division:
     touched : what the operator reads and writes of arrays from outside
     join : concatenate, combine, scan, compress or histogram
     free : what the operator takes from outside
-    part : (lo, hi, *whole results, *free) -> partial results
+    part : (lo, hi, *whole results, *free) -> partial results; (lo, hi, first, last, ...) if a part has a range of a
+        second axis
     after : of a scan: (lo, hi, *totals before, *whole results, *free), the second pass of a part
     combine : (*accumulators, *contributions) -> accumulators; of whole arrays where they are arrays. The target of a
         histogram takes a part's copy in: (target, copy) -> ()
     cost : scalar operations for a point, about
+    across : the second axis, of tiles
+    rounds : it sums floats, in an order that members choose themselves
     """
 
     op: Op
@@ -39,6 +52,17 @@ class Division:
     after: Function | None = None
     combine: Function | None = None
     cost: int = 1
+    across: Across | None = None
+    rounds: bool = False
+
+    def bounds(self, lo: int, hi: int, *across: int) -> dict[Var, Bounds]:
+        """The ranges of the index variables of a part."""
+        found = {self.index: (lo, hi)}
+        if across:
+            assert self.across is not None
+            first, last = across
+            found[self.across.index] = first, last
+        return found
 
     def inputs(self) -> dict[Var, Input]:
         """How a part needs each array from outside."""

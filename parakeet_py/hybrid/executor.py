@@ -12,7 +12,7 @@ only a call can tell, the region is cut another way or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from parakeet_py.hybrid.choice import costs_of
 from parakeet_py.hybrid.claims import Claims
 from parakeet_py.hybrid.device import DeviceError, KernelError
 from parakeet_py.hybrid.divided import DividedPlan
-from parakeet_py.hybrid.division import Division
+from parakeet_py.hybrid.division import Bounds, Division
 from parakeet_py.hybrid.faults import fault_text
 from parakeet_py.hybrid.held import Held
 from parakeet_py.hybrid.homes import Home, homes_of_frozen
@@ -37,6 +37,7 @@ from parakeet_py.hybrid.run import Call, OpaqueCallback
 from parakeet_py.hybrid.spans import NOTHING, Spans
 from parakeet_py.hybrid.streaming import Windows
 from parakeet_py.hybrid.team import Range, Team
+from parakeet_py.hybrid.tiles import Cutting, product_parts
 from parakeet_py.hybrid.timeline import PART, recorder, recording, span
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var
@@ -53,6 +54,7 @@ class RegionRun(NamedTuple):
     line : in the source
     join, axis : how it was cut; "whole" and -1 if it was not
     ranges : who had which part
+    across : the ranges of the second axis, of tiles
     """
 
     region: str
@@ -60,6 +62,7 @@ class RegionRun(NamedTuple):
     join: str
     axis: int
     ranges: tuple[Range, ...]
+    across: tuple[Bounds, ...] = ()
 
 
 class TeamRun(NamedTuple):
@@ -120,6 +123,7 @@ class DividedCall:
         self.arguments: list[SharedArray] = []
         self.runs: list[RegionRun] = []
         self.decided: dict[tuple[int, bool], tuple[Range, ...]] = {}
+        self.products: dict[tuple[int, int, int], Cutting] = {}
         self.steady_joins = {"combine", "scan"} if plan.config.deterministic else set()
         self.threads = settings.current().thread_count
 
@@ -262,25 +266,41 @@ class DividedCall:
 
     def cut(self, region: Region, values: dict[Var, Any]) -> Parts | None:
         """The parts of a region; None if it is not cut."""
-        for division in region.divisions:
-            ranges = self.ranges(division, values)
-            if not ranges:
-                break
-            parts = Parts(self, region, division, values, ranges)
+        for parts in self.ways(region, values):
             if parts.independent():
-                self.runs.append(RegionRun(region.name, region.line, division.join, division.axis, ranges))
+                join, axis = parts.division.join, parts.division.axis
+                run = RegionRun(region.name, region.line, join, axis, tuple(parts.ranges), tuple(parts.across))
+                self.runs.append(run)
                 return parts
         self.runs.append(RegionRun(region.name, region.line, "whole", -1, ()))
         return None
 
-    def ranges(self, division: Division, values: dict[Var, Any]) -> tuple[Range, ...]:
+    def ways(self, region: Region, values: dict[Var, Any]) -> Iterator[Parts]:
+        """The parts of a region, by each way to cut it, best first; none if it has no point."""
+        product = product_parts(self, region, values)
+        if product is not None:
+            yield product
+        for division in region.divisions:
+            ranges = self.ranges(division, values)
+            if not ranges:
+                return
+            yield Parts(self, region, division, values, ranges)
+
+    def ranges(self, division: Division, values: dict[Var, Any], remember: bool = True) -> tuple[Range, ...]:
         """Who gets what: as before in this call for the same extent, so that data stays where it is."""
         extent = self.extent(division.extent, values)
-        steady = division.join in self.steady_joins
-        key = extent, steady
-        if key not in self.decided:
-            self.decided[key] = self.team.ranges(extent, lambda: costs_of(self, division, values, extent, steady))
-        return self.decided[key]
+        steady = self.steady(division)
+        found = self.decided.get((extent, True)) or self.decided.get((extent, steady))
+        if found is None:
+            found = self.team.ranges(extent, lambda: costs_of(self, division, values, extent, steady))
+            if remember:
+                self.decided[extent, steady] = found
+        return found
+
+    def steady(self, division: Division) -> bool:
+        """Whether a way to cut may depend only on what does not change between equal calls: sums come out with other
+        last bits where others compute them."""
+        return division.join in self.steady_joins or (self.plan.config.deterministic and division.rounds)
 
     def whole(self, region: Region, values: dict[Var, Any]) -> list[Any]:
         """The region as it is, by one of the team."""

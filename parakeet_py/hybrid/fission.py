@@ -154,7 +154,10 @@ class _Maker:
         self, axis: int, join: str, part: Function, after: Function | None = None, combine: Function | None = None
     ) -> Division:
         index, extent, cost = self.indices[axis], self.extents[axis], static_cost(self.op.body)
-        return Division(self.op, axis, extent, index, self.touched, join, self.free, part, after, combine, cost)
+        rounds = isinstance(self.op, Reduce | Scan) and identity_of(self.op.combine) is None
+        return Division(
+            self.op, axis, extent, index, self.touched, join, self.free, part, after, combine, cost, rounds=rounds
+        )
 
     # ---- parts -------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import numpy as np
 from parakeet_py.hybrid.access import Part
 from parakeet_py.hybrid.crew import Stop, together
 from parakeet_py.hybrid.device import Machine
-from parakeet_py.hybrid.division import Division
+from parakeet_py.hybrid.division import Bounds, Division
 from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray, of_host
@@ -34,12 +34,25 @@ def add(found: Written, root: Root, spans: Spans) -> None:
 
 
 class Parts:
-    """The parts of one region, cut in one way."""
+    """The parts of one region, cut in one way.
+
+    Attributes
+    ----------
+    ranges : who has what
+    across : the ranges of the second axis, if there is one
+    """
 
     def __init__(
-        self, call: DividedCall, region: Region, division: Division, values: dict[Var, Any], ranges: Sequence[Range]
+        self,
+        call: DividedCall,
+        region: Region,
+        division: Division,
+        values: dict[Var, Any],
+        ranges: Sequence[Range],
+        across: Sequence[Bounds] = (),
     ) -> None:
-        self.call, self.region, self.division, self.values, self.ranges = call, region, division, values, ranges
+        self.call, self.region, self.division, self.values = call, region, division, values
+        self.ranges, self.across = ranges, across
         self.whole: list[SharedArray] = []
         self.stored = {access.array for access in division.touched.writes}
         if division.join == "histogram":
@@ -48,13 +61,23 @@ class Parts:
         self.stop = Stop()
         self.needed: list[Written] = []
         self.written: list[Written] = []
-        for _, lo, hi in ranges:
-            part = Part(division.touched, values, division.index, lo, hi)
+        for number, (_, lo, hi) in enumerate(ranges):
+            part = Part(division.touched, values, division.bounds(lo, hi, *self._second(number)))
             needed, written = call.touched(division.touched, part, values)
             if division.join == "histogram":
                 written = {}
             self.needed.append(needed)
             self.written.append(written)
+
+    def _second(self, number: int) -> Bounds | tuple[()]:
+        """The range of the second axis that a part has, if there is one."""
+        return self.across[number] if self.across else ()
+
+    def points(self, number: int) -> int:
+        """How many indices a part has, of both axes if two are cut."""
+        _, lo, hi = self.ranges[number]
+        first, last = self._second(number) or (0, 1)
+        return (hi - lo) * (last - first)
 
     def independent(self) -> bool:
         """Whether no two parts write the same bytes."""
@@ -107,9 +130,10 @@ class Parts:
                 if array.host.size:
                     add(written, array.root, array.spans(box, True))
 
-    def piece(self, part: Range) -> Parts:
-        """Another part of the same region, for the same results."""
-        made = Parts(self.call, self.region, self.division, self.values, [part])
+    def piece(self, part: Range, number: int = 0) -> Parts:
+        """Another part of the same region, for the same results; of a second axis it has what part `number` has."""
+        across = self.across[number : number + 1]
+        made = Parts(self.call, self.region, self.division, self.values, [part], across)
         made.whole = self.whole
         made._fills()
         return made
@@ -185,8 +209,8 @@ class Parts:
         """The arguments of a part, and what they are called outside."""
         _, lo, hi = self.ranges[number]
         division = self.division
-        args = [lo, hi, *more, *self.whole, *(self.values[var] for var in division.free)]
-        return args, [*[None] * (2 + len(more) + len(self.whole)), *division.free]
+        own = [lo, hi, *self._second(number), *more, *self.whole]
+        return [*own, *(self.values[var] for var in division.free)], [*[None] * len(own), *division.free]
 
     def has_written(self, number: int) -> None:
         """A part has run; one that was streamed has told it already."""
@@ -268,7 +292,7 @@ class _PartRun:
         self.parts, self.number, self.function, self.more = parts, number, function, more
         self.who = parts.ranges[number][0]
         own = function is parts.division.part
-        self.clock = _Clock(parts.call, parts.division, parts.ranges[number]) if own else None
+        self.clock = _Clock(parts, number) if own else None
         self.results: list[Any] = []
         self.error: Exception | None = None
         self._wait: Callable[[], list[Any]] | None = None
@@ -323,9 +347,9 @@ class _PartRun:
 class _Clock:
     """Measures a part, if that is wanted."""
 
-    def __init__(self, call: DividedCall, division: Division, part: Range) -> None:
-        who, lo, hi = part
-        self.count, self.key = hi - lo, id(division.part)
+    def __init__(self, parts: Parts, number: int) -> None:
+        call, who = parts.call, parts.ranges[number][0]
+        self.count, self.key = parts.points(number), id(parts.division.part)
         self.rates = call.plan.rates
         self.device = None if who == HOST else cast(Machine, call.team.devices[who - 1])
         self.name = "cpu" if self.device is None else self.device.name

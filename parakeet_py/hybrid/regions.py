@@ -14,6 +14,7 @@ from parakeet_py.hybrid.access import Touched
 from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.fission import divisions
 from parakeet_py.hybrid.part_functions import standalone
+from parakeet_py.hybrid.product_parts import tile
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp import storage
 from parakeet_py.imp.lower import lower_unmanaged
@@ -58,6 +59,7 @@ class Region:
     touched : the elements that it reads and writes
     divisions : the ways to cut it, best first
     uneven : its iterations may differ in cost
+    tiled : the way to cut a product of matrices along both axes
     """
 
     name: str
@@ -69,6 +71,7 @@ class Region:
     touched: Touched
     divisions: tuple[Division, ...]
     uneven: bool = False
+    tiled: Division | None = None
 
 
 def cut_regions(function: Function) -> tuple[imp.Function, tuple[Region, ...], int]:
@@ -98,8 +101,9 @@ class _Cutter(Rewriter):
         name = f"{self.name}_{kind}_{len(self.regions)}"
         whole = standalone(name, args, Block((let,), let.outs))
         found = divisions(let, name)
+        tiled = tile(let.op, name) if isinstance(let.op, Matmul) else None
         self.regions.append(
-            Region(name, let.pos.line, let.op, let.outs, args, whole, Touched(let.op), found, _uneven(let.op))
+            Region(name, let.pos.line, let.op, let.outs, args, whole, Touched(let.op), found, _uneven(let.op), tiled)
         )
         return [Let(let.outs, Opaque(self.first + len(self.regions) - 1, args), let.pos)]
 

@@ -71,7 +71,7 @@ class _Stream:
     """
 
     def __init__(self, parts: Parts, number: int) -> None:
-        self.parts = parts
+        self.parts, self.number = parts, number
         self.who, self.lo, self.hi = parts.ranges[number]
         self.memories = parts.call.memories
         self.device: Device = self.memories.devices[self.who - 1]
@@ -82,7 +82,7 @@ class _Stream:
         self.alike = self._bring_what_is_alike(number)
 
     def _bring_what_is_alike(self, number: int) -> set[Root]:
-        first = self.parts.piece((self.who, self.lo, self.lo + 1)).needed[0]
+        first = self.parts.piece((self.who, self.lo, self.lo + 1), number).needed[0]
         written = self.parts.written[number]
         found: set[Root] = set()
         for root, spans in self.parts.needed[number].items():
@@ -104,7 +104,7 @@ class _Stream:
         lo, count = self.lo, -(-(self.hi - self.lo) // UNDER_WAY)
         size = None
         while lo < self.hi and not self.parts.stop.asked:
-            piece = self.parts.piece((self.who, lo, min(lo + count, self.hi)))
+            piece = self.parts.piece((self.who, lo, min(lo + count, self.hi)), self.number)
             try:
                 self._start(piece)
             except Lost as lost:

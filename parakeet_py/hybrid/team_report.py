@@ -135,8 +135,12 @@ def describe_region(run: RegionRun, members: Sequence[str]) -> str:
     where = f"{run.region} (line {run.line})"
     if not run.ranges:
         return f"{where}: not cut"
-    ranges = ", ".join(f"{members[who]} [{lo}, {hi})" for who, lo, hi in run.ranges)
-    return f"{where}: axis {run.axis} {ranges}; {run.join}"
+    axes = f"axes {run.axis} and {run.axis + 1}" if run.across else f"axis {run.axis}"
+    second = [f" x [{first}, {last})" for first, last in run.across] or [""] * len(run.ranges)
+    ranges = ", ".join(
+        f"{members[who]} [{lo}, {hi}){more}" for (who, lo, hi), more in zip(run.ranges, second, strict=True)
+    )
+    return f"{where}: {axes} {ranges}; {run.join}"
 
 
 def _moved(run: TeamRun) -> str:

@@ -326,7 +326,7 @@ def test_boxes_of_a_part() -> None:
     (way,) = ways(code)
     b, c = code.params
     values = {b: Shaped(100), c: Shaped(50)} | {var: 50 for var in way.free if isinstance(var.type, Scalar)}
-    part = Part(way.touched, values, way.index, 10, 20)
+    part = Part(way.touched, values, way.bounds(10, 20))
     boxes = [(access.array, part.box(access)) for access in way.touched.reads]
     assert boxes == [(b, ((9, 19),)), (c, ((10, 20),)), (b, ((0, 4),))]
-    assert Part(way.touched, values, way.index, 0, 1).box(way.touched.reads[0]) == ((0, 1),)
+    assert Part(way.touched, values, way.bounds(0, 1)).box(way.touched.reads[0]) == ((0, 1),)
