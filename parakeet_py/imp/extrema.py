@@ -2,7 +2,7 @@
 
 The minimum of two floats is several instructions that wait for one another, because a NaN must win. A run has it
 cheaper: one accumulator takes the smaller number by a comparison that NaN spoils, a second remembers whether there was
-a NaN. `accumulate` writes such loops. (`fmin` and `fmax` leave NaN out and remember whether there was a number.)
+a NaN. `accumulate` writes such loops. (`fmin` and `fmax` leave NaN out by themselves, beginning with one.)
 
 An argmin is a selective combine whose condition says that the new key beats the old one: is smaller, or is a NaN and
 the old one is not. `arg_extremum` proves this from the combine's condition: it consists of comparisons of the two keys
@@ -22,7 +22,7 @@ from parakeet_py.imp.combine import Combination, Conditions, choice, definition,
 from parakeet_py.imp.ir import Break, Cell
 from parakeet_py.imp.loops import Axis
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import COMPARE, EXTREMA, Block, Const, Operand, Prim, Var, dtype_of
+from parakeet_py.typed_ir.ir import COMPARE, Block, Const, Operand, Prim, Var, dtype_of
 from parakeet_py.typed_ir.semantics import evaluate, integer_bounds, scalar
 from parakeet_py.typed_ir.types import BOOL, INT64, Scalar, is_complex, is_float
 
@@ -37,38 +37,25 @@ Loop = Callable[[Callable[[], None]], None]  # writes a loop around the body tha
 
 @record
 class _Extremum:
-    """Cells for an extremum of floats: the best of the numbers, and whether a NaN (fmin, fmax: a number) was met."""
+    """Cells for a minimum or maximum of floats: the best of the numbers, and whether a NaN was met."""
 
     name: str
     best: Cell
     met: Cell
 
-    @property
-    def ignores_nan(self) -> bool:
-        return self.name in ("fmin", "fmax")
-
     def take(self, lo: Lowering, value: Operand) -> list[tuple[Cell, Operand]]:
         nan = lo.prim("isnan", value, type_=BOOL)
-        met = nan
-        if self.ignores_nan:
-            met = lo.prim("not", nan, type_=BOOL)
-            value = lo.prim("select", nan, identity(self.name, dtype_of(value)), value, type_=self.best.type)
-        best = lo.let("acc", self.best.type, Prim(_propagating(self.name), (lo.read(self.best), value)), True)
-        return [(self.best, best), (self.met, lo.prim("or", lo.read(self.met), met, type_=BOOL))]
+        best = lo.let("acc", self.best.type, Prim(self.name, (lo.read(self.best), value)), True)
+        return [(self.best, best), (self.met, lo.prim("or", lo.read(self.met), nan, type_=BOOL))]
 
     def result(self, lo: Lowering) -> Operand:
-        best, nan = lo.read(self.best), Const(float("nan"), self.best.type)  # type: ignore[arg-type]
-        first, second = (best, nan) if self.ignores_nan else (nan, best)
-        return lo.prim("select", lo.read(self.met), first, second, type_=self.best.type)
-
-
-def _propagating(name: str) -> str:
-    return {"fmin": "minimum", "fmax": "maximum"}.get(name, name)
+        nan = Const(float("nan"), self.best.type)  # type: ignore[arg-type]
+        return lo.prim("select", lo.read(self.met), nan, lo.read(self.best), type_=self.best.type)
 
 
 def identity(name: str, dtype: str) -> Const:
-    """The number of a dtype that loses every comparison (fmin, fmax: against numbers)."""
-    least = name in ("maximum", "fmax")
+    """The number of a dtype that loses every comparison."""
+    least = name == "maximum"
     value: float | int | bool
     if dtype == "bool":
         value = not least
@@ -80,7 +67,7 @@ def identity(name: str, dtype: str) -> Const:
 
 
 def _special(name: str, dtype: str) -> bool:
-    return name in EXTREMA and is_float(dtype)
+    return name in ("minimum", "maximum") and is_float(dtype)
 
 
 def _extremum(lo: Lowering, name: str, dtype: str) -> _Extremum:

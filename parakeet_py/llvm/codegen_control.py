@@ -179,10 +179,13 @@ def _for(scope: Scope, statement: ir.For) -> None:
     if (scope.parent is not None or scope.unit.is_region) and len(scope.exits) == 1:
         scope.order = index
     properties = [f.module.shared_node('!{!"llvm.loop.mustprogress"}')]
-    if any(isinstance(inner, ir.For | ir.While) for inner in ir.walk(statement.body)) or (
-        statement.kind == "vector" and not (is_literal(start) and is_literal(stop))
-    ):  # the vectorizer interleaves by itself, and copies of outer loops only cost time to compile
-        properties.append(f.module.shared_node('!{!"llvm.loop.unroll.disable"}'))
+    inside = list(ir.walk(statement.body))
+    open_ended = statement.kind == "vector" and not (is_literal(start) and is_literal(stop))
+    if open_ended and any(isinstance(inner, ir.Write) for inner in inside):
+        # several accumulators at once hide how long an operation takes; `unroll.disable` would forbid that too
+        properties.append(f.module.shared_node('!{!"llvm.loop.unroll.runtime.disable"}'))
+    elif open_ended or any(isinstance(inner, ir.For | ir.While) for inner in inside):
+        properties.append(f.module.shared_node('!{!"llvm.loop.unroll.disable"}'))  # only costs time to compile
     grouped = statement.kind in ("vector", "independent") and _enter_group(scope, statement.body, properties)
     emit_block(scope, statement.body)
     if grouped:

@@ -7,7 +7,7 @@ basic operations that is the same as rounding once.
 
 `minimum` and `maximum` give NaN when an argument is NaN, and their second argument when both are equal (two zeros of
 different sign), as NumPy's do (the first one in half precision). Accumulating ones (`reassoc`) need not care
-about NaN and the sign of zeros (see `imp/extrema.py`).
+about the sign of zeros, and these two not about NaN (see `imp/extrema.py`).
 """
 
 from __future__ import annotations
@@ -219,8 +219,12 @@ def _float(f: FunctionText, name: str, dtype: str, arguments: list[str], reassoc
             integer = _BITS[kind]
             return f.binary("icmp slt", integer, f.value(f"bitcast {kind} {first} to {integer}"), "0")
         case "minimum" | "maximum" | "fmin" | "fmax":
+            if reassoc and name in ("fmin", "fmax"):
+                function = f"llvm.{'minimum' if name == 'fmin' else 'maximum'}num.f{64 if kind == 'double' else 32}"
+                declared = f.module.declare(kind, function, f"{kind}, {kind}", "")
+                return f.value(f"call nsz {kind} {declared}({kind} {first}, {kind} {arguments[1]})")
             if reassoc:
-                order = "olt" if name in ("minimum", "fmin") else "ogt"
+                order = "olt" if name == "minimum" else "ogt"
                 better = f.binary(f"fcmp nnan nsz {order}", kind, arguments[1], first)
                 return f.value(f"select nnan nsz i1 {better}, {kind} {arguments[1]}, {kind} {first}")
             return _extremum(f, name, kind, arguments[0], arguments[1], "t")
