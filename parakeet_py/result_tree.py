@@ -19,7 +19,7 @@ from parakeet_py.signature import static_key
 class ResultLeaf:
     """One value machine code hands back; the same index twice in a tree is the same Python object twice.
 
-    Indices count from 0; slots are laid out in index order (`result_leaf_slots`). A scalar is boxed as the Python type if
+    Indices count from 0; slots are laid out in index order (`result_offsets`). A scalar is boxed as the Python type if
     `python`, else as the NumPy scalar of `dtype`. An array with `view` is a new array object, even where its descriptor
     is that of an argument; one with `readonly` cannot be written to.
     """

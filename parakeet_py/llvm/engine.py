@@ -96,12 +96,35 @@ def host() -> HostInfo:
     )
 
 
+def parsed(text: str) -> Any:
+    """The module of `text`, in a context of its own: what the global one has learned, types and constants, stays."""
+    llvm = binding()
+    return llvm.parse_assembly(text, llvm.create_context())
+
+
+def optimize(module: Any, machine: Any, options: Any) -> None:
+    """Run LLVM's default pipeline over a module.
+
+    llvmlite (0.50) never disposes of the pipeline, some 200 KB after a run: the class that says how comes behind one
+    that says nothing in the order of `ModulePassManager`'s bases. It is disposed of here, and detached, so that a
+    llvmlite that does so itself would not do it again.
+    """
+    llvm = binding()
+    builder = llvm.create_pass_builder(machine, options)
+    pipeline = builder.getModulePassManager()
+    try:
+        pipeline.run(module, builder)
+    finally:
+        llvm.newpassmanagers.NewPassManager._dispose(pipeline)
+        pipeline.detach()
+
+
 def _optimized(text: str, level: int, vectorize: bool, codegen_level: int | None = None) -> tuple[Any, Any]:
     """The verified, optimised module of `text`, and the target machine to emit it with."""
     llvm = binding()
     machine = _target_machine(level if codegen_level is None else codegen_level)
     try:
-        module = llvm.parse_assembly(text)
+        module = parsed(text)
         module.triple = llvm.get_process_triple()
         module.data_layout = str(machine.target_data)
         module.verify()
@@ -110,8 +133,7 @@ def _optimized(text: str, level: int, vectorize: bool, codegen_level: int | None
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = options.slp_vectorization = vectorize
     options.loop_interleaving = options.loop_unrolling = level > 0
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    optimize(module, machine, options)
     return module, machine
 
 

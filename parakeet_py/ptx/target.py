@@ -84,12 +84,11 @@ def _compile(text: str, architecture: str) -> str:
     try:
         # the layout comes first: a load or store that says no alignment has that of its type
         layout = f'target datalayout = "{gpu(architecture).data_layout}"\ntarget triple = "{TRIPLE}"\n'
-        module = llvm.parse_assembly(layout + text)
+        module = engine.parsed(layout + text)
         module.verify()
     except RuntimeError as error:
         raise CodegenError(f"LLVM refuses the generated code: {error}") from error
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    engine.optimize(module, machine, options)
     return _DEBUG.sub("", machine.emit_assembly(module))

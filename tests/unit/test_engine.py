@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import platform
 
 import numpy as np
@@ -128,3 +129,41 @@ def test_symbols_given_come_before_the_library_s() -> None:
 def test_the_runtime_is_loaded_once() -> None:
     assert runtime() is runtime()
     assert (small_ir(), system_ir()) == (small_ir(), system_ir())  # texts are keys of the disk cache
+
+
+class _Mallinfo(ctypes.Structure):
+    """What glibc's mallinfo2 gives; uordblks are the bytes in use."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        )
+    ]
+
+
+def _bytes_in_use() -> int:
+    gc.collect()
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = _Mallinfo
+    return int(libc.mallinfo2().uordblks)
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="the C library does not count its memory")
+def test_compilations_leave_nothing_behind() -> None:
+    texts = [AXPY.replace("%n)", f"%n, i{width} %unused)") for width in range(20, 32)]
+    for text in texts[:4]:
+        engine.compile_ir(text)
+    before = _bytes_in_use()
+    for text in texts[4:]:
+        engine.compile_ir(text)
+    assert _bytes_in_use() - before < 8 * 5_000  # LLVM's pipeline alone is six times as much
