@@ -148,7 +148,7 @@ class Plan:
         key = architecture, kernel, form
         with self._lock:
             if key not in self._ptx:
-                self._ptx[key] = target.compile_ptx(self.llvm(*key), architecture)
+                self._ptx[key] = target.compile_ptx(self.llvm(*key), architecture, self.kernels[kernel].name)
             return self._ptx[key]
 
     def module(self, device: Device, kernel: int, form: Form = USUAL) -> Any:

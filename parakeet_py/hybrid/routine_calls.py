@@ -1,7 +1,8 @@
 """NumPy's compiled loops in calls that run on devices: the CPU does them.
 
-A device has none of them. For it a `Routine` is one more operation that the host does between kernels, with arrays
-brought back for it; so each becomes an `Opaque` with a number beyond those of the user's, which `perform` knows.
+A device has none of them but sorts of its own (`ptx/sorting`). For it any other `Routine` is one more operation that
+the host does between kernels, with arrays brought back for it; so each becomes an `Opaque` with a number beyond those
+of the user's, which `perform` knows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.ptx.sorting import is_sorted_here
 from parakeet_py.record import record
 from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import Function, Let, Opaque, Routine
@@ -49,7 +51,7 @@ class _Calls(Rewriter):
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        if not isinstance(op, Routine):
+        if not isinstance(op, Routine) or is_sorted_here(op):
             return self.descend(let)
         site = self.first + len(self.found)
         self.found[site] = RoutineCall(op.name, len(op.outs), let.pos.line)

@@ -32,6 +32,7 @@ from parakeet_py.imp.ir import (
     NewArray,
     Opaque,
     Parallel,
+    Peers,
     Read,
     Release,
     Retain,
@@ -323,6 +324,9 @@ class _Checker:
                     self.fail(f"no such ballot: {mode}")
                 self.gpu_only("a ballot")
                 self.boolean(condition, scope)
+            case Peers(value):
+                self.gpu_only("a comparison of lanes")
+                self.index(value, scope, "compared value")
             case Atomic(name, array, indices, value, expected):
                 if name not in ATOMICS or (expected is None) != (name != "compare"):
                     self.fail(f"no such atomic: {name}")

@@ -22,8 +22,8 @@ Parallel the first in iteration order wins) and leaves the body or function at o
 
 **GPU.** A lowering for GPUs writes `Grid` regions instead of `Parallel` ones: the body is what one thread does, and it
 asks which one it is (`Lane`). Threads of a block share `space="shared"` arrays and meet at a `Barrier`; threads of a
-warp exchange values by `Shuffle`; memory that several threads change is changed by `Atomic`. Outlining
-(ptx/outline.py) makes a kernel of every region and leaves a `Launch` in its place.
+warp exchange values by `Shuffle` and compare them by `Peers`; memory that several threads change is changed by
+`Atomic`. Outlining (ptx/outline.py) makes a kernel of every region and leaves a `Launch` in its place.
 
 `Function.roots` gives for each array variable or cell the set of memory roots it may point into; accesses with disjoint
 root sets never alias.
@@ -100,6 +100,17 @@ class Ballot:
     condition: Operand
 
 
+PEERS = 256
+
+
+@record
+class Peers:
+    """Of the lanes of the warp that have the same integer here: how many are before this one, plus PEERS times how many
+    there are. All threads of the warp take part; it is compared by its lowest 32 bits."""
+
+    value: Operand
+
+
 @record
 class Atomic:
     """Change an element at once and give its old value: `add`, `sub`, `mul`, `minimum`, `maximum`, `fmin`, `fmax`,
@@ -114,7 +125,7 @@ class Atomic:
     expected: Operand | None = None
 
 
-Rhs = Prim | Cast | Read | Load | Dim | NewArray | View | Reshape | Lane | Shuffle | Ballot | Atomic
+Rhs = Prim | Cast | Read | Load | Dim | NewArray | View | Reshape | Lane | Shuffle | Ballot | Peers | Atomic
 
 # ---- statements ------------------------------------------------------------------------------------------------------
 
@@ -395,6 +406,8 @@ def _operands_of_rhs(rhs: Rhs) -> tuple[Operand, ...]:
             return (value, amount)
         case Ballot(_, condition):
             return (condition,)
+        case Peers(value):
+            return (value,)
         case Atomic(_, array, indices, value, expected):
             return (array, *indices, value) if expected is None else (array, *indices, value, expected)
         case Read() | Lane():

@@ -35,6 +35,7 @@ from parakeet_py.imp.ir import (
     NewArray,
     Opaque,
     Parallel,
+    Peers,
     Read,
     Release,
     Retain,
@@ -165,6 +166,8 @@ def _rhs(rhs: Rhs) -> str:
             return f"shuffle {mode} {format_operand(value)} by {format_operand(amount)}"
         case Ballot(mode, condition):
             return f"{mode} thread {format_operand(condition)}"
+        case Peers(value):
+            return f"lanes with {format_operand(value)}"
         case Atomic(name, array, indices, value, expected):
             where = "" if expected is None else f" where {format_operand(expected)}"
             return f"atomic {name} {array!r}[{_list(indices)}], {format_operand(value)}{where}"

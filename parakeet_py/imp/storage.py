@@ -32,6 +32,7 @@ from parakeet_py.imp.ir import (
     Matmul,
     NewArray,
     Opaque,
+    Peers,
     Read,
     Release,
     Retain,
@@ -65,7 +66,7 @@ def mentioned(statement: Statement) -> Iterator[Var | Cell]:
                     operands = (cell,)
                 case Load(array, _):
                     operands = (array,)
-                case Prim() | NewArray() | Lane() | Shuffle() | Ballot():
+                case Prim() | NewArray() | Lane() | Shuffle() | Ballot() | Peers():
                     return
                 case Atomic(_, array):
                     operands = (array,)

@@ -221,6 +221,8 @@ class KernelUnit(Unit):
                 function = f.module.declare("i32", name, "i32", "convergent nounwind")
                 # not `f.value`: two ballots with the same condition are two meetings of all threads
                 return f.binary("icmp ne", "i32", call(f, f"call i32 {function}(i32 {bit})"), "0")
+            case ir.Peers(value):
+                return _peers(f, scope.scalar(value))
             case ir.Atomic():
                 return atomic(scope, let.out, rhs)
         raise AssertionError(rhs)
@@ -299,6 +301,20 @@ def _shuffle(f: FunctionText, mode: str, value: Any, dtype: str, amount: str) ->
         moved = _shuffle_word(f, mode, wide, amount)
         bits = moved if narrow == "i32" else f.value(f"trunc i32 {moved} to {narrow}")
     return f.value(f"bitcast {BITS[size]} {bits} to {kind}") if is_float(dtype) else bits
+
+
+def _peers(f: FunctionText, value: str) -> str:
+    """Which lanes have the same value: how many of them are before, and how many there are."""
+    match = f.module.declare("i32", "llvm.nvvm.match.any.sync.i32", "i32, i32", "convergent nounwind")
+    lanes = call(f, f"call i32 {match}(i32 -1, i32 {f.value(f'trunc i64 {value} to i32')})")
+    count = f.module.declare("i32", "llvm.ctpop.i32", "i32", "")
+    lower = f.value(f"call i32 {_register(f.module, 'lanemask.lt')}()")
+    before = f.value(f"call range(i32 0, 32) i32 {count}(i32 {f.binary('and', 'i32', lanes, lower)})")
+    all_ = f.value(f"call range(i32 1, 33) i32 {count}(i32 {lanes})")
+    both = f.value(f"add nuw nsw i32 {before}, {f.value(f'mul nuw nsw i32 {all_}, {ir.PEERS}')}")
+    wide = f.value(f"zext i32 {both} to i64")
+    f.bounds[wide] = 0
+    return wide
 
 
 def _shuffle_word(f: FunctionText, mode: str, word: str, amount: str) -> str:

@@ -12,6 +12,7 @@ into a host part and kernels.
 | Compress | see `compress` |
 | Scatter | see `scatter` |
 | Matmul | see `products` |
+| Routine: sort, argsort | see `sorting`; all others have become calls of the host before |
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from parakeet_py.ptx.regions import grid, unravel, walked
 from parakeet_py.ptx.scalars import keep_scalars
 from parakeet_py.ptx.scans import lower_scan
 from parakeet_py.ptx.scatter import lower_scatter
+from parakeet_py.ptx.sorting import lower_sort
 from parakeet_py.ptx.tiles import lower_tiles
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Var
@@ -169,4 +171,5 @@ SKELETONS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Compress: lower_compress,
     typed.Scatter: lower_scatter,
     typed.Matmul: lower_matmul,
+    typed.Routine: lower_sort,
 }

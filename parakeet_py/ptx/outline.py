@@ -297,7 +297,9 @@ def _breaks_out(statement: ir.Statement) -> bool:
 
 def _meets(statement: ir.Statement) -> bool:
     match statement:
-        case ir.Barrier() | ir.Let(rhs=ir.Shuffle() | ir.Ballot() | ir.NewArray() | ir.Lane("lane" | "threads")):
+        case ir.Barrier() | ir.Let(rhs=ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.NewArray()):
+            return True
+        case ir.Let(rhs=ir.Lane("lane" | "threads")):
             return True
     return False
 

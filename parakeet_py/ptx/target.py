@@ -18,6 +18,7 @@ from parakeet_py.llvm.engine import CodegenError, HostInfo
 TRIPLE = "nvptx64-nvidia-cuda"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120")
 DEFAULT = "sm_80"
+_ANY_NAME = "any_kernel_"
 _DEBUG = re.compile(r"^//.*\n|^\s*\n", re.MULTILINE)
 
 _lock = threading.Lock()
@@ -52,14 +53,18 @@ def gpu(architecture: str = DEFAULT) -> HostInfo:
     return HostInfo(architecture, "", 128, TRIPLE, str(_machine(architecture).target_data))
 
 
-def compile_ptx(text: str, architecture: str = DEFAULT) -> str:
+def compile_ptx(text: str, architecture: str = DEFAULT, name: str = "") -> str:
     """The PTX of a module of LLVM IR text; what has been compiled before, by whatever process, comes from the cache.
+
+    With the name of its kernel, it is also found under any other: many functions have the same kernels.
 
     Raises
     ------
     CodegenError
         LLVM does not accept the text: an error of the code generator.
     """
+    if name:
+        return compile_ptx(text.replace(name, _ANY_NAME), architecture).replace(_ANY_NAME, name)
     key = text, architecture
     with _lock:
         known = _texts.get(key)

@@ -149,6 +149,28 @@ def test_writing_after_reading_without_a_barrier() -> None:
     run(body.replace("BARRIER", "bar.sync 0;"), globals=_TILE)
 
 
+def test_lanes_of_a_warp_that_read_one_place() -> None:
+    """A barrier of their warp comes before one of them writes there; it does so for no lanes of other warps."""
+    body = """
+	and.b32 %r2, %t, MASK; shl.b32 %r2, %r2, 2; mov.u32 %r3, tile; add.u32 %r3, %r3, %r2;
+	st.shared.u32 [%r3], 0;
+	bar.sync 0;
+	ld.shared.u32 %r6, [%r3];
+	bar.warp.sync 0xffffffff;
+	and.b32 %r4, %t, 31; setp.ne.u32 %q2, %r4, 3;
+	@%q2 bra OVER;
+	add.u32 %r6, %r6, 5;
+	st.shared.u32 [%r3], %r6;
+OVER:
+	bar.warp.sync 0xffffffff;
+	ld.shared.u32 %r6, [%r3];
+"""
+    run(body.replace("MASK", "32"), globals=_TILE)
+    _fails(emulator.DataRace, "[%r3], %r6", body.replace("MASK", "0"), globals=_TILE)
+    early = body.replace("\tbar.warp.sync 0xffffffff;\n\tand", "\tand").replace("MASK", "32")
+    _fails(emulator.DataRace, "[%r3], %r6", early, globals=_TILE)
+
+
 def test_two_writers_of_one_place() -> None:
     out = np.zeros(4, "u4")
     message = _fails(emulator.DataRace, "st.global", "\tst.global.u32 [%p0+8], %t;", out)

@@ -24,7 +24,10 @@ import numpy as np
 
 from parakeet_py.ptx.emulator.kinds import Array
 
+# Who has read a piece: one lane (its number plus one); several of one block (minus its number, minus one); several of
+# one warp (_WARP minus its number); lanes of several blocks.
 _CROSSED = -(1 << 30)
+_WARP = -(1 << 40)
 _COLUMNS = ("writer", "write_time", "write_strong", "value", "reader", "read_time", "read_strong")
 
 
@@ -137,18 +140,17 @@ class Shadow:
             self.reader[index] = own
             self._mark_several(index, own, lanes, order)
         else:
-            slots = lanes // order.slot_lanes
+            slots, warps = lanes // order.slot_lanes, lanes >> 5
             other = (previous != 0) & (previous != own)
             since = order.barrier.take(slots - order.first_lane // order.slot_lanes)
-            alone = other & (previous > 0) & ((previous - 1) // order.slot_lanes == slots)
-            together = other & (previous == -(slots + 1))
+            slot, warp = self._whose(previous, order)
             when = self.read_time.take(index)
             recent = when >= since
-            if order.warp_used:  # what comes after this read comes after an earlier one of its warp, too
-                met = (previous > 0) & ((previous - 1) >> 5 == lanes >> 5)
-                recent &= ~(met & (order.warp.take((lanes - order.first_lane) >> 5) > when))
-            several = np.where(recent, -(slots + 1), own)
-            new = np.where(other, np.where(alone | together, several, _CROSSED), own)
+            if order.warp_used:  # what comes after this read comes after earlier ones of its warp, too
+                met = order.warp.take((lanes - order.first_lane) >> 5) > when
+                recent &= ~((warp == warps) & met)
+            several = np.where(warp == warps, _WARP - warps, -(slots + 1))
+            new = np.where(other, np.where(slot != slots, _CROSSED, np.where(recent, several, own)), own)
             self.reader[index] = new
             self._mark_several(index, new, lanes, order)
         self.read_time[index] = time
@@ -159,11 +161,22 @@ class Shadow:
         lost = self.reader.take(index) != new
         if lost.any():
             places = index[lost] if index.shape[0] == lost.shape[0] else index
-            last = self.reader.take(places)
-            slot = np.where(last > 0, (last - 1) // order.slot_lanes, -last - 1)
-            mine = lanes[lost] // order.slot_lanes
-            same = (slot == mine) & (last != _CROSSED)
-            self.reader[places] = np.where(same, -(mine + 1), _CROSSED)
+            slot, warp = self._whose(self.reader.take(places), order)
+            mine = lanes[lost]
+            in_warp = warp == mine >> 5
+            in_block = slot == mine // order.slot_lanes
+            # of several at one place, whoever is farther away is written last
+            self.reader[places[in_warp]] = _WARP - (mine[in_warp] >> 5)
+            across = in_block & ~in_warp
+            self.reader[places[across]] = -(mine[across] // order.slot_lanes + 1)
+            self.reader[places[~in_block]] = _CROSSED
+
+    @staticmethod
+    def _whose(marks: Array, order: Order) -> tuple[Array, Array]:
+        """The block and the warp of the readers that marks tell of; -1 where they are of several, or nobody is."""
+        warp = np.where(marks > 0, (marks - 1) >> 5, np.where(marks <= _WARP, _WARP - marks, -1))
+        whole = (marks < 0) & (marks > _CROSSED)
+        return np.where(warp >= 0, (warp << 5) // order.slot_lanes, np.where(whole, -marks - 1, -1)), warp
 
     def _after_write(
         self, index: Array, lanes: Array, order: Order, strong: bool, bits: Array | None = None
@@ -216,9 +229,10 @@ class Shadow:
         places = np.flatnonzero(suspect)
         reader, when, after = previous[places], self.read_time.take(index)[places], lanes[places]
         slots = after // order.slot_lanes
-        single = reader > 0
+        single = (reader > 0) | (reader <= _WARP)  # or of one warp, whose barriers order them all
         # Several readers of one block: a barrier orders them all. Readers of several blocks: nothing here does.
-        stand_in = np.where(single, reader - 1, np.where(reader == _CROSSED, -1, (-reader - 1) * order.slot_lanes))
+        stand_in = np.where(reader == _CROSSED, -1, (-reader - 1) * order.slot_lanes)
+        stand_in = np.where(reader > 0, reader - 1, np.where(reader <= _WARP, (_WARP - reader) << 5, stand_in))
         since = order.barrier.take(slots - order.first_lane // order.slot_lanes)
         fine = np.where(single, False, (reader == -(slots + 1)) & (since > when))
         if single.any():
