@@ -88,6 +88,10 @@ def _make_base() -> Any:
 _Base: Any = _make_base()
 
 
+# What introspection reads of a function besides its name, docstring and annotations.
+_OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__builtins__")
+
+
 class _Signature:
     """`__signature__`: that of the wrapped function; None on the type, so that its own is still found."""
 
@@ -122,6 +126,11 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_FUNCTIONS:
+            return getattr(self.__wrapped__, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __repr__(self) -> str:
         name = getattr(self, "__qualname__", None) or repr(self.__wrapped__)

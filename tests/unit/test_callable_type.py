@@ -83,6 +83,9 @@ def test_it_looks_like_its_function() -> None:
     assert repr(f).startswith("<accelerated function plain at 0x")
     assert callable(f) and isinstance(f, AcceleratedFunction)
     assert "function" in str(inspect.signature(AcceleratedFunction))
+    assert (f.__code__, f.__defaults__, f.__globals__) == (plain.__code__, plain.__defaults__, globals())
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        f.nothing  # noqa: B018
     f.note = 5
     assert f.note == 5 and "note" not in vars(plain)
     assert {f: 1}[f] == 1
