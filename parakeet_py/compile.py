@@ -229,6 +229,7 @@ def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
         has_state=bool(compiled.specialization.opaque_sites or compiled.specialization.guessed),
         rerun=_rerun(compiled),
         kept=kept_arguments(compiled),
+        recursive=bool(compiled.imp.procedures),
     )
     return code.text + "\n" + gate, code.symbols
 
@@ -284,7 +285,8 @@ def make_native(compiled: Compiled) -> Native:
 
 def _failures(compiled: Compiled) -> tuple[FailureText, ...]:
     formats: dict[int, str] = {}
-    for statement in imp.walk(compiled.imp.body):
+    bodies = [compiled.imp.body, *(one.body for one in compiled.imp.procedures)]
+    for statement in [statement for body in bodies for statement in imp.walk(body)]:
         if isinstance(statement, imp.Check):
             kinds = [ir.dtype_of(arg) for arg in statement.args]
             formats[statement.failure] = "".join("f" if kind.startswith("float") else "i" for kind in kinds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py import config
 from parakeet_py.errors import DeoptimizedError, NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.hybrid.device import Device, DeviceMemoryError
 from parakeet_py.hybrid.device_array import DeviceArray
@@ -27,9 +28,13 @@ if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
     from parakeet_py.dispatcher import Dispatcher
 
+RECURSIVE = "a function with recursion runs on the CPU"
+
 
 def plan_of(compiled: Compiled) -> Plan:
     """The plan of a specialization, made once."""
+    if compiled.typed.procedures:
+        raise UnsupportedError(RECURSIVE, compiled.template.filename)
     if compiled.plan is None:
         compiled.plan = Plan(compiled.typed, compiled.config, compiled.function.__code__.co_filename)
     plan: Plan = compiled.plan
@@ -41,8 +46,8 @@ def foreign_arguments(dispatcher: Dispatcher, normal: Sequence[Any]) -> Foreign 
 
     Arrays of other libraries decide where it runs, else the settings, else where the first `DeviceArray` is.
     """
-    config = dispatcher.config()
-    device = device_of(normal, () if config.on_cpu else open_devices(config.devices or ""))
+    chosen = dispatcher.config()
+    device = device_of(normal, () if chosen.on_cpu else open_devices(chosen.devices or ""))
     if device is None:
         place = next((value._place for value in leaves_of(normal) if isinstance(value, DeviceArray)), None)
         if place is None:
@@ -90,6 +95,10 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device, foreign:
         compiled = dispatcher.compiled_for_normal(args)
     except NotObservedError:
         return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
+    if compiled.typed.procedures:
+        return in_python(
+            lambda: config.on_cpu(dispatcher.instance if dispatcher.inner is None else dispatcher.inner, args)
+        )
     log: list[tuple[Any, Any]] = []
     made = plan_of(compiled)
     plan = plan_for(made, device)

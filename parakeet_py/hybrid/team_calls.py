@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py import config
 from parakeet_py.errors import DeoptimizedError, NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
+from parakeet_py.hybrid.calls import RECURSIVE
 from parakeet_py.hybrid.divided import DividedPlan
 from parakeet_py.hybrid.executor import run_divided
 from parakeet_py.hybrid.held import Held
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 def divided_plan_of(compiled: Compiled) -> DividedPlan:
     """The divided plan of a specialization, made once."""
+    if compiled.typed.procedures:
+        raise UnsupportedError(RECURSIVE, compiled.template.filename)
     if compiled.divided is None:
         compiled.divided = DividedPlan(compiled)
     plan: DividedPlan = compiled.divided
@@ -55,6 +58,9 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
         compiled = dispatcher.compiled_for_normal(args)
     except NotObservedError:
         return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
+    if compiled.typed.procedures:
+        target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
+        return in_python(lambda: config.on_cpu(target, args))
     log: list[tuple[Any, Any]] = []
     leaves = values_of(compiled, args)
     plan = divided_plan_of(compiled)

@@ -18,6 +18,7 @@ from parakeet_py.imp.ir import (
     Barrier,
     Block,
     Break,
+    Call,
     Cell,
     Check,
     Declare,
@@ -77,19 +78,23 @@ class IllFormed(AssertionError):
 
 def check_function(function: Function) -> None:
     """Raise `IllFormed` unless the function obeys the rules above."""
-    checker = _Checker(function)
-    scope = set(function.params)
-    scope, _ = checker.block(function.body, scope, set())
-    checker.where = "the results"
-    for result in function.results:
-        checker.operand(result, scope, "result")
-    if checker.errors:
-        raise IllFormed(f"{function.name}:\n" + "\n".join(checker.errors))
+    errors = []
+    for one in (function, *function.procedures):
+        checker = _Checker(one, {made.name: made for made in function.procedures})
+        scope = set(one.params)
+        scope, _ = checker.block(one.body, scope, set())
+        checker.where = "the results"
+        for result in one.results:
+            checker.operand(result, scope, "result")
+        errors += checker.errors
+    if errors:
+        raise IllFormed(f"{function.name}:\n" + "\n".join(errors))
 
 
 class _Checker:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, procedures: dict[str, Function]) -> None:
         self.function = function
+        self.procedures = procedures
         self.errors: list[str] = []
         self.where = ""
         self.loops = 0
@@ -245,6 +250,25 @@ class _Checker:
                         self.fail(f"{name} of lines that are not contiguous")
                 if failed is not None:
                     self.bind(failed, scope)
+            case Call(outs, procedure, args, _, _, failure):
+                if self.outer_cells is not None:
+                    self.fail("a call inside a region")
+                if not 0 < failure < len(self.function.failures):
+                    self.fail(f"no failure {failure}")
+                for arg in args:
+                    self.operand(arg, scope)
+                called = self.procedures.get(procedure)
+                if called is None:
+                    self.fail(f"there is no procedure {procedure}")
+                elif len(called.params) != len(args) or len(called.results) != len(outs):
+                    self.fail(f"{procedure} takes {len(called.params)} values and gives {len(called.results)}")
+                else:
+                    for param, arg in zip(called.params, args, strict=True):
+                        self.same_type(param, arg)
+                    for out, result in zip(outs, called.results, strict=True):
+                        self.same_type(out, result)
+                for out in outs:
+                    self.bind(out, scope)
             case Opaque(outs, _, args):
                 if self.outer_cells is not None:
                     self.fail("a call of Python inside a region")

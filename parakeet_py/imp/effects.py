@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from parakeet_py.imp.ir import (
     Block,
+    Call,
     Check,
     For,
     Function,
@@ -28,7 +29,7 @@ from parakeet_py.imp.ir import (
     walk,
 )
 from parakeet_py.imp.roots import PYTHON
-from parakeet_py.typed_ir.ir import CHECKED, Prim
+from parakeet_py.typed_ir.ir import CHECKED, Operand, Prim, Var
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
 _UNKNOWN = frozenset({-1, PYTHON})
@@ -56,6 +57,9 @@ def _stores_outside(function: Function, made: frozenset[int], statement: Stateme
             return not function.roots.get(array, _UNKNOWN) <= made
         case Routine(outs=outs):
             return not all(function.roots.get(array, _UNKNOWN) <= made for array in outs)
+        case Call(args=args, stores=stores):
+            stored = [args[position] for position in stores]
+            return not all(isinstance(one, Var) and function.roots.get(one, _UNKNOWN) <= made for one in stored)
     return False
 
 
@@ -64,18 +68,30 @@ def shows_in_arguments_only(function: Function, harmless: Collection[int]) -> bo
 
     `harmless` are the numbers of opaque sites that change nothing.
     """
+    stored: list[Operand] = []
     for statement in walk(function.body):
         match statement:
             case Opaque(site=site):
                 if site not in harmless:
                     return False
             case Store(array, _, _) | Matmul(array, _, _):
-                if PYTHON in function.roots.get(array, _UNKNOWN):
-                    return False
+                stored.append(array)
             case Routine(outs=outs):
-                if any(PYTHON in function.roots.get(array, _UNKNOWN) for array in outs):
-                    return False
-    return True
+                stored += outs
+            case Call(args=args, stores=stores):
+                stored += [args[position] for position in stores]
+    return not any(PYTHON in function.roots.get(array, _UNKNOWN) for array in stored if isinstance(array, Var))
+
+
+def _codes(procedure: Function, overflows: list[tuple[int, object]]) -> set[int]:
+    """The failures that a procedure may end in."""
+    found: set[int] = set()
+    for statement in walk(procedure.body):
+        if isinstance(statement, Check | Call):
+            found.add(statement.failure)
+        elif isinstance(statement, Let) and isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
+            found.update(code for code, pos in overflows if pos == statement.pos)
+    return found
 
 
 def checks_before_effects(function: Function, harmless: Collection[int] = ()) -> frozenset[int]:
@@ -83,7 +99,10 @@ def checks_before_effects(function: Function, harmless: Collection[int] = ()) ->
     made = own_memory(function)
     before: set[int] = set()
     after: set[int] = set()
-    overflows = [(code, site.pos) for code, site in enumerate(function.failures) if site.failure.message == OVERFLOW]
+    overflows: list[tuple[int, object]] = [
+        (code, site.pos) for code, site in enumerate(function.failures) if site.failure.message == OVERFLOW
+    ]
+    inner_codes = {code for one in function.procedures for code in _codes(one, overflows)}
 
     def shows(statement: Statement) -> bool:
         if isinstance(statement, Opaque):
@@ -95,6 +114,8 @@ def checks_before_effects(function: Function, harmless: Collection[int] = ()) ->
         for statement in block.statements:
             if isinstance(statement, Check):
                 (after if shown else before).add(statement.failure)
+            if isinstance(statement, Call):  # all that may fail in it comes after all that it may store
+                (after if shown or shows(statement) else before).update({statement.failure, *inner_codes})
             if isinstance(statement, Let) and isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
                 here = {code for code, pos in overflows if pos == statement.pos} or {code for code, _ in overflows}
                 (after if shown else before).update(here)

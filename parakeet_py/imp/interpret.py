@@ -12,6 +12,7 @@ that changes with their number shows that ranges were not independent.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 from parakeet_py.imp.ir import (
     Block,
     Break,
+    Call,
     Cell,
     Check,
     Declare,
@@ -42,7 +44,7 @@ from parakeet_py.imp.ir import (
     Write,
 )
 from parakeet_py.typed_ir import routines
-from parakeet_py.typed_ir.interpret import BrokenInvariant, OpaqueCallback, format_failure
+from parakeet_py.typed_ir.interpret import BrokenInvariant, OpaqueCallback, deep_recursion, format_failure
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
 from parakeet_py.typed_ir.semantics import convert, evaluate, scalar
 from parakeet_py.typed_ir.types import Array, Scalar, Type
@@ -98,7 +100,8 @@ def run_function(
     for param, arg in zip(function.params, args, strict=True):
         machine.values[param] = _enter(arg, param.type)
     try:
-        machine.block(function.body)
+        with deep_recursion(bool(function.procedures)):
+            machine.block(function.body)
     except _Failed as failed:
         raise failed.error from None
     results = [machine.value(result) for result in function.results]
@@ -138,6 +141,8 @@ class _Machine:
         self.values: dict[Var | Cell, Any] = {}
         self.memories: list[Memory] = []
         self.in_region = False
+        self.procedures = {one.name: one for one in function.procedures}
+        self.levels = sys.getrecursionlimit()  # how much deeper calls may go
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
@@ -327,6 +332,19 @@ class _Machine:
         if statement.failed is not None:
             self.values[statement.failed] = np.bool_(failed)
 
+    def call(self, statement: Call) -> None:
+        if self.levels < statement.levels:
+            raise _Failed(None, format_failure(self.function.failures[statement.failure].failure, []))
+        procedure = self.procedures[statement.procedure]
+        args = self.all(statement.args)
+        outer, self.values = self.values, dict(zip(procedure.params, args, strict=True))
+        self.levels -= statement.levels
+        self.block(procedure.body)
+        results = self.all(procedure.results)
+        self.values = outer
+        self.levels += statement.levels
+        self.values.update(zip(statement.outs, results, strict=True))
+
     def opaque_call(self, statement: Opaque) -> None:
         if self.opaque is None:
             raise BrokenInvariant("the function calls back into Python; pass `opaque`")
@@ -362,4 +380,5 @@ _STATEMENTS: dict[type, Callable[[_Machine, Any], None]] = {
     Matmul: _Machine.matmul,
     Routine: _Machine.routine,
     Opaque: _Machine.opaque_call,
+    Call: _Machine.call,
 }

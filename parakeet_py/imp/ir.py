@@ -265,6 +265,20 @@ class Opaque:
 
 
 @record
+class Call:
+    """Call one of the function's procedures by its name; `stores` are the positions of the arrays it may store into.
+    Array results hand a reference to the caller. Fails with `failure` when it is one of too many: `levels` more."""
+
+    outs: tuple[Var, ...]
+    procedure: str
+    args: tuple[Operand, ...]
+    stores: tuple[int, ...]
+    levels: int
+    failure: int
+    pos: Pos
+
+
+@record
 class Grid:
     """A GPU region: `body` is run by `blocks` x `threads` threads. `contract`: products and sums may be fused whatever
     the settings (nobody can tell). `product`: all it does is left @ right into an array: (left, right, array)."""
@@ -310,6 +324,7 @@ Statement = (
     | Matmul
     | Routine
     | Opaque
+    | Call
     | Grid
     | Barrier
     | Launch
@@ -332,7 +347,8 @@ class FailureSite:
 @record
 class Function:
     """One specialization as loops. `params` and `results` are leaves as in the typed function; a result array hands
-    its reference to the caller. `failures[code]` says what a failed Check raises (code 0 is not used)."""
+    its reference to the caller. `failures[code]` says what a failed Check raises (code 0 is not used); procedures
+    share their caller's, and neither they nor others know who else holds the memory of their parameters."""
 
     name: str
     params: tuple[Var, ...]
@@ -340,6 +356,7 @@ class Function:
     results: tuple[Operand, ...]
     failures: tuple[FailureSite, ...]
     roots: dict[Var | Cell, frozenset[int]] = field(hash=False)
+    procedures: tuple[Function, ...] = ()
 
 
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
@@ -390,7 +407,7 @@ def operands_in(statement: Statement) -> tuple[Operand, ...]:
             return (out, left, right)
         case Routine(outs=outs, ins=ins):
             return (*outs, *ins)
-        case Opaque(args=args):
+        case Opaque(args=args) | Call(args=args):
             return args
         case Launch(_, blocks, args):
             return (blocks, *args)

@@ -29,10 +29,11 @@ from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import Const, Operand, Var, ViewAxis
-from parakeet_py.typed_ir.semantics import OVERFLOW
+from parakeet_py.typed_ir.semantics import OVERFLOW, TOO_DEEP
 from parakeet_py.typed_ir.types import INT64, PYINT, Array, Scalar, Type
 
 INT_OVERFLOW = typed.Failure("OverflowError", OVERFLOW)
+RECURSION = typed.Failure("RecursionError", TOO_DEEP)
 
 
 def lower(function: typed.Function, config: object = None) -> imp.Function:
@@ -45,11 +46,23 @@ def lower(function: typed.Function, config: object = None) -> imp.Function:
     config
         The settings in force (none of them changes what lowering does today).
     """
-    lo, results = _lowered(function, {})
+    lo, body, results, roots = _managed(function, None)
+    parts = [(one, _managed(one, lo)) for one in function.procedures]
+    failures = tuple(lo.failures)
+    procedures = tuple(
+        imp.Function(one.name, one.params, body, results, failures, roots) for one, (_, body, results, roots) in parts
+    )
+    return imp.Function(function.name, function.params, body, results, failures, roots, procedures)
+
+
+def _managed(
+    function: typed.Function, caller: Lowering | None
+) -> tuple[Lowering, imp.Block, tuple[Operand, ...], dict[Any, frozenset[int]]]:
+    """The loops of a function or, with the failures of its caller, of a procedure."""
+    lo, results = _lowered(function, {}, caller)
     body, results = reuse(imp.Block(tuple(lo.sink)), results)
     body = storage.manage(body, results)
-    roots = find_roots(body, function.params, function.disjoint)
-    return imp.Function(function.name, function.params, body, results, tuple(lo.failures), roots)
+    return lo, body, results, find_roots(body, function.params, function.disjoint)
 
 
 def lower_unmanaged(
@@ -63,9 +76,13 @@ def lower_unmanaged(
 
 
 def _lowered(
-    function: typed.Function, special: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]]
+    function: typed.Function,
+    special: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]],
+    caller: Lowering | None = None,
 ) -> tuple[Lowering, tuple[Operand, ...]]:
     lo = Lowering(_used(function))
+    if caller is not None:
+        lo.share_failures(caller)
     lo.special = special
     lo.lower_block = lambda block: lower_block(lo, block)
     for param in function.params:
@@ -259,6 +276,14 @@ def _opaque(lo: Lowering, outs: tuple[Var, ...], op: typed.Opaque) -> None:
     lo.sink.append(imp.Opaque(tuple(lo.bind(out) for out in outs), op.site, args, lo.pos))
 
 
+def _call(lo: Lowering, outs: tuple[Var, ...], op: typed.Call) -> None:
+    lo.need_host()
+    failure = lo.failure(RECURSION)
+    args = lo.operands(op.args)
+    made = tuple(lo.bind(out) for out in outs)
+    lo.sink.append(imp.Call(made, op.procedure, args, op.stores, op.levels, failure, lo.pos))
+
+
 _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Prim: _prim,
     typed.Cast: _cast,
@@ -272,6 +297,7 @@ _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Matmul: _matmul,
     typed.Routine: _routine,
     typed.Opaque: _opaque,
+    typed.Call: _call,
     typed.If: lower_if,
     typed.For: lower_for,
     typed.While: lower_while,

@@ -22,6 +22,7 @@ from parakeet_py.imp.ir import (
     Barrier,
     Block,
     Break,
+    Call,
     Check,
     Declare,
     For,
@@ -54,11 +55,13 @@ _INDENT = "    "
 
 
 def format_function(function: Function) -> str:
-    params = ", ".join(f"{param!r}: {param.type!r}" for param in function.params)
-    lines = [f"def {function.name}({params}):"]
-    lines += [_INDENT + line for line in _block(function.body)]
-    if function.results:
-        lines.append(f"{_INDENT}return {_list(function.results)}")
+    lines: list[str] = []
+    for one in (function, *function.procedures):
+        params = ", ".join(f"{param!r}: {param.type!r}" for param in one.params)
+        lines.append(f"def {one.name}({params}):")
+        lines += [_INDENT + line for line in _block(one.body)]
+        if one.results:
+            lines.append(f"{_INDENT}return {_list(one.results)}")
     for code, site in enumerate(function.failures):
         if code:
             failure = site.failure
@@ -142,6 +145,9 @@ def _statement(statement: Statement) -> Iterator[str]:
         case Opaque(outs, site, args):
             bound = ", ".join(f"{out!r}: {out.type!r}" for out in outs)
             yield (f"{bound} = " if outs else "") + f"opaque {site}({_list(args)})"
+        case Call(outs, procedure, args, _, _, failure):
+            bound = ", ".join(f"{out!r}: {out.type!r}" for out in outs)
+            yield (f"{bound} = " if outs else "") + f"call {procedure}({_list(args)}) else failure {failure}"
 
 
 def _rhs(rhs: Rhs) -> str:

@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from parakeet_py.imp.ir import (
     Block,
+    Call,
     Declare,
     For,
     If,
@@ -134,7 +135,7 @@ class _Uses:
         for variable in mentioned(statement):
             owner = self.owners.get(variable) if isinstance(variable, Var) else None
             if owner is not None:
-                owner.escapes |= isinstance(statement, Write | Declare | Opaque)
+                owner.escapes |= isinstance(statement, Write | Declare | Opaque | Call)
                 yield owner
         for block in blocks_of(statement):
             for inner in block.statements:
@@ -223,6 +224,8 @@ def rename(statement: Statement, names: Renaming) -> Statement:
             )
         case Opaque(outs, site, args, pos):
             return Opaque(outs, site, tuple(names.get(arg, arg) for arg in args), pos)
+        case Call(args=args):
+            return replace(statement, args=tuple(names.get(arg, arg) for arg in args))
         case _:
             return statement
 

@@ -7,7 +7,7 @@ of everything written to it, an array that an opaque call returned those of ever
 
 from __future__ import annotations
 
-from parakeet_py.imp.ir import Block, Cell, Declare, Let, NewArray, Opaque, Read, Statement, Write, walk
+from parakeet_py.imp.ir import Block, Call, Cell, Declare, Let, NewArray, Opaque, Read, Statement, Write, walk
 from parakeet_py.typed_ir.ir import Operand, Reshape, Var, View
 from parakeet_py.typed_ir.types import Array
 
@@ -38,6 +38,12 @@ def find_roots(body: Block, params: tuple[Var, ...], disjoint: bool) -> Roots:
                 relevant.append(statement)
             case Opaque():
                 relevant.append(statement)
+            case Call(outs) if any(isinstance(out.type, Array) for out in outs):
+                for out in outs:
+                    if isinstance(out.type, Array):
+                        roots[out] = frozenset((count,))
+                count += 1
+                relevant.append(statement)
     changed = True
     while changed:
         changed = False
@@ -47,6 +53,11 @@ def find_roots(body: Block, params: tuple[Var, ...], disjoint: bool) -> Roots:
                     changed |= _grow(roots, out, roots.get(source, _NONE))
                 case Declare(cell, value) | Write(cell, value):
                     changed |= _grow(roots, cell, _of(roots, value))
+                case Call(outs, _, args):
+                    given = frozenset().union(*(_of(roots, arg) for arg in args))
+                    for out in outs:
+                        if isinstance(out.type, Array):
+                            changed |= _grow(roots, out, given)
                 case Opaque(outs, _, args):
                     # What was passed to one call may be returned by another.
                     reachable = python.union(*(_of(roots, arg) for arg in args))

@@ -19,6 +19,7 @@ from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
+    Call,
     Cast,
     Check,
     Compress,
@@ -140,7 +141,7 @@ def _walk(block: Block, found: Study) -> None:
                 found.stored += targets
             case Alloc():
                 found.has_array = True
-            case Opaque():
+            case Opaque() | Call():
                 found.has_array = found.has_opaque = True
             case Scatter(target=target):
                 found.has_loop = True
@@ -248,7 +249,7 @@ def _op_cost(op: object) -> int:
             cost = _SLOW.get(name, 1)
             kind = args[0].type
             return cost * 4 if not isinstance(kind, Array) and is_complex(getattr(kind, "dtype", "")) else cost
-        case Matmul() | Routine() | Opaque():
+        case Matmul() | Routine() | Opaque() | Call():
             return 1000
         case _:
             return 1

@@ -22,6 +22,7 @@ from parakeet_py.imp.ir import (
     Atomic,
     Ballot,
     Block,
+    Call,
     Cell,
     Declare,
     For,
@@ -84,7 +85,7 @@ def mentioned(statement: Statement) -> Iterator[Var | Cell]:
             operands = (out, left, right)
         case Routine():
             operands = (*statement.outs, *statement.ins)
-        case Opaque(_, _, args) | Launch(_, _, args):
+        case Opaque(_, _, args) | Call(_, _, args) | Launch(_, _, args):
             operands = args
         case _:
             return
@@ -112,7 +113,7 @@ class _Manager:
                 owners[cell] = cell
                 if init is not None:
                     self.carried.add(cell)
-            case Opaque(outs):
+            case Opaque(outs) | Call(outs):
                 for out in outs:
                     if counted(out.type):
                         owners[out] = out
@@ -138,7 +139,7 @@ class _Manager:
                     case Let(out, NewArray(_, "heap")) | Declare(cell=out) if counted(out.type):
                         mine.add(out)
                         last[out] = number
-                    case Opaque(outs):
+                    case Opaque(outs) | Call(outs):
                         for out in outs:
                             if counted(out.type):
                                 mine.add(out)

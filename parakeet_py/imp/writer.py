@@ -96,6 +96,10 @@ class Writer:
     def store(self, array: Var, indices: Sequence[Operand], value: Operand) -> None:
         self.sink.append(Store(array, tuple(indices), value, self.pos))
 
+    def share_failures(self, other: Writer) -> None:
+        """Number failures together with another function."""
+        self.failures, self._codes = other.failures, other._codes
+
     def failure(self, failure: Failure) -> int:
         """The code of a failure; it gets one for each place it can come from."""
         site = FailureSite(failure, self.pos)

@@ -29,8 +29,9 @@ _PYTHON_FUNCTIONS = (
     "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New "
     "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
     "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
-    "_PyObject_New"
+    "Py_GetRecursionLimit _PyObject_New"
 )
+_RUNTIME_FUNCTIONS = ("pk_detach", "pk_release", "pk_free_all", "pk_stack_floor")
 _NUMPY_FUNCTIONS = {  # places in the table of NumPy's C API
     "PyArray_CopyInto": 50,
     "PyArray_NewCopy": 85,
@@ -127,7 +128,7 @@ def support() -> Mapping[str, int]:
 def _load() -> Mapping[str, int]:
     check_layout()
     rt = runtime()
-    known = symbols() | {f"gate.{name}": rt.symbols[name] for name in ("pk_detach", "pk_release", "pk_free_all")}
+    known = symbols() | {f"gate.{name}": rt.symbols[name] for name in _RUNTIME_FUNCTIONS}
     known["gate.mem_handler"] = id(rt.mem_handler)
     code = support_code("gate support", support_ir(), known, EXPORTS)
     _kept.append(rt.mem_handler)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from parakeet_py.imp import ir
-from parakeet_py.llvm import codegen_arrays, codegen_matmul, codegen_parallel, codegen_routines
+from parakeet_py.llvm import codegen_arrays, codegen_calls, codegen_matmul, codegen_parallel, codegen_routines
 from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen_builder import is_literal
 from parakeet_py.llvm.codegen_cast import cast
@@ -67,6 +67,8 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             codegen_routines.routine(scope, statement)
         case ir.Opaque():
             _opaque(scope, statement)
+        case ir.Call():
+            codegen_calls.call(scope, statement)
         case ir.Grid() | ir.Barrier() | ir.Launch():
             scope.unit.statement(scope, statement)
 

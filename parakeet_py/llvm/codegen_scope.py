@@ -29,6 +29,7 @@ class Unit:
     regions: int = 0
     hands_back: bool = False  # it calls back into Python
     is_region: bool = False  # its outermost function is a region itself
+    returns: str = "i32"  # what its outermost function returns: the status, and after it results of a procedure
 
     def attributes(self, f: FunctionText) -> str:
         """The attributes of a finished LLVM function."""
@@ -59,7 +60,12 @@ class Unit:
 
     def leave(self, scope: Scope, status: str) -> str:
         """The instruction that leaves the LLVM function with a status."""
-        return "ret void" if scope.parent is not None else f"ret i32 {status}"
+        if scope.parent is not None:
+            return "ret void"
+        if self.returns == "i32":
+            return f"ret i32 {status}"
+        value = scope.f.fresh("left")
+        return f"{value} = insertvalue {self.returns} poison, i32 {status}, 0\n  ret {self.returns} {value}"
 
     def overflow_code(self, pos: object) -> int:
         """The failure code of an integer overflow at a place."""
@@ -102,6 +108,7 @@ class Scope:
     exits: list[str] = field(default_factory=list)
     groups: list[LoopGroup] = field(default_factory=list)
     order: str = "0"
+    limits: dict[str, tuple[str, str]] = field(default_factory=dict)  # of recursion, see `codegen_calls`
     _captures: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

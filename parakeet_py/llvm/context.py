@@ -19,7 +19,9 @@ class Context:
     STATE: Final = 72  # ptr: the Python object the call belongs to
     MAX_THREADS: Final = 80  # i32: threads that a parallel region of this call may use
     LOCK: Final = 84  # i32: spin lock over the failure record
-    SIZE: Final = 128  # bytes 88 to 127 are reserved
+    LEVELS: Final = 88  # i64: how many calls deep a recursion may go, where there is one
+    FLOOR: Final = 96  # ptr: the address that the stack must not come down to in it
+    SIZE: Final = 128  # bytes 104 to 127 are reserved
 
 
 BLOCK_HEADER: Final = 64  # bytes from a block (its header) to its payload

@@ -56,6 +56,8 @@ declare ptr @gate.box_items(ptr)
 declare void @gate.pk_free_all(ptr)
 declare ptr @gate.PyArray_NewCopy(ptr, i32)
 declare i32 @gate.PyArray_CopyInto(ptr, ptr)
+declare ptr @gate.pk_stack_floor()
+declare i32 @gate.Py_GetRecursionLimit()
 declare ptr @gate.PyObject_Call(ptr, ptr, ptr)
 declare ptr @gate.PyEval_SaveThread()
 declare void @gate.PyEval_RestoreThread(ptr)
@@ -83,6 +85,7 @@ def gate_ir(
     declare_entry: bool = False,
     rerun: tuple[int, ...] = (),
     kept: tuple[int, ...] = (),
+    recursive: bool = False,
 ) -> str:
     """The LLVM IR text of a gate; it may stand in one module with the entry (one gate to a module).
 
@@ -96,9 +99,10 @@ def gate_ir(
     declare_entry : declare the entry here, because it is in another module
     rerun : statuses of the entry after which the call goes on to `next`, as if it had not been taken
     kept : array leaves of the arguments that must then hold what they held before
+    recursive : the entry makes calls, whose depth the context limits
     """
     gate = _Gate(signature, result, entry_symbol, gate_symbol, has_state)
-    gate.rerun, gate.kept = rerun, kept
+    gate.rerun, gate.kept, gate.recursive = rerun, kept, recursive
     return gate.text(release_elements, always_release, declare_entry)
 
 
@@ -106,12 +110,18 @@ class _Gate(ArgumentWriter, ResultWriter):
     """Writes one whole gate."""
 
     rerun: tuple[int, ...] = ()
+    recursive = False
 
     def call(self, release_elements: int, always_release: bool) -> None:
         self.put(f"store <{_WORDS} x i64> zeroinitializer, ptr %ctx, align 64")
         if self.has_state:
             self.put(f"store ptr {self.initial_state()}, ptr {self.at('%ctx', Context.STATE)}")
         self.put(f"store i32 %threads, ptr {self.at('%ctx', Context.MAX_THREADS)}")
+        if self.recursive:
+            levels = self.let(f"sext i32 {self.let('call i32 @gate.Py_GetRecursionLimit()')} to i64")
+            self.put(f"store i64 {levels}, ptr {self.at('%ctx', Context.LEVELS)}")
+            floor = self.let("call ptr @gate.pk_stack_floor()")
+            self.put(f"store ptr {floor}, ptr {self.at('%ctx', Context.FLOOR)}")
         for pin in self.pins:
             self.increment(pin)
         self.keep_contents()

@@ -21,7 +21,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from parakeet_py.llvm import blas_threads, blocks, disk_cache, engine, memory, memory_pool, symbols, threads
+from parakeet_py.llvm import blas_threads, blocks, disk_cache, engine, memory, memory_pool, stack, symbols, threads
 from parakeet_py.llvm.context import ALIGNMENT, BLOCK_HEADER, Context
 from parakeet_py.llvm.object_loader import LoadedCode, LoadError
 
@@ -39,6 +39,7 @@ _SYSTEM = (
     "pk_set_pool_limit",
     "pk_blas_begin",
     "pk_blas_end",
+    "pk_stack_floor",
 )
 _SMALL = (
     "pk_block_new",
@@ -98,6 +99,7 @@ _AT_FORK_GLIBC = """
 declare i32 @__register_atfork(ptr, ptr, ptr, ptr)
 define void @pk_initialize(i64 %pool_limit) {
   call void @pk_set_pool_limit(i64 %pool_limit)
+  call void @stack_initialize()
   %r = call i32 @__register_atfork(ptr @before_fork, ptr @after_fork_parent, ptr @after_fork_child, ptr null)
   ret void
 }
@@ -107,6 +109,7 @@ _AT_FORK_POSIX = """
 declare i32 @pthread_atfork(ptr, ptr, ptr)
 define void @pk_initialize(i64 %pool_limit) {
   call void @pk_set_pool_limit(i64 %pool_limit)
+  call void @stack_initialize()
   %r = call i32 @pthread_atfork(ptr @before_fork, ptr @after_fork_parent, ptr @after_fork_child)
   ret void
 }
@@ -122,6 +125,7 @@ def system_ir() -> str:
         memory_pool.large_ir(),
         blas_threads.limits_ir(),
         blocks.fail_ir(),
+        stack.stack_ir(),
         _SET_UP,
         at_fork,
         _INTRINSICS,

@@ -29,17 +29,19 @@ from parakeet_py.typed_ir import (
     math_calls,  # noqa: F401  adds to BUILTINS
     messages,
     one_shot,
+    procedures,
 )
 from parakeet_py.typed_ir.array_store import weak_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.intrinsics import HANDLERS, dtype_name
-from parakeet_py.typed_ir.requests import HandBack, TooDeep
+from parakeet_py.typed_ir.requests import HandBack, Sequential, TooDeep
 from parakeet_py.typed_ir.types import DTYPES, Scalar
 from parakeet_py.typed_ir.ufuncs import call_ufunc
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ClosureV,
+    ComprehensionV,
     DictV,
     Frame,
     MethodV,
@@ -121,8 +123,16 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     if handler is not None:
         if not _takes(handler, len(args), frozenset(kwargs)):
             raise s.hand_back(f"{target.__name__} with these arguments is not compiled")
+        mark, sites = s.builder.mark(), len(s.sites)
         with _handing_back(s, target):
-            return handler(s, *args, **kwargs)
+            try:
+                return handler(s, *args, **kwargs)
+            except Sequential:
+                if target in (all, any) or not any(isinstance(arg, ComprehensionV) for arg in args):
+                    raise
+                s.builder.rollback(mark)
+                del s.sites[sites:]
+                return handler(s, *map(s.as_list, args), **kwargs)
     if isinstance(target, type) and issubclass(target, np.generic):
         return _scalar_type(s, target, args)
     if isinstance(target, type) and issubclass(target, BaseException):
@@ -216,6 +226,8 @@ def call_user(s: Specializer, function: types.FunctionType, args: list[Value], k
         if any(frame.namespace.owner is function for frame in s.frames):
             raise  # by each of the calls in it, there would be exponentially many
         raise s.hand_back("recursion is not compiled") from error
+    except Sequential:
+        raise
     except UnsupportedError as error:
         raise s.hand_back(str(error).splitlines()[0]) from None
 
@@ -285,11 +297,36 @@ def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: d
 
 
 def run_frame(s: Specializer, frame: Any) -> Value:
+    """The value of a call: its body inlined, or a call of a procedure if it is recursive."""
+    if frame.namespace.trusted:
+        return _inlined(s, frame)
+    value = procedures.called(s, frame)
+    if value is not None:
+        return value
+    if any(frame.function is active.function for active in s.frames):
+        return _inlined(s, frame)
+    mark, sites, frames, path, recursions = s.builder.mark(), len(s.sites), len(s.frames), s.path, s.recursions
+    given = Frame(frame.function, frame.namespace, dict(frame.env), dict(frame.free))
+    try:
+        return _inlined(s, frame)
+    except (TooDeep, RecursionError):
+        del s.frames[frames:]
+        s.path, s.recursions = path, recursions
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        value = procedures.called(s, given, must=True)
+        if value is None:
+            raise
+        return value
+
+
+def _inlined(s: Specializer, frame: Any) -> Value:
     s.recursions += any(frame.function is active.function for active in s.frames)
     if len(s.frames) > MAX_DEPTH or s.recursions > MAX_RECURSIONS:
         raise TooDeep.at(frame.function, s.builder.pos, "recursion is not compiled", "write it as a loop")
     saved_path, saved_pos, user_pos = s.path, s.pos, s.builder.pos
     s.path = (*s.path, s.pos, frame.function.name)
+    frame.scopes = len(s.builder.scopes)
     s.frames.append(frame)
     try:
         return s.run(frame.function.body)[0]

@@ -11,7 +11,7 @@ independent. The interpreter tests the first two on every run, and the last with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir import routines
@@ -27,6 +27,7 @@ from parakeet_py.typed_ir.ir import (
     REINTERPRET,
     Alloc,
     Block,
+    Call,
     Cast,
     Check,
     Compress,
@@ -81,11 +82,14 @@ class InvalidTypedIR(AssertionError):
 
 def check_function(function: Function) -> None:
     """Raise `InvalidTypedIR` with every problem found."""
-    checker = _Checker(function.filename)
-    checker.bind(function.params, "a parameter")
-    checker.block(function.body)
-    if checker.problems:
-        raise InvalidTypedIR(function.name, checker.problems)
+    problems = []
+    for one in (function, *function.procedures):
+        checker = _Checker(one.filename, {made.name: made for made in function.procedures})
+        checker.bind(one.params, "a parameter")
+        checker.block(one.body)
+        problems += checker.problems
+    if problems:
+        raise InvalidTypedIR(function.name, problems)
 
 
 def _domain(name: str) -> frozenset[str]:
@@ -119,8 +123,9 @@ _DOMAINS = {name: _domain(name) for name in PRIMS}
 
 
 class _Checker:
-    def __init__(self, filename: str) -> None:
+    def __init__(self, filename: str, procedures: Mapping[str, Function]) -> None:
         self.filename = filename
+        self.procedures = procedures
         self.problems: list[str] = []
         self.scope: set[Var] = set()
         self.bound: set[Var] = set()
@@ -338,6 +343,13 @@ class _Checker:
             case Routine(name, targets, inputs):
                 self.routine(name, targets, inputs)
                 self.outs(outs, *([BOOL] if routines.reports(name) else []))
+            case Call(name, args, stores):
+                self.require(not self.in_parallel, "a call inside a parallel body")
+                if self.require(name in self.procedures, f"there is no procedure {name}"):
+                    self.gates(self.procedures[name].params, args, "the argument")
+                    self.gates(outs, self.procedures[name].body.results, "the result")
+                for position in stores:
+                    self.require(isinstance(args[position].type, Array), "a store into what is no array")
             case Opaque():
                 self.require(not self.in_parallel, "a call back into Python inside a parallel body")
 

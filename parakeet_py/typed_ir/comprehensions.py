@@ -20,6 +20,7 @@ from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.opaque import roots_of
+from parakeet_py.typed_ir.requests import Sequential
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array
 from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, ListV, RangeV, ScalarV, TupleV, Value
 from parakeet_py.typed_ir.views import make_view
@@ -32,6 +33,19 @@ if TYPE_CHECKING:
 
 def compute(s: Specializer, value: ComprehensionV) -> Value:
     """The list of a comprehension: a `TupleV` of known length or a `ListV`."""
+    mark, sites = s.builder.mark(), len(s.sites)
+    try:
+        return _at_once(s, value)
+    except Sequential:
+        if value.flatten or control.static_items(value.iterable) is not None:
+            raise
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        return _one_by_one(s, value)
+
+
+def _at_once(s: Specializer, value: ComprehensionV) -> Value:
+    """One operator over all items."""
     if value.kind not in ("list", "generator", "tuple", "inner"):
         raise s.unsupported(f"a {value.kind} comprehension")
     items = control.static_items(value.iterable)
@@ -72,6 +86,42 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
 
     array = generate(s, (length,), point)[0]
     return _as_list(array, elements[-1])
+
+
+def _one_by_one(s: Specializer, value: ComprehensionV) -> Value:
+    """A loop over the items, which stores the elements that are wanted."""
+    b = s.builder
+    length, item_at = control.positions(s, value.iterable)
+    mark = b.mark()
+    index = s.index_var("i", length)
+    with b.block():
+        like = _scalar(s, s.call(value.element, [item_at(index)], {}))
+    b.rollback(mark)
+    if like.either is not None:
+        raise s.unsupported("a comprehension with elements of several types, computed one by one")
+    out = b.emit1(ir.Alloc((length,)), Array(like.dtype, 1, "C"), name="items")
+    index = s.index_var("i", length)
+    count = ir.Var("count", PYINT)
+    with b.block() as statements:
+        item = item_at(index)
+
+        def keep() -> list[Value]:
+            element = _scalar(s, s.call(value.element, [item], {}))
+            b.emit(ir.Store(out, (count,), b.cast(element.operand, like.type)))
+            return [ScalarV(b.index_add(count, ONE))]
+
+        if value.condition is None:
+            (found,) = keep()
+        else:
+            wanted = s.truth(s.call(value.condition, [item], {}))
+            (found,) = control.branch(s, wanted, keep, lambda: [ScalarV(count)])
+        assert isinstance(found, ScalarV)
+        body = ir.Block(tuple(statements), (found.operand,))
+    (made,) = b.emit(ir.For(index, ZERO, length, ONE, (count,), (ZERO,), body), PYINT, name="count")
+    b.nonnegative.add(made)
+    b.small.add(made)
+    array = ArrayV(out, (length,), frozenset({s.new_root()}))
+    return _as_list(make_view(s, array, (ZERO,), [(0, made, ONE)]), like)
 
 
 def _stores_in_rows(s: Specializer) -> bool:

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
+    Call,
     Cast,
     Check,
     Compress,
@@ -53,7 +56,7 @@ from parakeet_py.typed_ir.ir import (
     dtype_of,
 )
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
-from parakeet_py.typed_ir.semantics import convert, evaluate, scalar
+from parakeet_py.typed_ir.semantics import TOO_DEEP, convert, evaluate, scalar
 from parakeet_py.typed_ir.types import Array, Scalar, Type
 
 OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
@@ -80,11 +83,24 @@ def run_function(
     """
     if len(args) != len(function.params):
         raise BrokenInvariant(f"{function.name} has {len(function.params)} leaf parameters, not {len(args)}")
-    machine = _Machine(opaque, order)
+    machine = _Machine(opaque, order, {one.name: one for one in function.procedures})
     for param, arg in zip(function.params, args, strict=True):
         machine.values[param] = _enter(arg, param.type)
-    results = machine.block(function.body)
+    with deep_recursion(bool(function.procedures)):
+        results = machine.block(function.body)
     return [_leave(value, operand.type) for value, operand in zip(results, function.body.results, strict=True)]
+
+
+@contextmanager
+def deep_recursion(wanted: bool = True) -> Iterator[None]:
+    """An interpreter makes several calls for one of the program's: inside, Python lets it."""
+    limit = sys.getrecursionlimit()
+    try:
+        if wanted:
+            sys.setrecursionlimit(limit * 20)
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def format_failure(failure: Failure, args: Sequence[Any]) -> Exception:
@@ -115,10 +131,17 @@ def _leave(value: Any, type_: Type) -> Any:
 
 
 class _Machine:
-    def __init__(self, opaque: OpaqueCallback | None, order: random.Random | None) -> None:
+    def __init__(
+        self,
+        opaque: OpaqueCallback | None,
+        order: random.Random | None,
+        procedures: Mapping[str, Function],
+    ) -> None:
         self.values: dict[Var, Any] = {}
         self.opaque = opaque
         self.order = order
+        self.procedures = procedures
+        self.levels = sys.getrecursionlimit()  # how much deeper calls may go
 
     def value(self, operand: Operand) -> Any:
         if isinstance(operand, Var):
@@ -220,11 +243,24 @@ class _Machine:
             case Routine(name, targets, inputs):
                 failed = routines.run(name, [self.values[out] for out in targets], [self.values[one] for one in inputs])
                 return [np.bool_(failed)] if outs else []
+            case Call(name, args, _, levels):
+                return self.call(self.procedures[name], self.all(args), levels)
             case Opaque(site, args):
                 if self.opaque is None:
                     raise BrokenInvariant("the function calls back into Python; pass `opaque`")
                 leaves = self.opaque(site, [_leave(self.value(arg), arg.type) for arg in args])
                 return [_enter(leaf, out.type) for leaf, out in zip(leaves, outs, strict=True)]
+
+    def call(self, procedure: Function, args: Sequence[Any], levels: int) -> Sequence[Any]:
+        if self.levels < levels:
+            raise RecursionError(TOO_DEEP)
+        outer, self.values = self.values, {}
+        self.levels -= levels
+        self.bind(procedure.params, args)
+        results = self.block(procedure.body)
+        self.values = outer
+        self.levels += levels
+        return results
 
     def element(self, array: Var, indices: tuple[Operand, ...]) -> tuple[int, ...]:
         return _checked(array, self.values[array], self.numbers(indices))

@@ -23,6 +23,9 @@ contributes, and how contributions combine. `combine` is associative (regrouping
 Indices of `Load`, `Store` and `View` are never negative and always in range: the specializer has emitted the wrap-
 around and a `Check` before. A `Check` that fails leaves the function with its exception, effects so far standing.
 
+**Procedures.** Calls are inlined by the specializer; a recursion is not, it becomes a procedure: a function of its own
+among `Function.procedures`, which a `Call` names.
+
 What this IR cannot say: unstructured jumps, exceptions caught, Python objects other than as arguments of `Opaque`.
 """
 
@@ -344,6 +347,18 @@ class Opaque:
     args: tuple[Operand, ...]
 
 
+@record
+class Call:
+    """Call a procedure of the function by its name; `stores` are the positions of the arrays it may store into. Outs
+    are its results; arrays among them may be (views of) arguments. Python would have made `levels` calls of it: too
+    many raise RecursionError. Not in the bodies of parallel operators."""
+
+    procedure: str
+    args: tuple[Operand, ...]
+    stores: tuple[int, ...]
+    levels: int = 1
+
+
 Op = (
     Prim
     | Cast
@@ -365,6 +380,7 @@ Op = (
     | Matmul
     | Routine
     | Opaque
+    | Call
 )
 PARALLEL = (Map, Reduce, Scan, Compress, Scatter)
 
@@ -387,7 +403,8 @@ class Function:
     """One specialization. `params` are the leaves of the signature in order (positional, then hidden);
     `body.results` the leaves of the result tree. `disjoint` tells that no two array parameters overlap unless both
     are only read; `static_extents` the (parameter, axis, extent) that the signature settles. Extents of 1
-    are always settled: an axis of a parameter that is not named there has another extent."""
+    are always settled: an axis of a parameter that is not named there has another extent. `inner`: this is one of the
+    `procedures` of another function; nothing is known of its extents."""
 
     name: str
     params: tuple[Var, ...]
@@ -395,6 +412,8 @@ class Function:
     filename: str = ""
     disjoint: bool = True
     static_extents: tuple[tuple[Var, int, int], ...] = ()
+    procedures: tuple[Function, ...] = ()
+    inner: bool = False
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""
@@ -402,7 +421,7 @@ class Function:
 
 
 _LEAVES = frozenset(
-    {Prim, Cast, Dim, Load, Store, Alloc, View, Reshape, Check, Matmul, Routine, Opaque}
+    {Prim, Cast, Dim, Load, Store, Alloc, View, Reshape, Check, Matmul, Routine, Opaque, Call}
 )  # no blocks inside
 
 
@@ -447,7 +466,7 @@ def binders_of(op: Op) -> tuple[Var, ...]:
 def operands_of(op: Op) -> tuple[Operand, ...]:
     """The operands an operator reads directly (not those inside its blocks)."""
     match op:
-        case Prim(_, args) | Opaque(_, args):
+        case Prim(_, args) | Opaque(_, args) | Call(_, args):
             return args
         case Cast(arg):
             return (arg,)

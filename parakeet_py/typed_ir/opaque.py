@@ -202,9 +202,8 @@ def emit_opaque(
 ) -> Value | None:
     """Emit an opaque call whose result has the spec `result`, or else the observed one."""
     if s.in_body:
-        raise s.unsupported(
-            f"{reason} inside an element function of a parallel operator cannot be handed back to Python"
-        )
+        inside = "a recursive function" if s.procedures.active else "an element function of a parallel operator"
+        raise s.unsupported(f"{reason} inside {inside} cannot be handed back to Python")
     if any(isinstance(value, ObjectV) and value.var in s.unusual_arrays for value in (*values, *keywords.values())):
         raise s.unsupported("an array of an unusual kind, whose dtype is not known when this is compiled")
     if (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from time import perf_counter
 from typing import Literal
 
@@ -157,7 +157,11 @@ def run_passes(
                 break
     if report is not None:
         report.after = count_operators(function)
-    return function
+    if function.inner or not function.procedures:
+        return function
+    together = [replace(one, procedures=function.procedures) for one in function.procedures]  # for the checker
+    made = [replace(run_passes(one, config), procedures=()) for one in together]
+    return replace(function, procedures=tuple(made))
 
 
 def _look(function: Function, name: str, config: Config) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
+    Call,
     Cast,
     Check,
     Compress,
@@ -54,7 +55,8 @@ _INDENT = "    "
 def format_function(function: Function) -> str:
     params = ", ".join(_typed(param) for param in function.params)
     head = f"def {function.name}({params}):" + ("" if function.disjoint else "  # parameters may overlap")
-    return "\n".join([head, *_indented(_block(function.body, "return"))]) + "\n"
+    text = "\n".join([head, *_indented(_block(function.body, "return"))]) + "\n"
+    return "\n".join([text, *map(format_function, function.procedures)])
 
 
 def format_statement(let: Let) -> str:
@@ -181,6 +183,9 @@ def _op(op: Op) -> Iterator[str]:
             yield f"{_list(outs)} := {name}({_list(ins)})"
         case Opaque(site, args):
             yield f"opaque {site}({_list(args)})"
+        case Call(procedure, args, stores):
+            into = f" storing into {', '.join(format_operand(args[position]) for position in stores)}" if stores else ""
+            yield f"call {procedure}({_list(args)}){into}"
 
 
 def show(operand: Operand | Const) -> str:

@@ -66,5 +66,9 @@ class NotGrown(UnsupportedError):
     """A list whose length depends on values has items that columns cannot hold; a loop that is unrolled may do."""
 
 
+class Sequential(UnsupportedError):
+    """Something for a loop, met in the body of a parallel operator; a comprehension can be a loop instead."""
+
+
 class HandBack(Exception):
     """One operation is not compiled: Python does it, the rest stays compiled."""

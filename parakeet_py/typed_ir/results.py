@@ -147,6 +147,13 @@ def stored_params(function: ir.Function) -> frozenset[int]:
                     written.update(base(array))
                 case ir.Routine(_, arrays, _):
                     written.update(*map(base, arrays))
+                case ir.Call(_, args, stores):
+                    for position in stores:
+                        arg = args[position]
+                        assert isinstance(arg, ir.Var)
+                        written.update(base(arg))
+                    everywhere = frozenset(one for arg in args if isinstance(arg, ir.Var) for one in base(arg))
+                    roots.update((out, everywhere) for out in let.outs if isinstance(out.type, Array))
                 case ir.Opaque(_, args):
                     written.update(*(base(arg) for arg in args if isinstance(arg.type, Array)))
                 case ir.For(params=params, inits=inits) | ir.While(params=params, inits=inits):

@@ -14,13 +14,14 @@ value is boxed, so it matters where values leave for Python: in the results of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
+    Call,
     Cast,
     Check,
     Compress,
@@ -151,6 +152,7 @@ _FIELDS: dict[type, _Fields] = {
     Matmul: lambda op, o, v, b: (o(op.out), o(op.left), o(op.right)),
     Routine: lambda op, o, v, b: (op.name, _each(op.outs, o), _each(op.ins, o)),
     Opaque: lambda op, o, v, b: (op.site, _each(op.args, o)),
+    Call: lambda op, o, v, b: (op.procedure, _each(op.args, o), op.stores, op.levels),
 }
 _SLOTS: dict[type, tuple[str, ...]] = {kind: tuple(field.name for field in fields(kind)) for kind in _FIELDS}
 
@@ -234,9 +236,7 @@ class Rewriter:
         body = self.block(function.body)
         if body is function.body:
             return function
-        return Function(
-            function.name, function.params, body, function.filename, function.disjoint, function.static_extents
-        )
+        return replace(function, body=body)
 
     def operand(self, item: Operand) -> Operand:
         return self.replacement.get(item, item) if item.__class__ is Var else item

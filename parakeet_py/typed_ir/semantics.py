@@ -18,6 +18,7 @@ from parakeet_py.typed_ir.types import INTEGERS, is_complex, is_unsigned, itemsi
 Value = Any  # a NumPy scalar
 
 OVERFLOW = "Python integer result does not fit in 64 bits"
+TOO_DEEP = "maximum recursion depth exceeded"
 
 
 def integer_bounds(dtype: str) -> tuple[int, int]:

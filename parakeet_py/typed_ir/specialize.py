@@ -47,6 +47,7 @@ from parakeet_py.typed_ir import (
     ir,
     messages,
     operators,
+    procedures,
     results,
     statements,
     unions,
@@ -152,6 +153,7 @@ class Specializer:
         self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
         self.static_extents: list[tuple[ir.Var, int, int]] = []
         self.shadows = Shadows()
+        self.procedures = procedures.Procedures()
         self.readers: dict[int, tuple[ssa.Function, Readers]] = {}  # of functions, by `id`
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
@@ -210,6 +212,7 @@ class Specializer:
             self.signature.disjoint,
             tuple(self.static_extents),
         )
+        typed = procedures.attached(self, typed)
         light = light_site(typed, seldom_sites(self.sites)) if self.sites else None
         if light is not None:
             site = self.sites[light]

@@ -305,6 +305,7 @@ class Frame:
     namespace: Namespace
     env: dict[ssa.Var, Value] = field(default_factory=dict)
     free: dict[str, Value] = field(default_factory=dict)  # free variables of an argument
+    scopes: int = 1  # blocks that were open when it was entered
 
 
 def py(value: bool | int | float | complex) -> ScalarV:

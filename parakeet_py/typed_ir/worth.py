@@ -38,7 +38,7 @@ def _light_site(block: ir.Block, seldom: Container[int]) -> int | None:
 
 def _is_heavy(op: ir.Op) -> bool:
     match op:
-        case ir.Matmul() | ir.Routine():
+        case ir.Matmul() | ir.Routine() | ir.Call():
             return True
         case ir.For() | ir.While():
             return not any(isinstance(let.op, ir.Opaque) for part in ir.blocks_of(op) for let in ir.walk(part))

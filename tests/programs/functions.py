@@ -113,7 +113,7 @@ def helper_with_tuple(x):
     return (x - low) / (high - low + 1)
 
 
-@program([(10,), (1,)], fell_back=True)
+@program([(10,), (1,)])
 def recursive_twice(n):
     return n if n < 2 else recursive_twice(n - 1) + recursive_twice(n - 2)
 
@@ -122,7 +122,7 @@ def hanoi(n):
     return 0 if n == 0 else hanoi(n - 1) + 1 + hanoi(n - 1)
 
 
-@program([(arr("f8", 3), 3), (arr("f8", 3), 0)], opaque=1)
+@program([(arr("f8", 3), 3), (arr("f8", 3), 0)])
 def a_recursive_helper(x, n):
     return x * hanoi(n)
 

@@ -6,7 +6,8 @@ two variables may alias if their sets meet. Parameters are different atoms where
 overlap at most where both are only read, which orders nothing), else they are one atom.
 
 Python code behind an `Opaque` may read and write every parameter, all that was ever handed to such code and all that
-came from it (the *world*), and what it returns may be a view of any of that.
+came from it (the *world*), and what it returns may be a view of any of that. A `Call` reads the arrays it is given,
+writes those it says it stores into, and may give views of them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from parakeet_py.typed_ir.ir import (
     CHECKED,
     Alloc,
     Block,
+    Call,
     Check,
     Compress,
     For,
@@ -47,7 +49,8 @@ _NONE: Atoms = frozenset()
 
 @record(frozen=False)
 class Effects:
-    """What running an operator may do. `fails`: a `Check` or Python may raise; `overflows`: checked arithmetic may."""
+    """What running an operator may do. `fails`: a `Check` or Python may raise; `overflows`: checked arithmetic may;
+    `calls`: Python or a procedure runs."""
 
     reads: set[Var]
     writes: set[Var]
@@ -139,6 +142,12 @@ class Aliases:
                         if isinstance(out.type, Array):
                             self._atoms[out] = frozenset((out,))
                             self._from_python.append(out)
+                case Call(_, args):
+                    for out in outs:
+                        if isinstance(out.type, Array):
+                            self._atoms[out] = frozenset((out,))
+                        for arg in args:
+                            self._flow(arg, out)
             for inner in blocks_of(op):
                 self._collect(inner)
 
@@ -188,6 +197,13 @@ class Aliases:
             case Opaque():
                 effects.reads |= self.world
                 effects.writes |= self.world
+                effects.fails = effects.calls = True
+            case Call(_, args, stores):
+                for position, arg in enumerate(args):
+                    if isinstance(arg, Var) and isinstance(arg.type, Array):
+                        effects.reads |= self.atoms(arg)
+                        if position in stores:
+                            effects.writes |= self.atoms(arg)
                 effects.fails = effects.calls = True
             case Check():
                 effects.fails = True

@@ -12,10 +12,12 @@ result is not used is removed too; Python's own integers would not have overflow
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from parakeet_py.typed_ir.ir import (
     Block,
+    Call,
     Check,
     Compress,
     For,
@@ -53,7 +55,7 @@ def eliminate_dead_code(function: Function) -> Function:
     body = _Sweep(mark).block(function.body, function.body.results)
     if body is function.body:
         return function
-    return Function(function.name, function.params, body, function.filename, function.disjoint, function.static_extents)
+    return replace(function, body=body)
 
 
 class _Mark:
@@ -90,7 +92,7 @@ class _Mark:
             for out in let.outs:
                 self.owner[out] = let
             kind = op.__class__
-            if kind is Check or kind is Opaque:
+            if kind is Check or kind is Opaque or kind is Call:
                 must.append(let)
             elif kind in _WRITERS:
                 atoms = frozenset().union(*map(self.aliases.atoms, _written(op)))
@@ -169,7 +171,7 @@ class _Mark:
                 case Routine(_, outs, ins):
                     self.contents((*outs, *ins))
                     self.work += operands_of(op)
-                case Opaque(_, args):
+                case Opaque(_, args) | Call(_, args):
                     self.contents(args)
                     self.work += args
                 case _:

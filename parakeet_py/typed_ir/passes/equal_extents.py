@@ -15,6 +15,7 @@ of parameters, those are tested. Without such checks, or where equality is check
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
@@ -65,7 +66,7 @@ def version_equal_extents(function: Function, guarded: bool = False) -> Function
 
 
 def _with_body(function: Function, body: Block) -> Function:
-    return Function(function.name, function.params, body, function.filename, function.disjoint, function.static_extents)
+    return replace(function, body=body)
 
 
 @record

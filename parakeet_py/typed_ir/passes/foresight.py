@@ -14,6 +14,7 @@ from __future__ import annotations
 from parakeet_py.typed_ir.ir import (
     CHECKED,
     Block,
+    Call,
     Check,
     For,
     If,
@@ -67,6 +68,8 @@ class _Foresight:
         match op:
             case Check():
                 return late
+            case Call():
+                return True
             case Prim(name) if name in CHECKED and late:
                 return True
             case Load(array, _):

@@ -53,7 +53,7 @@ class ArraySimplifier(Rewriter):
         self.definitions: dict[Var, Op] = {}
         self.facts = Facts(self.definitions)
         self.original = _original_forms(function)
-        self.params = set(function.params)
+        self.params = set() if function.inner else set(function.params)
         self.settled = {(param, axis) for param, axis, _ in function.static_extents}
         self.makers: dict[Var, Let] = {}  # arrays made by operators with several outs
         self.values: dict[Any, Var] = {}  # scalars computed in scope
