@@ -25,6 +25,11 @@ def accelerated(function: Callable[..., Any]) -> Any:
     return known
 
 
+def forget_accelerated() -> None:
+    """Nothing of the programs that have been run is needed any more."""
+    _accelerated.clear()
+
+
 def has_fallen_back(function: Callable[..., Any]) -> bool:
     """Whether the object of the last run has fallen back to Python (the next run gets a fresh one then)."""
     return bool(_accelerated[function].fell_back)

@@ -345,18 +345,18 @@ def _axis_order(array: np.ndarray) -> tuple[int, ...]:
     return tuple(sorted(axes, key=lambda i: -abs(array.strides[i])))
 
 
-def _leaves(value: Any) -> Iterator[np.ndarray]:
+def leaves_of(value: Any) -> Iterator[np.ndarray]:
     match value:
         case np.ndarray():
             yield value
         case tuple() | list():
             for item in value:
-                yield from _leaves(item)
+                yield from leaves_of(item)
 
 
 def _bases(value: Any) -> Iterator[np.ndarray]:
     """The arrays that own the memory of the arrays in `value`, where they are others."""
-    for array in _leaves(value):
+    for array in leaves_of(value):
         root = array
         while isinstance(root.base, np.ndarray):
             root = root.base
@@ -365,7 +365,7 @@ def _bases(value: Any) -> Iterator[np.ndarray]:
 
 
 def _scale(expected: Outcome) -> float:
-    arrays = [*_leaves(expected.args), *_leaves(expected.result)]
+    arrays = [*leaves_of(expected.args), *leaves_of(expected.result)]
     numbers = [a for a in (*expected.args, *_items(expected.result)) if isinstance(a, float | complex | np.inexact)]
     with np.errstate(all="ignore"):
         sizes = [float(np.sum(np.abs(a[np.isfinite(a)]), dtype="f8")) for a in arrays if a.dtype.kind in "fciu"]
@@ -384,8 +384,8 @@ def _items(value: object) -> Iterator[object]:
 
 def _same_sharing(expected: Outcome, actual: Outcome) -> None:
     """Results must be the same objects, or views of the same memory, as in plain Python."""
-    want_all, got_all = ([*_leaves(o.args), *_leaves(o.result)] for o in (expected, actual))
-    arguments = len([*_leaves(expected.args)])
+    want_all, got_all = ([*leaves_of(o.args), *leaves_of(o.result)] for o in (expected, actual))
+    arguments = len([*leaves_of(expected.args)])
     for i in range(arguments, len(want_all)):
         for j in range(i):
             # Two views of one argument may be one object, and two empty arrays: nobody can write one without the other.

@@ -124,4 +124,4 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device, foreign:
         return in_python(lambda: dispatcher.run_python(args))
     if plan is made:
         examine(compiled, made, device)
-    return box(compiled.specialization.result, results)
+    return box(compiled.specialization.result, results, leaves)

@@ -79,4 +79,4 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
         if not put_back(kept) and (compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp)):
             raise
         return in_python(lambda: dispatcher.run_python(args))
-    return box(compiled.specialization.result, results)
+    return box(compiled.specialization.result, results, leaves)

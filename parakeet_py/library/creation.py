@@ -180,9 +180,23 @@ def converted_array(a, dtype, order, always):
     if dtype is not None and dtype_of(made) != np.dtype(dtype):
         fresh = True
         made = cast(made, dtype)
-    if (always and not fresh) or (order != "A" and not fits_order(order, layout_of(made), made.ndim)):
+    if always and not fresh:
         return copy(made, order)
-    return made
+    return made if order == "A" else in_memory_order(made, order)
+
+
+def in_memory_order(a, order):
+    """The array itself if it lies in that order (which one row or column does in both), else a copy."""
+    if fits_order(order, layout_of(a), a.ndim):
+        return a
+    if may_lie_in_both(order, layout_of(a)):
+        return a if a.flags.f_contiguous else copy(a, "F")
+    return copy(a, order)
+
+
+@static
+def may_lie_in_both(order, layout):
+    return order == "F" and layout == "C"
 
 
 @implements(np.asarray, np.asanyarray)
@@ -240,7 +254,7 @@ def astype(a, dtype, order="K", casting="unsafe", subok=True, copy=True):
     check_cast(dtype_of(a), np.dtype(dtype), casting)
     order = order_name(order, "K")
     if dtype_of(a) == np.dtype(dtype):
-        return a if not copy and fits_order(order, layout_of(a), a.ndim) else copied(a, order)
+        return copied(a, order) if copy else in_memory_order(a, order)
     made = cast(a, dtype)
     return made if fits_order(order, layout_of(made), a.ndim) else copied(made, order)
 

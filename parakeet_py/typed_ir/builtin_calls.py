@@ -188,7 +188,7 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
                 return ListV(copied, value.items)
             return ListV(copied, value.items, own=True)
         if kind == "list" and isinstance(value, RangeV):
-            array = s.as_array(value)
+            array = s.as_array(value, "int64")
             assert isinstance(array, ArrayV)
             return ListV(array, own=True)
         if kind == "list" and isinstance(value, ArrayV) and value.rank == 1:

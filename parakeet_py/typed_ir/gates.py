@@ -212,8 +212,8 @@ def _same_shape(left: Value, right: Value) -> bool:
             return a is b and text == other and len(d) == len(e)
         case (MessageV(text, d), MessageV(other, e)):
             return text == other and len(d) == len(e)
-        case (ListV(_, a), ListV(_, b)):
-            return a == b
+        case (ListV(x, a), ListV(y, b)):
+            return a == b and (x.dtype, x.rank) == (y.dtype, y.rank)
         case (GrowV(item=a), GrowV(item=b)):
             return bool(a == b)
         case (IteratorV(k, a), IteratorV(m, b)):
@@ -255,7 +255,7 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
             return left if one.any or not other.any else right
         case Structure(a, parts), Structure(b, others) if _same_shape(a, b):
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
-        case Structure(a), Structure(b) if grown_lists.is_list(a) and grown_lists.is_list(b):
+        case Structure(a), Structure(b) if grown_lists.has_item_type(a) and grown_lists.has_item_type(b):
             return grown_lists.grown_template(s, left, right)
         case Structure(a), Structure(b) if hash_maps.is_map(a) and hash_maps.is_map(b):
             return hash_maps.joined(s, left, right)

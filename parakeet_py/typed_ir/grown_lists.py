@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 SMALLEST = 8  # elements of a column
+_ROWS = ("array", "table")  # items of lists that are described as a whole
 
 
 def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
@@ -129,6 +130,11 @@ def is_list(value: Value) -> bool:
     return isinstance(value, GrowV | ListV) or (isinstance(value, TupleV) and value.kind == "list")
 
 
+def has_item_type(value: Value) -> bool:
+    """Whether it is a list whose items are described one by one: lists of rows, and tables, are not."""
+    return is_list(value) and not (isinstance(value, ListV) and (value.array.rank > 1 or value.items in _ROWS))
+
+
 def _check_position(index: Value, s: Specializer) -> None:
     if isinstance(index, SliceV):
         raise s.unsupported("a slice of a list that is changed")
@@ -180,7 +186,7 @@ def _item_template(s: Specializer, held: Value, more: Sequence[Value] = ()) -> g
             templates.append(held.item)
         case TupleV(items):
             templates += [gates.template_of(item, varying=True) for item in items]
-        case ListV(array, items) if array.rank == 1 and items not in ("array", "table"):
+        case ListV(array, items) if has_item_type(held):
             templates.append(Scalar(array.dtype, items == ""))
         case _:
             raise NotGrown.at(s.frames[-1].function, s.builder.pos, f"a change of {s.describe(held)}")
@@ -222,11 +228,9 @@ def _parts(template: gates.Structure) -> Sequence[gates.Template]:
     match template.like:
         case GrowV() as like:
             return [like.item]
-        case ListV(array, items) if array.rank == 1 and items not in ("array", "table"):
+        case ListV(array, items):
             return [Scalar(array.dtype, items == "")]
-        case TupleV():
-            return template.parts
-    return [template]
+    return template.parts
 
 
 def as_grown(s: Specializer, value: Value, item: gates.Template) -> GrowV:

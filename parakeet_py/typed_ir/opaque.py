@@ -25,7 +25,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.opaque_operands import StaticT, Template, template_of
 from parakeet_py.typed_ir.purity import is_fresh, is_pure, may_store
-from parakeet_py.typed_ir.requests import NeedObservation
+from parakeet_py.typed_ir.requests import HandBack, NeedObservation
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -128,7 +128,7 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
         case ssa.Call(function, args, kwargs):
             target, given, named = s.value(function), s.items(args), s.keywords(kwargs)
             if len(given) + len(named) <= 2 and _uses_up(target):
-                given = [s.as_list(arg) if isinstance(arg, ComprehensionV) else arg for arg in given]
+                given = [_listed(s, arg) if isinstance(arg, ComprehensionV) else arg for arg in given]
             return "call", [target, *given], named
         case ssa.Attribute(obj, name):
             return f"attribute:{name}", [s.value(obj)], {}
@@ -145,6 +145,13 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
         case ssa.Unary(name, operand):
             return f"unary:{name}", [s.value(operand)], {}
     raise s.unsupported(f"{type(op).__name__} of objects that are not compiled")
+
+
+def _listed(s: Specializer, value: ComprehensionV) -> Value:
+    try:
+        return s.as_list(value)
+    except HandBack as reason:
+        raise s.unsupported(f"{reason}, among what is given to Python code") from None
 
 
 _CHEAP = frozenset({"binary", "compare", "inplace", "same", "truth", "unary"})  # for Python itself
@@ -172,6 +179,7 @@ def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
 
 def opaque_box(s: Specializer, value: Value, reason: str = "values of different types meet") -> ObjectV:
     """A value as a Python object, where other paths have objects of other types, or Python has to make it."""
+    s.shadows.shown(roots_of(value))
     made = emit_opaque(s, "same", [value], {}, site_key(s, s.pos, "same"), reason, ANY)
     assert isinstance(made, ObjectV)
     return made

@@ -65,6 +65,10 @@ class Shadows:
         self._refuse(roots)
         self.written |= roots
 
+    def shown(self, roots: frozenset[int]) -> None:
+        """Python gets objects that show this memory."""
+        self._refuse(roots)
+
     def result(self, array: ArrayV, visible: frozenset[int]) -> None:
         """An array is returned; the caller also sees the memory in `visible`."""
         if not self.made:

@@ -28,7 +28,7 @@ from parakeet_py.errors import UnsupportedError, name_of_exception
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
-from parakeet_py.typed_ir import control, gates, ir
+from parakeet_py.typed_ir import control, gates, grown_lists, ir
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -78,6 +78,8 @@ def kind_of(template: gates.Template) -> object:
             return "array", kind.dtype, kind.rank
         case gates.Fixed(Static(None | str()) as value):
             return value
+        case gates.Structure(ListV(array, items) as like) if not grown_lists.has_item_type(like):
+            return "list", array.dtype, array.rank, items
         case gates.Structure(GrowV() | ListV() | TupleV(kind="list")):
             return "list"
         case gates.Structure(TupleV(items, kind, named)):

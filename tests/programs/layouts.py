@@ -64,3 +64,14 @@ def turned_and_not(a):
 @program([(arr("i8", n), arr("i8", m)) for n, m in ((1, 300), (2, 300), (300, 1), (300, 2), (5, 9), (31, 33), (70, 6))])
 def outer_sum(a, b):
     return a[:, None] + b[None, :], a[:, None, None] - b[None, :, None] * a[None, None, :3]
+
+
+COLUMNS = [(arr("f8", *shape),) for shape in ((5, 1), (1, 5), (1, 1), (3, 4), (0, 4), (1, 3, 1), (4,))]
+
+
+@program([*COLUMNS, (arr("f8", 1, 1, layout="inner"),), (arr("f8", 4, 3, layout="F"),)], mutates=(0,), order=False)
+def columns_lie_in_both_orders(a):
+    b, c = np.asfortranarray(a), np.asarray(a, order="F")
+    b[...] = 1
+    c += 2
+    return a, b, c, a.astype(a.dtype, "F", copy=False), np.ascontiguousarray(a)

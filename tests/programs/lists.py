@@ -602,3 +602,27 @@ def row_kept_by_a_name(n):
         rows.append(row)
         row[0] = 9
     return rows
+
+
+@program([(arr("i2", 3), 2), (arr("i2", 3), 1)])
+def items_of_another_type_by_the_path(a, k):
+    given = a if k > 1 else a * 1.5
+    larger = [max(x, k) for x in given]
+    return len(larger)
+
+
+@program([(arr("b1", 1, 1), 0), (arr("b1", 2, 1), 3)], opaque=None)
+def list_of_a_range_that_is_empty(b, k):
+    for _ in b:
+        items = list(range(k))
+    return (b, len(items)) if k > 2 else (-1, items)
+
+
+@program([(arr("f8", 2, 3), 4), (arr("f8", 0, 3), 4)], fell_back=None)
+def rows_beside_a_set(c, k):
+    return {1, k}, list(map(lambda x: x, c)), {"row": [x[1:] for x in c]}
+
+
+@program([(arr("f8", 2, 3),)], fell_back=None)
+def tuple_of_rows(c):
+    return tuple(x for x in c)

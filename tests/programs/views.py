@@ -420,3 +420,11 @@ def windows_too_long(x, n):
 def scalar_types_of_arrays(x):
     """What has the dtype already is given back as it is."""
     return np.float64(x), np.int32(x)
+
+
+@program([(arr("f8", 4), 3), (arr("f8", 4), 0)], fell_back=None, opaque=None)
+def itself_or_nothing(x, w):
+    y = None
+    if w:
+        y = x
+    return y, x

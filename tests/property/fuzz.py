@@ -1,14 +1,19 @@
 """Random programs for as long as one likes: `python -m tests.property.fuzz --minutes 30`, or `make fuzz MINUTES=30`.
 
-Each round draws programs from a new seed and runs them on both interpreters and as native code on one thread and two,
-against Python. A program that behaves differently is shrunk to a few lines and written to `tests/programs/`, where the
-next run of the tests finds it; the search goes on with the next seed, and ends with status 1 if anything was found.
+Each round draws programs from a new seed and runs them against Python in one of four ways, in turn: on both
+interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
+of devices.
+A program that behaves differently is shrunk to a few lines and written to `tests/programs/`, where the next run of the
+tests finds it; the search goes on with the next seed, and ends with status 1 if anything was found.
 """
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import time
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,16 +24,17 @@ import tests.conftest  # noqa: F401  (the environment of the tests, before the p
 from tests.arrays import Array
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
-HEAD = '''"""Found by `make fuzz`: {title}."""
+WAYS = ("stages", "bytecode", "emulated", "team")
+HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
 
 import numpy as np  # noqa: F401
 
 from tests.arrays import Array  # noqa: F401
 from tests.corpus import Case, program
-from tests.property.random_programs import Overlapping, made  # noqa: F401
+from tests.property.recipes import Overlapping, Same, made  # noqa: F401
 
 
-@program([Case(lambda: made(({recipes},)))], sums=1, opaque=None, fell_back=None)
+@program([{cases}], sums={sums}, ulp={ulp}, opaque=None, fell_back=None, order=False)
 {source}
 '''
 
@@ -44,54 +50,103 @@ def recipes_text(recipes: tuple[Any, ...]) -> str:
     return ", ".join(map(text, recipes))
 
 
-def search(seed: int, examples: int) -> str | None:
-    """The text of a corpus file for the smallest program that differs among those of a seed; None if none does."""
-    from hypothesis import HealthCheck, given, settings
-    from hypothesis import seed as seeded
+def runs_of(way: str, number: int) -> dict[str, Any] | None:
+    """How a round runs programs; None for every stage."""
+    from parakeet_py import options
+    from tests.backends import accelerated
+    from tests.property.generated import run_on
+    from tests.teams import PLACES, TEAMS, cut_at
 
-    from tests.property.generated import STAGES, check
-    from tests.property.random_programs import Program, programs
+    if way == "stages":
+        return None
+    if way in ("emulated", "native-1", "native-2", "typed_ir", "imp", "untyped_ir"):
+        return {way: lambda f, args: run_on(way, f, args)}
+    if way == "bytecode":
+        return {"native-1": lambda f, args: run_on("native-1", f, args)}
+    assert way == "team", way
+    devices, place = TEAMS[number % len(TEAMS)], list(PLACES)[number % len(PLACES)]
 
-    failing: list[tuple[Program, BaseException]] = []
+    def on_team(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        with options(devices=devices, check=True), cut_at(place):
+            return accelerated(f)(*args)
 
-    @seeded(seed)
-    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(programs())
-    def run(program: Program) -> None:
+    return {"team": on_team}
+
+
+class Search:
+    """Counts what was run and what fell back to Python."""
+
+    def __init__(self, examples: int) -> None:
+        self.examples = examples
+        self.programs = self.calls = 0
+        self.fallbacks: Counter[str] = Counter()
+
+    def round(self, seed: int, way: str) -> str | None:
+        """The text of a corpus file for the smallest program that differs among those of a seed; None if none does."""
+        from hypothesis import HealthCheck, given, settings
+        from hypothesis import seed as seeded
+
+        from tests.backends import forget_accelerated
+        from tests.property.generated import check_program, function
+        from tests.property.random_programs import Program, programs
+
+        failing: list[tuple[Program, BaseException]] = []
+        runs = runs_of(way, seed)
+
+        @seeded(seed)
+        @settings(max_examples=self.examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @given(programs())
+        def run(program: Program) -> None:
+            forget_accelerated()
+            try:
+                reasons = check_program(program, runs, function(program.source, known=way != "bytecode"))
+            except BaseException as error:
+                failing.append((program, error))
+                raise
+            if not failing:
+                self.programs += 1
+                self.calls += len(program.calls()) * len(runs or "1234")
+                self.fallbacks.update({reason.split("\n")[0].partition(": ")[2] for reason in reasons})
+
         try:
-            for stage in STAGES:
-                check(stage, program.source, program.args, sums=1)
-        except BaseException as error:
-            failing.append((program, error))
+            run()
+        except KeyboardInterrupt:
             raise
-
-    try:
-        run()
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        smallest, error = failing[-1]  # the last to be tried again is the shrunk one
-        title = " ".join(f"{type(error).__name__}: {error}".split())[:80].replace('"', "'")
-        return HEAD.format(title=title, recipes=recipes_text(smallest.recipes), source=smallest.source.strip())
-    return None
+        except BaseException:
+            smallest, error = failing[-1]  # the last to be tried again is the shrunk one
+            title = " ".join(f"{type(error).__name__}: {error}".split())[:80].replace('"', "'").replace("\\", "/")
+            cases = ", ".join(f"Case(lambda: made(({recipes_text(one)},)))" for one in smallest.calls())
+            source, sums, ulp = smallest.source.strip(), smallest.sums, smallest.ulp
+            return HEAD.format(way=way, title=title, cases=cases, source=source, sums=sums, ulp=ulp)
+        finally:
+            gc.collect()
+        return None
 
 
 def main(
     minutes: Annotated[float, typer.Option(help="How long to search.")] = 2.0,
     seed: Annotated[int, typer.Option(help="The seed of the first round.")] = 0,
     examples: Annotated[int, typer.Option(help="Programs a round.")] = 50,
+    ways: Annotated[str, typer.Option(help="How to run them, in turn.")] = ",".join(WAYS),
+    into: Annotated[Path, typer.Option(help="Where programs that differ are put.")] = PROGRAMS,
 ) -> None:
     end = time.monotonic() + 60 * minutes
     found = rounds = 0
+    chosen = ways.split(",")
+    search = Search(examples)
     while time.monotonic() < end:
-        text = search(seed + rounds, examples)
+        way = chosen[rounds % len(chosen)]
+        text = search.round(seed + rounds, way)
         rounds += 1
         if text is not None:
             found += 1
-            path = PROGRAMS / f"found_{hashlib.sha256(text.encode()).hexdigest()[:8]}.py"
+            path = into / f"found_{hashlib.sha256(text.encode()).hexdigest()[:8]}.py"
             path.write_text(text, encoding="utf-8")
             typer.echo(f"seed {seed + rounds - 1}: {path.name}")
-    typer.echo(f"{rounds} rounds of {examples} programs, {found} differences")
+    typer.echo(f"{rounds} rounds, {search.programs} programs, {search.calls} calls, {found} differences")
+    typer.echo(f"{search.fallbacks.total()} of the programs ran in Python:")
+    for reason, count in search.fallbacks.most_common(12):
+        typer.echo(f"  {count:4} {reason[:120]}")
     raise typer.Exit(1 if found else 0)
 
 

@@ -6,10 +6,11 @@ function is compiled for its arguments once; "native" runs it on one thread and 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import linecache
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,11 @@ from hypothesis import note
 
 from parakeet_py.errors import UnsupportedError
 from tests.backends import BACKENDS, INTERPRETERS
-from tests.corpus import Case, assert_same, outcome
+from tests.corpus import Case, Outcome, assert_same, leaves_of, outcome
+from tests.property.recipes import made
+
+if TYPE_CHECKING:
+    from tests.property.random_programs import Program
 
 STAGES = {"typed_ir": ("typed_ir",), "imp": ("imp",), "native": ("native-1", "native-2")}
 
@@ -25,10 +30,11 @@ every_stage = pytest.mark.parametrize("stage", STAGES)
 """Run a property on each IR's interpreter and on native code."""
 
 
-def function(source: str, name: str = "f") -> Callable[..., Any]:
-    """The function `name` of this source text, with `np` as its only global."""
-    filename = f"<generated {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+def function(source: str, name: str = "f", known: bool = True) -> Callable[..., Any]:
+    """The function `name` of this source text, with `np` as its only global; `known`: its text can be found."""
+    filename = f"<{'generated' if known else 'nowhere'} {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
+    if known:
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     scope: dict[str, Any] = {"np": np, "__name__": "generated"}
     exec(compile(source, filename, "exec"), scope)
     return scope[name]  # type: ignore[no-any-return]
@@ -49,15 +55,54 @@ def check(
     note(f"arguments: {args!r}")
     f = function(source)
     case = Case(args if callable(args) else tuple(args))
-    if any(isinstance(arg, np.ndarray) and arg.size == 0 for arg in case.make()[0]):
-        tolerances.setdefault("order", False)  # strides of what has no elements are of no use
     for backend in STAGES[stage]:
-        plain, _ = case.make()
-        compiled, _ = case.make()
-        expected = outcome(f, plain)
-        actual = outcome(lambda *a, run=BACKENDS[backend]: run(f, a, {}), compiled)
-        if expected.exception is not None and type(actual.exception) is UnsupportedError and stage in INTERPRETERS:
-            continue
-        assert_same(expected, actual, **tolerances)
-        fallbacks = [w for w in actual.warned if w.category.__name__ == "FallbackWarning"]
-        assert not fallbacks, f"fell back to Python: {fallbacks[0].message}"
+        fallbacks = _compared(f, case, functools.partial(run_on, backend), stage in INTERPRETERS, tolerances)
+        assert not fallbacks, f"fell back to Python: {fallbacks[0]}"
+
+
+def run_on(backend: str, f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    return BACKENDS[backend](f, args, {})
+
+
+Run = Callable[[Callable[..., Any], tuple[Any, ...]], Any]
+
+
+def check_program(
+    program: Program, runs: dict[str, Run] | None = None, f: Callable[..., Any] | None = None
+) -> list[str]:
+    """Compare all calls of a random program with plain Python, on every stage or as `runs` say.
+
+    Returns why it has fallen back to Python, if it may do so.
+    """
+    note(program.source)
+    f = f or function(program.source)
+    if runs is None:
+        runs = {backend: functools.partial(run_on, backend) for some in STAGES.values() for backend in some}
+    found: list[str] = []
+    for number, recipes in enumerate(program.calls()):
+        note(f"arguments: {recipes!r}")
+        for name, run in runs.items():
+            tolerances = {"sums": program.sums, "ulp": program.ulp}
+            fallbacks = _compared(f, Case(functools.partial(made, recipes)), run, name in INTERPRETERS, tolerances)
+            assert program.refusable or number or not fallbacks, f"fell back to Python: {fallbacks[0]}"
+            found += fallbacks
+    return found
+
+
+def _thin(args: Sequence[Any], expected: Outcome) -> bool:
+    """Whether strides are not compared: where there are no elements, or axes of one element, which lie anyhow."""
+    arrays = [one for one in (*args, *leaves_of(expected.result)) if isinstance(one, np.ndarray)]
+    layouts = any(not one.flags.c_contiguous for one in args if isinstance(one, np.ndarray))
+    return any(one.size == 0 or (layouts and 1 in one.shape) for one in arrays)
+
+
+def _compared(f: Callable[..., Any], case: Case, run: Run, interpreter: bool, tolerances: dict[str, Any]) -> list[str]:
+    """One call held against Python; why it has fallen back, if it has."""
+    plain, _ = case.make()
+    compiled, _ = case.make()
+    expected = outcome(f, plain)
+    actual = outcome(lambda *args: run(f, args), compiled)
+    if expected.exception is not None and type(actual.exception) is UnsupportedError and interpreter:
+        return []
+    assert_same(expected, actual, **{"order": not _thin(plain, expected), **tolerances})
+    return [str(w.message) for w in actual.warned if w.category.__name__ == "FallbackWarning"]

@@ -1,0 +1,119 @@
+"""Arguments of random programs, as recipes: arrays whose shapes have to do with each other, windows of one buffer, an
+array twice, numbers, lists. `variants` are other arguments for the same program: what it does with those too is
+compared, whether it goes on or raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.arrays import Array
+
+DTYPES = ["f8", "i8", "f4", "i4", "u1", "b1"]
+MORE_DTYPES = ["i1", "i2", "u2", "u4", "u8", "f2", "c16", "c8"]
+LAYOUTS = ["C", "F", "reversed", "stepped", "inner", "readonly", "transposed"]
+VALUES: list[tuple[int, ...]] = [(3, -1, 2, 0, -2, 1, 5), (1, 4, -3, 2), (0, 1, 0, -2, 7, 1, -1, 2, 2), (0,)]
+VECTORS = ["[1:6]", "[:5]", "[5::-1]", "[::2]", "[2:8]", "[::-1]"]
+MATRICES = [
+    ".reshape(3, 4)",
+    ".reshape(3, 4).T",
+    ".reshape(4, 3)[1:]",
+    ".reshape(4, 3)[:-1, ::-1]",
+    "[:9].reshape(3, 3)",
+]
+MATRICES += ["[:9].reshape(3, 3).T", "[3:].reshape(3, 3)", ".reshape(3, 4)[1]", ".reshape(3, 4)[:, 1]"]
+NUMBERS: list[Any] = [2.5, -3, True, np.float32(1.5), np.int8(2), np.float64(-0.5), np.uint8(3), 1j, np.bool_(False)]
+NUMBERS += [0.0, np.int64(-1), np.float16(0.5)]
+SEQUENCES: list[Any] = [[1, 2, 3], (2, 0.5), [0.5, -1.0], (1, 3, 2)]
+
+
+@dataclass(frozen=True)
+class Overlapping:
+    """Arguments that are windows of one buffer."""
+
+    dtype: str
+    windows: tuple[str, ...]
+
+    def make(self) -> list[np.ndarray]:
+        buffer = Array(self.dtype, (12,), "C", VALUES[0]).make()
+        return [eval(f"buffer{window}", {"buffer": buffer}) for window in self.windows]
+
+
+@dataclass(frozen=True)
+class Same:
+    """The argument at a position once more."""
+
+    position: int
+
+
+def made(recipes: Sequence[Any]) -> tuple[Any, ...]:
+    """Fresh arguments."""
+    args: list[Any] = []
+    for recipe in recipes:
+        match recipe:
+            case Overlapping():
+                args += recipe.make()
+            case Array():
+                args.append(recipe.make())
+            case Same():
+                args.append(args[recipe.position])
+            case list():
+                args.append(list(recipe))
+            case _:
+                args.append(recipe)
+    return tuple(args)
+
+
+def _array(dtype: str, shape: tuple[int, ...], layout: str, values: tuple[int, ...]) -> Array:
+    return Array(dtype, shape, layout, tuple(map(abs, values)) if dtype[0] == "u" else values)
+
+
+@st.composite
+def recipes(draw: st.DrawFn) -> tuple[Any, ...]:
+    """One to five arguments, and an int from 0 to 4."""
+    n, m = draw(st.sampled_from([3, 2, 4, 5, 1, 0])), draw(st.sampled_from([2, 3, 1, 4]))
+    shapes = [(n,), (n,), (n, m), (n, n), (m,), (1, m), (n, 1), (2, n, m), ()]
+    chosen: list[Any] = []
+    for _ in range(draw(st.integers(1, 3))):
+        dtype = draw(st.sampled_from([*DTYPES, *DTYPES, *MORE_DTYPES]))
+        layout, shape = draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(shapes))
+        chosen.append(_array(dtype, shape, layout, draw(st.sampled_from(VALUES))))
+    more = draw(st.integers(0, 11))
+    if more in (10, 11):
+        windows = st.sampled_from(VECTORS if more == 10 else MATRICES)
+        chosen.append(Overlapping(draw(st.sampled_from(DTYPES[:4])), tuple(draw(windows) for _ in "ab")))
+    elif more in (8, 9):
+        chosen.append(draw(st.sampled_from(NUMBERS)))
+    elif more == 7:
+        chosen.append(draw(st.sampled_from(SEQUENCES)))
+    elif more == 6:
+        chosen.append(Same(0))
+    return (*chosen, draw(st.integers(0, 4)))
+
+
+@st.composite
+def variants(draw: st.DrawFn, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments like those given, with other extents, dtypes, layouts and numbers."""
+    extents: dict[int, int] = {}
+    changed: list[Any] = []
+    for recipe in given:
+        match recipe:
+            case Array():
+                for extent in recipe.shape:
+                    if extent not in extents:
+                        extents[extent] = draw(st.sampled_from([extent, 3, 0, 1, 2, 5]))
+                recipe = replace(recipe, shape=tuple(extents[extent] for extent in recipe.shape))
+                if draw(st.integers(0, 4)) == 4:
+                    dtype = draw(st.sampled_from([*DTYPES, *MORE_DTYPES]))
+                    recipe = _array(dtype, recipe.shape, draw(st.sampled_from(LAYOUTS)), VALUES[0])
+            case bool() | list() | tuple() | Overlapping() | Same() | np.generic():
+                pass
+            case int():
+                recipe = draw(st.sampled_from([recipe, 1, 0, 2, -1, 6]))
+        changed.append(recipe)
+    return tuple(changed)
