@@ -240,11 +240,14 @@ _PYTHON_RUNS = ("Deoptimize", GENERAL.exception)
 def _rerun(compiled: Compiled) -> tuple[int, ...]:
     """The statuses after which Python runs the call instead: nothing has happened yet that anybody could see.
 
-    What has been stored into `kept_arguments` is undone.
+    What has been stored into `kept_arguments` is undone. Exceptions of NumPy's functions are left to these themselves,
+    because of their messages, but not where Python would have to go through loops again.
     """
-    failures = enumerate(compiled.imp.failures)
+    quick = not compiled.specialization.has_loops
     codes = [
-        code for code, site in failures if site.failure.exception in _PYTHON_RUNS or site.failure.message == OVERFLOW
+        code
+        for code, failure in enumerate(site.failure for site in compiled.imp.failures)
+        if failure.exception in _PYTHON_RUNS or failure.message == OVERFLOW or (failure.of_library and quick)
     ]
     if codes and not kept_arguments(compiled):
         early = checks_before_effects(compiled.imp, _harmless(compiled))

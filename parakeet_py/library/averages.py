@@ -94,7 +94,10 @@ def observations(m, kind, rowvar):
 
 @static
 def covariance_kind(dtype, *kinds):
-    return np.result_type(*kinds, np.float64) if dtype is None else np.dtype(dtype)
+    kind = np.result_type(*kinds, np.float64) if dtype is None else np.dtype(dtype)
+    if kind.kind not in "fc":
+        raise TypeError("covariances that are no floats")
+    return kind
 
 
 def weights_of_observations(weights, count, frequencies):

@@ -25,7 +25,7 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.reductions import all_
 from parakeet_py.library.registry import helper, implements, method, static
-from parakeet_py.library.shared import converted, into, real_kind, result_kind
+from parakeet_py.library.shared import converted, into, must_be_int, real_kind, result_kind
 
 PI = math.pi
 DEGREES = 180 / math.pi
@@ -84,6 +84,8 @@ def isneginf(x, out=None):
 @implements(np.isreal)
 def isreal(x):
     x = as_numeric(x)
+    if is_weak(x):
+        return x.imag == 0
     return np.equal(np.imag(x), 0)
 
 
@@ -155,6 +157,7 @@ def rounded(a, decimals, out):
     kind = dtype_of(a)
     if kind.kind == "b":
         hand_back("rounding of bools")
+    must_be_int(decimals)
     if is_weak(a):
         a = cast(a, kind)
     if decimals >= 0 and kind.kind in "iu":

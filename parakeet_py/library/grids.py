@@ -24,7 +24,7 @@ from parakeet_py.library.joining import concatenate
 from parakeet_py.library.patterns import single_range, tri
 from parakeet_py.library.reductions import flat_index
 from parakeet_py.library.registry import implements, static
-from parakeet_py.library.shared import checked_dtype, converted, inverse_axes, kind_of, result_kind
+from parakeet_py.library.shared import checked_dtype, converted, inverse_axes, kind_of, must_be_int, result_kind
 
 # ---- grids -----------------------------------------------------------------------------------------------------------
 
@@ -209,6 +209,7 @@ def modes_of(mode, count):
 
 
 def coordinate(index, extent, mode):
+    check(extent > 0, "ValueError", "cannot unravel if shape has zero entries (is empty).")
     index = int(index)
     if mode == "wrap":
         return index % extent
@@ -221,6 +222,8 @@ def coordinate(index, extent, mode):
 @implements(np.ravel_multi_index)
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     extents = extents_from(dims)
+    for extent in extents:
+        must_be_int(extent)
     modes = modes_of(mode, len(extents))
     axes = slowest_first(order, len(extents))
 

@@ -197,6 +197,8 @@ def array_split(ary, indices_or_sections, axis=0):
 
 @static
 def static_count(count):
+    if not isinstance(count, int | np.integer):
+        raise TypeError("sections that are no int")
     if count <= 0:
         raise ValueError("number sections must be larger than 0.")
     return int(count)

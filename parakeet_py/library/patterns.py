@@ -18,11 +18,12 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.registry import implements, static
-from parakeet_py.library.shared import ALL
+from parakeet_py.library.shared import ALL, must_be_int
 
 
 @implements(np.eye)
 def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
+    must_be_int(k)
     columns = N if M is None else M
     kind = np.dtype(float if dtype is None else dtype)
     if wants_fortran(order, "C", 2):
@@ -37,11 +38,13 @@ def identity(n, dtype=None, *, like=None):
 
 @implements(np.tri)
 def tri(N, M=None, k=0, dtype=float, *, like=None):
+    must_be_int(k)
     return generate((N, N if M is None else M), lambda i, j: cast(j - i <= k, dtype))
 
 
 def triangle(m, k, lower):
     m = as_array(m)
+    must_be_int(k)
     if m.ndim == 1:
         m = np.broadcast_to(m, (m.shape[0], m.shape[0]))
     kind = dtype_of(m)

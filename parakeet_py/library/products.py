@@ -36,6 +36,8 @@ from parakeet_py.library.shape import positions, ravel, size_of
 from parakeet_py.library.shared import converted, in_order, into, result_kind
 
 CORE = "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+VECTORS = "vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+VECTORS = VECTORS + "(n),(n)->() (size {0} is different from {1})"
 CORE = CORE + "(n?,k),(k,m?)->(n?,m?) (size {0} is different from {1})"
 
 
@@ -147,6 +149,9 @@ def matmul(x1, x2, /, out=None):
 @implements(np.vecdot)
 def vecdot(x1, x2, /, out=None):
     a, b = as_array(x1), as_array(x2)
+    if a.ndim == 0 or b.ndim == 0:
+        unsupported("vecdot: Input operand does not have enough dimensions")
+    check(a.shape[-1] == b.shape[-1], "ValueError", VECTORS, b.shape[-1], a.shape[-1])
     kind = product_kind(dtype_of(a), dtype_of(b))
     result = contract(np.conjugate(a) if dtype_of(a).kind == "c" else a, b, batch_axis(a.ndim, b.ndim), kind)
     return result if out is None else into(out, as_array(result))
@@ -272,10 +277,11 @@ def contracted_axes(axes, left, right):
     second = tuple(second) if hasattr(second, "__iter__") else (second,)
     if len(first) != len(second):
         raise ValueError("shape-mismatch for sum")
-    return (
-        tuple(normalize_axis_index(operator.index(axis), left) for axis in first),
-        tuple(normalize_axis_index(operator.index(axis), right) for axis in second),
-    )
+    first = tuple(normalize_axis_index(operator.index(axis), left) for axis in first)
+    second = tuple(normalize_axis_index(operator.index(axis), right) for axis in second)
+    if len({*first}) < len(first) or len({*second}) < len(second):
+        raise ValueError("an axis summed over twice")
+    return first, second
 
 
 @static

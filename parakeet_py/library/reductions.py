@@ -321,6 +321,8 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
         ddof = correction
     a = as_array(a)
     kind = variance_kind(dtype_of(a), dtype)
+    if kind.kind not in "fc":
+        hand_back("variances that are no floats")
     if where is not True:
         return masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where, mean)
     axes = axes_of_moment(axis, a.ndim)

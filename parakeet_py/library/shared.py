@@ -39,6 +39,8 @@ def reduction_axes(axis, rank):
     """The axes to reduce, sorted."""
     if axis is None:
         return tuple(range(rank))
+    if isinstance(axis, list) or any(isinstance(one, bool) for one in (axis if isinstance(axis, tuple) else (axis,))):
+        raise TypeError("an integer is required")
     if rank == 0 and axis in (0, -1, ()):
         return ()
     return tuple(sorted(normalize_axis_tuple(axis, rank)))
@@ -46,7 +48,15 @@ def reduction_axes(axis, rank):
 
 @static
 def single_axis(axis, rank):
+    if isinstance(axis, bool):  # which some functions take for a number
+        raise TypeError("an integer is required for the axis")
     return normalize_axis_index(operator.index(axis), rank)
+
+
+def must_be_int(value):
+    """Leave it to NumPy what it makes of a number that should be an int."""
+    if is_array(value) or dtype_of(value).kind not in "iub":
+        hand_back("a number that should be an int")
 
 
 @static

@@ -21,7 +21,7 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shared import converted, mapped, result_kind
+from parakeet_py.library.shared import converted, mapped, must_be_int, result_kind
 
 
 def add(old, new):
@@ -38,6 +38,7 @@ def bincount(x, /, weights=None, minlength=0):
         unsupported("object of too small depth for desired array")
     if is_sequence(minlength) or minlength is None:
         hand_back("np.bincount without a minlength")
+    must_be_int(minlength)
     check(minlength >= 0, "ValueError", "'minlength' must not be negative")
     if dtype_of(x).kind not in "iub":
         hand_back("np.bincount of numbers that are not integers")

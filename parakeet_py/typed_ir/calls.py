@@ -396,9 +396,9 @@ def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict
         outs = args[ufunc.nin :]
         args = args[: ufunc.nin]
         out = outs[0] if len(outs) == 1 else TupleV(tuple(outs))
-    if ufunc in (np.matmul, np.vecdot) or ufunc.signature is not None:
+    if ufunc.signature is not None:
         body = registry.function_for(ufunc)
-        if body is None:
+        if body is None or dtype is not None or where is not None:
             raise s.hand_back(f"np.{ufunc.__name__}")
         extra = {} if out is None or is_none(out) else {"out": out}
         return call_python(s, body, args, extra, trusted=True)

@@ -232,10 +232,14 @@ class While:
 
 @record
 class Failure:
-    """What a failed check raises: the name of a builtin exception and a message with {0}, {1}... for the arguments."""
+    """What a failed check raises: the name of a builtin exception and a message with {0}, {1}... for the arguments.
+
+    One of the library's own checks stands for what NumPy raises there, which may say more.
+    """
 
     exception: str
     message: str
+    of_library: bool = False
 
 
 @record

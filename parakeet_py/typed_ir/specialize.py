@@ -96,6 +96,7 @@ class Specialization:
     read_late: frozenset[Source] = frozenset()  # hidden arguments that opaque calls must not change
     guessed: tuple[NeedObservation, ...] = ()  # operations that are taken to be out of reach
     asked: dict[tuple[Any, ...], Any] = field(default_factory=dict)  # the observations that it depends on
+    has_loops: bool = False  # of the user's own, which would take Python long
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -142,6 +143,7 @@ class Specializer:
         self.in_body = 0
         self.unrolling = 0
         self.looping = 0
+        self.has_loops = False
         self.guards: list[Guard] = []  # statements whose exceptions are caught, and sides of branches in them
         self.lists_given = False  # has Python been given lists whose items might be assigned here,
         self.lists_stored = False  # and have items of such lists been assigned?
@@ -230,6 +232,7 @@ class Specializer:
             frozenset(self.read_late),
             tuple(self.guessed),
             self.observed.asked,
+            self.has_loops,
         )
 
     def run(self, block: ssa.Block) -> list[Value]:
@@ -335,7 +338,7 @@ class Specializer:
                 b.scopes[-1].shared[key] = condition
                 return
         text, shown = compact(message, args) if message != KEY else (message, tuple(args))
-        b.emit(ir.Check(condition, ir.Failure(exception, text), shown))
+        b.emit(ir.Check(condition, ir.Failure(exception, text, self.frames[-1].namespace.trusted), shown))
         if isinstance(condition, ir.Var):
             b.scopes[-1].shared[key] = condition
             variants.learn(self, condition, True)

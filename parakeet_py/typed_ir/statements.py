@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 def execute(s: Specializer, let: ssa.Let) -> list[Value]:
     """The values of one statement."""
+    if isinstance(let.op, ssa.For | ssa.While | ssa.Comprehension) and not s.frames[-1].namespace.trusted:
+        s.has_loops = True
     match let.op:
         case ssa.If() as op:
             return control.specialize_if(s, op)

@@ -133,3 +133,25 @@ def test_which_checks_come_first() -> None:
     assert first + 2 in lines
     assert first + 4 not in lines
     assert not stores_only_into_its_own(made)
+
+
+def test_numpy_words_its_exceptions_itself() -> None:
+    """Where nothing has happened yet, and there is no loop to go through again."""
+
+    @accelerate
+    def function(a: Any, b: Any) -> Any:
+        return np.broadcast_arrays(a, b)
+
+    @accelerate
+    def after_a_loop(a: Any, b: Any, n: int) -> Any:
+        total = 0.0
+        for i in range(n):
+            total += a[0, i % 2]
+        return total, np.broadcast_arrays(a, b)
+
+    text = r"single shape\.  Mismatch is between arg 0 with shape \(2, 3\) and arg 1 with shape \(2, 2\)\."
+    with pytest.raises(ValueError, match=text):
+        function(np.ones((2, 3)), np.ones((2, 2)))
+    assert len(function.specializations) == 1
+    with pytest.raises(ValueError, match=r"single shape\.$"):
+        after_a_loop(np.ones((2, 3)), np.ones((2, 2)), 3)

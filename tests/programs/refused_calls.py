@@ -1,0 +1,49 @@
+"""Calls that NumPy refuses, or takes otherwise than one would think: axes, counts, dtypes that are not quite right."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program, raising
+
+CUBE, LINE, SQUARE = arr("f8", 2, 3, 4), arr("f8", 7), arr("f8", 3, 3)
+
+
+@program([raising(TypeError, CUBE)], message=True, fell_back=None)
+def a_list_of_axes(a):
+    return np.maximum.reduce(a, [1], keepdims=True)
+
+
+@program([raising(TypeError, CUBE)], message=True, fell_back=None)
+def true_as_an_axis(a):
+    return np.var(a, axis=True)
+
+
+@program([raising(TypeError, CUBE)], message=True, opaque=None)
+def half_a_digit(a):
+    return a.round(1.5)
+
+
+@program([raising(TypeError, SQUARE)], message=True, opaque=None)
+def half_a_diagonal(a):
+    return np.eye(3, k=1.5) + a
+
+
+@program([(SQUARE, SQUARE)], opaque=1)
+def product_in_single_precision(a, b):
+    """The dtype of a product used to be ignored."""
+    return np.matmul(a, b, dtype="f4"), np.matmul(a, b).dtype
+
+
+@program([raising(ValueError, LINE, arr("f8", 1)), raising(ValueError, LINE, arr("f8", 3))], message=True)
+def lines_that_do_not_fit(a, b):
+    return np.vecdot(a, b)
+
+
+@program([raising(IndexError, arr("f8", 3), SQUARE)], message=True, fell_back=None)
+def more_axes_than_there_are(a, b):
+    return np.tensordot(a, b)
+
+
+@program([(1j,), (2,), (2.5,)])
+def real_python_numbers(x):
+    return np.isreal(x), np.iscomplex(x)
