@@ -17,7 +17,7 @@ from parakeet_py.frontend.patterns import without_match
 from parakeet_py.frontend.prune import prune
 from parakeet_py.frontend.scopes import Comprehension, Scope, Scopes
 from parakeet_py.frontend.source import Source
-from parakeet_py.frontend.ssa import Block, Function, Operand, Param, Var
+from parakeet_py.frontend.ssa import Block, Function, Itself, Operand, Param, Var
 from parakeet_py.frontend.statements import Statements
 
 __all__ = ["ast_to_ssa"]
@@ -76,6 +76,7 @@ class FunctionBuilder(Statements):
         self.deleted_names = frozenset(scope.deleted)
         self.free_names = frozenset(captured)
         self.captured = captured
+        self.rebound = frozenset(scope.rebound)
         values = {name: Var(name) for name in captured}
         flags = {name: Var(name + ".bound") for name in unbound}
         self.captures = (*values.values(), *flags.values())
@@ -84,9 +85,13 @@ class FunctionBuilder(Statements):
         for name in scope.locals:
             self.env[name] = Binding(NOTHING, FALSE)
 
-    def function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> Converted:
-        """The finished function."""
+    def function(self, node: ast.FunctionDef | ast.Lambda, name: str, recursive: bool = False) -> Converted:
+        """The finished function; one that is `recursive` reads its own name."""
         params = self.parameters(node.args)
+        if recursive:
+            itself = self.emit(Itself(), node, name)
+            self.bind(name, itself)
+            self.held[itself] = frozenset((one, self.env[one].identity()) for one in self.captured)
         if isinstance(node, ast.Lambda):
             return self.finish(name, params, self.expression(node.body, "result"))
         self.block([*node.body, ast.copy_location(ast.Return(None), node)])
@@ -126,13 +131,15 @@ class FunctionBuilder(Statements):
     def nested_function(self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...]) -> Template:
         scope = self.scopes.scope(node)
         captured = tuple(free for free in scope.free if free in self.env)
-        if name in captured:
+        recursive = name in captured
+        if recursive and (name in self.rebound or self.loops):  # the name may stand for another function by then
             self.refuse_recursion(name, node)
+        captured = tuple(one for one in captured if one != name)
 
         def convert(unbound: tuple[str, ...]) -> Converted:
             builder = FunctionBuilder(self.source, self.scopes, scope, captured, unbound)
             builder.declared_global = {**self.declared_global, **scope.declared_global}
-            return builder.function(node, name)
+            return builder.function(node, name, recursive)
 
         return Template(name, captured, defaults, convert)
 

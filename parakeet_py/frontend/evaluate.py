@@ -21,12 +21,13 @@ from typing import Any
 
 from parakeet_py.frontend import binding, ssa
 from parakeet_py.frontend.binding import is_iterable, merged, shim_of, unpacker
-from parakeet_py.frontend.frames import stand_in
+from parakeet_py.frontend.frames import deep_recursion, stand_in
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Star, Var
 
 Key = tuple[Any, ...]
 Observer = Callable[[Key, Any], None]
+_DEEP = 16  # functions inside each other, after which Python's limit counts them alone, not what evaluates them
 MAX_DEPTH = 48  # functions inside each other; deeper ones are called
 
 
@@ -103,16 +104,19 @@ class _Evaluation:
         named: dict[str, Any] | None,
         path: Key | None,
         captures: tuple[Any, ...] = (),
+        itself: types.FunctionType | None = None,
     ) -> types.FunctionType:
-        """A Python function with the parameters of `function` that evaluates it."""
+        """A Python function with the parameters of `function` that evaluates it; it knows itself as `itself`."""
 
         def run(values: tuple[Any, ...]) -> Any:
             frame = _Frame(self, function, python, path)
+            frame.itself = itself or made
             frame.values.update(zip(function.captures, captures, strict=True))
             frame.values.update((param.var, value) for param, value in zip(function.params, values, strict=True))
             self.running.append(function)
             try:
-                return frame.block(function.body)[0]
+                with deep_recursion(len(self.running) == _DEEP):
+                    return frame.block(function.body)[0]
             finally:
                 self.running.pop()
 
@@ -134,7 +138,7 @@ class _Evaluation:
             except TypeError:  # not hashable
                 nested = None
             if nested is not None:
-                return self.entry(*nested.parts((*path, nested.function.name)))(*args, **kwargs)
+                return self.entry(*nested.parts((*path, nested.function.name)), itself=target)(*args, **kwargs)
             found = self.inline(target) if self.inline is not None and len(self.running) < MAX_DEPTH else None
             if found is not None and all(found[0] is not function for function in self.running):
                 function, python = found
@@ -195,7 +199,7 @@ class _Nested:
 class _Frame:
     """The variables of one running function."""
 
-    __slots__ = ("evaluation", "function", "path", "python", "values")
+    __slots__ = ("evaluation", "function", "itself", "path", "python", "values")
 
     def __init__(
         self, evaluation: _Evaluation, function: Function, python: types.FunctionType, path: Key | None
@@ -204,6 +208,7 @@ class _Frame:
         self.function = function
         self.python = python
         self.path = path
+        self.itself: types.FunctionType | None = None
         self.values: dict[Var, Any] = {}
 
     def get(self, operand: Operand) -> Any:
@@ -289,6 +294,8 @@ class _Frame:
                 return ("".join(self.format(*part) for part in parts),)
             case ssa.Unpack(value, before, star, after):
                 return unpacker(before, star, after)(get(value))
+            case ssa.Itself():
+                return (self.itself,)
             case ssa.MakeClosure(function, captures, defaults):
                 return (self.closure(function, tuple(map(get, captures)), tuple(map(get, defaults))),)
             case ssa.Comprehension():

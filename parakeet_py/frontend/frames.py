@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from parakeet_py.frontend import ssa
@@ -28,3 +30,15 @@ def stand_in(filename: str, name: str) -> types.FrameType:
     exec(code, scope)
     frame: types.FrameType = scope["frame"]
     return frame
+
+
+@contextmanager
+def deep_recursion(wanted: bool = True) -> Iterator[None]:
+    """An interpreter makes several calls for one of the program's: inside, Python lets it."""
+    limit = sys.getrecursionlimit()
+    try:
+        if wanted:
+            sys.setrecursionlimit(limit * 20)
+        yield
+    finally:
+        sys.setrecursionlimit(limit)

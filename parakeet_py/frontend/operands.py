@@ -28,6 +28,7 @@ from parakeet_py.frontend.ssa import (
     Import,
     Inplace,
     Item,
+    Itself,
     MakeClosure,
     Op,
     Operand,
@@ -46,7 +47,7 @@ from parakeet_py.frontend.ssa import (
 def operands(op: Op) -> tuple[Operand, ...]:
     """What an operator reads in the block it stands in, in order of evaluation; not what its own blocks read."""
     match op:
-        case Global() | Free() | Import():
+        case Global() | Free() | Itself() | Import():
             return ()
         case Binary(_, left, right) | Inplace(_, left, right) | Compare(_, left, right):
             return (left, right)

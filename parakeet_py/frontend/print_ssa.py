@@ -38,6 +38,7 @@ from parakeet_py.frontend.ssa import (
     Import,
     Inplace,
     Item,
+    Itself,
     Let,
     MakeClosure,
     Op,
@@ -163,6 +164,8 @@ class _Printer:
         """An operator without blocks."""
         show, listed = self.operand, self.listed
         match op:
+            case Itself():
+                return "this function"
             case Global(name):
                 return f"global {name}"
             case Free(name):

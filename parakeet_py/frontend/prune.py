@@ -18,6 +18,7 @@ from parakeet_py.frontend.ssa import (
     For,
     Guarded,
     If,
+    Itself,
     Let,
     MakeClosure,
     Op,
@@ -94,7 +95,7 @@ def _rebuild(block: Block, needed: set[Var]) -> Block:
         op: Op = let.op
         outs = let.outs
         match op:
-            case MakeClosure() if outs[0] not in needed:
+            case MakeClosure() | Itself() if outs[0] not in needed:
                 continue
             case If(condition, then, orelse):
                 keep = [out in needed for out in outs]

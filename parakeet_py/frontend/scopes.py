@@ -33,6 +33,7 @@ class Scope:
     deleted: dict[str, None] = field(default_factory=dict)
     declared_global: dict[str, None] = field(default_factory=dict)
     declared_nonlocal: dict[str, None] = field(default_factory=dict)
+    rebound: dict[str, None] = field(default_factory=dict)  # bound in several places
     own_lists: frozenset[str] = frozenset()  # what changes them binds them
 
 
@@ -156,6 +157,8 @@ class _Walk:
         return scope
 
     def bind(self, name: str) -> None:
+        if name in self.scope.locals:
+            self.scope.rebound[name] = None
         self.scope.locals[name] = None
         for names in self.open_loops:
             names.add(name)

@@ -245,6 +245,11 @@ class MakeClosure:
 
 
 @record
+class Itself:
+    """The nested function that is running: its name, read in its own body."""
+
+
+@record
 class Comprehension:
     """`[element(x) for x in iterable if condition(x)]`; `kind` is list, generator, set, tuple or dict.
 
@@ -371,6 +376,7 @@ Op = (
     | BuildString
     | Unpack
     | MakeClosure
+    | Itself
     | Comprehension
     | Import
     | Raise

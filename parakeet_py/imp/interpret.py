@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from parakeet_py.frontend.frames import deep_recursion
 from parakeet_py.imp.ir import (
     Block,
     Break,
@@ -44,7 +45,7 @@ from parakeet_py.imp.ir import (
     Write,
 )
 from parakeet_py.typed_ir import routines
-from parakeet_py.typed_ir.interpret import BrokenInvariant, OpaqueCallback, deep_recursion, format_failure
+from parakeet_py.typed_ir.interpret import BrokenInvariant, OpaqueCallback, format_failure
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
 from parakeet_py.typed_ir.semantics import convert, evaluate, scalar
 from parakeet_py.typed_ir.types import Array, Scalar, Type

@@ -280,7 +280,7 @@ def _is_data(cell: Any) -> bool:
 
 def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function = closure.function
-    frame = Frame(function, closure.namespace)
+    frame = Frame(function, closure.namespace, closure=closure)
     if closure.free:
         frame.free.update(zip(closure.free, closure.captures, strict=True))
     else:
@@ -306,7 +306,7 @@ def run_frame(s: Specializer, frame: Any) -> Value:
     if any(frame.function is active.function for active in s.frames):
         return _inlined(s, frame)
     mark, sites, frames, path, recursions = s.builder.mark(), len(s.sites), len(s.frames), s.path, s.recursions
-    given = Frame(frame.function, frame.namespace, dict(frame.env), dict(frame.free))
+    given = Frame(frame.function, frame.namespace, dict(frame.env), dict(frame.free), closure=frame.closure)
     try:
         return _inlined(s, frame)
     except (TooDeep, RecursionError):

@@ -16,13 +16,13 @@ import itertools
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from parakeet_py.errors import DeoptimizedError, UnusualExtentsError, exception_named, exception_with
+from parakeet_py.frontend.frames import deep_recursion
 from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import (
     Alloc,
@@ -89,18 +89,6 @@ def run_function(
     with deep_recursion(bool(function.procedures)):
         results = machine.block(function.body)
     return [_leave(value, operand.type) for value, operand in zip(results, function.body.results, strict=True)]
-
-
-@contextmanager
-def deep_recursion(wanted: bool = True) -> Iterator[None]:
-    """An interpreter makes several calls for one of the program's: inside, Python lets it."""
-    limit = sys.getrecursionlimit()
-    try:
-        if wanted:
-            sys.setrecursionlimit(limit * 20)
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def format_failure(failure: Failure, args: Sequence[Any]) -> Exception:

@@ -132,7 +132,8 @@ def _given(frame: Frame) -> list[Value]:
     """The values that a call starts with."""
     function = frame.function
     names = [*(param.var for param in function.params), *function.captures]
-    return [*(frame.env[name] for name in names if name in frame.env), *frame.free.values()]
+    defaults = frame.closure.defaults if frame.closure is not None else ()
+    return [*(frame.env[name] for name in names if name in frame.env), *frame.free.values(), *defaults]
 
 
 def _progresses(before: Value, now: Value) -> bool:
@@ -311,7 +312,10 @@ def _entered(frame: Frame, values: Sequence[Value]) -> Frame:
     bound = [name for name in names if name in frame.env]
     made = Frame(frame.function, frame.namespace)
     made.env.update(zip(bound, values, strict=False))
-    made.free.update(zip(frame.free, values[len(bound) :], strict=True))
+    made.free.update(zip(frame.free, values[len(bound) :], strict=False))
+    if frame.closure is not None:
+        captures = tuple(made.free.values()) or tuple(made.env[name] for name in frame.function.captures)
+        made.closure = replace(frame.closure, captures=captures, defaults=tuple(values[len(bound) + len(made.free) :]))
     return made
 
 

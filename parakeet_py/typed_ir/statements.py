@@ -146,6 +146,10 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             return DictV(tuple((s.static(s.value(key), "a dict key"), s.value(item)) for key, item in items))
         case ssa.BuildSlice(lower, upper, step):
             return SliceV(s.value(lower), s.value(upper), s.value(step))
+        case ssa.Itself():
+            closure = s.frames[-1].closure
+            assert closure is not None
+            return closure
         case ssa.MakeClosure(function, captures, defaults):
             return ClosureV(
                 function,

@@ -306,6 +306,7 @@ class Frame:
     env: dict[ssa.Var, Value] = field(default_factory=dict)
     free: dict[str, Value] = field(default_factory=dict)  # free variables of an argument
     scopes: int = 1  # blocks that were open when it was entered
+    closure: ClosureV | None = None  # what was called, if that is a nested function
 
 
 def py(value: bool | int | float | complex) -> ScalarV:

@@ -136,7 +136,7 @@ def counted_by_kind(x):
     return counts
 
 
-@program([(10,), (1,), (0,)], fell_back=True)
+@program([(10,), (1,), (0,)])
 def recursion(n):
     def factorial(k):
         return 1 if k <= 1 else k * factorial(k - 1)

@@ -385,3 +385,45 @@ def caught_outside(n):
         return power(2, n) / n
     except ZeroDivisionError:
         return -1.0
+
+
+@program([(10, 3), (0, 1)])
+def a_nested_function(n, m):
+    def ways(k, largest=m):
+        if k == 0:
+            return 1
+        if k < 0 or largest == 0:
+            return 0
+        return ways(k - largest, largest) + ways(k, largest - 1)
+
+    return ways(n), ways(n, 2)
+
+
+@program([(arr("f8", 6),), (arr("f8", 1),)], mutates=(0,), sums=8)
+def a_nested_function_that_stores(a):
+    def spread(i, amount):
+        if i < len(a):
+            a[i] += amount
+            spread(2 * i + 1, amount / 2)
+            spread(2 * i + 2, amount / 2)
+
+    spread(0, a[0])
+    return a.sum()
+
+
+@program([(6,), (1,)])
+def a_recursive_lambda(n):
+    fact = lambda k: 1 if k <= 1 else k * fact(k - 1)  # noqa: E731
+    return fact(n), [fact(i) for i in range(n)]
+
+
+@program([(5, 4), (0, 0)])
+def a_nested_function_with_arrays(n, seed):
+    table = np.arange(n + 1) * seed
+
+    def best(i, k):
+        if i < 0 or k == 0:
+            return 0
+        return max(best(i - 1, k), table[i] + best(i - 2, k - 1))
+
+    return best(n, 2)

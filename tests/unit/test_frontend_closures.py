@@ -107,6 +107,11 @@ PROGRAMS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         "x = 5\ndef f(x):\n    def g():\n        global x\n        return x\n    return g(), x",
         [(3,)],
     ),
+    "recursion": (
+        "def f(n, m):\n    def g(k, by=m):\n        return k if k < 2 else m + g(k - 1) + sum(g(i) for i in range(k // 3))\n"
+        "    h = lambda k: 1 if k < 2 else k * h(k - by(1))\n    by = lambda k: k\n    return g(n), h(n), g(n, 2)",
+        [(5, 2), (1, 1)],
+    ),
     "lambda in a comprehension with a default": (
         "def f(n):\n    return [g() for g in [lambda i=i: i for i in range(n)]]",
         [(3,)],
@@ -121,7 +126,7 @@ def test_program(name: str) -> None:
 
 
 REFUSED: dict[str, tuple[str, str]] = {
-    "def f(n):\n    def g(k):\n        return 1 if k < 2 else k * g(k - 1)\n    return g(n)": (
+    "def f(n):\n    def g(k):\n        return 1 if k < 2 else k * g(k - 1)\n    h, g = g, None\n    return h(n)": (
         "the nested function `g` calls itself",
         "def g(k):",
     ),
