@@ -138,7 +138,7 @@ class _Evaluation:
             except TypeError:  # not hashable
                 nested = None
             if nested is not None:
-                return self.entry(*nested.parts((*path, nested.function.name)), itself=target)(*args, **kwargs)
+                return self.entry(*nested.parts((*path, nested.function.name), target))(*args, **kwargs)
             found = self.inline(target) if self.inline is not None and len(self.running) < MAX_DEPTH else None
             if found is not None and all(found[0] is not function for function in self.running):
                 function, python = found
@@ -192,8 +192,8 @@ class _Nested:
         self.function, self.python, self.captures = function, frame.python, captures
         self.plain, self.named = plain, named
 
-    def parts(self, path: Key | None) -> tuple[Any, ...]:
-        return self.function, self.python, self.plain or None, self.named or None, path, self.captures
+    def parts(self, path: Key | None, itself: Any = None) -> tuple[Any, ...]:
+        return self.function, self.python, self.plain or None, self.named or None, path, self.captures, itself
 
 
 class _Frame:
