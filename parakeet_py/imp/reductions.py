@@ -10,8 +10,8 @@ Three ways, by the extents and by which axis the accesses of the body move along
 * no kept axes: blocks of the whole space, partial results on the stack (`_whole`);
 * a reduced axis moves by one: for each kept point, in parallel, a run in cells (`_rows`); where there are few kept
   points and long runs, each run is done as above instead;
-* the last kept axis moves by one: tiles of columns, row after row into the result (`_columns`, in columns.py), which is
-  also NumPy's order.
+* the last kept axis moves by one, or both do in one index (a window that slides): tiles of columns, row after row into
+  the result (`_columns`, in columns.py), which is also NumPy's order.
 
 Other combines than sums and products give the same result for any grouping; they only use the blocks. An any or all
 stops at the end of the leaf that decided it. Where an extremum is (argmin) is found by `extrema`; another combine that
@@ -32,7 +32,7 @@ from parakeet_py.imp.ir import Break, Cell, While
 from parakeet_py.imp.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower_map import map_nest
 from parakeet_py.imp.merge import merge, merged_outs
-from parakeet_py.imp.schedule import Study, static_cost, stride_cost, study, work
+from parakeet_py.imp.schedule import Study, slides, static_cost, stride_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
@@ -47,6 +47,7 @@ SIEVE_COST = 40  # in bodies up to this cost
 BLOCKS = 512
 LONG_RUN = 65536  # contributions of one kept point from which it is worth sharing between threads
 FEW_POINTS = 64
+FEW_COLUMNS = 16
 COPY_COST = 14  # bodies cheaper than this are written twice, to choose a way when the extents are known
 
 
@@ -287,23 +288,35 @@ def _kept(lo: Lowering, outs: tuple[Var, ...], red: Reduction, extents: tuple[Op
     merged = lo.merged
     kept, axes = merge(lo, found, space, red.axes)
     red = replace(red, axes=axes)
-    # Columns accumulate in memory: a load and a store for each accumulator.
-    by_columns = (
-        bool(red.axes)
-        and found.simple
-        and not found.has_check
-        and stride_cost(found, kept[-1].mover) + 2 * len(outs) < stride_cost(found, red.axes[-1].mover)
-    )
-    if by_columns:
+
+    def rows() -> None:
+        merged_arrays = merged_outs(lo, arrays, space, kept)
+        if lo.in_region or not red.axes or len(kept) > 1 or not found.simple or _costly(red):
+            _rows(lo, red, kept, merged_arrays)
+        else:
+            _rows_or_runs(lo, red, kept, merged_arrays)
+
+    few = _few_columns(lo, red, kept[-1], len(outs)) if red.axes and found.simple and not found.has_check else _ALL_ROWS
+    if few is _ALL_ROWS:
+        rows()
+    else:
         # The tiles are the accumulators: every out needs its memory, asked for or not.
         pairs = zip(arrays, outs, strict=True)
         whole = [a if a is not None else lo.new_array(o.name, array_type(o), extents) for a, o in pairs]
-        reduce_columns(lo, red.with_, found, op.body, kept, red.axes, whole)
-    elif lo.in_region or not red.axes or len(kept) > 1 or not found.simple or _costly(red):
-        _rows(lo, red, kept, merged_outs(lo, arrays, space, kept))
-    else:
-        _rows_or_runs(lo, red, kept, merged_outs(lo, arrays, space, kept))
+        lo.when(few, rows, lambda: reduce_columns(lo, red.with_, found, op.body, kept, red.axes, whole))
     lo.merged = merged
+
+
+_ALL_ROWS, _NO_ROWS = Const(True, BOOL), Const(False, BOOL)
+
+
+def _few_columns(lo: Lowering, red: Reduction, column: Axis, results: int) -> Operand:
+    """Whether an inner loop over what is reduced is better than one over kept points, the columns."""
+    along, down = (stride_cost(red.found, axis.mover) for axis in (column, red.axes[-1]))
+    if slides(red.found, column.mover, red.axes[-1].mover) and along <= down:
+        return _less(lo, column.extent, FEW_COLUMNS)  # else the window is shorter than its way, or runs backwards
+    # columns accumulate in memory: a load and a store for each accumulator
+    return _NO_ROWS if along + 2 * results < down else _ALL_ROWS
 
 
 def _costly(red: Reduction) -> bool:

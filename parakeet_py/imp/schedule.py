@@ -216,6 +216,15 @@ def access_cost(found: Study, access: Access, index: Var) -> int:
     return 1 if abs(step) == 1 and kind.layout != "A" else 3
 
 
+def slides(found: Study, index: Var, other: Var) -> bool:
+    """Whether an array is read at places that move by one along either of two indices: a window slides along it."""
+    return any(
+        all(coefficient(found, place, each) in (-1, 1) for each in (index, other))
+        for access in found.accesses
+        for place in access.indices
+    )
+
+
 def _starts(found: Study, array: Var) -> list[Operand]:
     starts: list[Operand] = []
     while array in found.views:

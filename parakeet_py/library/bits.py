@@ -47,7 +47,7 @@ def generated(a, axis, extent, function):
 
 def shifted(value, place, big):
     """A number that is not zero as a bit of a byte."""
-    return cast(cast(value, "bool"), "uint8") << constant(7 - place if big else place, "uint8")
+    return cast(cast(value, "bool"), "uint8") << cast(7 - place if big else place, "uint8")
 
 
 @implements(np.packbits)
@@ -56,21 +56,23 @@ def packbits(a, /, axis=None, bitorder="big"):
     if dtype_of(a).kind not in "biu":
         unsupported("Expected an input array of integer or boolean data type")
     big = is_big(bitorder)
-    count = a.shape[axis]
+    whole, rest = a.shape[axis] // 8, a.shape[axis] % 8
 
     def byte(*at):
         start = at[axis] * 8
         packed = constant(0, "uint8")
-        if start + 8 <= count:
-            for j in positions(8):
-                packed = packed | shifted(load(a, *at[:axis], start + j, *at[axis + 1 :]), j, big)
-        else:
-            for j in positions(8):
-                if start + j < count:
-                    packed = packed | shifted(load(a, *at[:axis], start + j, *at[axis + 1 :]), j, big)
+        for j in positions(8):
+            packed = packed | shifted(load(a, *at[:axis], start + j, *at[axis + 1 :]), j, big)
         return packed
 
-    return generated(a, axis, (count + 7) // 8, byte)
+    def last_byte(*at):
+        packed = constant(0, "uint8")
+        for j in range(rest):
+            packed = packed | shifted(load(a, *at[:axis], whole * 8 + j, *at[axis + 1 :]), j, big)
+        return packed
+
+    bytes_ = generated(a, axis, whole, byte)
+    return np.concatenate((bytes_, generated(a, axis, 1, last_byte)), axis) if rest > 0 else bytes_
 
 
 @implements(np.unpackbits)

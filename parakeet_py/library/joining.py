@@ -238,6 +238,8 @@ def dsplit(ary, indices_or_sections):
     return split(a, indices_or_sections, 2)
 
 
+FEW = 8  # repeats of an element stored at once
+
 # ---- repetition ------------------------------------------------------------------------------------------------------
 
 
@@ -280,8 +282,13 @@ def repeated_each(a, repeats, axis):
         start = stop
         stop += int(load(repeats, min(k, own - 1)))
         value = load(a, k) if line else k
-        for place in range(start, stop):
-            places[place] = value
+        if 0 <= start and start + FEW <= total:  # few are stored in one go, whether wanted or overwritten by the next
+            for j in positions(FEW):
+                places[start + j] = value
+            start += FEW
+        if 0 <= start < stop <= total:
+            for place in range(start, stop):
+                places[place] = value
     if line:
         return places
     shape = a.shape[:axis] + (total,) + a.shape[axis + 1 :]

@@ -18,6 +18,7 @@ from parakeet_py.library.registry import helper, scalar_function_of, static
 INFINITY = math.inf
 LN2 = math.log(2)
 LOG2E = 1 / math.log(2)
+BIT_PAIRS, BIT_FOURS, BIT_BYTES = 0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F
 
 
 @static
@@ -148,10 +149,9 @@ def integer_power(base, exponent):
 
 @scalar_function_of(np.gcd)
 def gcd(x, y):
-    kind = unsigned_kind(dtype_of(x))
-    a = cast(prim("abs", x), kind)
-    b = cast(prim("abs", y), kind)
-    while b != constant(0, kind):
+    a = magnitude(x)
+    b = magnitude(y)
+    while b != constant(0, "uint64"):
         a, b = b, a % b
     return cast(a, dtype_of(x))
 
@@ -167,17 +167,20 @@ def lcm(x, y):
     return cast(a // divisor * b, dtype_of(x))
 
 
+def magnitude(x):
+    """The absolute value of an integer; dividing 64 bits takes a machine no longer than dividing fewer."""
+    return cast(cast(prim("abs", x), unsigned_kind(dtype_of(x))), "uint64")
+
+
 @scalar_function_of(np.bitwise_count)
 def bitwise_count(x):
-    if dtype_of(x).kind == "i":
-        x = prim("abs", x)
-    bits = cast(cast(x, unsigned_kind(dtype_of(x))), "uint64")
-    count = constant(0, "uint64")
-    one = constant(1, "uint64")
-    while bits != constant(0, "uint64"):
-        bits = bits & (bits - one)
-        count = count + one
-    return cast(count, "uint8")
+    """The bits of pairs, then of fours and of bytes, are added side by side; a product adds up the bytes."""
+    bits = magnitude(x)
+    pairs, fours = constant(BIT_PAIRS, "uint64"), constant(BIT_FOURS, "uint64")
+    bits = bits - ((bits >> constant(1, "uint64")) & pairs)
+    bits = (bits & fours) + ((bits >> constant(2, "uint64")) & fours)
+    bits = (bits + (bits >> constant(4, "uint64"))) & constant(BIT_BYTES, "uint64")
+    return cast((bits * constant(0x0101010101010101, "uint64")) >> constant(56, "uint64"), "uint8")
 
 
 @scalar_function_of(np.divmod)
@@ -202,48 +205,63 @@ def spacing(x):
     return prim("select", x == constant(0, kind), prim("abs", away), away)
 
 
-def power_of_two(exponent):
-    """2.0 ** exponent for -1022 <= exponent <= 1023, exact."""
-    base = prim("select", exponent < 0, 0.5, 2.0)
-    left = abs(exponent)
-    result = 1.0
-    while left > 0:
-        result = prim("select", left % 2 == 1, result * base, result)
-        left = left // 2
-        base = prim("select", left > 0, base * base, base)
-    return result
+@static
+def float_form(kind):
+    """The integers of a float's width, the bits of its mantissa and the bias of its exponent."""
+    return ("int64", 52, 1023) if kind == np.float64 else ("int32", 23, 127)
+
+
+@static
+def two_to(exponent):
+    return 2.0**exponent
+
+
+@static
+def fields(mantissa, bias):
+    """The bits of a float's exponent, and those of an exponent of -1."""
+    return (2 * bias + 1) << mantissa, (bias - 1) << mantissa
+
+
+def power_of_two(exponent, kind):
+    """2.0 ** exponent, for exponents of normal numbers."""
+    integers, mantissa, bias = float_form(kind)
+    return prim("from_bits", (exponent + constant(bias, integers)) << constant(mantissa, integers))
 
 
 @scalar_function_of(np.ldexp)
 def ldexp(x, exponent):
-    kind = dtype_of(x)
-    value = cast(x, "float64")
-    left = min(max(int(exponent), -2200), 2200)
-    # Two steps before the last keep 53 bits above the subnormal range, so that only the last one rounds.
+    kind = working_kind(dtype_of(x))
+    integers, mantissa, bias = float_form(kind)
+    value = cast(x, kind)
+    left = cast(min(max(int(exponent), -2200), 2200), integers)
+    most, least, lift = constant(bias, integers), constant(1 - bias, integers), constant(bias - 2 - mantissa, integers)
+    up, down = constant(two_to(bias), kind), constant(two_to(2 + mantissa - bias), kind)
+    # Two steps before the last keep a mantissa's bits above the subnormal range, so that only the last one rounds.
     for _ in (1, 2):
-        large = left > 1023
-        small = left < -1022
-        value = prim("select", large, value * 2.0**1023, prim("select", small, value * 2.0**-969, value))
-        left = prim("select", large, left - 1023, prim("select", small, left + 969, left))
-    return cast(value * power_of_two(min(max(left, -1022), 1023)), kind)
+        large = left > most
+        small = left < least
+        value = prim("select", large, value * up, prim("select", small, value * down, value))
+        left = prim("select", large, left - most, prim("select", small, left + lift, left))
+    return cast(value * power_of_two(np.minimum(np.maximum(left, least), most), kind), dtype_of(x))
 
 
 @scalar_function_of(np.frexp)
 def frexp(x):
-    value = float(x)
-    plain = prim("isfinite", value) & (value != 0.0)
-    tiny = abs(value) < 2.0**-1000
-    safe = prim("select", plain, prim("select", tiny, value * 2.0**100, value), 0.5)
-    exponent = int(prim("floor", prim("log2", abs(safe)))) + 1
-    half = exponent // 2
-    fraction = safe * power_of_two(-half) * power_of_two(half - exponent)
-    # The logarithm may be one off next to a power of two.
-    high = abs(fraction) >= 1.0
-    low = abs(fraction) < 0.5
-    fraction = prim("select", high, fraction * 0.5, prim("select", low, fraction * 2.0, fraction))
-    exponent = exponent + int(high) - int(low)
-    exponent = prim("select", plain & tiny, exponent - 100, exponent)
-    return cast(prim("select", plain, fraction, value), dtype_of(x)), cast(exponent, "int32")
+    kind = working_kind(dtype_of(x))
+    integers, mantissa, bias = float_form(kind)
+    value = cast(x, kind)
+    zero = constant(0.0, kind)
+    plain = prim("isfinite", value) & (value != zero)
+    tiny = prim("abs", value) < constant(two_to(1 - bias), kind)
+    lift = mantissa + 2
+    bits = prim("bits", prim("select", tiny, value * constant(two_to(lift), kind), value))
+    exponents, half = fields(mantissa, bias)
+    field = constant(exponents, integers)
+    exponent = ((bits & field) >> constant(mantissa, integers)) - constant(bias - 1, integers)
+    exponent = prim("select", tiny, exponent - constant(lift, integers), exponent)
+    fraction = prim("from_bits", (bits & ~field) | constant(half, integers))
+    exponent = cast(prim("select", plain, exponent, constant(0, integers)), "int32")
+    return cast(prim("select", plain, fraction, value), dtype_of(x)), exponent
 
 
 @scalar_function_of(clip_ufunc)

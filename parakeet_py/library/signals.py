@@ -16,6 +16,7 @@ from parakeet_py.library.intrinsics import (
     elementwise,
     generate,
     hand_back,
+    layout_of,
     load,
     reduce_axes,
     unsupported,
@@ -42,26 +43,31 @@ def convolved(a, v, count, first):
 
 def in_the_middle(a, v, count, first, kind):
     """Elements to which all of the shorter vector contributes."""
-    wide = accumulator_kind(np.add, kind)
-    products = generate(
-        (count, v.shape[0]), lambda i, j: np.multiply(cast(load(a, first + i - j), wide), cast(load(v, j), wide))
-    )
-    (total,) = reduce_axes(products, (1,), (constant(0, wide),), lambda x, j: (x,), lambda s, x: (np.add(s, x),))
-    return total
+    products = generate((count, v.shape[0]), lambda i, j: product_of(a, first + i - j, v, j, kind))
+    return sum_along(products, 1, kind)
 
 
 def at_the_ends(a, v, count, first, kind):
-    wide = accumulator_kind(np.add, kind)
     length, width = a.shape[0], v.shape[0]
 
     def element(i):
         at = i + first
-        total = constant(0, wide)
-        for j in range(max(0, at - length + 1), min(width, at + 1)):
-            total = np.add(total, np.multiply(cast(load(a, at - j), wide), cast(load(v, j), wide)))
-        return total
+        low = max(0, at - length + 1)
+        many = max(min(width, at + 1) - low, 0)
+        return sum_along(generate((many,), lambda j: product_of(a, at - low - j, v, low + j, kind)), 0, kind)
 
     return generate((count,), element)
+
+
+def product_of(a, i, v, j, kind):
+    wide = accumulator_kind(np.add, kind)
+    return np.multiply(cast(load(a, i), wide), cast(load(v, j), wide))
+
+
+def sum_along(products, axis, kind):
+    zero = constant(0, accumulator_kind(np.add, kind))
+    (total,) = reduce_axes(products, (axis,), (zero,), lambda x, j: (x,), lambda s, x: (np.add(s, x),))
+    return total
 
 
 @static
@@ -87,6 +93,15 @@ def vector_of(a):
     return a[None] if a.ndim == 0 else a
 
 
+def convolved_in_order(a, v, count, first):
+    """The same for vectors of which either may be the longer one."""
+    if dtype_of(a) == dtype_of(v) and layout_of(a) == layout_of(v):
+        if a.shape[0] < v.shape[0]:
+            a, v = v, a
+        return convolved(a, v, count, first)
+    return convolved(a, v, count, first) if a.shape[0] >= v.shape[0] else convolved(v, a, count, first)
+
+
 @implements(np.convolve)
 def convolve(a, v, mode="full"):
     a, v = vector_of(a), vector_of(v)
@@ -94,7 +109,7 @@ def convolve(a, v, mode="full"):
     check(v.shape[0] > 0, "ValueError", "v cannot be empty")
     long, short = max(a.shape[0], v.shape[0]), min(a.shape[0], v.shape[0])
     count, first = span(mode, long, short)
-    return convolved(a, v, count, first) if a.shape[0] >= v.shape[0] else convolved(v, a, count, first)
+    return convolved_in_order(a, v, count, first)
 
 
 @implements(np.correlate)
@@ -110,7 +125,7 @@ def correlate(a, v, mode="valid"):
     count, first = span(mode, long, short)
     if mode == "same":
         first = short - 1 - first if a.shape[0] < v.shape[0] else first
-    return convolved(a, v, count, first) if a.shape[0] >= v.shape[0] else convolved(v, a, count, first)
+    return convolved_in_order(a, v, count, first)
 
 
 @implements(np.polyval)
