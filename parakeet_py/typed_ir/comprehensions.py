@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, ir
+from parakeet_py.typed_ir import control, gates, grown_lists, ir, unions
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.opaque import roots_of
 from parakeet_py.typed_ir.requests import Sequential
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array
-from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, ListV, RangeV, ScalarV, TupleV, Value
+from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, GrowV, ListV, RangeV, ScalarV, TupleV, Value
 from parakeet_py.typed_ir.views import make_view
 
 TRUE = ir.Const(True, PYBOOL)
@@ -82,10 +82,9 @@ def _at_once(s: Specializer, value: ComprehensionV) -> Value:
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
         with s.element_function():
             elements.append(_scalar(s, s.call(value.element, [item_at(indices[0])], {})))
-        return [elements[-1].operand]
+            return _leaves(s, elements[-1])
 
-    array = generate(s, (length,), point)[0]
-    return _as_list(array, elements[-1])
+    return _as_list(s, generate(s, (length,), point), elements[-1])
 
 
 def _one_by_one(s: Specializer, value: ComprehensionV) -> Value:
@@ -140,6 +139,7 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) ->
         item = s.call(value.element, [item_at(index)], {})
         if isinstance(item, ComprehensionV):
             raise s.unsupported("a list of iterators")
+        item = grown_lists.shown(s, item)
         first = s.as_array(item) if isinstance(item, TupleV | ListV) else item
     b.rollback(mark)
     if not isinstance(first, ArrayV):
@@ -154,7 +154,7 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) ->
     array = ArrayV(out, extents, frozenset({s.new_root()}))
     index = s.index_var("i", length)
     with b.block() as statements:
-        row = s.call(value.element, [item_at(index)], {})
+        row = grown_lists.shown(s, s.call(value.element, [item_at(index)], {}))
         axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [
             (axis + 1, extent, ONE) for axis, extent in enumerate(own)
         ]
@@ -188,7 +188,8 @@ def _filtered(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at
         item = item_at(index)
         keep = s.truth(s.call(value.condition, [item], {}))
         result = _guarded(s, keep, lambda: _scalar(s, s.call(value.element, [item], {})))
-    return _compressed(s, (length,), (index,), statements, keep, result)
+        leaves = _leaves(s, result)
+    return _compressed(s, (length,), (index,), statements, keep, result, leaves)
 
 
 def _compressed(
@@ -198,16 +199,17 @@ def _compressed(
     statements: Sequence[ir.Let],
     keep: ir.Operand,
     result: ScalarV,
+    leaves: Sequence[ir.Operand],
 ) -> Value:
     """The list of the elements that are wanted."""
     b = s.builder
     if isinstance(keep, ir.Const):
         keep = ir.Const(keep.value, PYBOOL)
-    op = ir.Compress(space, indices, ir.Block(tuple(statements), (keep, result.operand)))
-    count, out = b.emit(op, PYINT, Array(result.dtype, 1, "C"), name="list")
+    op = ir.Compress(space, indices, ir.Block(tuple(statements), (keep, *leaves)))
+    count, *outs = b.emit(op, PYINT, *(Array(ir.dtype_of(leaf), 1, "C") for leaf in leaves), name="list")
     b.nonnegative.add(count)
     b.small.add(count)
-    return _as_list(ArrayV(out, (count,), frozenset({s.new_root()})), result)
+    return _as_list(s, [ArrayV(out, (count,), frozenset({s.new_root()})) for out in outs], result)
 
 
 def _guarded(s: Specializer, wanted: ir.Operand, element: Callable[[], ScalarV]) -> ScalarV:
@@ -262,6 +264,7 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
         indices = tuple(s.index_var(f"i{axis}", extent) for axis, extent in enumerate(extents))
         with b.block() as statements, s.element_function():
             keep, result = descend(value, indices, TRUE)
+            leaves = [] if result is None else _leaves(s, result)
         if result is not None:
             break
         b.rollback(mark)
@@ -271,17 +274,18 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
         extents.append(length)
     space = tuple(extents)
     if not conditional:
-        out = b.emit1(
-            ir.Map(space, indices, ir.Block(tuple(statements), (result.operand,))),
-            Array(result.dtype, len(space), "C"),
-            name="items",
-        )
+        kinds = [ir.dtype_of(leaf) for leaf in leaves]
+        op = ir.Map(space, indices, ir.Block(tuple(statements), tuple(leaves)))
+        outs = b.emit(op, *(Array(kind, len(space), "C") for kind in kinds), name="items")
         total: ir.Operand = ONE
         for extent in space:
             total = b.index_mul(total, extent)
-        flat = b.pure(ir.Reshape(out, (total,)), Array(result.dtype, 1, "C"), name="list")
-        return _as_list(ArrayV(flat, (total,), frozenset({s.new_root()})), result)
-    return _compressed(s, space, indices, statements, keep, result)
+        flat = [
+            b.pure(ir.Reshape(out, (total,)), Array(kind, 1, "C"), name="list")
+            for out, kind in zip(outs, kinds, strict=True)
+        ]
+        return _as_list(s, [ArrayV(one, (total,), frozenset({s.new_root()})) for one in flat], result)
+    return _compressed(s, space, indices, statements, keep, result, leaves)
 
 
 def _scalar(s: Specializer, value: Value) -> ScalarV:
@@ -291,8 +295,16 @@ def _scalar(s: Specializer, value: Value) -> ScalarV:
     return number
 
 
-def _as_list(array: ArrayV, element: ScalarV) -> Value:
-    """The list of such elements; some may be ints and others floats, which only an array does not tell apart."""
+def _leaves(s: Specializer, element: ScalarV) -> list[ir.Operand]:
+    """The elements of the columns that an element fills."""
+    if element.either is None:
+        return [element.operand]
+    return unions.leaves(s, element, element.either.kinds)
+
+
+def _as_list(s: Specializer, columns: Sequence[ArrayV], element: ScalarV) -> Value:
+    """The list of such elements; where some may be ints and others floats, the columns tell them apart."""
     if element.either is not None:
-        return ListV(array, "table")
-    return ListV(array, "" if element.python else element.dtype, own=True)
+        length = ScalarV(columns[0].extents[0])
+        return GrowV(length, tuple(columns), gates.EitherT(element.either.kinds))
+    return ListV(columns[0], "" if element.python else element.dtype, own=True)

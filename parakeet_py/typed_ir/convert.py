@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, indexing, ir, variants
+from parakeet_py.typed_ir import control, indexing, ir, unions, variants
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.comprehensions import compute
 from parakeet_py.typed_ir.elementwise import generate
@@ -109,7 +109,9 @@ def _check_some(s: Specializer, length: ir.Operand, rank: int, typed: bool) -> N
 def _stack(s: Specializer, items: Sequence[Value], dtype: str | None) -> ArrayV:
     """np.array of a list of known length: equal parts along a new first axis."""
     b = s.builder
-    parts = [as_array(s, item, dtype if isinstance(item, TupleV) else None) for item in items]
+    parts = [
+        as_array(s, item, dtype if isinstance(item, TupleV) else None) for item in unions.as_parts(s, items, dtype)
+    ]
     if not parts:
         empty = b.emit1(ir.Alloc((ZERO,)), Array(dtype or "float64", 1, "C"), name="array")
         return ArrayV(empty, (ZERO,), frozenset({s.new_root()}))

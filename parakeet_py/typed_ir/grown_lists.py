@@ -11,13 +11,14 @@ Whoever does not know `GrowV` gets a `ListV` that shows the elements in use (`sh
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, gates, hash_maps, indexing, ir
+from parakeet_py.typed_ir import control, gates, hash_maps, indexing, ir, unions
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -494,10 +495,7 @@ def shown(s: Specializer, value: Value) -> Value:
         case Scalar() as kind:
             return ListV(parts[0], "" if kind.python else kind.dtype)
         case gates.EitherT(kinds):
-            widest = s.compare("eq", parts[1], py(len(kinds) - 1))
-            some = s.truth(s.call(Static(np.any), [widest], {}))
-            s.check(some, "Deoptimize", "a list that might hold a wider type than it does")
-            return ListV(parts[0], "table")
+            return ListV(_common(s, value, kinds, parts[1]), "table")
         case gates.Structure(TupleV()) if all(isinstance(part, Scalar) for part in value.item.parts):
             dtype = np.result_type(*(np.dtype(part.dtype) for part in parts)).name
             extents = (length, ir.Const(len(parts), PYINT))
@@ -507,6 +505,26 @@ def shown(s: Specializer, value: Value) -> Value:
                 store_array(s, make_view(s, array, (ZERO, ir.Const(place, PYINT)), [(0, length, ONE)]), part)
             return ListV(array, "table", True)
     raise s.unsupported("a list of such items, given to something that needs an array")
+
+
+def _common(s: Specializer, grown: GrowV, kinds: Sequence[Scalar], tags: ArrayV) -> ArrayV:
+    """The items of a list of scalars of several types as one array, of the type that NumPy gives it: the common type
+    of those that there are, here taken to be that of all types there may be."""
+    dtype = np.result_type(*(np.dtype(kind.dtype) for kind in kinds)).name
+    wide = [number for number, kind in enumerate(kinds) if kind.dtype == dtype]
+    for needed in [wide] if wide else [[number] for number in range(len(kinds))]:
+        found = functools.reduce(
+            lambda a, b: s.binary("or", a, b), [s.compare("eq", tags, py(number)) for number in needed]
+        )
+        some = s.truth(s.call(Static(np.any), [found], {}))
+        s.check(some, "Deoptimize", "a list that might hold a wider type than it does")
+
+    def element(point: tuple[ir.Var, ...]) -> list[ir.Operand]:
+        item = item_at(s, grown, point[0])
+        assert isinstance(item, ScalarV)
+        return [unions.as_common(s, item, dtype).operand]
+
+    return generate(s, (grown.length.operand,), element)[0]
 
 
 def arguments(s: Specializer, function: Value, values: list[Value]) -> list[Value]:

@@ -94,6 +94,40 @@ def alternative(s: Specializer, value: ScalarV, index: int) -> ScalarV:
     return ScalarV(s.builder.cast(value.operand, kind))
 
 
+def as_common(s: Specializer, value: ScalarV, dtype: str) -> ScalarV:
+    """The value, whatever type it has, as an element of an array."""
+    b, target = s.builder, Scalar(dtype)
+    assert value.either is not None
+    *others, made = [b.cast(alternative(s, value, number).operand, target) for number in range(len(value.either.kinds))]
+    for number, one in enumerate(others):
+        made = b.select(b.prim("eq", value.either.tag, ir.Const(number, PYINT), type=PYBOOL), one, made)
+    return ScalarV(made)
+
+
+def as_parts(s: Specializer, items: Sequence[Value], dtype: str | None) -> Sequence[Value]:
+    """The items of an array to be, each of one type. Without a `dtype` it is their common type, here taken to be the
+    widest that it may be."""
+    mixed = [item for item in items if isinstance(item, ScalarV) and item.either is not None]
+    if not mixed or not all(isinstance(item, ScalarV) for item in items):
+        return items
+    b, choices = s.builder, [kinds_of(gates.template_of(item, varying=True)) for item in items]
+    made = dtype or np.result_type(*(np.dtype(kind.dtype) for kinds in choices for kind in kinds)).name
+    sure = [np.dtype(kinds[0].dtype) for kinds in choices if len(kinds) == 1]
+    if dtype is None and not (sure and np.result_type(*sure).name == made):
+        some: ir.Operand = ir.Const(False, PYBOOL)
+        every: ir.Operand = ir.Const(True, PYBOOL)
+        for value in mixed:
+            assert value.either is not None
+            for number, kind in enumerate(value.either.kinds):
+                here = b.prim("eq", value.either.tag, ir.Const(number, PYINT), type=PYBOOL)
+                if kind.dtype == made:
+                    some = b.logical_or(some, here)
+            every = b.logical_and(every, here)
+        wide = any(kind.dtype == made for kinds in choices for kind in kinds)
+        s.check(some if wide else every, "Deoptimize", "an array that might have a wider type than it does")
+    return [as_common(s, item, made) if item in mixed and isinstance(item, ScalarV) else item for item in items]
+
+
 # ---- through gates ---------------------------------------------------------------------------------------------------
 
 

@@ -268,3 +268,28 @@ def result_of_one_branch_type(a, b):
 def powers_of_bools(x, n):
     """Squares are int8, other powers int64."""
     return x**2, x**3, np.power(x, 2), x**n, x**2.0
+
+
+MIXED = [(np.array([1, -2, 3], dtype),) for dtype in ("f4", "i1", "f8", "i8")]
+
+
+@program(MIXED)
+def array_of_items_of_several_types(x):
+    """NumPy takes the common type of the items that there are."""
+    some = [0.0 if v < 0 else v for v in x]
+    kept = np.array([(0 if v < 0 else v) for v in x if v != 3])
+    return np.array(some), kept, np.array([[0.0 if v < 0 else v for v in x] for _ in range(2)]), some
+
+
+@program(MIXED)
+def array_of_a_grown_list_of_several_types(x):
+    values = [1.0]
+    for v in x:
+        values.append(v * 2)
+    return np.array(values)
+
+
+@program([(x, c) for (x,) in MIXED for c in (1, 0)])
+def array_of_a_number_of_several_types(x, c):
+    first = x[0] if c else 0.1
+    return np.array([first, x[1]]), np.array([first, 2.5])
