@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-LAYOUTS = ("C", "F", "reversed", "stepped", "inner", "transposed", "readonly", "broadcast", "unaligned")
+LAYOUTS = ("C", "F", "reversed", "stepped", "inner", "transposed", "readonly", "broadcast", "unaligned", "swapped")
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _floats(rng: np.random.Generator, dtype: np.dtype, kind: str, count: int) ->
 
 def laid_out(values: np.ndarray, layout: str) -> np.ndarray:
     """The same values in another memory layout; the rest of the underlying buffer is filled with 77 (or True)."""
-    if values.ndim == 0 and layout not in ("readonly", "unaligned"):
+    if values.ndim == 0 and layout not in ("readonly", "unaligned", "swapped"):
         layout = "C"
     match layout:
         case "C":
@@ -130,6 +130,8 @@ def laid_out(values: np.ndarray, layout: str) -> np.ndarray:
         case "inner":
             buffer = np.full([n + 2 for n in values.shape], 77).astype(values.dtype)
             view = buffer[tuple(slice(1, n + 1) for n in values.shape)]
+        case "swapped":
+            return values.astype(values.dtype.newbyteorder())
         case "unaligned":
             raw = np.zeros(values.nbytes + 1, np.uint8)
             view = raw[1:].view(values.dtype).reshape(values.shape)

@@ -20,6 +20,7 @@ from parakeet_py.library.intrinsics import (
     is_array,
     is_sequence,
     is_weak,
+    is_writeable,
     layout_of,
     load,
     prim,
@@ -167,6 +168,8 @@ def ufunc_kind(ufunc, kind, values):
 
 @method("ufunc.at")
 def ufunc_at(ufunc, a, indices, b=NO_VALUE, /):
+    if not is_writeable(a):
+        hand_back("ufunc.at of a read-only array, to which NumPy writes all the same")
     values = None if b is NO_VALUE else as_numeric(b)
     kind = dtype_of(a)
     if values is not None and is_weak(values):

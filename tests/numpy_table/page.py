@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.corpus import Difference
 from tests.numpy_table import families
 from tests.numpy_table.compare import Verdict, verdict
 from tests.numpy_table.rows import BOOL, COMPLEX, INTS, SHAPES, TABLE, Case, Row, expanded
@@ -33,7 +32,7 @@ def found(row: Row) -> tuple[str, str, list[str]]:
     """Status, dtypes and the calls that are not native."""
     native, back = "", []
     for dtype in row.dtypes:
-        verdicts = {case.call: _verdict(case) for case in first_cases(row, dtype)}
+        verdicts = {case.call: verdict(case) for case in first_cases(row, dtype)}
         if all(one is Verdict.ERROR for one in verdicts.values()):
             continue
         left = [call for call, one in verdicts.items() if one in (Verdict.HANDED_BACK, Verdict.REFUSED)]
@@ -42,13 +41,6 @@ def found(row: Row) -> tuple[str, str, list[str]]:
         back += [call for call in left if call not in back]
     status = "native" if not back else "in part" if native else "handed back"
     return status, _named(native), back
-
-
-def _verdict(case: Case) -> Verdict:
-    try:
-        return verdict(case)
-    except Difference:
-        return Verdict.REFUSED
 
 
 def _named(dtypes: str) -> str:

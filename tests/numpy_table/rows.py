@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,7 +31,7 @@ BOOL, INTS, FLOATS, COMPLEX = "?", "bhilBHIL", "efd", "FD"
 REAL = BOOL + INTS + FLOATS
 NUMBERS = REAL + COMPLEX
 INEXACT = FLOATS + COMPLEX
-LAYOUTS = ("C", "F", "stepped", "reversed", "transposed", "inner")
+LAYOUTS = ("C", "F", "stepped", "reversed", "transposed", "inner", "readonly", "unaligned", "swapped")
 SHAPES = {0: [()], 1: [(7,), (0,), (1,)], 2: [(3, 4), (0, 4), (3, 0), (1, 4)], 3: [(2, 3, 4), (2, 0, 4), (2, 1, 4)]}
 FUNCTION_RESULT = "o"
 
@@ -177,7 +178,9 @@ def cases(row: Row, *, full: bool = False) -> Iterator[Case]:
                     continue
                 yield from (replace(plain, dtype=dtype) for dtype in row.dtypes)
                 yield from (replace(plain, shape=shape) for shape in SHAPES[rank][1:])
-                yield from (replace(plain, layout=layout) for layout in (LAYOUTS[1:] if rank else ()))
+                turn = zlib.crc32(call.encode()) + rank  # not the same dtypes with the same layouts in every row
+                for number, layout in enumerate(LAYOUTS[1:] if rank else ()):
+                    yield replace(plain, layout=layout, dtype=row.dtypes[(turn + number) % len(row.dtypes)])
                 yield from (replace(plain, values=values) for values in row.values[1:])
 
 
