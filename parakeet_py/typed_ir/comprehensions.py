@@ -120,7 +120,7 @@ def _one_by_one(s: Specializer, value: ComprehensionV) -> Value:
     b.nonnegative.add(made)
     b.small.add(made)
     array = ArrayV(out, (length,), frozenset({s.new_root()}))
-    return _as_list(make_view(s, array, (ZERO,), [(0, made, ONE)]), like)
+    return _as_list(s, [make_view(s, array, (ZERO,), [(0, made, ONE)])], like)
 
 
 def _stores_in_rows(s: Specializer) -> bool:
