@@ -85,7 +85,7 @@ class Plan:
     def __init__(self, function: Function, config: Config, filename: str) -> None:
         self.flags = {"contract": config.contract, "fastmath": config.fastmath}
         function, self.routines = as_calls(function)
-        device_function = lower_for_gpu(function)
+        device_function = lower_for_gpu(function, config.fastmath)
         if config.check:
             from parakeet_py.imp.check_imp import check_function
 

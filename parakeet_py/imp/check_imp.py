@@ -42,6 +42,7 @@ from parakeet_py.imp.ir import (
     Shuffle,
     Statement,
     Store,
+    WarpProduct,
     While,
     Write,
 )
@@ -218,6 +219,16 @@ class _Checker:
                 if place not in ("block", "warp", "fence"):
                     self.fail(f"no such barrier: {place}")
                 self.gpu_only("a barrier")
+            case WarpProduct(sums, tile, left, right):
+                self.gpu_only("a product of a warp")
+                elements = [self.access(factor.array, factor.at, scope) for factor in (left, right)]
+                if elements not in (["float16"] * 2, ["float32"] * 2) or len(sums) != 4 * tile.rows * tile.columns:
+                    self.fail(f"no product of {elements} in {len(sums)} sums")
+                if tile.columns % 2 or tile.depth % 16:
+                    self.fail(f"no such tile: {tile}")
+                for cell in sums:
+                    if cell not in cells or getattr(cell.type, "dtype", None) != "float32":
+                        self.fail(f"{cell!r} is no float32 cell declared here")
             case Launch(_, blocks, args):
                 self.index(blocks, scope, "size")
                 for arg in args:

@@ -300,6 +300,38 @@ class Barrier:
 
 
 @record
+class WarpFactor:
+    """A factor of a `WarpProduct`: an array in shared memory, whose last axis is the shared one (`along`) or whose last
+    but one is, and where in it the tile begins."""
+
+    array: Var
+    at: tuple[Operand, ...]
+    along: bool
+
+
+@record
+class WarpTile:
+    """Extents of a `WarpProduct`: so many times 16 rows and 8 columns (an even number of times), and elements of depth
+    (a multiple of 16)."""
+
+    rows: int
+    columns: int
+    depth: int
+
+
+@record
+class WarpProduct:
+    """A GPU warp multiplies two matrices of float16, or of float32 with the bits of TF32, and adds to `sums`, float32.
+    Each lane has four places of every 16 x 8 (in C order): rows lane // 4 and 8 below, columns lane % 4 * 2 and the
+    next. All threads of the warp take part."""
+
+    sums: tuple[Cell, ...]
+    tile: WarpTile
+    left: WarpFactor
+    right: WarpFactor
+
+
+@record
 class Launch:
     """Run kernel number `kernel` by `blocks` blocks; the args are what its body took from around it."""
 
@@ -327,6 +359,7 @@ Statement = (
     | Call
     | Grid
     | Barrier
+    | WarpProduct
     | Launch
 )
 
@@ -409,6 +442,8 @@ def operands_in(statement: Statement) -> tuple[Operand, ...]:
             return (*outs, *ins)
         case Opaque(args=args) | Call(args=args):
             return args
+        case WarpProduct(_, _, left, right):
+            return (left.array, *left.at, right.array, *right.at)
         case Launch(_, blocks, args):
             return (blocks, *args)
         case _:

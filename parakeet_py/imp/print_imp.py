@@ -45,6 +45,7 @@ from parakeet_py.imp.ir import (
     Shuffle,
     Statement,
     Store,
+    WarpProduct,
     While,
     Write,
 )
@@ -140,6 +141,9 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield from _indented(body)
         case Barrier(scope):
             yield f"barrier {scope}"
+        case WarpProduct(sums, tile, left, right):
+            factors = " times ".join(f"{factor.array!r}[{_list(factor.at)}...]" for factor in (left, right))
+            yield f"warp adds {factors}, {tile.depth} deep, to {', '.join(map(repr, sums))}"
         case Launch(kernel, blocks, args):
             yield f"launch kernel {kernel}, {format_operand(blocks)} blocks ({_list(args)})"
         case Opaque(outs, site, args):

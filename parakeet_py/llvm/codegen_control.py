@@ -69,7 +69,7 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             _opaque(scope, statement)
         case ir.Call():
             codegen_calls.call(scope, statement)
-        case ir.Grid() | ir.Barrier() | ir.Launch():
+        case ir.Grid() | ir.Barrier() | ir.WarpProduct() | ir.Launch():
             scope.unit.statement(scope, statement)
 
 

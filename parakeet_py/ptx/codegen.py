@@ -29,12 +29,14 @@ from parakeet_py.llvm.codegen_scope import Scope, Unit
 from parakeet_py.llvm.engine import HostInfo
 from parakeet_py.ptx.atomics import BITS, SCOPE, atomic, call
 from parakeet_py.ptx.outline import Kernel
+from parakeet_py.ptx.warp_products import warp_product
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Var, dtype_of
 from parakeet_py.typed_ir.types import Array, Scalar, is_complex, is_float, itemsize, real_dtype
 
 NO_FAILURE = (1 << 63) - 1  # the order in a record that no thread has lowered
 FAILURE_WORDS = 8
+TENSOR_BLOCKS = 2  # of kernels that use tensor cores, which a multiprocessor shall have registers for
 NARROW = 1 << 31  # the integers of a narrow kernel are below it
 
 _SPECIAL = {"thread": "tid.x", "block": "ctaid.x", "threads": "ntid.x", "blocks": "nctaid.x", "lane": "laneid"}
@@ -88,10 +90,13 @@ def kernel_ir(
     if not f.dead:
         f.effect("ret void")
     scope.aliases.finish()
+    limits = f'"nvvm.maxntid"="{kernel.threads // parts}"'
+    if any(isinstance(statement, ir.WarpProduct) for statement in ir.walk(kernel.function.body)):
+        limits += f' "nvvm.minctasm"="{TENSOR_BLOCKS}"'
     module.define(
         f,
         f"define ptx_kernel void @({', '.join(parameters)})",
-        f'nounwind "nvvm.maxntid"="{kernel.threads // parts}"',
+        f"nounwind {limits}",
         lambda: f"@{kernel.name}",
     )
     return module.text()
@@ -254,6 +259,10 @@ class KernelUnit(Unit):
                 f.effect(f"call void {name}(i32 -1)")
             case ir.Barrier():
                 f.effect('fence syncscope("device") acq_rel')
+            case ir.WarpProduct():
+                lane = f.value(f"zext i32 {self.lane(f, 'lane')} to i64")
+                f.bounds[lane] = 0
+                warp_product(scope, lane, statement)
             case _:
                 raise AssertionError(f"{statement!r} inside a kernel")
 

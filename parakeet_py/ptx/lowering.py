@@ -18,6 +18,7 @@ into a host part and kernels.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from parakeet_py.imp import ir as imp
@@ -48,9 +49,11 @@ MAX_WIDTH = 8  # points of a thread
 MAX_UNROLLED = 256  # operations of all points of a thread together
 
 
-def lower_for_gpu(function: typed.Function) -> DeviceFunction:
-    """Lower a typed function (after fusion) to a host part and GPU kernels."""
-    device = keep_scalars(outline(lower_unmanaged(function, SKELETONS)))
+def lower_for_gpu(function: typed.Function, tf32: bool = False) -> DeviceFunction:
+    """Lower a typed function (after fusion) to a host part and GPU kernels; `tf32`: as for `lower_matmul`."""
+    skeletons = dict(SKELETONS)
+    skeletons[typed.Matmul] = partial(lower_matmul, tf32=tf32)
+    device = keep_scalars(outline(lower_unmanaged(function, skeletons)))
     host = device.host
     body = storage.manage(host.body, host.results)
     managed = imp.Function(host.name, host.params, body, host.results, host.failures, host.roots)

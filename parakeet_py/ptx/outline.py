@@ -157,7 +157,7 @@ class _Cutter:
         uses = _Uses()
         uses.block(body)
         assert not uses.written, f"a region writes {next(iter(uses.written))!r}"
-        args = list(uses.variables)
+        args = list(dict.fromkeys((*uses.variables, *(product or ()))))
         top: list[ir.Statement] = []
         for cell in uses.read:
             value = Var(cell.name, cell.type)
@@ -297,7 +297,7 @@ def _breaks_out(statement: ir.Statement) -> bool:
 
 def _meets(statement: ir.Statement) -> bool:
     match statement:
-        case ir.Barrier() | ir.Let(rhs=ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.NewArray()):
+        case ir.Barrier() | ir.WarpProduct() | ir.Let(rhs=ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.NewArray()):
             return True
         case ir.Let(rhs=ir.Lane("lane" | "threads")):
             return True

@@ -1,28 +1,31 @@
 """Matrix products on a GPU.
 
-Two matrices: see `tiled_products`. A matrix and a vector: a reduction along the shared axis. Inside a thread: loops.
+Two matrices: see `tiled_products` and `tensor_products`. A matrix and a vector: a reduction along the shared axis.
+Inside a thread: loops.
 """
 
 from __future__ import annotations
 
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.writer import ZERO, array_type
+from parakeet_py.ptx.factors import of_matmul, zero_of
 from parakeet_py.ptx.reductions import lower_reduce
 from parakeet_py.ptx.regions import grid
-from parakeet_py.ptx.tiled_products import multiply_add, tiled_product, zero_of
+from parakeet_py.ptx.tensor_products import lower_product
+from parakeet_py.ptx.tiled_products import multiply_add
 from parakeet_py.typed_ir.ir import Block, Lambda, Let, Load, Matmul, Prim, Reduce, Var
 from parakeet_py.typed_ir.types import INT64, Array, Scalar, Type
 
 
-def lower_matmul(lo: Lowering, outs: tuple[Var, ...], op: Matmul) -> None:
-    """A matrix product as GPU regions; inside of others, loops."""
+def lower_matmul(lo: Lowering, outs: tuple[Var, ...], op: Matmul, tf32: bool = False) -> None:
+    """A matrix product as GPU regions; inside of others, loops. `tf32`: tensor cores may do those of float32."""
     if lo.hidden is not None and not lo.hidden(op.out):
         return
     left, right, out = (lo.array(var) for var in (op.left, op.right, op.out))
     if lo.in_region:
         _loops(lo, left, right, out)
     elif array_type(out).rank == 2:
-        tiled_product(lo, left, right, out)
+        lower_product(lo, of_matmul(lo, op), tf32)
     else:
         _by_vector(lo, left, right, out)
 

@@ -38,8 +38,10 @@ from parakeet_py.ptx.combining import (
     take,
     take_partial,
 )
+from parakeet_py.ptx.factors import of_reduction
 from parakeet_py.ptx.reductions_by_axis import by_axis
 from parakeet_py.ptx.regions import THREADS, grid_of_blocks, index_of, split32, unravel, walked
+from parakeet_py.ptx.tensor_products import lower_product
 from parakeet_py.ptx.tiles import Shape
 from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var, dtype_of
 from parakeet_py.typed_ir.types import INT64, itemsize
@@ -47,6 +49,7 @@ from parakeet_py.typed_ir.types import INT64, itemsize
 PER_THREAD = 16  # contributions that a thread takes before there are more blocks
 MAX_BLOCKS = 1024  # partial results that the last block combines
 VECTOR_BYTES = 16
+WIDE = 16  # the least extent of products of matrices that are computed by tiles
 MAX_UNROLLED = 64  # operations of the contributions that a thread takes with one load
 
 
@@ -58,9 +61,21 @@ def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
     elif lo.in_region or found.has_check or found.has_opaque or not found.simple:
         on_cpu.lower_reduce(lo, outs, op)
     elif op.extents:
-        by_axis(lo, outs, op, found)
+        _by_axis(lo, outs, op, found)
     else:
         _whole(lo, outs, op, found)
+
+
+def _by_axis(lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> None:
+    """A reduction that keeps axes; one that is a product of matrices, and not a slim one, is computed by tiles."""
+    arrays = lo.new_outs(outs, lo.operands(op.extents))
+    product = of_reduction(lo, op, arrays[0]) if len(outs) == 1 and arrays[0] is not None else None
+    if product is None:
+        by_axis(lo, arrays, op, found)
+        return
+    least = lo.minimum(product.rows, lo.minimum(product.columns, product.depth))
+    wide = lo.compare("ge", least, Const(WIDE, INT64))
+    lo.when(wide, lambda: lower_product(lo, product, False), lambda: by_axis(lo, arrays, op, found))
 
 
 def _serial(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:

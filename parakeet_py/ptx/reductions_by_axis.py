@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from parakeet_py.imp import ir as imp
-from parakeet_py.imp.builder import Lowering
+from parakeet_py.imp.builder import Lowering, Outs
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.loops import Axis, axes_of
 from parakeet_py.imp.merge import merge, merged_outs
@@ -38,9 +38,9 @@ FEW_ROWS, LONG_ROW = 256, 1 << 15  # fewer points than that of at least so many 
 Gather = Callable[[Sequence[Cell], Operand, Operand], None]  # (cells, kept point, contribution): takes it
 
 
-def by_axis(lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> None:
-    """A reduction that keeps axes, as GPU regions."""
-    work = _Work(lo, outs, op, found)
+def by_axis(lo: Lowering, arrays: Outs, op: Reduce, found: Study) -> None:
+    """A reduction that keeps axes, as GPU regions that fill arrays."""
+    work = _Work(lo, arrays, op, found)
     if work.side_by_side:
         long = lambda: lo.when(work.few_and_long(), work.rows_by_blocks, work.rows_by_block)  # noqa: E731
         short = lambda: lo.when(lo.compare("ge", work.size, Const(WARP_ROW, INT64)), work.rows_by_warp, work.rows)  # noqa: E731
@@ -61,10 +61,9 @@ def _side_by_side(found: Study, kept: Sequence[Axis], reduced: Sequence[Axis]) -
 class _Work:
     """One reduction, and the ways to share it out."""
 
-    def __init__(self, lo: Lowering, outs: tuple[Var, ...], op: Reduce, found: Study) -> None:
+    def __init__(self, lo: Lowering, arrays: Outs, op: Reduce, found: Study) -> None:
         self.lo, self.op = lo, op
         extents = lo.operands(op.extents)
-        arrays = lo.new_outs(outs, extents)
         self.with_ = combine_of(lo, op.combine, op.inits)
         self.cost = static_cost(op.body)
         self.merged = lo.merged

@@ -18,6 +18,7 @@ from parakeet_py.llvm.engine import CodegenError, HostInfo
 TRIPLE = "nvptx64-nvidia-cuda"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120")
 DEFAULT = "sm_80"
+_FEATURES = {"sm_75": "+ptx65"}  # the version that has matrices in registers; the architecture is known from 6.3 on
 _ANY_NAME = "any_kernel_"
 _DEBUG = re.compile(r"^//.*\n|^\s*\n", re.MULTILINE)
 
@@ -35,7 +36,7 @@ def _target() -> Any:
 
 
 def _machine(architecture: str) -> Any:
-    return _target().create_target_machine(cpu=architecture, features="", opt=3)
+    return _target().create_target_machine(cpu=architecture, features=_FEATURES.get(architecture, ""), opt=3)
 
 
 @lru_cache(maxsize=32)

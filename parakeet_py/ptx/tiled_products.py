@@ -8,8 +8,8 @@ meet in a bank. While a slice is multiplied, the next is on its way into registe
 Single precision has tiles of 128 x 128 where the result has enough of them to occupy a GPU, everything else 64 x 64.
 Where even those are few and the shared axis is long, several blocks take parts of it, and what they leave is added up.
 
-Multiplications and additions are fused whatever the settings: the order in which a product of matrices adds up is
-nobody's promise, and fused sums are closer to the truth.
+Multiplications and additions of a `Matmul` are fused whatever the settings: the order in which a product of matrices
+adds up is nobody's promise, and fused sums are closer to the truth.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.writer import ONE, ZERO, array_type
+from parakeet_py.ptx.factors import Factor, Product, zero_of
 from parakeet_py.ptx.regions import THREADS, grid, grid_of_blocks, split32
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
-from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, itemsize
+from parakeet_py.typed_ir.ir import Cast, Const, Operand, Prim, Var
+from parakeet_py.typed_ir.types import BOOL, INT64, Array, itemsize
 
 ACROSS = 16  # threads along a side of a tile
 MANY_TILES = 264  # large tiles that occupy a GPU; fewer blocks than this share out the depth
 PART = 256  # elements of the shared axis that are worth a block of their own
 RUN_BYTES = 16
+
+
+Store = Callable[[Operand, Operand, Operand, Operand], None]  # part, row, column, value
 
 
 @record
@@ -46,52 +50,50 @@ class _Form:
 SMALL, LARGE = _Form(4, 16), _Form(8, 8)
 
 
-def zero_of(dtype: str) -> Const:
-    return Const(0j if is_complex(dtype) else 0.0, Scalar(dtype))
-
-
 def multiply_add(lo: Lowering, left: Operand, right: Operand, total: Operand) -> Var:
     product = lo.let("t", left.type, Prim("mul", (left, right)))
     return lo.let("acc", left.type, Prim("add", (total, product)))
 
 
-def tiled_product(lo: Lowering, left: Var, right: Var, out: Var) -> None:
+def tiled_product(lo: Lowering, product: Product) -> None:
     """out = left @ right for matrices."""
-    rows, columns = lo.extent(out, 0), lo.extent(out, 1)
+    out, rows, columns = product.out, product.rows, product.columns
 
     def to_out(part: Operand, row: Operand, column: Operand, value: Operand) -> None:
         lo.store(out, (row, column), value)
 
     def small() -> None:
-        tiles = _tiles(lo, rows, columns, SMALL)
-        room = lo.floor_div(Const(MANY_TILES, INT64), lo.maximum(tiles, ONE))
-        parts = lo.minimum(lo.floor_div(lo.extent(left, 1), Const(PART, INT64)), room)
+        in_parts(lo, product, SMALL.tile, lambda store, parts: _launch(lo, product, SMALL, store, parts))
 
-        def in_parts() -> None:
-            dtype = array_type(out).dtype
-            partial = lo.new_array("partial", Array(dtype, 3, "C"), (parts, rows, columns))
-            store = lambda part, row, column, value: lo.store(partial, (part, row, column), value)  # noqa: E731
-            _launch(lo, left, right, out, SMALL, store, parts)
-            _add_up(lo, partial, out, parts)
-
-        def whole() -> None:
-            _launch(lo, left, right, out, SMALL, to_out, ONE)
-
-        depth = lo.extent(left, 1)
-        if isinstance(depth, Const) and int(depth.value) < 2 * PART:  # type: ignore[arg-type]
-            whole()
-        else:
-            lo.when(lo.compare("gt", parts, ONE), in_parts, whole)
-
-    if array_type(out).dtype != "float32":
+    if product.dtype != "float32":
         small()
         return
-    enough = lo.compare("ge", _tiles(lo, rows, columns, LARGE), Const(MANY_TILES // 2, INT64))
-    lo.when(enough, lambda: _launch(lo, left, right, out, LARGE, to_out, ONE), small)
+    enough = lo.compare("ge", tiles_of(lo, rows, columns, LARGE.tile), Const(MANY_TILES // 2, INT64))
+    lo.when(enough, lambda: _launch(lo, product, LARGE, to_out, ONE), small)
 
 
-def _tiles(lo: Lowering, rows: Operand, columns: Operand, form: _Form) -> Operand:
-    side = Const(form.tile, INT64)
+def in_parts(lo: Lowering, product: Product, tile: int, launch: Callable[[Store, Operand], None]) -> None:
+    """Launch a kernel for the tiles of a product, or one for parts of a long shared axis and one that adds them up."""
+    out, rows, columns = product.out, product.rows, product.columns
+    room = lo.floor_div(Const(MANY_TILES, INT64), lo.maximum(tiles_of(lo, rows, columns, tile), ONE))
+    parts = lo.minimum(lo.floor_div(product.depth, Const(PART, INT64)), room)
+
+    def some() -> None:
+        partial = lo.new_array("partial", Array(product.dtype, 3, "C"), (parts, rows, columns))
+        launch(lambda part, row, column, value: lo.store(partial, (part, row, column), value), parts)
+        _add_up(lo, partial, out, parts)
+
+    def whole() -> None:
+        launch(lambda part, row, column, value: lo.store(out, (row, column), value), ONE)
+
+    if isinstance(product.depth, Const) and int(product.depth.value) < 2 * PART:  # type: ignore[arg-type]
+        whole()
+    else:
+        lo.when(lo.compare("gt", parts, ONE), some, whole)
+
+
+def tiles_of(lo: Lowering, rows: Operand, columns: Operand, tile: int) -> Operand:
+    side = Const(tile, INT64)
     return lo.multiply(lo.ceil_div(rows, side), lo.ceil_div(columns, side))
 
 
@@ -114,27 +116,32 @@ def _add_up(lo: Lowering, partial: Var, out: Var, parts: Operand) -> None:
     grid(lo, lo.multiply(rows, columns), "matmul last", element)
 
 
-Store = Callable[[Operand, Operand, Operand, Operand], None]  # part, row, column, value
+def _launch(lo: Lowering, product: Product, form: _Form, store: Store, parts: Operand) -> None:
+    tiles = tiles_of(lo, product.rows, product.columns, form.tile)
+    body = lambda block, thread: _Tile(lo, product, form, (block, thread)).run(store, parts, tiles)  # noqa: E731
+    launch_tiles(lo, product, "matmul", lo.multiply(tiles, parts), parts, body)
 
 
-def _launch(lo: Lowering, left: Var, right: Var, out: Var, form: _Form, store: Store, parts: Operand) -> None:
-    tiles = _tiles(lo, lo.extent(out, 0), lo.extent(out, 1), form)
-    name = "matmul" if parts is ONE else "matmul parts"
-    body = lambda block, thread: _Tile(lo, left, right, out, form, (block, thread)).run(store, parts, tiles)  # noqa: E731
-    product = (left, right, out) if parts is ONE else None
-    grid_of_blocks(lo, lo.multiply(tiles, parts), name, body, contract=True, product=product)
+def launch_tiles(
+    lo: Lowering, product: Product, name: str, blocks: Operand, parts: Operand, body: Callable[[Var, Var], None]
+) -> None:
+    """A region for the tiles of a product."""
+    whole = product.whole and parts is ONE
+    matrices = (product.left.array, product.right.array, product.out) if whole else None
+    name = name if parts is ONE else f"{name} parts"
+    grid_of_blocks(lo, blocks, name, body, contract=product.whole, product=matrices)
 
 
 class _Tile:
     """What a thread does."""
 
-    def __init__(self, lo: Lowering, left: Var, right: Var, out: Var, form: _Form, lane: tuple[Var, Var]) -> None:
-        self.lo, self.left, self.right, self.form = lo, left, right, form
+    def __init__(self, lo: Lowering, product: Product, form: _Form, lane: tuple[Var, Var]) -> None:
+        self.lo, self.product, self.form = lo, product, form
         self.block, self.thread = lane
-        self.dtype = array_type(out).dtype
+        self.dtype = product.dtype
         self.zero = zero_of(self.dtype)
         self.run_length = max(1, min(form.side, RUN_BYTES // itemsize(self.dtype)))
-        self.rows, self.columns, self.depth = lo.extent(out, 0), lo.extent(out, 1), lo.extent(left, 1)
+        self.rows, self.columns, self.depth = product.rows, product.columns, product.depth
 
     def run(self, store: Store, parts: Operand, tiles: Operand) -> None:
         lo, form = self.lo, self.form
@@ -154,14 +161,12 @@ class _Tile:
         y = lo.floor_div(self.thread, Const(ACROSS, INT64))
         x = lo.prim("and", self.thread, Const(ACROSS - 1, INT64))
         sums = [[lo.declare("acc", self.zero.type, self.zero) for _ in self._runs(x)] for _ in self._runs(y)]
-        along_rows = array_type(self.left).layout != "F"
-        along_columns = array_type(self.right).layout == "F"
         base = lo.declare("k", INT64, first)
 
         def fetch(at: Operand) -> list[tuple[Var, tuple[Operand, Operand], Cell]]:
             return [
-                *self._fetch(self.left, lefts, at, (top, self.rows), along_rows, False),
-                *self._fetch(self.right, rights, at, (start, self.columns), along_columns, True),
+                *self._fetch(self.product.left, lefts, at, (top, self.rows)),
+                *self._fetch(self.product.right, rights, at, (start, self.columns)),
             ]
 
         staged = fetch(first)
@@ -208,13 +213,10 @@ class _Tile:
         ]
 
     def _fetch(
-        self, array: Var, target: Var, at: Operand, limits: tuple[Operand, Operand], along: bool, depth_first: bool
+        self, factor: Factor, target: Var, at: Operand, limits: tuple[Operand, Operand]
     ) -> list[tuple[Var, tuple[Operand, Operand], Cell]]:
-        """Start to load a slice; gives what goes where in shared memory, as (along the shared axis, along the other).
-
-        `along`: the array's elements are neighbours along the shared axis; `depth_first`: it is the array's first.
-        """
-        lo, form = self.lo, self.form
+        """Start to load a slice; gives what goes where in shared memory: (along the shared axis, along the other)."""
+        lo, form, along = self.lo, self.form, factor.along
         start, limit = limits
         found = []
         for part in range(form.depth * form.tile // THREADS):
@@ -227,10 +229,11 @@ class _Tile:
             k, place = lo.add(at, deep), lo.add(start, other)
             cell = lo.declare("value", self.zero.type, self.zero)
             inside = lo.prim("and", lo.compare("lt", k, self.stop), lo.compare("lt", place, limit), type_=BOOL)
-            indices = (k, place) if depth_first else (place, k)
+            indices = (k, place) if factor.depth_first else (place, k)
 
             def get(cell: Cell = cell, indices: tuple[Operand, Operand] = indices) -> None:
-                lo.write(cell, lo.load(array, *indices))
+                found = lo.load(factor.array, *indices)
+                lo.write(cell, found if factor.dtype == self.dtype else lo.let("value", self.zero.type, Cast(found)))
 
             lo.when(inside, get)
             found.append((target, (deep, other), cell))
