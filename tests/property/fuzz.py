@@ -92,11 +92,15 @@ class Search:
 
         failing: list[tuple[Program, BaseException]] = []
         runs = runs_of(way, seed)
+        seen: set[str] = set()  # Hypothesis tries about every second one again
 
         @seeded(seed)
         @settings(max_examples=self.examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
         @given(programs())
         def run(program: Program) -> None:
+            if repr(program) in seen and not failing:
+                return
+            seen.add(repr(program))
             forget_accelerated()
             try:
                 reasons = check_program(program, runs, function(program.source, known=way != "bytecode"))

@@ -82,7 +82,9 @@ VIEWS += [
 ]
 VIEWS += ["np.broadcast_to({0}, (2, *{0}.shape))", "np.rot90({})", "np.split({}, 1)[0]", "np.atleast_1d({})", "{}[()]"]
 MOST_ELEMENTS = 200
-REFUSED_BY_PYTHON = (ArithmeticError, AttributeError, LookupError, NameError, SyntaxError, TypeError, ValueError)
+MOST_TURNS = 2000  # of all loops of a program
+REFUSED_BY_PYTHON = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RuntimeError)
+REFUSED_BY_PYTHON += (SyntaxError, TypeError, ValueError)
 
 
 @dataclass
@@ -107,12 +109,17 @@ class Expressions:
 
     def run(self, more: Sequence[str]) -> dict[str, Any]:
         """The names after all statements so far, one way into the blocks that are open, and these."""
-        scope: dict[str, Any] = {"np": np, "return_": tuple, **dict(zip(self.params, made(self.recipes), strict=True))}
-        code = compile("\n".join([*self.lines, *self.prefix, *more]), "<program>", "exec")
+        return self.run_with(self.recipes, [*self.lines, *self.prefix, *more])
+
+    def run_with(self, recipes: Sequence[Any], lines: Sequence[str]) -> dict[str, Any]:
+        """The names after these statements."""
+        hidden = {"np": np, "return_": tuple, "turn_": Turns(), "__builtins__": __builtins__}
+        scope = hidden | dict(zip(self.params, made(recipes), strict=True))
+        code = compile(CountTurns().visit(ast.parse("\n".join(lines))), "<program>", "exec")
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             exec(code, scope)
-        return {name: value for name, value in scope.items() if name not in ("np", "return_", "__builtins__")}
+        return {name: value for name, value in scope.items() if name not in hidden}
 
     def accepts(self, more: Sequence[str], keep: dict[str, Any]) -> dict[str, Any] | None:
         """The names afterwards, or None if that is no statement for this program: it fails, makes too much, or makes
@@ -284,6 +291,28 @@ class Expressions:
         if result[0] == "r" and self.chance(40):
             lines += [f"{self.name()} = {SNAPPED.format(result)}"]
         return lines
+
+
+class Turns:
+    """Ends loops that would go on for ever, as that over a list which it makes longer."""
+
+    count = 0
+
+    def __call__(self) -> None:
+        self.count += 1
+        if self.count > MOST_TURNS:
+            raise ValueError("a loop that does not end")
+
+
+class CountTurns(ast.NodeTransformer):
+    """Puts `turn_()` into every loop."""
+
+    def _loop(self, node: Any) -> ast.AST:
+        self.generic_visit(node)
+        node.body.insert(0, ast.parse("turn_()").body[0])
+        return ast.fix_missing_locations(node)
+
+    visit_For = visit_While = _loop
 
 
 def is_exact(row: Row) -> bool:
