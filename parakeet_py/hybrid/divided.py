@@ -45,7 +45,7 @@ class DividedPlan:
     def __init__(self, compiled: Compiled) -> None:
         self.config = compiled.config
         self.filename = compiled.function.__code__.co_filename
-        function, self.routines = as_calls(compiled.typed)
+        function, self.routines = as_calls(compiled.typed, team=True)
         self.function, self.regions, self.first = cut_regions(function)
         self.stored = sorted(compiled.specialization.stored_params)
         self.host: HostFunction

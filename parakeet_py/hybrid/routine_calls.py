@@ -35,23 +35,24 @@ class RoutineCall:
         return [np.bool_(failed)] if routines.reports(self.name) else []
 
 
-def as_calls(function: Function) -> tuple[Function, dict[int, RoutineCall]]:
-    """The function with calls of the host in the place of routines, and what these are."""
+def as_calls(function: Function, *, team: bool = False) -> tuple[Function, dict[int, RoutineCall]]:
+    """The function with calls of the host in the place of routines, and what these are. For a team they all are."""
     if not any(isinstance(let.op, Routine) for let in function.statements()):
         return function, {}
-    calls = _Calls(function)
+    calls = _Calls(function, team)
     return calls.function(function), calls.found
 
 
 class _Calls(Rewriter):
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, team: bool) -> None:
         super().__init__()
+        self.team = team
         self.first = 1 + max((let.op.site for let in function.statements() if isinstance(let.op, Opaque)), default=-1)
         self.found: dict[int, RoutineCall] = {}
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        if not isinstance(op, Routine) or is_sorted_here(op):
+        if not isinstance(op, Routine) or (is_sorted_here(op) and not self.team):
             return self.descend(let)
         site = self.first + len(self.found)
         self.found[site] = RoutineCall(op.name, len(op.outs), let.pos.line)

@@ -123,6 +123,12 @@ def as_line(a):
     return a if a.ndim == 1 else np.reshape(a, (a.size,))
 
 
+@static
+def views_are_listed():
+    """What NumPy gives for sparse=True, copy=False: a list before 2.5, where all else is a tuple."""
+    return type(np.meshgrid(1, sparse=True, copy=False)) is list
+
+
 @implements(np.meshgrid)
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     lines = tuple([as_line(as_array(x)) for x in xi])
@@ -133,4 +139,4 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         grids = tuple([broadcast_view(grid, lengths, True) for grid in grids])
     if copy:
         return tuple([copied(grid, "C") for grid in grids])
-    return list(grids) if sparse else grids
+    return list(grids) if sparse and views_are_listed() else grids

@@ -232,7 +232,7 @@ def _float(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
             nonzero("float floor division by zero")
             return ScalarV(b.prim("floordiv", x, y))
         case "mod":
-            nonzero("float modulo")
+            nonzero("float modulo" if s.python_version < (3, 13) else "float modulo by zero")
             return ScalarV(b.prim("mod", x, y))
         case "pow":
             return ScalarV(_float_power(s, x, y))

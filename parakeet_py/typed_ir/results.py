@@ -132,7 +132,7 @@ def _made_by_python(value: Value) -> bool:
 def stored_params(function: ir.Function) -> frozenset[int]:
     """The parameters (leaf positions) whose memory the function may write."""
     roots: dict[ir.Var, frozenset[int]] = {}
-    positions = {var: position for position, var in enumerate(function.params)}
+    positions = {var: position for position, var in enumerate(function.params) if isinstance(var.type, Array)}
     written: set[int] = set()
 
     def base(var: ir.Var) -> frozenset[int]:

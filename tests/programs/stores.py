@@ -466,3 +466,12 @@ def dtypes_before_shapes(x, y, out):
         return 1
     except TypeError:
         return 2
+
+
+@program([(arr("u1"), arr("b1", 5, 3), 3), (arr("u1"), arr("b1", 5, 3), 0)], mutates=(0,), fell_back=None)
+def stored_before_it_is_known_what_is_sorted(a, b, k):
+    a.fill(3)
+    if not k and not k:
+        return b, a
+    sorted(range(k))
+    return k

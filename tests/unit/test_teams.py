@@ -189,6 +189,16 @@ def test_a_fixed_split_gives_the_same_bits() -> None:
         assert np.isclose(first[0], x.sum(), rtol=1e-12)
 
 
+def test_sorting_is_the_hosts() -> None:
+    @accelerate
+    def ordered(x: Any, y: Any) -> Any:
+        return np.sort(x + 1), np.argsort(y, axis=0, kind="stable") * 2
+
+    x, y = np.arange(41)[::-1] % 7, (np.arange(60) * 7 % 11).reshape(6, 10)
+    first, second = on(Team(DEVICES, True), ordered, x, y)[0]
+    assert np.array_equal(first, np.sort(x + 1)) and np.array_equal(second, np.argsort(y, axis=0, kind="stable") * 2)
+
+
 def test_what_parts_would_write_meets() -> None:
     """Only the call can tell that the places are no permutation: the region is not cut then."""
 
