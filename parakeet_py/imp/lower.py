@@ -30,7 +30,7 @@ from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import Const, Operand, Var, ViewAxis
 from parakeet_py.typed_ir.semantics import OVERFLOW, TOO_DEEP
-from parakeet_py.typed_ir.types import INT64, PYINT, Array, Scalar, Type
+from parakeet_py.typed_ir.types import BOOL, INT64, PYINT, Array, Scalar, Type
 
 INT_OVERFLOW = typed.Failure("OverflowError", OVERFLOW)
 RECURSION = typed.Failure("RecursionError", TOO_DEEP)
@@ -138,6 +138,9 @@ def _prim(lo: Lowering, outs: tuple[Var, ...], op: typed.Prim) -> None:
         lo.alias(outs[0], lo.decided[outs[0]])
         return
     args = lo.operands(op.args)
+    if op.name == typed.ON_DEVICE:
+        lo.alias(outs[0], Const(True, BOOL) if lo.special else args[0])
+        return
     out = lo.bind(outs[0])
     if not lo.checking and op.name.endswith("_checked"):
         op = typed.Prim(op.name.removesuffix("_checked"), args)

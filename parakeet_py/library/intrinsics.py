@@ -210,6 +210,11 @@ def has_routine(name: Any, *kinds: Any) -> bool:
     _intrinsic("has_routine")
 
 
+def on_device() -> bool:
+    """Whether this runs on a GPU; known only when it is lowered."""
+    _intrinsic("on_device")
+
+
 def check(condition: Any, exception: Any, message: Any, *args: Any) -> None:
     """Raise a builtin exception (known name) with a known message template unless the condition holds."""
     _intrinsic("check")

@@ -1,10 +1,10 @@
 """Order statistics: median, quantile, percentile, and those that leave NaN out.
 
 Whatever is reduced is laid out as lines of a new matrix; each line is brought into order only around the ranks that are
-asked for (Hoare, Algorithm 65: FIND), or wholly where many are. A quantile q of n elements lies at a *virtual index*, a
-real number, between two ranks; the methods (Hyndman and Fan, Sample Quantiles in Statistical Packages, The American
-Statistician 50, 1996) differ in that index and in the weight of the upper rank. Arithmetic follows NumPy's in every
-step and dtype, so that results are equal to the last bit.
+asked for (Hoare, Algorithm 65: FIND), or wholly where many are, and on GPUs. A quantile q of n elements lies at a
+*virtual index*, a real number, between two ranks; the methods (Hyndman and Fan, Sample Quantiles in Statistical
+Packages, The American Statistician 50, 1996) differ in that index and in the weight of the upper rank. Arithmetic
+follows NumPy's in every step and dtype, so that results are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from parakeet_py.library.intrinsics import (
     allocate,
     as_array,
     as_numeric,
+    assign,
     cast,
     check,
     constant,
     copy,
     dtype_of,
+    generate,
     hand_back,
     is_array,
     is_weak,
     load,
+    on_device,
     order_of,
     permute,
     prim,
@@ -143,17 +146,38 @@ def mean_kind_of(kind):
     return np.dtype("float32") if kind == np.float16 else kind
 
 
-def middle(keys, line, count, kind, doubled):
+def middle(keys, line, count, kind, doubled, ordered):
     """The median of the first elements of a line: the mean of the two in the middle. `doubled`: a single middle element
-    is taken twice."""
+    is taken twice; `ordered`: the line is."""
     below, above = (count - 1) // 2, count // 2
-    select_in_line(keys, line, below, 0, count - 1)
+    if not ordered:
+        select_in_line(keys, line, below, 0, count - 1)
     wide = mean_kind_of(kind)
     low = load(keys, line, below)
-    high = least_after(keys, line, above, count) if above > below else low
+    if ordered:
+        high = load(keys, line, above)
+    else:
+        high = least_after(keys, line, above, count) if above > below else low
     one, other = cast(low, wide) + constant(0, wide), cast(high, wide)  # as a sum from 0, which is never -0.0
     mean = np.divide(np.add(one, other), cast(2, wide))
     return cast(one if below == above and not doubled else mean, kind)
+
+
+def numbers_of(lines):
+    """How many elements of each line are no NaN."""
+    return np.sum(lines == lines, axis=1) if dtype_of(lines).kind == "f" else lines.shape[1]
+
+
+def numbers_in(numbers, line):
+    return int(load(numbers, line)) if is_array(numbers) else numbers
+
+
+def median_in_order(lines, line, numbers, kind, doubled, without_nan):
+    """The median of a line in order, NaN last."""
+    count = numbers_in(numbers, line)
+    if count > 0 if without_nan else count == lines.shape[1]:
+        return middle(lines, line, count, kind, doubled, True)
+    return cast(load(lines, line, lines.shape[1] - 1), kind)
 
 
 def medians(a, axis, out, keepdims, without_nan):
@@ -172,12 +196,19 @@ def medians(a, axis, out, keepdims, without_nan):
     check((count > 0) & (lines.shape[0] > 0), "Deoptimize", "the median of no elements")
     found = allocate((lines.shape[0],), kind)
     doubled = without_nan and len(kept) > 0 and count < 600
-    for line in range(lines.shape[0]):
-        numbers = numbers_first(lines, line, count)
-        if numbers > 0 if without_nan else numbers == count:
-            found[line] = middle(lines, line, numbers, kind, doubled)
-        else:
-            found[line] = cast(load(lines, line, count - 1), kind)
+    if on_device():
+        sort_lines(lines)
+        numbers = numbers_of(lines)
+        assign(
+            found, generate(found.shape, lambda line: median_in_order(lines, line, numbers, kind, doubled, without_nan))
+        )
+    else:
+        for line in range(lines.shape[0]):
+            numbers = numbers_first(lines, line, count)
+            if numbers > 0 if without_nan else numbers == count:
+                found[line] = middle(lines, line, numbers, kind, doubled, False)
+            else:
+                found[line] = cast(load(lines, line, count - 1), kind)
     result = (
         permute(reshape(found, tuple([a.shape[own] for own in kept])), places_of(kept)) if len(kept) > 0 else found[0]
     )
@@ -289,6 +320,15 @@ def quantile_of_line(keys, line, count, q, method, kind, start, ordered):
     return between(load(keys, line, low), upper, upper_weight(index, below, method), kind), low
 
 
+def quantile_in_order(lines, line, totals, place, parts):
+    """A quantile of a line in order, NaN last."""
+    q, method, final, without_nan = parts
+    count = numbers_in(totals, line)
+    if count > 0 if without_nan else count == lines.shape[1]:
+        return quantile_of_line(lines, line, count, load(q, place), method, final, 0, True)[0]
+    return cast(load(lines, line, lines.shape[1] - 1), final)
+
+
 def quantiles(a, q, weak, axis, out, keepdims, method, weights, without_nan, message):
     a = as_array(a)
     method = checked_method(method)
@@ -311,19 +351,25 @@ def quantiles(a, q, weak, axis, out, keepdims, method, weights, without_nan, mes
     if out is not None and dtype_of(out) != final:
         hand_back("quantiles into another dtype")
     found = allocate((lines.shape[0], many), final)
-    ordered = many > MANY
-    if ordered:
+    if on_device():
         sort_lines(lines)
-    for line in range(lines.shape[0]):
-        numbers = numbers_first(lines, line, count)
-        if numbers > 0 if without_nan else numbers == count:
-            start = 0
-            for place in range(many):
-                value, start = quantile_of_line(lines, line, numbers, load(q, place), method, final, start, ordered)
-                found[line, place] = value
-        else:
-            for place in range(many):
-                found[line, place] = cast(load(lines, line, count - 1), final)
+        totals = numbers_of(lines)
+        parts = (q, method, final, without_nan)
+        assign(found, generate(found.shape, lambda line, place: quantile_in_order(lines, line, totals, place, parts)))
+    else:
+        ordered = many > MANY
+        if ordered:
+            sort_lines(lines)
+        for line in range(lines.shape[0]):
+            numbers = numbers_first(lines, line, count)
+            if numbers > 0 if without_nan else numbers == count:
+                start = 0
+                for place in range(many):
+                    value, start = quantile_of_line(lines, line, numbers, load(q, place), method, final, start, ordered)
+                    found[line, place] = value
+            else:
+                for place in range(many):
+                    found[line, place] = cast(load(lines, line, count - 1), final)
     if final != kind and kind.kind == "f":
         check(~np.any(np.isnan(found)), "Deoptimize", "a quantile that is NaN and no number of its dtype")
     result = reshape(found, tuple([a.shape[own] for own in kept]) + ((many,) if several else ()))

@@ -64,7 +64,7 @@ from parakeet_py.typed_ir.writer import result_dtype
 _ARITIES = {"select": 3, "complex": 2} | dict.fromkeys(
     FLOAT_UNARY
     | FLOAT_TESTS
-    | {"neg", "abs", "neg_checked", "abs_checked", "not", "real", "imag", "conj", "bits", "from_bits"},
+    | {"neg", "abs", "neg_checked", "abs_checked", "not", "real", "imag", "conj", "bits", "from_bits", "on_device"},
     1,
 )
 _NUMBERS = frozenset({*INTEGERS, *FLOATS, "complex64", "complex128"})
@@ -96,6 +96,8 @@ def _domain(name: str) -> frozenset[str]:
     """The dtypes a primitive's arguments may have."""
     if name in CHECKED:
         return frozenset({"int64"})
+    if name == "on_device":
+        return frozenset({"bool"})
     if name in ("and", "or", "xor", "not"):
         return frozenset({"bool", *INTEGERS})
     if name in ("shl", "shr"):

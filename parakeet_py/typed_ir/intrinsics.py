@@ -567,6 +567,11 @@ def _has_routine(s: Specializer, name: Value, *kinds: Value) -> Value:
     return py(numpy_loops.available(known, dtypes))
 
 
+@_handles(words.on_device)
+def _on_device(s: Specializer) -> Value:
+    return ScalarV(s.builder.prim(ir.ON_DEVICE, ir.Const(False, BOOL), type=BOOL))
+
+
 @_handles(words.check)
 def _check(s: Specializer, condition: Value, exception: Value, message: Value, *args: Value) -> Value:
     operands = [scalar_operand(s, s.numeric(arg)) for arg in args]

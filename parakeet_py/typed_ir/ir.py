@@ -101,6 +101,8 @@ FLOAT_BINARY = frozenset({"pow", "atan2", "hypot", "copysign", "nextafter"})
 COMPLEX_PARTS = frozenset({"real", "imag", "conj", "complex"})
 # bits: a float as the signed integer that has the same bits; from_bits: back
 REINTERPRET = frozenset({"bits", "from_bits"})
+# on_device: (bool) -> bool; true in what runs on a GPU, else its argument: for what is better done in another way there
+ON_DEVICE = "on_device"
 SELECT = "select"  # (bool, a, a) -> a; both values are computed
 PRIMS = (
     ARITHMETIC
@@ -114,7 +116,7 @@ PRIMS = (
     | FLOAT_BINARY
     | COMPLEX_PARTS
     | REINTERPRET
-    | {SELECT}
+    | {SELECT, ON_DEVICE}
 )
 
 

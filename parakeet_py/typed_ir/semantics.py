@@ -158,6 +158,8 @@ def evaluate(name: str, args: list[Value]) -> Value:
     """
     if name == "select":
         return args[1] if args[0] else args[2]
+    if name == "on_device":
+        return args[0]
     if name in _COMPARE:
         return np.bool_(_COMPARE[name](args[0], args[1]))
     dtype = args[-1].dtype.name

@@ -88,6 +88,24 @@ def test_what_builds_on_sorting() -> None:
 
 
 @pytest.mark.usefixtures("small_tiles")
+def test_order_statistics() -> None:
+    """Lines are sorted by all threads, where a CPU would search in each."""
+
+    def several(a: Any) -> Any:
+        return np.median(a, axis=0), np.percentile(a, [10, 95], axis=1), np.nanmedian(a, axis=1)
+
+    a = np.random.default_rng(8).standard_normal((9, 22)).astype("f4")
+    function = accelerate(several)
+    with options(devices="emulated"):
+        function(a)
+        a[2, 3] = a[4, 3] = np.nan
+        for one, other in zip(function(a), several(a), strict=True):
+            assert np.array_equal(one, other, equal_nan=True)
+        plan = plan_of(function._dispatcher.compiled_for_normal((a,)))
+    assert not any(kernel.single for kernel in plan.kernels if "task" in kernel.name) and not plan.routines
+
+
+@pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (4, 0), (300, 1)])
 def test_nothing_to_sort(shape: tuple[int, ...]) -> None:
     a = np.arange(np.prod(shape), dtype="i2").reshape(shape)

@@ -35,7 +35,7 @@ COMMUTATIVE = frozenset(
 )
 NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-_NEVER_FOLDED = frozenset({"nextafter", "bits", "from_bits"})  # a literal NaN has no bits of its own
+_NEVER_FOLDED = frozenset({"nextafter", "bits", "from_bits", "on_device"})  # a literal NaN has no bits of its own
 
 
 def simplify_prim(name: str, args: tuple[Operand, ...], out: Scalar, definitions: Definitions) -> Result:
