@@ -184,7 +184,10 @@ def compile_call(
         if any(code not in early for code in codes):
             raise specialization.guessed[0]
     clock.done("lower")
-    return Compiled(function, template, signature, specialization, typed, lowered, config, passes, times)
+    made = Compiled(function, template, signature, specialization, typed, lowered, config, passes, times)
+    if specialization.assigns and not set(range(1, len(lowered.failures))) <= set(_rerun(made)):
+        raise UnsupportedError("exceptions after an assignment to an attribute", template.filename)
+    return made
 
 
 def _relaxed(specialization: Specialization) -> Signature:
@@ -247,7 +250,10 @@ def _rerun(compiled: Compiled) -> tuple[int, ...]:
     codes = [
         code
         for code, failure in enumerate(site.failure for site in compiled.imp.failures)
-        if failure.exception in _PYTHON_RUNS or failure.message == OVERFLOW or (failure.of_library and quick)
+        if (compiled.specialization.assigns and code)
+        or failure.exception in _PYTHON_RUNS
+        or failure.message == OVERFLOW
+        or (failure.of_library and quick)
     ]
     if codes and not kept_arguments(compiled):
         early = checks_before_effects(compiled.imp, _harmless(compiled))
@@ -261,7 +267,9 @@ def kept_arguments(compiled: Compiled) -> tuple[int, ...]:
     That is so where compiled code may find, after it has stored into them, that only Python knows how to go on, and
     nothing else shows of what it has done. Ints that leave 64 bits are no reason: that is rare, and copies cost time.
     """
-    codes = {code for code, site in enumerate(compiled.imp.failures) if site.failure.exception in _PYTHON_RUNS}
+    assigns = compiled.specialization.assigns
+    failures = [(code, site.failure.exception) for code, site in enumerate(compiled.imp.failures) if code]
+    codes = {code for code, exception in failures if assigns or exception in _PYTHON_RUNS}
     harmless = _harmless(compiled)
     if codes <= checks_before_effects(compiled.imp, harmless) or not shows_in_arguments_only(compiled.imp, harmless):
         return ()

@@ -71,13 +71,20 @@ def _run_for(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]
         if compiled.specialization.stored_params and before != _contents(leaves):
             raise
         return dispatcher.evaluate(normal, dispatcher.signature(normal), log)
-    except (DeoptimizedError, OverflowError) as error:
-        if isinstance(error, OverflowError) and str(error) != OVERFLOW:
+    except Exception as error:
+        if not is_for_python(compiled, error):
             raise
         if not put_back(kept) and (compiled.specialization.opaque_sites or before != _contents(leaves)):
             raise
         return compiled.function(*args)  # as a gate does: nothing has been changed, or not any more
     return box(compiled.specialization.result, results, leaves)
+
+
+def is_for_python(compiled: Compiled, error: Exception) -> bool:
+    """Does Python run a call again that has ended in this exception, as a gate has it?"""
+    if isinstance(error, OverflowError) and str(error) == OVERFLOW:
+        return True
+    return isinstance(error, DeoptimizedError) or compiled.specialization.assigns
 
 
 def contents_kept(compiled: Compiled, leaves: Sequence[Any]) -> list[tuple[Any, Any]]:

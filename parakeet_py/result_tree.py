@@ -8,8 +8,8 @@ Python object in both. Like signatures these know nothing of LLVM: the specializ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 from parakeet_py.record import record
 from parakeet_py.signature import static_key
@@ -48,11 +48,25 @@ class ResultStatic:
 
 @record
 class ResultTuple:
-    """A tuple or list; with `type`, that namedtuple class called with the items."""
+    """A tuple or list; with `type`, what that gives when it is called with the items: a namedtuple class, or a
+    `SetAttributes`."""
 
     items: tuple[Result, ...]
     kind: Literal["tuple", "list"] = "tuple"
-    type: type | None = None
+    type: Callable[..., Any] | None = None
+
+
+@record
+class SetAttributes:
+    """Called with a result, objects, and values for the attributes `names` (the number of the object, the name)."""
+
+    names: tuple[tuple[int, str], ...]
+
+    def __call__(self, result: object, *rest: object) -> object:
+        count = len(rest) - len(self.names)
+        for (number, name), value in zip(self.names, rest[count:], strict=True):
+            setattr(rest[number], name, value)
+        return result
 
 
 @record

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.result_tree import ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
+from parakeet_py.result_tree import ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, SetAttributes
 from parakeet_py.signature import (
     ArraySpec,
     HiddenSpec,
@@ -49,6 +49,7 @@ _CLASSES: dict[str, Any] = {
         ResultTuple,
         ResultEither,
         ResultListOf,
+        SetAttributes,
     )
 }
 

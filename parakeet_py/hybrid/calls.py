@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py import config
-from parakeet_py.errors import DeoptimizedError, NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
+from parakeet_py.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.hybrid.device import Device, DeviceMemoryError
 from parakeet_py.hybrid.device_array import DeviceArray
 from parakeet_py.hybrid.devices import open_devices
@@ -21,8 +21,7 @@ from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import run
 from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
-from parakeet_py.interpreters import box, contents_kept, opaque_of, put_back, values_of
-from parakeet_py.typed_ir.semantics import OVERFLOW
+from parakeet_py.interpreters import box, contents_kept, is_for_python, opaque_of, put_back, values_of
 
 if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
@@ -116,8 +115,8 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device, foreign:
         if plan.stored_params:
             raise
         return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args), log))
-    except (DeoptimizedError, OverflowError) as error:
-        if isinstance(error, OverflowError) and str(error) != OVERFLOW:
+    except Exception as error:
+        if not is_for_python(compiled, error):
             raise
         if not put_back(kept) and (compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp)):
             raise

@@ -27,7 +27,7 @@ from parakeet_py.llvm import boxing
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.native import class_named
-from parakeet_py.result_tree import Result, ResultEither, ResultStatic, ResultTuple
+from parakeet_py.result_tree import Result, ResultEither, ResultStatic, ResultTuple, SetAttributes
 from parakeet_py.signature import FunctionSpec, ObjectSpec, Signature, Spec, StaticSpec, TupleSpec, is_opaque
 from parakeet_py.signature_json import NotPortable
 
@@ -189,7 +189,11 @@ def _result_objects(tree: Result, path: str) -> Iterator[tuple[str, object]]:
             for index, choice in enumerate(tree.choices):
                 yield from _result_objects(choice, f"{path}.{index}")
         case ResultTuple():
-            if tree.type is not None:
+            if isinstance(tree.type, SetAttributes):
+                yield from (
+                    (f"result.{path}.name{place}", sys.intern(name)) for place, (_, name) in enumerate(tree.type.names)
+                )
+            elif tree.type is not None:
                 yield f"result.{path}", tree.type
             for index, item in enumerate(tree.items):
                 yield from _result_objects(item, f"{path}.{index}")

@@ -17,6 +17,7 @@ from parakeet_py.result_tree import (
     ResultListOf,
     ResultStatic,
     ResultTuple,
+    SetAttributes,
     chosen_leaves,
     result_leaves,
     result_offsets,
@@ -138,6 +139,8 @@ class ResultWriter(GateWriter):
                 return listed
             case ResultEither():
                 return self.choose(tree, path)
+            case ResultTuple(type=SetAttributes(names)):
+                return self.attributes(tree, names, path)
             case ResultTuple():
                 return self.container(tree, path)
 
@@ -194,6 +197,24 @@ class ResultWriter(GateWriter):
         self.put(f"call void @gate.Py_DecRef(ptr {made})")
         self.list_new(named)
         return named
+
+    def attributes(self, tree: ResultTuple, names: tuple[tuple[int, str], ...], path: str) -> str:
+        """The first item, once objects have been given their attributes: what calling a `SetAttributes` does."""
+        made = self.make(tree.items[0], f"{path}.0")
+        self.list_new(made)
+        first = len(tree.items) - len(names)
+        for place, (number, _) in enumerate(names):
+            object_ = self.make(tree.items[1 + number], f"{path}.{1 + number}")
+            value = self.make(tree.items[first + place], f"{path}.{first + place}")
+            name = self.own(f"result.{path}.name{place}")
+            status = self.let(f"call i32 @gate.PyObject_SetAttr(ptr {object_}, ptr {name}, ptr {value})")
+            self.put(f"call void @gate.Py_DecRef(ptr {value})")
+            self.put(f"call void @gate.Py_DecRef(ptr {object_})")
+            failed = self.let(f"icmp ne i32 {status}, 0")
+            self.counter += 1
+            self.put(f"br i1 {failed}, label %unboxed, label %b{self.counter}")
+            self.lines.append(f"b{self.counter}:")
+        return made
 
     def initial_state(self) -> str:
         return self.own("state") if self.has_state else "null"

@@ -14,7 +14,7 @@ from parakeet_py.fields import has_method, holds_plainly, in_class, stores_plain
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.signature import ObjectSpec, Source
-from parakeet_py.typed_ir import hash_maps, ir
+from parakeet_py.typed_ir import field_state, hash_maps, ir
 from parakeet_py.typed_ir.calls import call_python, call_registered, registered_body
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
@@ -22,6 +22,7 @@ from parakeet_py.typed_ir.intrinsics import rank0
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.types import PYINT, Scalar, is_complex, itemsize, real_dtype
 from parakeet_py.typed_ir.values import (
+    NONE,
     ArrayV,
     DictV,
     ErrorV,
@@ -86,7 +87,7 @@ def _object_attribute(s: Specializer, value: ObjectV, name: str) -> Value:
         if has_method(cls, name):
             return MethodV(value, name)
         if holds_plainly(cls, name):
-            return s.hidden_value((*source, name), None)
+            return field_state.now(s, (*source, name), s.hidden_value((*source, name), None))
     raise s.hand_back(f".{name} of an object")
 
 
@@ -119,11 +120,14 @@ def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
         s.call_library("flat_write", [value, lift(slice(None)), new, lift("array is read-only")])
         return
     known = _known_object(s, value) if isinstance(value, ObjectV) else None
-    if known is not None and isinstance(new, ArrayV):
+    if known is not None:
         cls, source = known
-        held = s.hidden.get((*source, name))
-        if isinstance(held, ArrayV) and held.var is new.var and holds_plainly(cls, name) and stores_plainly(cls):
+        held = field_state.now(s, (*source, name), s.hidden.get((*source, name), NONE))
+        same = isinstance(held, ArrayV) and isinstance(new, ArrayV) and held.var is new.var
+        if same and holds_plainly(cls, name) and stores_plainly(cls):
             return  # it is what the object holds: `self.x += 1` has changed it in place
+        field_state.assign(s, cls, (*source, name), new)
+        return
     raise s.unsupported(f"assignment to the attribute .{name}")
 
 

@@ -11,13 +11,17 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.types import BOOL, PYBOOL, PYINT, Scalar, Type
+
+if TYPE_CHECKING:
+    from parakeet_py.signature import Source
+    from parakeet_py.typed_ir.values import Value
 
 NO_POS = Pos(0, 0, 0, 0)
 SMALL = 1 << 47  # extents and indices of real arrays are below this
@@ -51,6 +55,7 @@ class Builder:
         self.place: dict[ir.Var, int] = {}  # which of several outs of its definition a variable is
         self.home: dict[ir.Var, _Scope] = {}  # the block a variable was bound in
         self.tags: dict[ir.Var, int] = {}  # tags of values of several kinds (see `variants`), and how many they have
+        self.fields: dict[Source, Value] = {}  # what assigned attributes hold (see `field_state`)
         self.equal: dict[ir.Var, Form] = {}  # facts learned from checks: extents that have been found equal
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
@@ -77,10 +82,10 @@ class Builder:
         """The state of the open blocks, to return to by `rollback` when what follows has to be undone."""
         scope = self.scopes[-1]
         known = dict(scope.shared), dict(scope.forms), dict(scope.excluded), dict(self.equal)
-        return len(self.scopes), len(scope.statements), *known
+        return len(self.scopes), len(scope.statements), *known, dict(self.fields)
 
     def rollback(self, mark: tuple[Any, ...]) -> None:
-        depth, count, shared, forms, excluded, equal = mark
+        depth, count, shared, forms, excluded, equal, self.fields = mark
         del self.scopes[depth:]
         scope = self.scopes[-1]
         del scope.statements[count:]

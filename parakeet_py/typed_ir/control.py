@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import gates, grown_lists, hash_maps, ir, unions, variants
+from parakeet_py.typed_ir import field_state, gates, grown_lists, hash_maps, ir, unions, variants
 from parakeet_py.typed_ir.guarded import after_branch
 from parakeet_py.typed_ir.guarded import side as guarded_side
 from parakeet_py.typed_ir.indexing import read
@@ -68,12 +68,14 @@ def _branch(
 ) -> list[Value]:
     b = s.builder
     sides = []
+    before = field_state.carried(s)
     for run, holds in ((then, True), (orelse, False)):
+        field_state.take(s, before)
         with b.block() as statements:
             variants.learn(s, condition, holds)
-            values = run()
+            values = field_state.with_results(s, run())
             sides.append(Side(statements, s.settle(values), dict(b.equal), b.scopes[-1]))
-    return joined(s, condition, *sides)
+    return field_state.taken(s, joined(s, condition, *sides))
 
 
 class Side(NamedTuple):
@@ -369,7 +371,7 @@ def _counted_loop(  # type: ignore[no-untyped-def]
     s: Specializer, op: ssa.For, start: ir.Operand, stop: ir.Operand, step: ir.Operand, item_at, inits: list[Value]
 ) -> list[Value]:
     b = s.builder
-    inits = s.settle(inits)
+    inits = s.settle([*inits, *field_state.carried(s)])
     templates = s.loop_templates(op, inits)
     index = _loop_index(s, start, stop, step)
 
@@ -390,7 +392,8 @@ def _counted_loop(  # type: ignore[no-untyped-def]
         node = ir.For(index, start, stop, step, params, starts, block, op.stoppable)
         outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
         stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-        return [*stopped, *_loop_values(s, inits, templates, params, block.results, outs)]
+        values = field_state.taken(s, _loop_values(s, inits, templates, params, block.results, outs))
+        return [*stopped, *values]
 
     def ran() -> ir.Operand:
         forward = isinstance(step, ir.Const) and step.value.real > 0
@@ -415,7 +418,7 @@ def _counted_loop(  # type: ignore[no-untyped-def]
         gates.EitherT(template.kinds, position in rare) if isinstance(template, gates.EitherT) else template
         for position, template in enumerate(templates)
     ]
-    return _loop_values(s, inits, templates, params, block.results, every)
+    return field_state.taken(s, _loop_values(s, inits, templates, params, block.results, every))
 
 
 def _independent_loop(s: Specializer, op: ssa.For, iterable: RangeV) -> list[Value]:
@@ -459,8 +462,9 @@ def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type
         del s.sites[sites:]
         params: list[ir.Var] = []
         values = []
-        for var, template in zip(op.params, templates, strict=True):
-            own = [ir.Var(var.name, kind) for kind in gates.types_of(template)]
+        names = [*(var.name for var in op.params), *("field" for _ in templates[len(op.params) :])]
+        for name, template in zip(names, templates, strict=True):
+            own = [ir.Var(name, kind) for kind in gates.types_of(template)]
             params.extend(own)
             values.append((own, template))
         blocks = []
@@ -468,13 +472,19 @@ def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type
         stop_leaf: list[ir.Operand] = []
         for number, run in enumerate(runs):
             with b.block() as statements:
-                for var, (own, template) in zip(op.params, values, strict=True):
+                for var, (own, template) in zip(op.params, values, strict=False):
                     s.bind(var, gates.value_of(s, template, list(own)))
+                held = [gates.value_of(s, template, list(own)) for own, template in values[len(op.params) :]]
+                field_state.take(s, held)
                 s.looping += 1
                 try:
                     results = run()
                 finally:
                     s.looping -= 1
+                if number == len(runs) - 1:
+                    results = field_state.with_results(s, results)
+                elif any(new is not old for new, old in zip(field_state.carried(s), held, strict=True)):
+                    raise s.unsupported("an attribute assigned in the condition of a loop")
                 if number < len(runs) - 1:
                     blocks.append((tuple(statements), tuple(results)))
                     continue
@@ -506,7 +516,7 @@ def _leaves(s: Specializer, values: list[Value], templates: list[gates.Template]
 
 def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
     b = s.builder
-    inits = s.settle([s.value(init) for init in op.inits])
+    inits = s.settle([*(s.value(init) for init in op.inits), *field_state.carried(s)])
     templates = s.loop_templates(op, inits)
 
     tested: list[ir.Operand] = []
@@ -524,4 +534,4 @@ def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
     kinds = [kind for template in templates for kind in gates.types_of(template)]
     outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
     stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-    return [*stopped, *_loop_values(s, inits, templates, params, node.body.results, outs)]
+    return [*stopped, *field_state.taken(s, _loop_values(s, inits, templates, params, node.body.results, outs))]

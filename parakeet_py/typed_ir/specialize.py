@@ -41,6 +41,7 @@ from parakeet_py.typed_ir import (
     control,
     convert,
     demand,
+    field_state,
     gates,
     grown_lists,
     inputs,
@@ -54,6 +55,7 @@ from parakeet_py.typed_ir import (
     variants,
 )
 from parakeet_py.typed_ir.builder import Builder
+from parakeet_py.typed_ir.field_state import NeedField
 from parakeet_py.typed_ir.guarded import Guard
 from parakeet_py.typed_ir.messages import compact
 from parakeet_py.typed_ir.observed import Lookups
@@ -97,6 +99,7 @@ class Specialization:
     guessed: tuple[NeedObservation, ...] = ()  # operations that are taken to be out of reach
     asked: dict[tuple[Any, ...], Any] = field(default_factory=dict)  # the observations that it depends on
     has_loops: bool = False  # of the user's own, which would take Python long
+    assigns: bool = False  # attributes, after which exceptions may come
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -156,6 +159,9 @@ class Specializer:
         self.static_extents: list[tuple[ir.Var, int, int]] = []
         self.shadows = Shadows()
         self.procedures = procedures.Procedures()
+        self.assigned: tuple[Source, ...] = ()  # attributes (see `field_state`)
+        self.fields_before: dict[Source, Value] = {}
+        self.assigned_at: int | None = None  # the statement of the outermost block at which one is, first
         self.readers: dict[int, tuple[ssa.Function, Readers]] = {}  # of functions, by `id`
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
@@ -168,17 +174,27 @@ class Specializer:
             message = "calls or branches nested too deeply to be compiled"
             raise UnsupportedError.at(self.function, self.pos, message, "write it as a loop") from None
         except NeedView as need:
-            again = Specializer(
-                self.function,
-                self.python_function,
-                self.signature,
-                self.observed.observed,
-                self.strict,
-                self.guess,
-                self.fields,
-            )
+            again = self.again()
             again.shadows = Shadows(need.sites)
+            again.assigned = self.assigned
             return again.specialize()
+        except NeedField as need:
+            again = self.again()
+            again.shadows = Shadows(self.shadows.wanted)
+            again.assigned = (*self.assigned, need.source)
+            return again.specialize()
+
+    def again(self) -> Specializer:
+        """One that starts from the beginning."""
+        return Specializer(
+            self.function,
+            self.python_function,
+            self.signature,
+            self.observed.observed,
+            self.strict,
+            self.guess,
+            self.fields,
+        )
 
     def _specialize(self) -> Specialization:
         self.shared_root = self.new_root() if not self.signature.disjoint else -1
@@ -197,14 +213,17 @@ class Specializer:
                 pairs = zip(value.items[::2], value.items[1::2], strict=True)
                 value = DictV(tuple((known(name), item) for name, item in pairs))
             frame.env[param.var] = value
+        field_state.begin(self)
         value = self.run(self.function.body)[0]
+        if self.assigned and not all(map(is_pure_site, self.sites)):
+            raise FieldsMayChange
         late = any(source[0] in ("field", "method") for source in self.read_late)
         if late and not all(map(is_pure_site, self.sites)):
             raise FieldsMayChange
         if self.closures_read_late and not all(map(is_pure_site, self.sites)):
             raise NeedStatic(self.functions[0], "a function whose closure may change")
         leaves: list[ir.Operand] = []
-        tree = results.result_tree(self, value, leaves)
+        tree = field_state.finished(self, results.result_tree(self, value, leaves), leaves)
         body = ir.Block(tuple(self.builder.scopes[0].statements), tuple(leaves))
         typed = ir.Function(
             re.sub(r"\W", "_", self.function.name),
@@ -214,6 +233,7 @@ class Specializer:
             self.signature.disjoint,
             tuple(self.static_extents),
         )
+        risky = field_state.may_fail_after(self, typed.body)
         typed = procedures.attached(self, typed)
         light = light_site(typed, seldom_sites(self.sites)) if self.sites else None
         if light is not None:
@@ -233,6 +253,7 @@ class Specializer:
             tuple(self.guessed),
             self.observed.asked,
             self.has_loops,
+            risky,
         )
 
     def run(self, block: ssa.Block) -> list[Value]:

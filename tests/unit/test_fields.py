@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from parakeet_py import FallbackWarning, accelerate
+from parakeet_py import accelerate
 from tests.corpus import assert_same, outcome
 
 
@@ -196,18 +196,6 @@ def test_what_python_calls_may_change_is_not_read_before() -> None:
     mine, theirs = Field(3), Field(3)
     for _ in range(4):
         assert accelerated(theirs, 2.0) == around(mine, 2.0)
-
-
-def assigned(f: Field, x: Any) -> Any:
-    f.shift = f.shift + 1
-    return f.shift * x
-
-
-def test_assignment_of_anything_else_is_for_python() -> None:
-    f = Field(3)
-    with pytest.warns(FallbackWarning, match=r"assignment to the attribute \.shift"):
-        assert accelerate(assigned)(f, 2.0) == 6.0
-    assert f.shift == 3
 
 
 def test_methods_that_are_accelerated() -> None:

@@ -1,0 +1,133 @@
+"""Attributes that a function assigns: what they hold as the walk goes on, and how the objects get them in the end.
+
+`self.t += dt` reads a hidden argument (`fields`) and gives the attribute a new value, which is kept here for reads to
+come. Compiled code never looks at the object: what assigned attributes hold in the end are further results, and a
+`SetAttributes` puts them into the objects when these are boxed. So an attribute is a name like any other to branches
+and loops, which carry all that the function assigns (`carried`); it is known beforehand which ones these are, as the
+walk starts again when it meets a new one (`NeedField`).
+
+An exception must find the objects as Python would have left them. Where one may come after an assignment, Python runs
+the call again from the beginning, with what was stored into arrays undone (`compile`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from parakeet_py.errors import UnsupportedError
+from parakeet_py.fields import holds_plainly, stores_plainly
+from parakeet_py.result_tree import Result, ResultLeaf, ResultTuple, SetAttributes
+from parakeet_py.signature import ObjectSpec, Source
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.values import NeverV, ObjectV, Value
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+class NeedField(Exception):
+    """An attribute is assigned."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+
+def begin(s: Specializer) -> None:
+    """What assigned attributes hold when the function is entered."""
+    s.builder.fields = {source: s.hidden_value(source, None) for source in s.assigned}
+    s.fields_before = dict(s.builder.fields)
+
+
+def assign(s: Specializer, cls: type, source: Source, new: Value) -> None:
+    """object.name = new, where `source` is that attribute."""
+    name = str(source[-1])
+    if not (holds_plainly(cls, name) and stores_plainly(cls)):
+        raise s.unsupported(f"assignment to the attribute .{name}, which {cls.__name__} does in its own way")
+    if s.guards or s.in_body or s.procedures.active:
+        place = "inside `try`" if s.guards else "in a recursion or an element function"
+        raise s.unsupported(f"assignment to the attribute .{name} {place}")
+    specs = [*s.signature.params, *(hidden.spec for hidden in s.signature.hidden)]
+    if sum(isinstance(spec, ObjectSpec) and spec.type is cls for spec in specs) > 1:
+        raise s.unsupported(f"assignment to the attribute .{name} of one of several objects that may be the same")
+    if source not in s.assigned:
+        raise NeedField(source)
+    (settled,) = s.settle([new])
+    if s.assigned_at is None:
+        s.assigned_at = len(s.builder.scopes[0].statements)
+    s.builder.fields[source] = settled
+
+
+def now(s: Specializer, source: Source, value: Value) -> Value:
+    """What an attribute holds here, which held `value` before the call."""
+    if s.procedures.active and source in s.assigned:
+        raise s.unsupported(f"the attribute .{source[-1]}, which is assigned, in a recursion")
+    return s.builder.fields.get(source, value)
+
+
+# ---- branches and loops ----------------------------------------------------------------------------------------------
+
+
+def carried(s: Specializer) -> list[Value]:
+    """What all assigned attributes hold, for a branch or loop to carry."""
+    return [] if s.in_body or s.procedures.active else list(s.builder.fields.values())
+
+
+def with_results(s: Specializer, results: list[Value]) -> list[Value]:
+    """The results of a block, and what attributes hold at its end: nothing if it is not reached."""
+    ended = s.dead or (bool(results) and all(isinstance(result, NeverV) for result in results))
+    return [*results, *(NeverV() if ended else value for value in carried(s))]
+
+
+def take(s: Specializer, values: Sequence[Value]) -> None:
+    """Let attributes hold values, in the order of `carried`."""
+    if values:
+        s.builder.fields = dict(zip(s.builder.fields, values, strict=True))
+
+
+def taken(s: Specializer, values: list[Value]) -> list[Value]:
+    """The values of a branch or loop without those of attributes, which are taken."""
+    count = len(carried(s))
+    take(s, values[len(values) - count :])
+    return values[: len(values) - count]
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def finished(s: Specializer, tree: Result, leaves: list[ir.Operand]) -> Result:
+    """The result tree with what assigned attributes hold."""
+    from parakeet_py.typed_ir.results import result_tree
+
+    changed = [source for source, value in s.builder.fields.items() if value is not s.fields_before[source]]
+    if not changed:
+        return tree
+    objects: dict[Source, Result] = {}
+    names, values = [], []
+    for source in changed:
+        owner = source[:-1] if len(source) > 3 else None
+        key: Source = owner or ("parameter", source[1])
+        if key not in objects:
+            objects[key] = _object(s, source, leaves)
+        names.append((list(objects).index(key), str(source[-1])))
+        values.append(result_tree(s, s.builder.fields[source], leaves))
+    return ResultTuple((tree, *objects.values(), *values), "tuple", SetAttributes(tuple(names)))
+
+
+def _object(s: Specializer, source: Source, leaves: list[ir.Operand]) -> ResultLeaf:
+    """The object that an attribute is one of."""
+    owner = s.hidden[source[:-1]] if len(source) > 3 else None
+    for var, index in s.leaf_param.items():
+        if (owner is None and index == source[1]) or (isinstance(owner, ObjectV) and owner.var is var):
+            if var not in leaves:
+                leaves.append(var)
+            return ResultLeaf(leaves.index(var), "object")
+    raise UnsupportedError(f"assignment to the attribute .{source[-1]}")
+
+
+def may_fail_after(s: Specializer, body: ir.Block) -> bool:
+    """May an exception come after the first assignment?"""
+    if s.assigned_at is None:
+        return False
+    rest = ir.Block(body.statements[s.assigned_at :])
+    return any(isinstance(let.op, ir.Check | ir.Call | ir.Opaque) for let in ir.walk(rest))
