@@ -18,7 +18,7 @@ def reads_its_frame(function: Function) -> bool:
         match let.op:
             case ssa.Global("locals" | "globals" | "eval" | "exec" | "super" | "breakpoint"):
                 return True
-            case ssa.Attribute(_, "_getframe" | "currentframe"):
+            case ssa.Attribute(_, "_getframe" | "currentframe" | "bmat"):
                 return True
     return False
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from parakeet_py.library.intrinsics import as_array, as_numeric, dtype_of, is_sequence
-from parakeet_py.library.registry import implements
-from parakeet_py.library.shared import kind_of, result_kind, single_axis
+from parakeet_py.library.registry import implements, static
+from parakeet_py.library.shared import kind_of, result_kind
 
 
 @implements(np.shape)
@@ -19,10 +20,22 @@ def ndim(a):
     return as_array(a).ndim
 
 
+@static
+def counted_axes(axis, rank):
+    if isinstance(axis, tuple) and np.lib.NumpyVersion(np.__version__) < "2.4.0":
+        raise TypeError("'tuple' object cannot be interpreted as an integer")
+    return normalize_axis_tuple(axis, rank)
+
+
 @implements(np.size)
 def size(a, axis=None):
     a = as_array(a)
-    return a.size if axis is None else a.shape[single_axis(axis, a.ndim)]
+    if axis is None:
+        return a.size
+    count = 1
+    for own in counted_axes(axis, a.ndim):
+        count = count * a.shape[own]
+    return count
 
 
 @implements(np.result_type)

@@ -215,13 +215,20 @@ def medians(a, axis, out, keepdims, without_nan):
     return finish(result, axes, a.ndim, keepdims, out)
 
 
+WORKSPACE = "an array that NumPy may leave in another order"
+
+
 @implements(np.median)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    if overwrite_input:
+        hand_back(WORKSPACE)
     return medians(a, axis, out, keepdims, False)
 
 
 @implements(np.nanmedian)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=NO_VALUE):
+    if overwrite_input:
+        hand_back(WORKSPACE)
     return medians(a, axis, out, is_given(keepdims), True)
 
 
@@ -410,18 +417,24 @@ PERCENT = "Percentiles must be in the range [0, 100]"
 
 @implements(np.quantile)
 def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+    if overwrite_input:
+        hand_back(WORKSPACE)
     weak = is_weak(as_numeric(q))
     return quantiles(a, checked_quantile(q), weak, axis, out, keepdims, method, weights, False, PARTS)
 
 
 @implements(np.percentile)
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+    if overwrite_input:
+        hand_back(WORKSPACE)
     weak = is_weak(as_numeric(q))
     return quantiles(a, of_hundred(q), weak, axis, out, keepdims, method, weights, False, PERCENT)
 
 
 @implements(np.nanquantile)
 def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=NO_VALUE, *, weights=None):
+    if overwrite_input:
+        hand_back(WORKSPACE)
     weak, keep = is_weak(as_numeric(q)), is_given(keepdims)
     return quantiles(a, checked_quantile(q), weak, axis, out, keep, method, weights, True, PARTS)
 
@@ -430,5 +443,7 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear
 def nanpercentile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=NO_VALUE, *, weights=None
 ):
+    if overwrite_input:
+        hand_back(WORKSPACE)
     weak, keep = is_weak(as_numeric(q)), is_given(keepdims)
     return quantiles(a, of_hundred(q), weak, axis, out, keep, method, weights, True, PERCENT)

@@ -291,6 +291,8 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             if registered is not None:
                 return call_registered(s, function, registered, [obj, *args], kwargs)
             body = registry.method_for(name)
+            if body is None and name in ("resize", "setflags"):
+                raise s.unsupported(f".{name}(), which changes what kind of array this is")
             if body is None:
                 raise s.hand_back(f".{name}() of an array")
             return call_python(s, body, [obj, *args], kwargs, trusted=True)

@@ -217,7 +217,7 @@ def identical(s: Specializer, left: Value, right: Value) -> bool:
             if isinstance(other, Static):
                 return one.object is other.object
             return False
-    if isinstance(left, ArrayV) != isinstance(right, ArrayV):
+    if any(isinstance(left, kind) != isinstance(right, kind) for kind in (ArrayV, ScalarV)):
         return False
     if isinstance(left, ArrayV) and isinstance(right, ArrayV):
         if left.var is right.var:

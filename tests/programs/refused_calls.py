@@ -47,3 +47,31 @@ def more_axes_than_there_are(a, b):
 @program([(1j,), (2,), (2.5,)])
 def real_python_numbers(x):
     return np.isreal(x), np.iscomplex(x)
+
+
+@program([(CUBE,)])
+def places_listed(a):
+    """`where` as a list; `is` of a list is known."""
+    return np.max(a, axis=2, where=[True, False, True, True], initial=-1), [a.ndim] == True
+
+
+@program([(arr("f8", 4, 5),)], opaque=2)
+def workspaces(a):
+    """What is in an array that may be overwritten depends on how NumPy orders it."""
+    b, c = a.copy(), a.copy()
+    return np.median(b, axis=None, overwrite_input=True), np.percentile(c, 30, 1, None, True), b.size, c.size
+
+
+@program([(arr("f8", 4, 6),)], fell_back=True)
+def resized_in_place(a):
+    b = a.copy()
+    b.resize((3, 8), refcheck=False)
+    return b.shape, b.sum()
+
+
+@program([raising(ValueError, arr("f8", 4))], fell_back=None)
+def made_read_only(a):
+    b = a.copy()
+    b.setflags(write=False)
+    b[0] = 1
+    return b
