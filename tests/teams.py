@@ -25,7 +25,11 @@ TEAMS = ("cpu,emulated", "emulated*2", "cpu,emulated*3")
 def cut_at(place: str) -> Iterator[None]:
     """The first of every team gets what is before a place; the others divide the rest."""
 
+    whole = Team.ranges
+
     def ranges(team: Team, extent: int, costs: object) -> tuple[Range, ...]:
+        if team.only is not None:  # a task is of those that it was given to
+            return whole(team, extent, costs)
         front = PLACES[place](extent)
         rest = evenly(front, extent, len(team.devices) - (not team.cpu))
         return team.from_bounds((front, *rest) if team.cpu else (0, front, *rest))

@@ -11,10 +11,14 @@ from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.parts import Written
 from parakeet_py.hybrid.residency import HOST
 from parakeet_py.hybrid.spans import NOTHING, difference, size_of
-from parakeet_py.typed_ir.ir import Matmul, Var
+from parakeet_py.imp.schedule import static_cost
+from parakeet_py.typed_ir.ir import Block, Compress, Const, For, Let, Map, Matmul, Op, Reduce, Scan, Scatter, Var
+from parakeet_py.typed_ir.rewrite import NOWHERE
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.executor import DividedCall
+
+POINT = 10  # operations that a device does for a point of an index space before those of its body: a thread, addresses
 
 
 def costs_of(call: DividedCall, division: Division, values: dict[Var, Any], extent: int, steady: bool) -> list[Cost]:
@@ -29,12 +33,11 @@ def costs_of(call: DividedCall, division: Division, values: dict[Var, Any], exte
         call.touched(division.touched, Part(division.touched, values, division.bounds(0, hi)), values)[0]
         for hi in (1, extent)
     )
-    operations = _operations(call, division, values, extent)
     found = []
     for who in range(0 if team.cpu else 1, len(team.devices) + 1):
         device = None if who == HOST else team.devices[who - 1]
         speed = cpu_speed(call.threads) if device is None else device_speed(device)
-        fixed, each = speed.start, operations / speed.operations
+        fixed, each = speed.start, operations_of(call, division, values, who) / speed.operations
         measured = call.plan.rates.cost(id(division.part), "cpu" if device is None else device.name)
         if measured is not None and not steady:
             fixed, each = measured
@@ -53,11 +56,29 @@ def missing(needed: Written, who: int, steady: bool) -> int:
     return sum(size_of(difference(spans, known)) for spans, known in zip(needed.values(), valid, strict=True))
 
 
-def _operations(call: DividedCall, division: Division, values: dict[Var, Any], extent: int) -> float:
-    """Scalar operations for an index of the split axis."""
+def operations_of(call: DividedCall, division: Division, values: dict[Var, Any], who: int) -> float:
+    """Scalar operations for an index of the split axis, or for an element of a tile, where `who` computes it."""
     op = division.op
-    cost = 2 * values[op.left].shape[-1] if isinstance(op, Matmul) else max(division.cost, 1)
-    return float(points_of(call, division, values) * cost / extent)
+    begin = 0 if who == HOST else POINT
+    cost = 2 * values[op.left].shape[-1] if isinstance(op, Matmul) else max(division.cost, 1) + begin
+    if division.across is not None:
+        return float(cost)
+    return float(points_of(call, division, values) * cost / max(call.extent(division.extent, values), 1))
+
+
+def operations_in_turn(call: DividedCall, op: Op, values: dict[Var, Any]) -> float:
+    """Scalar operations of an operator that is not cut, about."""
+    match op:
+        case For(start=start, stop=stop, step=Const(value=step), body=body):
+            try:
+                count = (call.extent(stop, values) - call.extent(start, values)) // int(step.real)
+            except (KeyError, TypeError):  # computed inside, or not known yet
+                count = 1
+            return float(max(count, 1) * static_cost(body))
+        case Map() | Scan() | Compress() | Scatter() | Reduce():
+            extents = (*op.extents, *getattr(op, "reduced_extents", ()))
+            return float(math.prod(call.extent(one, values) for one in extents) * static_cost(op.body))
+    return float(static_cost(Block((Let((), op, NOWHERE),))))
 
 
 def points_of(call: DividedCall, division: Division, values: dict[Var, Any]) -> int:

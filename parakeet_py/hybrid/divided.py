@@ -17,9 +17,10 @@ from parakeet_py.hybrid.host_parts import HostPart
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.regions import Region, cut_regions
 from parakeet_py.hybrid.routine_calls import as_calls
+from parakeet_py.hybrid.tasks import Group
 from parakeet_py.hybrid.timeline import Timeline
 from parakeet_py.imp import ir as imp
-from parakeet_py.typed_ir.ir import Function, dtype_of
+from parakeet_py.typed_ir.ir import Function
 from parakeet_py.typed_ir.types import Type
 
 if TYPE_CHECKING:
@@ -33,43 +34,42 @@ class DividedPlan:
     ----------
     function, host, host_text : the host part, as Imp, as a Python function, and that one's source
     stored : the positions of the leaf arguments that are stored to
-    regions, first : the regions, and the number of the first among the opaque calls of the host part
-    failure_types : the dtypes of the arguments of each failure of the host part
+    sites, first : the regions and groups of tasks, and the number of the first among the opaque calls of the host part
+    regions : the regions alone
     opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
     routines : of NumPy's, which the host does, by the numbers of their calls
     rates : what parts have taken so far
     last_run : what the last call has done, None before the first
     timeline : what the last call that was recorded has done when
+    schedules : who has had which tasks, by what the choice rests on
     """
 
     def __init__(self, compiled: Compiled) -> None:
         self.config = compiled.config
         self.filename = compiled.function.__code__.co_filename
         function, self.routines = as_calls(compiled.typed, team=True)
-        self.function, self.regions, self.first = cut_regions(function)
+        self.function, self.sites, self.first = cut_regions(function)
+        self.regions = tuple(site for site in self.sites if isinstance(site, Region))
         self.stored = sorted(compiled.specialization.stored_params)
         self.host: HostFunction
         self.host, self.host_text = host_function(self.function)
-        self.failure_types: dict[int, tuple[str, ...]] = {}
         self.opaque_args: dict[int, tuple[Type, ...]] = {}
         self.opaque_outs: dict[int, tuple[Type, ...]] = {}
         for statement in imp.walk(self.function.body):
-            match statement:
-                case imp.Check(_, failure, args):
-                    self.failure_types[failure] = tuple(dtype_of(arg) for arg in args)
-                case imp.Opaque(outs, site, args):
-                    self.opaque_args[site] = tuple(arg.type for arg in args)
-                    self.opaque_outs[site] = tuple(out.type for out in outs)
+            if isinstance(statement, imp.Opaque):
+                self.opaque_args[statement.site] = tuple(arg.type for arg in statement.args)
+                self.opaque_outs[statement.site] = tuple(out.type for out in statement.outs)
         self.rates = Rates()
         self.last_run: Any = None
         self.timeline: Timeline | None = None
+        self.schedules: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._made: dict[tuple[str, int, bool], Any] = {}
         self._kept: list[Function] = []  # their ids are keys
 
-    def region(self, site: int) -> Region | None:
-        """The region that stands at an opaque call of the host part; None if it is one of the user's."""
-        return self.regions[site - self.first] if site >= self.first else None
+    def at(self, site: int) -> Region | Group | None:
+        """What stands at an opaque call of the host part: a region, or tasks; None if it is one of the user's."""
+        return self.sites[site - self.first] if site >= self.first else None
 
     def on_host(self, part: Function, disjoint: bool) -> HostPart:
         """The machine code of a part."""

@@ -12,8 +12,10 @@ only a call can tell, the region is cut another way or not at all.
 
 from __future__ import annotations
 
+import copy
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -36,11 +38,14 @@ from parakeet_py.hybrid.residency import HOST, Memories, Root, SharedArray, new_
 from parakeet_py.hybrid.run import Call, OpaqueCallback
 from parakeet_py.hybrid.spans import NOTHING, Spans
 from parakeet_py.hybrid.streaming import Windows
+from parakeet_py.hybrid.task_calls import Schedule, run_tasks
+from parakeet_py.hybrid.tasks import Task
 from parakeet_py.hybrid.team import Range, Team
 from parakeet_py.hybrid.tiles import Cutting, product_parts
 from parakeet_py.hybrid.timeline import PART, recorder, recording, span
+from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir.interpret import format_failure
-from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var
+from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var, dtype_of
 from parakeet_py.typed_ir.semantics import scalar
 from parakeet_py.typed_ir.types import Array, Object, Scalar
 
@@ -55,6 +60,7 @@ class RegionRun(NamedTuple):
     join, axis : how it was cut; "whole" and -1 if it was not
     ranges : who had which part
     across : the ranges of the second axis, of tiles
+    by : who had all of it, if it was not cut
     """
 
     region: str
@@ -63,6 +69,7 @@ class RegionRun(NamedTuple):
     axis: int
     ranges: tuple[Range, ...]
     across: tuple[Bounds, ...] = ()
+    by: int = HOST
 
 
 class TeamRun(NamedTuple):
@@ -73,11 +80,13 @@ class TeamRun(NamedTuple):
     members : names by the numbers of their memories
     regions : in order
     moved : bytes by (from, to)
+    tasks : those that were run at the same time
     """
 
     members: tuple[str, ...]
     regions: tuple[RegionRun, ...]
     moved: dict[tuple[int, int], int]
+    tasks: tuple[Schedule, ...] = ()
 
 
 def run_divided(
@@ -121,7 +130,9 @@ class DividedCall:
         self.entered: dict[Home, Root] = {}
         self.memories = Memories([*map(member_of, team.devices)])
         self.arguments: list[SharedArray] = []
+        self.function, self.host = plan.function, plan.host
         self.runs: list[RegionRun] = []
+        self.schedules: list[Schedule] = []
         self.decided: dict[tuple[int, bool], tuple[Range, ...]] = {}
         self.products: dict[tuple[int, int, int], Cutting] = {}
         self.steady_joins = {"combine", "scan"} if plan.config.deterministic else set()
@@ -130,7 +141,7 @@ class DividedCall:
     def done(self) -> TeamRun:
         """What has been done so far."""
         names = ("cpu", *(device.name for device in self.team.devices))
-        return TeamRun(names, tuple(self.runs), dict(self.memories.moved))
+        return TeamRun(names, tuple(self.runs), dict(self.memories.moved), tuple(self.schedules))
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:
         params = self.plan.function.params
@@ -147,7 +158,7 @@ class DividedCall:
         for number, array in zip(places, self.arguments, strict=True):
             values[number] = array
         try:
-            results = self.plan.host(self, *values)
+            results = self.perform(values)
             kinds = [result.type for result in self.plan.function.results]
             return [self.result(value, kind) for value, kind in zip(results, kinds, strict=True)]
         except Lost:
@@ -211,18 +222,36 @@ class DividedCall:
         raise AssertionError("the host part of a divided function launches nothing itself")
 
     def failure(self, code: int, args: Sequence[Any]) -> Exception:
-        kinds = self.plan.failure_types.get(code, ())
+        checks = (one for one in imp.walk(self.function.body) if isinstance(one, imp.Check) and one.failure == code)
+        kinds = [dtype_of(arg) for check in itertools.islice(checks, 1) for arg in check.args]
         values = [
             np.float64(value) if kind.startswith("float") else np.int64(value)
             for value, kind in zip(args, kinds, strict=False)
         ]
-        return format_failure(self.plan.function.failures[code].failure, values)
+        return format_failure(self.function.failures[code].failure, values)
 
     def opaque(self, site: int, args: tuple[Any, ...]) -> Sequence[Any]:
-        region = self.plan.region(site)
-        if region is not None:
-            return self.region(region, dict(zip(region.args, args, strict=True)))
-        return self.hand_back(site, args)
+        found = self.plan.at(site)
+        if found is None:
+            return self.hand_back(site, args)
+        values = dict(zip(found.args, args, strict=True))
+        return self.region(found, values) if isinstance(found, Region) else run_tasks(self, found, values)
+
+    def within(self, task: Task, team: Team | None = None) -> Self:
+        """This call as it goes on in a task: shared by all, or by a part of the team that does nothing else then."""
+        made = copy.copy(self)
+        made.function, made.host = task.function, task.host
+        if team is not None:
+            made.team, made.runs, made.decided, made.products = team, [], {}, {}
+        return made
+
+    def perform(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Run the host part."""
+        return self.host(self, *values)
+
+    def scheduled(self, schedule: Schedule) -> None:
+        """Tasks are about to be run at the same time."""
+        self.schedules.append(schedule)
 
     def hand_back(self, site: int, args: tuple[Any, ...]) -> list[Any]:
         """An operation of Python's, which sees all arrays on the host and may change them."""
@@ -272,7 +301,7 @@ class DividedCall:
                 run = RegionRun(region.name, region.line, join, axis, tuple(parts.ranges), tuple(parts.across))
                 self.runs.append(run)
                 return parts
-        self.runs.append(RegionRun(region.name, region.line, "whole", -1, ()))
+        self.runs.append(RegionRun(region.name, region.line, "whole", -1, (), by=self.team.first))
         return None
 
     def ways(self, region: Region, values: dict[Var, Any]) -> Iterator[Parts]:

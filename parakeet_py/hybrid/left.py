@@ -80,7 +80,7 @@ def _stays(plan: DividedPlan, team: Team, leaves: Sequence[Any]) -> bool:
             return parts
 
     def alone(run: RegionRun) -> bool:
-        return all(who == HOST for who, _, _ in run.ranges)
+        return run.by == HOST and all(who == HOST for who, _, _ in run.ranges)
 
     call = Brief(plan, team, None)
     call.steady_joins = {division.join for region in plan.regions for division in region.divisions}

@@ -8,13 +8,15 @@ that cannot be cut.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from parakeet_py.hybrid.access import Touched
 from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.fission import divisions
+from parakeet_py.hybrid.host_code import host_function
 from parakeet_py.hybrid.part_functions import standalone
 from parakeet_py.hybrid.product_parts import tile
+from parakeet_py.hybrid.tasks import Group, Stage, Stages, Task, lines_of
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp import storage
 from parakeet_py.imp.lower import lower_unmanaged
@@ -41,7 +43,8 @@ from parakeet_py.typed_ir.ir import (
     blocks_of,
     walk,
 )
-from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op
+from parakeet_py.typed_ir.passes.alias import Aliases
+from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, free_variables
 from parakeet_py.typed_ir.types import Array, Object
 
 
@@ -74,14 +77,18 @@ class Region:
     tiled: Division | None = None
 
 
-def cut_regions(function: Function) -> tuple[imp.Function, tuple[Region, ...], int]:
-    """The host part of a function, its regions, and the number of the first of them among opaque calls."""
+def cut_regions(function: Function) -> tuple[imp.Function, tuple[Region | Group, ...], int]:
+    """The host part of a function, its regions and groups of tasks, and the number of the first of these among opaque
+    calls."""
     cutter = _Cutter(function)
     host = cutter.function(function)
-    lowered = lower_unmanaged(host, {Map: lower_map})
+    return _managed(host), tuple(cutter.sites), cutter.first
+
+
+def _managed(function: Function) -> imp.Function:
+    lowered = lower_unmanaged(function, {Map: lower_map})
     body = storage.manage(lowered.body, lowered.results)
-    managed = imp.Function(lowered.name, lowered.params, body, lowered.results, lowered.failures, lowered.roots)
-    return managed, tuple(cutter.regions), cutter.first
+    return imp.Function(lowered.name, lowered.params, body, lowered.results, lowered.failures, lowered.roots)
 
 
 class _Cutter(Rewriter):
@@ -89,23 +96,57 @@ class _Cutter(Rewriter):
         super().__init__()
         self.name = function.name
         self.first = 1 + max((let.op.site for let in function.statements() if isinstance(let.op, Opaque)), default=-1)
-        self.regions: list[Region] = []
+        self.sites: list[Region | Group] = []
+        aliases = Aliases(function)
+        seen = aliases.world.union(*map(aliases.atoms, function.params))
+        self.stages = Stages(aliases, seen, _computes)
+
+    def block(self, block: Block) -> Block:
+        statements: list[Let] = []
+        found = self.stages.of(block)
+        for number, stage in enumerate(found):
+            if isinstance(stage, Let):
+                statements += self.statement(stage) or (stage,)
+                continue
+            statements += stage.first
+            rest = [
+                let
+                for later in found[number + 1 :]
+                for let in ((later,) if isinstance(later, Let) else later.statements())
+            ]
+            statements.append(self.group(stage, free_variables(Block(tuple(rest), block.results))))
+        return Block(tuple(statements), block.results)
+
+    def group(self, stage: Stage, used: Mapping[Var, None]) -> Let:
+        """The call that stands for the tasks of a stage; `used` later are these variables."""
+        tasks: list[Task] = []
+        for statements in stage.tasks:
+            lets = tuple(new for let in statements.lets for new in self.statement(let) or (let,))
+            outs = tuple(out for let in lets for out in let.outs if out in used)
+            body = Block(lets, outs)
+            args = tuple(free_variables(body))
+            function = _managed(standalone(f"{self.name}_task_{len(tasks)}", args, body))
+            tasks.append(Task(args, outs, function, host_function(function)[0], lines_of(statements.lets)))
+        args = tuple(dict.fromkeys(arg for task in tasks for arg in task.args))
+        self.sites.append(Group(f"{self.name}_tasks_{len(self.sites)}", args, tuple(tasks)))
+        outs = tuple(out for task in tasks for out in task.outs)
+        return Let(outs, Opaque(self.first + len(self.sites) - 1, args), stage.tasks[0].lets[0].pos)
 
     def statement(self, let: Let) -> Sequence[Let] | None:
-        if not (isinstance(let.op, (*PARALLEL, Matmul)) or _is_task(let)):
+        if not (isinstance(let.op, (*PARALLEL, Matmul)) or _is_one(let)):
             return self.descend(let)
         if any(isinstance(inner.op, Opaque) for block in blocks_of(let.op) for inner in walk(block)):
             return self.descend(let)  # its points are the host's to run
         args = tuple(free_in_op(let.op))
         kind = type(let.op).__name__.lower()
-        name = f"{self.name}_{kind}_{len(self.regions)}"
+        name = f"{self.name}_{kind}_{len(self.sites)}"
         whole = standalone(name, args, Block((let,), let.outs))
         found = divisions(let, name)
         tiled = tile(let.op, name) if isinstance(let.op, Matmul) else None
-        self.regions.append(
+        self.sites.append(
             Region(name, let.pos.line, let.op, let.outs, args, whole, Touched(let.op), found, _uneven(let.op), tiled)
         )
-        return [Let(let.outs, Opaque(self.first + len(self.regions) - 1, args), let.pos)]
+        return [Let(let.outs, Opaque(self.first + len(self.sites) - 1, args), let.pos)]
 
 
 def _uneven(op: Op) -> bool:
@@ -127,7 +168,13 @@ def _bounds(op: Op) -> list[Operand]:
     return [*getattr(op, "extents", ()), *getattr(op, "reduced_extents", ())]
 
 
-def _is_task(let: Let) -> bool:
+def _computes(let: Let) -> bool:
+    """Whether a statement is a region, or has regions in it."""
+    inside = [let, *(inner for block in blocks_of(let.op) for inner in walk(block))]
+    return any(isinstance(one.op, (*PARALLEL, Matmul)) or _is_one(one) for one in inside)
+
+
+def _is_one(let: Let) -> bool:
     """Whether a loop or branch touches elements, and has nothing in it that the host has to do."""
     if not isinstance(let.op, If | For | While) or _carries_arrays(let):
         return False

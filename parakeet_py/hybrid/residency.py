@@ -48,6 +48,7 @@ class Memories:
         self.devices = tuple(devices)
         self.rehearsal = rehearsal
         self.lock = threading.RLock()  # for all that is said here and in roots of who has what; not while bytes move
+        self.kept = [threading.RLock() for _ in range(len(self.devices) + 1)]  # while others copy from a memory
         self.moved: dict[tuple[int, int], int] = {}
         self.roots: weakref.WeakSet[Root] = weakref.WeakSet()
 
@@ -84,17 +85,23 @@ class Root:
 
     def bring(self, memory: int, wanted: Spans) -> None:
         """Make bytes valid in a memory."""
-        sources = []
+        missing = self._missing(memory, wanted)
+        while len(missing):
+            with self.memories.lock:
+                others = [other for other in sorted(self.valid) if other != memory]
+                some = (len(intersection(missing, self.valid[other])) for other in others)
+                source = next(other for other, found in zip(others, some, strict=True) if found)
+            with self.memories.kept[source]:  # another task may be about to give up its copy
+                found = intersection(missing, self.valid.get(source, _NONE))
+                if len(found):
+                    self._copy(source, memory, found)
+            missing = difference(missing, found)
+            if not len(missing):
+                missing = self._missing(memory, wanted)
+
+    def _missing(self, memory: int, wanted: Spans) -> Spans:
         with self.memories.lock:
-            missing = difference(wanted, self.valid.get(memory, _NONE))
-            for other in sorted(self.valid) if len(missing) else ():
-                some = intersection(missing, self.valid[other]) if other != memory else _NONE
-                if len(some):
-                    sources.append((other, some))
-                    missing = difference(missing, some)
-        assert not len(missing), "bytes that are valid nowhere"
-        for other, some in sources:
-            self._copy(other, memory, some)
+            return difference(wanted, self.valid.get(memory, _NONE))
 
     def wrote(self, memory: int, changed: Spans) -> None:
         """A memory has changed bytes."""
@@ -121,10 +128,11 @@ class Root:
 
     def give_up(self, memory: int) -> None:
         """Give up the copy on a device; the host gets what nobody else has."""
-        self.bring(HOST, self.alone(memory))
-        with self.memories.lock:
-            self.valid.pop(memory, None)
-            self.copies.pop(memory, None)
+        with self.memories.kept[memory]:
+            self.bring(HOST, self.alone(memory))
+            with self.memories.lock:
+                self.valid.pop(memory, None)
+                self.copies.pop(memory, None)
 
     def _copy(self, source: int, target: int, some: Spans) -> None:
         if source != HOST and target != HOST and self._copy_over(source, target, some):

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from parakeet_py.hybrid.cost import Cost, shares
 from parakeet_py.hybrid.device import Device
-from parakeet_py.hybrid.residency import HOST
 
 Range = tuple[int, int, int]  # of whom (the number of its memory), lo, hi
 
@@ -27,16 +26,23 @@ class Team:
     devices : the devices; their memories are 1, 2...
     cpu : whether the CPU takes part
     split : the share of the devices, None if nobody has said
+    only : the memories of those that share a task; None: all
     """
 
     devices: tuple[Device, ...]
     cpu: bool = True
     split: float | None = None
+    only: tuple[int, ...] | None = None
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Whose memories take part."""
+        return tuple(range(0 if self.cpu else 1, len(self.devices) + 1))
 
     @property
     def first(self) -> int:
         """Who does what cannot be shared."""
-        return HOST if self.cpu else 1
+        return (self.only or self.members)[0]
 
     @property
     def reason(self) -> str:
@@ -50,9 +56,15 @@ class Team:
 
         `costs` gives what it would cost each member, the CPU first if it is one; asked if the split is not forced.
         """
-        if self.split is None:
-            counts = shares(extent, costs()) if len(self.devices) + self.cpu > 1 else [extent]
-            return self.from_bounds([*itertools.accumulate(counts if self.cpu else [0, *counts])])
+        if self.only is not None or self.split is None:
+            members = self.members
+            working = members if self.only is None else self.only
+            if len(working) > 1:
+                known = dict(zip(members, costs(), strict=True))
+                counts = dict(zip(working, shares(extent, [known[who] for who in working]), strict=True))
+            else:
+                counts = {working[0]: extent}
+            return self.from_bounds([*itertools.accumulate(counts.get(who, 0) for who in range(members[-1] + 1))])
         if not self.devices:  # all have been lost
             return self.from_bounds((extent,))
         front = extent - round(extent * self.split) if self.cpu else 0

@@ -15,8 +15,10 @@ import numpy as np
 from parakeet_py.hybrid.divided import DividedPlan
 from parakeet_py.hybrid.executor import DividedCall, RegionRun, TeamRun
 from parakeet_py.hybrid.held import Held
+from parakeet_py.hybrid.parts import Parts
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Memories, SharedArray, new_array
+from parakeet_py.hybrid.task_calls import Schedule
 from parakeet_py.hybrid.team import Team
 from parakeet_py.hybrid.team_calls import divided_plan_of
 from parakeet_py.hybrid.timeline import Timeline
@@ -51,6 +53,7 @@ class Rehearsal(DividedCall):
 
     def region(self, region: Region, values: dict[Var, Any]) -> list[Any]:
         parts = self.cut(region, values)
+        self.foresee(region, parts, values)
         if isinstance(region.op, Compress) or (parts is not None and parts.division.join == "histogram"):
             raise _Unknown
         if parts is None:
@@ -76,6 +79,9 @@ class Rehearsal(DividedCall):
             if who != HOST and sizes:
                 self.memories.count(who, HOST, sizes)
         return results
+
+    def foresee(self, region: Region, parts: Parts | None, values: dict[Var, Any]) -> None:
+        """A region is next, cut like this, or as it is."""
 
     def _result(self, region: Region, out: Var, values: dict[Var, Any]) -> Any:
         """An array like a region's result; scalars have no value."""
@@ -121,9 +127,12 @@ class TeamReport:
     def __str__(self) -> str:
         more = "" if self.complete else ", and what depends on elements"
         lines = [f"runs on {' and '.join(self.members)}: {self.reason}"]
-        for run, same in itertools.groupby(self.foreseen.regions):
-            times = len(list(same))
-            lines.append(f"  {describe_region(run, self.foreseen.members)}" + (f", {times} times" if times > 1 else ""))
+        members = self.foreseen.members
+        texts = [describe_region(run, members) for run in self.foreseen.regions]
+        texts += [describe_tasks(schedule, members) for schedule in self.foreseen.tasks]
+        for text, alike in itertools.groupby(texts):
+            times = len(list(alike))
+            lines.append(f"  {text}" + (f", {times} times" if times > 1 else ""))
         lines.append(f"before the run: {_moved(self.foreseen)}{more}")
         if self.last_run is not None:
             lines.append(f"last run: {_moved(self.last_run)}")
@@ -134,13 +143,23 @@ def describe_region(run: RegionRun, members: Sequence[str]) -> str:
     """One region: who has which range of which axis."""
     where = f"{run.region} (line {run.line})"
     if not run.ranges:
-        return f"{where}: not cut"
+        return f"{where}: not cut, {members[run.by]}"
     axes = f"axes {run.axis} and {run.axis + 1}" if run.across else f"axis {run.axis}"
     second = [f" x [{first}, {last})" for first, last in run.across] or [""] * len(run.ranges)
     ranges = ", ".join(
         f"{members[who]} [{lo}, {hi}){more}" for (who, lo, hi), more in zip(run.ranges, second, strict=True)
     )
     return f"{where}: {axes} {ranges}; {run.join}"
+
+
+def describe_tasks(schedule: Schedule, members: Sequence[str]) -> str:
+    """Tasks that are run at the same time: who has which, and what that is worth."""
+    tasks = []
+    for lines, some in zip(schedule.lines, schedule.members, strict=True):
+        which = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+        tasks.append(f"{which} on {' and '.join(members[who] for who in some)}")
+    foreseen = f"foreseen {1e3 * schedule.seconds:.3g} ms, {1e3 * schedule.shared:.3g} ms one after the other"
+    return f"at the same time: {'; '.join(tasks)} ({foreseen})"
 
 
 def _moved(run: TeamRun) -> str:
