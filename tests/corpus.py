@@ -231,8 +231,12 @@ def assert_same(
     sums: float = 0,
     message: bool = False,
     order: bool = True,
+    identity: bool = True,
 ) -> None:
-    """Raise `Difference` unless two outcomes of calls with equal arguments agree in all that a caller can see."""
+    """Raise `Difference` unless two outcomes of calls with equal arguments agree in all that a caller can see.
+
+    Without `identity` a new array and a view of all of it count as one object.
+    """
     _same_exception(expected.exception, actual.exception, message)
     scale = _scale(expected) if sums else 0.0
     compare = Comparison(ulp, sums * scale, order)
@@ -243,7 +247,7 @@ def assert_same(
             compare.value(want_base, got_base, f"the buffer of argument {position}")
     if expected.exception is None:
         compare.value(expected.result, actual.result, "the result")
-        _same_sharing(expected, actual)
+        _same_sharing(expected, actual, identity)
 
 
 def _same_exception(want: BaseException | None, got: BaseException | None, message: bool) -> None:
@@ -382,7 +386,7 @@ def _items(value: object) -> Iterator[object]:
         yield value
 
 
-def _same_sharing(expected: Outcome, actual: Outcome) -> None:
+def _same_sharing(expected: Outcome, actual: Outcome, identity: bool) -> None:
     """Results must be the same objects, or views of the same memory, as in plain Python."""
     want_all, got_all = ([*leaves_of(o.args), *leaves_of(o.result)] for o in (expected, actual))
     arguments = len([*leaves_of(expected.args)])
@@ -392,7 +396,10 @@ def _same_sharing(expected: Outcome, actual: Outcome) -> None:
             views = j >= arguments and (
                 want_all[i].size == 0 or any(np.may_share_memory(want_all[i], x) for x in want_all[:arguments])
             )
-            want, got = (_relation(arrays[i], arrays[j], not views) for arrays in (want_all, got_all))
+            want, got = (
+                _relation(arrays[i], arrays[j], not views and (identity or j < arguments))
+                for arrays in (want_all, got_all)
+            )
             if want != got:
                 other = f"argument array {j}" if j < arguments else f"result array {j - arguments}"
                 raise Difference(f"result array {i - arguments} is {got} {other}; it should be {want} it")
