@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from parakeet_py import config as settings
 from parakeet_py.cached import FailureText, Native
-from parakeet_py.errors import UnsupportedError, source_excerpt
+from parakeet_py.errors import DeoptimizedError, UnsupportedError, source_excerpt
 from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.effects import checks_before_effects, shows_in_arguments_only
@@ -267,13 +267,24 @@ def kept_arguments(compiled: Compiled) -> tuple[int, ...]:
     That is so where compiled code may find, after it has stored into them, that only Python knows how to go on, and
     nothing else shows of what it has done. Ints that leave 64 bits are no reason: that is rare, and copies cost time.
     """
+    if gives_up_early(compiled) or not shows_in_arguments_only(compiled.imp, _harmless(compiled)):
+        return ()
+    return tuple(sorted(compiled.specialization.stored_params))
+
+
+def gives_up_early(compiled: Compiled) -> bool:
+    """Is it found before anything shows that only Python knows how to go on?"""
     assigns = compiled.specialization.assigns
     failures = [(code, site.failure.exception) for code, site in enumerate(compiled.imp.failures) if code]
     codes = {code for code, exception in failures if assigns or exception in _PYTHON_RUNS}
-    harmless = _harmless(compiled)
-    if codes <= checks_before_effects(compiled.imp, harmless) or not shows_in_arguments_only(compiled.imp, harmless):
-        return ()
-    return tuple(sorted(compiled.specialization.stored_params))
+    return codes <= checks_before_effects(compiled.imp, _harmless(compiled))
+
+
+def python_may_begin_again(compiled: Compiled, error: Exception, unchanged: bool) -> bool:
+    """After a call that was given up: may Python run it from the beginning? `unchanged`: no argument was stored to."""
+    if isinstance(error, DeoptimizedError) and gives_up_early(compiled):
+        return True
+    return unchanged and not compiled.specialization.opaque_sites
 
 
 def _harmless(compiled: Compiled) -> frozenset[int]:

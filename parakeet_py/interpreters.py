@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.compile import Compiled, Extents, kept_arguments
+from parakeet_py.compile import Compiled, Extents, kept_arguments, python_may_begin_again
 from parakeet_py.errors import (
     DeoptimizedError,
     NoSourceError,
@@ -74,7 +74,7 @@ def _run_for(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]
     except Exception as error:
         if not is_for_python(compiled, error):
             raise
-        if not put_back(kept) and (compiled.specialization.opaque_sites or before != _contents(leaves)):
+        if not (put_back(kept) or python_may_begin_again(compiled, error, before == _contents(leaves))):
             raise
         return compiled.function(*args)  # as a gate does: nothing has been changed, or not any more
     return box(compiled.specialization.result, results, leaves)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py import config
+from parakeet_py.compile import python_may_begin_again
 from parakeet_py.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.hybrid.calls import RECURSIVE
 from parakeet_py.hybrid.divided import DividedPlan
@@ -75,7 +76,8 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
     except Exception as error:
         if not is_for_python(compiled, error):
             raise
-        if not put_back(kept) and (compiled.specialization.opaque_sites or not stores_only_into_its_own(compiled.imp)):
+        unchanged = stores_only_into_its_own(compiled.imp)
+        if not (put_back(kept) or python_may_begin_again(compiled, error, unchanged)):
             raise
         return in_python(lambda: dispatcher.run_python(args))
     return box(compiled.specialization.result, results, leaves)

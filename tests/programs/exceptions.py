@@ -577,3 +577,10 @@ def reshaped_with_an_unknown_extent(x):
 @program([(arr("f8", 0),), (arr("f8", 0, 3),), (arr("f8", 2, 3),)])
 def largest_of_nothing(x):
     return np.linalg.norm(x, np.inf), np.linalg.norm(x, np.inf, axis=0)
+
+
+@program([raising(ValueError, arr("i4", 2, 0), arr("f8", 3)), (arr("i4", 2, 3), arr("f8", 3))], mutates=(1,), sums=4)
+def a_call_that_only_python_makes_before_a_store(a, b):
+    signal = np.fft.irfftn(a)
+    b[...] = 2
+    return signal
