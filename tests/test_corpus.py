@@ -77,7 +77,8 @@ def test_tolerances() -> None:
 def test_recipes(dtype: str, layout: str, shape: tuple[int, ...]) -> None:
     recipe = arr(dtype, *shape, layout=layout)
     one, other = recipe.make(), recipe.make()
-    assert one.dtype == np.dtype(dtype) and one.shape == shape
+    assert one.dtype.newbyteorder("=") == np.dtype(dtype) and one.shape == shape
+    assert one.dtype.isnative == (layout != "swapped" or one.dtype.itemsize == 1)
     assert np.array_equal(one, other) and not np.shares_memory(one, other)
     if layout == "reversed" and one.size > 1:
         assert all(stride < 0 for stride, n in zip(one.strides, shape, strict=True) if n > 1)
