@@ -216,7 +216,7 @@ class _Checker:
                 self.region(body, scope, cells)
                 self.in_grid = False
             case Barrier(place):
-                if place not in ("block", "warp", "fence"):
+                if place not in ("block", "warp"):
                     self.fail(f"no such barrier: {place}")
                 self.gpu_only("a barrier")
             case WarpProduct(sums, tile, left, right):

@@ -116,7 +116,7 @@ class Atomic:
     """Change an element at once and give its old value: `add`, `sub`, `mul`, `minimum`, `maximum`, `fmin`, `fmax`,
     `and`, `or`, `xor` (as the primitives of these names; of complex ones `add` alone, part by part), `exchange`, and
     `compare`: store if the old value has the bits of `expected`. `load` and `store` (which gives its own value) are
-    single accesses that others see in the order they were made."""
+    an acquire and a release: who has loaded what was stored sees everything that was stored before."""
 
     name: str
     array: Var
@@ -294,7 +294,7 @@ class Grid:
 @record
 class Barrier:
     """All threads of a block (`scope` "block") wait for each other and see what the others have stored; "warp": those
-    of a warp; "fence": a thread's stores before are seen by all others before its later ones, without waiting."""
+    of a warp."""
 
     scope: str = "block"
 

@@ -257,8 +257,6 @@ class KernelUnit(Unit):
             case ir.Barrier("warp"):
                 name = f.module.declare("void", "llvm.nvvm.bar.warp.sync", "i32", "convergent nounwind")
                 f.effect(f"call void {name}(i32 -1)")
-            case ir.Barrier():
-                f.effect('fence syncscope("device") acq_rel')
             case ir.WarpProduct():
                 lane = f.value(f"zext i32 {self.lane(f, 'lane')} to i64")
                 f.bounds[lane] = 0

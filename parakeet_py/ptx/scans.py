@@ -160,22 +160,18 @@ def _one_line(
     grid(lo, marks, "clear", lambda number: lo.store(state, (number,), ZERO))
 
     def publish(arrays: Sequence[Var], place: Operand, what: Sequence[Operand], mark: Operand) -> None:
+        """The mark is a release: who sees it sees the values. (A fence before it would be a second one.)"""
         lo.store_outs(arrays, (place,), what)
-        lo.emit(imp.Barrier("fence"))
         lo.let("done", INT64, imp.Atomic("store", state, (mark,), ONE))
 
     def take(arrays: Sequence[Var], place: Operand, mark: Operand) -> list[Operand]:
-        """Wait until it is there, take it."""
+        """Wait until it is there, take it: the load of the mark that has seen it is an acquire."""
         lo.push()
         there = lo.let("there", INT64, imp.Atomic("load", state, (mark,), ZERO))
         missing = lo.compare("eq", there, ZERO)
         head = lo.pop()
         lo.emit(imp.While(head, missing, imp.Block(())))
-        lo.emit(imp.Barrier("fence"))
-        return [
-            lo.let("given", init.type, imp.Atomic("load", array, (place,), init))
-            for array, init in zip(arrays, with_.inits, strict=True)
-        ]
+        return [lo.load(array, place) for array in arrays]
 
     def tile(block: Var, thread: Var) -> None:
         enter()

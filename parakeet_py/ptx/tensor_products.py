@@ -70,13 +70,20 @@ def tensor_product(lo: Lowering, product: Product) -> None:
     def launch(store: Store, parts: Operand) -> None:
         lines = [flat(lo, factor) for factor in (product.left, product.right)]
         tiles = tiles_of(lo, product.rows, product.columns, TILE)
+        depth = Const(depth_of(product), INT64)  # a part is of whole slices
+        share = ONE if parts is ONE else lo.multiply(lo.ceil_div(lo.ceil_div(product.depth, parts), depth), depth)
 
         def body(block: Var, thread: Var) -> None:
-            _Tile(lo, product, lines, block, thread).run(store, parts, tiles)
+            _Tile(lo, product, lines, block, thread).run(store, parts, tiles, share)
 
         launch_tiles(lo, product, "matmul tensor", lo.multiply(tiles, parts), parts, body)
 
     in_parts(lo, product, TILE, launch)
+
+
+def depth_of(product: Product) -> int:
+    """Elements of a slice along the shared axis."""
+    return SLICE_BYTES // itemsize(product.left.dtype)
 
 
 class _Side:
@@ -165,14 +172,15 @@ class _Tile:
     ) -> None:
         self.lo, self.product, self.lines, self.block, self.thread = lo, product, lines, block, thread
 
-    def run(self, store: Store, parts: Operand, tiles: Operand) -> None:
+    def run(self, store: Store, parts: Operand, tiles: Operand, share: Operand) -> None:
         lo, product, thread = self.lo, self.product, self.thread
         side = Const(TILE, INT64)
         part, number = (ZERO, self.block) if parts is ONE else split32(lo, self.block, tiles)
         tile_row, tile_column = split32(lo, number, lo.ceil_div(product.columns, side))
         top, start = lo.multiply(tile_row, side), lo.multiply(tile_column, side)
-        depth = SLICE_BYTES // itemsize(product.left.dtype)
-        first, stop = self._share(part, parts, depth)
+        depth = depth_of(product)
+        first = lo.multiply(part, share)
+        stop = product.depth if parts is ONE else lo.minimum(lo.add(first, share), product.depth)
         left = _Side(lo, product.left, self.lines[0], top, product.rows, depth)
         right = _Side(lo, product.right, self.lines[1], start, product.columns, depth)
         warp = lo.floor_div(thread, Const(WARP, INT64))
@@ -205,16 +213,6 @@ class _Tile:
         lo.write(base, later)
         lo.emit(imp.While(head, going, lo.pop()))
         self._leave(store, part, lo.add(top, down), lo.add(start, across), sums)
-
-    def _share(self, part: Operand, parts: Operand, depth: int) -> tuple[Operand, Operand]:
-        """Where along the shared axis a block begins and ends: in whole slices."""
-        lo, whole = self.lo, self.product.depth
-        if parts is ONE:
-            return ZERO, whole
-        slices = lo.ceil_div(lo.ceil_div(whole, parts), Const(depth, INT64))
-        share = lo.multiply(slices, Const(depth, INT64))
-        first = lo.multiply(part, share)
-        return first, lo.minimum(lo.add(first, share), whole)
 
     def _leave(self, store: Store, part: Operand, top: Operand, start: Operand, sums: Sequence[Cell]) -> None:
         lo, product = self.lo, self.product

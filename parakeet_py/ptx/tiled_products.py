@@ -118,7 +118,8 @@ def _add_up(lo: Lowering, partial: Var, out: Var, parts: Operand) -> None:
 
 def _launch(lo: Lowering, product: Product, form: _Form, store: Store, parts: Operand) -> None:
     tiles = tiles_of(lo, product.rows, product.columns, form.tile)
-    body = lambda block, thread: _Tile(lo, product, form, (block, thread)).run(store, parts, tiles)  # noqa: E731
+    share = ONE if parts is ONE else lo.ceil_div(product.depth, parts)
+    body = lambda block, thread: _Tile(lo, product, form, (block, thread)).run(store, parts, tiles, share)  # noqa: E731
     launch_tiles(lo, product, "matmul", lo.multiply(tiles, parts), parts, body)
 
 
@@ -143,13 +144,12 @@ class _Tile:
         self.run_length = max(1, min(form.side, RUN_BYTES // itemsize(self.dtype)))
         self.rows, self.columns, self.depth = product.rows, product.columns, product.depth
 
-    def run(self, store: Store, parts: Operand, tiles: Operand) -> None:
+    def run(self, store: Store, parts: Operand, tiles: Operand, share: Operand) -> None:
         lo, form = self.lo, self.form
         side = Const(form.tile, INT64)
         part, number = (ZERO, self.block) if parts is ONE else split32(lo, self.block, tiles)
         tile_row, tile_column = split32(lo, number, lo.ceil_div(self.columns, side))
         top, start = lo.multiply(tile_row, side), lo.multiply(tile_column, side)
-        share = lo.ceil_div(self.depth, parts) if parts is not ONE else self.depth
         first = lo.multiply(part, share)
         self.stop = lo.minimum(lo.add(first, share), self.depth) if parts is not ONE else self.depth
         # rows are 16 bytes longer than the tile: threads that store a column do not meet in one bank

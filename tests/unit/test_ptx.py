@@ -34,6 +34,16 @@ def test_loads_are_wide_and_read_only() -> None:
     assert "ld.global.nc.v4" in text and "st.global.v4" in text
 
 
+def test_no_other_process_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("another process")
+
+    for place in ("subprocess.Popen", "os.system", "os.posix_spawn", "os.fork"):
+        monkeypatch.setattr(place, refuse)
+    with options(cache=False):
+        assert ".entry" in accelerate(axpy).ptx(np.float32(3), np.ones(8, "f4"), np.ones(8, "f4"))
+
+
 def test_no_contraction_unless_allowed() -> None:
     args = 2.0, np.ones(8), np.ones(8)
     assert "fma" not in accelerate(axpy).ptx(*args)
