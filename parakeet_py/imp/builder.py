@@ -51,6 +51,7 @@ class Lowering(Writer):
         self.used = used  # the variables of the typed function that anything reads
         self.env: dict[Var, Operand] = {}
         self.shaped: dict[Var, Var] = {}  # parameters with extents known beforehand
+        self.private: frozenset[Var] = frozenset()  # arrays that nobody sees if the function fails
         self.checking = True  # whether checks are written (no longer once a first pass has made them)
         self.hidden: Callable[[Var], bool] | None = None  # in a pass that only checks: the arrays it may still store to
         self.merged: dict[Var, list[Pattern]] = {}  # accesses to be made through a reshaped array, see `merge`

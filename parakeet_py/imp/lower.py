@@ -20,6 +20,7 @@ from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.compress import lower_compress
 from parakeet_py.imp.lower_control import lower_for, lower_if, lower_while
 from parakeet_py.imp.lower_map import lower_map
+from parakeet_py.imp.private import private_arrays
 from parakeet_py.imp.reductions import lower_reduce
 from parakeet_py.imp.reuse import reuse
 from parakeet_py.imp.roots import find_roots
@@ -84,6 +85,7 @@ def _lowered(
     if caller is not None:
         lo.share_failures(caller)
     lo.special = special
+    lo.private = private_arrays(function)
     lo.lower_block = lambda block: lower_block(lo, block)
     for param in function.params:
         lo.bound[param] = False

@@ -5,7 +5,7 @@ except that an axis along which the accesses of the body move by one element is 
 (iterations are independent; not where a check could fail, whose order would change).
 
 A body that both checks and stores into memory that others can see is run twice: first only its checks, over the whole
-space, then its stores. So an operator that fails has stored nothing.
+space, then its stores. So an operator that fails has stored nothing. (`private` tells which memory nobody will see.)
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def lower_map(lo: Lowering, outs: tuple[Var, ...], op: Map) -> None:
         lo,
         found,
         lambda storing: _space(lo, op, extents, arrays if storing else [None] * len(arrays), found),
-        stores=found.visible_stores(),
+        stores=found.visible_stores(lo.private),
     )
 
 

@@ -5,6 +5,9 @@ addition of integers (or `or`, `xor`), and there are many more points than eleme
 cut into blocks which count into arrays of their own, in parallel; these are combined into the target afterwards. The
 result is the same, since these primitives do not round.
 
+Updates wait for one another, and so would a body that takes long to find out where they go. Such a body is a vector
+loop of its own: for so many points at a time it leaves their places and values on the stack, and the updates follow.
+
 As for a Map, a body with checks is run twice, first for its checks alone: a scatter that fails has changed nothing.
 """
 
@@ -25,6 +28,8 @@ BLOCKS = 16
 POINTS = 32768  # fewer are not worth sharing
 POINTS_PER_ELEMENT = 4  # of all the blocks' arrays
 COPY_COST = 100  # bodies up to this cost are written twice
+BATCH = 256  # points whose places are found in one go
+BATCH_COST = 10  # in bodies of more than this cost
 
 
 def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
@@ -40,8 +45,10 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
             _check(lo, op)
         elif _privatised(lo, op, axes, found) and not hidden:
             _blocks(lo, op, axes, found, target)
-        else:
+        elif hidden or not _apart(lo, found, axes):
             nest(lo, axes, lambda: _update(lo, op, None if hidden else target), "serial")
+        else:
+            nest(lo, axes[:-1], lambda: _batches(lo, op, axes[-1], ZERO, axes[-1].extent, target), "serial")
 
     check_then_store(lo, found, write, stores=True)
 
@@ -53,10 +60,11 @@ def _check(lo: Lowering, op: Scatter) -> None:
 def _update(lo: Lowering, op: Scatter, target: Var | None, first: Sequence[Operand] = ()) -> None:
     """One point: combine its value into `target[first, index]`."""
     keep, *indices, value = lo.lower_block(op.body)
-    if target is None:
-        return
-    place = (*first, *indices)
+    if target is not None:
+        _combine(lo, op, target, keep, (*first, *indices), value)
 
+
+def _combine(lo: Lowering, op: Scatter, target: Var, keep: Operand, place: Sequence[Operand], value: Operand) -> None:
     def update() -> None:
         old, new = op.combine.params
         lo.alias(old, lo.load(target, *place))
@@ -64,6 +72,49 @@ def _update(lo: Lowering, op: Scatter, target: Var | None, first: Sequence[Opera
         lo.store(target, place, lo.lower_block(op.combine.body)[0])
 
     lo.when(keep, update)
+
+
+def _apart(lo: Lowering, found: Study, axes: Sequence[Axis]) -> bool:
+    """Whether it pays to find places in a loop of their own."""
+    free = found.simple and not found.has_check and not found.visible_stores()
+    return bool(axes) and not lo.in_region and free and static_cost(found.block) > BATCH_COST
+
+
+def _batches(
+    lo: Lowering, op: Scatter, axis: Axis, start: Operand, stop: Operand, target: Var, first: Sequence[Operand] = ()
+) -> None:
+    """Points [start, stop) of an axis: where some go, and then their updates."""
+    size = Const(BATCH, INT64)
+    arrays = {
+        result: lo.stack_array("waiting", dtype_of(result), BATCH)
+        for result in op.body.results
+        if isinstance(result, Var)
+    }
+    batch = lo.index("batch")
+
+    def one() -> None:
+        end = lo.minimum(lo.add(batch, size), stop)
+        index = lo.bind(axis.index)
+
+        def find() -> None:
+            values = lo.lower_block(op.body)
+            for result, value in zip(op.body.results, values, strict=True):
+                if isinstance(result, Var):
+                    lo.store(arrays[result], (lo.subtract(index, batch),), value)
+
+        lo.loop(index, batch, end, find, "vector")
+        point = lo.index("point")
+
+        def update() -> None:
+            place = lo.subtract(point, batch)
+            keep, *indices, value = (
+                lo.load(arrays[result], place) if isinstance(result, Var) else result for result in op.body.results
+            )
+            _combine(lo, op, target, keep, (*first, *indices), value)
+
+        lo.loop(point, batch, end, update, "serial")
+
+    lo.loop(batch, start, stop, one, "serial", size)
 
 
 def _privatised(lo: Lowering, op: Scatter, axes: Sequence[Axis], found: Study) -> bool:
@@ -83,6 +134,7 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
     useful = lo.floor_div(points, lo.multiply(size, Const(POINTS_PER_ELEMENT, INT64)))
     blocks = lo.minimum(useful, Const(BLOCKS, INT64))
     many = lo.compare("ge", points, Const(POINTS, INT64))
+    apart = _apart(lo, found, axes)
     several = lo.prim("and", many, lo.compare("gt", blocks, ONE), type_=BOOL)
 
     def private() -> None:
@@ -98,6 +150,9 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
             start = lo.multiply(block, share)
 
             def inner(low: Operand, high: Operand) -> None:
+                if apart:
+                    _batches(lo, op, axes[-1], low, high, own, (block,))
+                    return
                 index = lo.bind(axes[-1].index)
                 lo.loop(index, low, high, lambda: _update(lo, op, own, (block,)), "serial")
 
@@ -114,7 +169,13 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
         )
         _gather(lo, op, target, own, blocks, extents)
 
-    lo.when(several, private, lambda: nest(lo, axes, lambda: _update(lo, op, target), "serial"))
+    def together() -> None:
+        if apart:
+            nest(lo, axes[:-1], lambda: _batches(lo, op, axes[-1], ZERO, axes[-1].extent, target), "serial")
+        else:
+            nest(lo, axes, lambda: _update(lo, op, target), "serial")
+
+    lo.when(several, private, together)
 
 
 def _gather(lo: Lowering, op: Scatter, target: Var, own: Var, blocks: Operand, extents: Sequence[Operand]) -> None:

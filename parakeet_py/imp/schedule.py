@@ -11,7 +11,7 @@ the accesses, seen as linear forms in the index variables, it answers the questi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import field
 
 from parakeet_py.imp.builder import Lowering
@@ -87,10 +87,10 @@ class Study:
         """Straight-line code, at most with branches: the body of a vector loop once its checks are made."""
         return not (self.has_loop or self.has_array)
 
-    def visible_stores(self) -> bool:
-        """Whether the body stores into memory that exists outside of it."""
+    def visible_stores(self, private: Collection[Var] = ()) -> bool:
+        """Whether the body stores into memory that exists outside of it, other than into these arrays."""
         targets = [*self.stored, *(access.array for access in self.accesses if access.store)]
-        return any(self.root(target) not in self.inside for target in targets)
+        return any(root not in self.inside and root not in private for root in map(self.root, targets))
 
     def root(self, array: Var) -> Var:
         """The array of which this is a view, as far as the body tells."""

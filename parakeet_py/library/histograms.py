@@ -80,11 +80,17 @@ def outer_edges(a, limits):
 
 
 def even_edges(a, count, low, high):
+    """The edges of equal bins, and their number i by itself as a function of i."""
     kind = bin_kind(kind_of(low), kind_of(high), dtype_of(a))
-    edges = np.linspace(low, high, count + 1, True, False, kind)
+    by_steps = kind == np.float64 and bin_kind(kind_of(low), kind_of(high)) == np.float64
+    if by_steps:  # a multiplication is quicker than a look at an array
+        edges, step = np.linspace(low, high, count + 1, True, True, kind)
+        check(step != 0, "Deoptimize", "bins too small for their step")
+    else:
+        edges, step = np.linspace(low, high, count + 1, True, False, kind), None
     message = "Too many bins for data range. Cannot create {0} finite-sized bins."
     check(is_monotonic(edges, lambda x, y: x < y), "ValueError", message, count)
-    return edges
+    return edges, lambda i: cast(i, kind) * step + cast(low, kind) if by_steps else load(edges, i)
 
 
 def even_bins(a, count, limits):
@@ -93,19 +99,21 @@ def even_bins(a, count, limits):
     if isinstance(count, str):
         count = estimated_count(a, count, low, high, limits)
     check(count >= 1, "ValueError", "`bins` must be positive, when an integer")
-    edges = even_edges(a, count, low, high)
+    edges, edge = even_edges(a, count, low, high)
     kind = dtype_of(edges)
     first, last = cast(low, kind), cast(high, kind)
     width = last - first
 
+    zero, one, bins = constant(0, "int64"), constant(1, "int64"), cast(count, "int64")
+
     def place(x):
         v = cast(x, kind)
         inside = (v >= first) & (v <= last)
-        guess = int(prim("select", inside, (v - first) / width * count, constant(0, kind)))
-        guess = max(min(guess, count - 1), 0)
-        guess = guess - 1 if v < load(edges, guess) and guess > 0 else guess
-        guess = guess + 1 if v >= load(edges, guess + 1) and guess != count - 1 else guess
-        return cast(guess if inside else count, "int64")
+        guess = cast(prim("select", inside, (v - first) / width * count, constant(0, kind)), "int64")
+        guess = np.maximum(np.minimum(guess, bins - one), zero)
+        guess = guess - cast(v < edge(guess), "int64")  # not before the first edge: what is inside is not below it
+        guess = guess + cast((v >= edge(guess + one)) & (guess != bins - one), "int64")
+        return prim("select", inside, guess, bins)
 
     return edges, elementwise(place, a)
 
@@ -197,7 +205,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     low, high = outer_edges(a, range)
     count = estimated_count(a, bins, low, high, range) if isinstance(bins, str) else int(bins)
     check(count >= 1, "ValueError", "`bins` must be positive, when an integer")
-    return even_edges(a, count, low, high)
+    return even_edges(a, count, low, high)[0]
 
 
 # ---- how many bins ---------------------------------------------------------------------------------------------------

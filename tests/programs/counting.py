@@ -81,7 +81,10 @@ def negative_labels(x):
 
 
 @program(
-    [(arr("f8", 20), 5), (arr("i4", 20), 4), (arr("f4", 20), 3), (arr("f8", 6, values=[1.0]), 4), (arr("f8", 0), 3)],
+    [
+        *((arr("f8", 20), 5), (arr("i4", 20), 4), (arr("f4", 20), 3)),
+        *((arr("f8", 6, values=[1.0]), 4), (arr("f8", 0), 3), (arr("f8", 700), 30)),
+    ],
     ulp=2,
 )
 def histogram(x, bins):

@@ -153,9 +153,15 @@ def rolled_by_axis(x, k):
 
 
 COUNTS = arr("i8", 3, values=[2, 0, 1])
+MANY_COUNTS = arr("i4", 40, values=[0, 3, 20, 1, 8])
 
 
-@program([(arr("f8", 3), 2), (arr("i4", 2, 3), 3), (arr("f8", 3), 0), (4.5, 3), (arr("f8", 3), COUNTS)])
+@program(
+    [
+        *((arr("f8", 3), 2), (arr("i4", 2, 3), 3), (arr("f8", 3), 0), (4.5, 3)),
+        *((arr("f8", 3), COUNTS), (arr("f8", 40), MANY_COUNTS)),
+    ]
+)
 def repeated(x, n):
     return np.repeat(x, n)
 

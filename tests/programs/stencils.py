@@ -165,3 +165,8 @@ def periodic_diffusion(u, steps, c):
     for _ in range(steps):
         u = u + c * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
     return u
+
+
+@program([(arr("f8", 60), arr("f8", 5, seed=1)), (arr("f8", 30), arr("f8", 25, seed=1))], sums=8)
+def convolved(x, window):
+    return np.convolve(x, window), np.convolve(window, x, "same"), np.correlate(x, window)

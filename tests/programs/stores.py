@@ -475,3 +475,18 @@ def stored_before_it_is_known_what_is_sorted(a, b, k):
         return b, a
     sorted(range(k))
     return k
+
+
+SOME_PLACES = arr("i8", 9, values=[0, 3, -2, 4])
+
+
+@program(
+    [(arr("f8", 5), SOME_PLACES), raising(IndexError, arr("f8", 4), SOME_PLACES)],
+    message=True,
+)
+def into_own_memory_while_checking(x, places):
+    made = np.zeros(len(places))
+    backwards = made[::-1]
+    for k in range(len(places)):
+        backwards[k] = x[places[k]] + 1
+    return made
