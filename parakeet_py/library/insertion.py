@@ -32,7 +32,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.joining import concatenate
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shape import positions, ravel
-from parakeet_py.library.shared import ALL, reduction_axes, single_axis
+from parakeet_py.library.shared import ALL, must_be_int, reduction_axes, single_axis
 
 
 def order_of_new(a):
@@ -319,7 +319,12 @@ def common_shape(shapes):
 
 @implements(np.broadcast_shapes)
 def broadcast_shapes(*args):
-    return common_shape([tuple(shape) if is_sequence(shape) else (shape,) for shape in args])
+    shapes = [tuple(shape) if is_sequence(shape) else (shape,) for shape in args]
+    for shape in shapes:
+        for extent in shape:
+            must_be_int(extent)
+            check(extent >= 0, "ValueError", "negative dimensions are not allowed")
+    return common_shape(shapes)
 
 
 def settled_first(arrays, rank, axis):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from parakeet_py.library.intrinsics import as_array, as_numeric, dtype_of, is_sequence
+from parakeet_py.library.intrinsics import as_array, as_numeric, dtype_of
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shared import kind_of, result_kind
 
@@ -51,7 +51,7 @@ def own_kind(value):
 
 @implements(np.isscalar)
 def isscalar(element):
-    return not is_sequence(element) and not isinstance(element, np.ndarray)
+    return isinstance(element, (np.generic, bool, int, float, complex, str, bytes))
 
 
 @implements(np.iscomplexobj)

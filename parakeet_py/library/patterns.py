@@ -13,6 +13,7 @@ from parakeet_py.library.intrinsics import (
     dtype_of,
     elementwise,
     generate,
+    hand_back,
     permute,
     prim,
     unsupported,
@@ -99,6 +100,8 @@ def picked(axis, place, kind):
 @implements(np.fromfunction)
 def fromfunction(function, shape, *, dtype=float, like=None, **kwargs):
     shape = shape_tuple(shape)
+    if np.dtype(dtype) == bool:
+        hand_back("np.fromfunction of bools")
     grids = tuple([dense_coordinate(axis, shape, dtype) for axis in numbers_below(len(shape))])
     return function(*grids, **kwargs)
 

@@ -71,6 +71,7 @@ def polydiv(u, v):
     u, v = atleast_1d(as_array(u)) + 0.0, atleast_1d(as_array(v)) + 0.0
     if u.ndim != 1 or v.ndim != 1:
         hand_back("polynomials with several axes")
+    check(u.shape[0] > 0, "IndexError", "index 0 is out of bounds for axis 0 with size 0")
     kind = result_kind(dtype_of(u), dtype_of(v))
     scale = 1.0 / v[0]
     m, n = u.shape[0] - 1, v.shape[0] - 1

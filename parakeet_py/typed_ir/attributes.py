@@ -20,7 +20,7 @@ from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
 from parakeet_py.typed_ir.intrinsics import rank0
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.types import PYINT, Scalar, is_complex, itemsize, real_dtype
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar, is_complex, itemsize, real_dtype
 from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
@@ -207,6 +207,9 @@ def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
         case "T":
             return transpose(s, array, tuple(reversed(range(array.rank))))
         case "mT":
+            if array.rank < 2:
+                s.check(ir.Const(False, PYBOOL), "ValueError", "matrix transpose with ndim < 2 is undefined")
+                return NeverV()
             order = list(range(array.rank))
             order[-2:] = order[:-3:-1]
             return transpose(s, array, order)

@@ -307,7 +307,8 @@ def _assign(s: Specializer, target: Value, value: Value, users: Value | None = N
 @_handles(words.copy)
 def _copy(s: Specializer, array: Value, order: Value | None = None) -> Value:
     chosen = "K" if order is None else s.static(order, "the order of a copy")
-    assert isinstance(array, ArrayV)
+    if not isinstance(array, ArrayV):
+        raise s.hand_back(f"a copy of {s.describe(array)}")
     if array.rank == 0:
         return rank0(s, scalar_operand(s, array))
     return copy_array(s, array, order=chosen)

@@ -347,6 +347,9 @@ class Specializer:
         b = self.builder
         key = ("check", condition)
         caught = self.guards[-1].handler(exception) if self.guards and exception != "Deoptimize" else 0
+        of_library = self.frames[-1].namespace.trusted
+        if caught and self.guards[-1].keeps and of_library and not self.has_loops:
+            exception, caught = "Deoptimize", 0  # the handler may look at the message, which is NumPy's
         if not isinstance(condition, ir.Const):
             for scope in b.scopes:
                 if key in scope.shared:
@@ -359,7 +362,7 @@ class Specializer:
                 b.scopes[-1].shared[key] = condition
                 return
         text, shown = compact(message, args) if message != KEY else (message, tuple(args))
-        b.emit(ir.Check(condition, ir.Failure(exception, text, self.frames[-1].namespace.trusted), shown))
+        b.emit(ir.Check(condition, ir.Failure(exception, text, of_library), shown))
         if isinstance(condition, ir.Var):
             b.scopes[-1].shared[key] = condition
             variants.learn(self, condition, True)

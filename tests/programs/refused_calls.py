@@ -75,3 +75,26 @@ def made_read_only(a):
     b.setflags(write=False)
     b[0] = 1
     return b
+
+
+@program([raising(ValueError, LINE)], message=True)
+def matrix_transpose_of_a_line(a):
+    return a.mT
+
+
+@program([raising(IndexError, arr("f8", 0), LINE), raising(IndexError, LINE, arr("f8", 0))], message=True)
+def division_of_no_polynomial(a, b):
+    return np.polydiv(a, b)
+
+
+@program([(2,), ("two",), (2.5,), (LINE,), (np.float32(2),)], fell_back=None)
+def scalars(x):
+    return np.isscalar(x), np.isscalar(None), np.isscalar([1])
+
+
+@program([(SQUARE, CUBE), (SQUARE, LINE)])
+def message_of_a_caught_exception(a, b):
+    try:
+        return np.broadcast_arrays(a, b)[0].shape
+    except ValueError as error:
+        return str(error)
