@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from parakeet_py.imp import ir as imp
@@ -18,15 +19,15 @@ from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.combine import primitives
 from parakeet_py.imp.loops import axes_of
 from parakeet_py.imp.schedule import static_cost, study
-from parakeet_py.imp.writer import array_type
+from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.atomics import WORD
-from parakeet_py.ptx.combining import stride
-from parakeet_py.ptx.regions import THREADS, grid, grid_of_blocks, index_of, unravel
+from parakeet_py.ptx.combining import TOGETHER, stride
+from parakeet_py.ptx.regions import THREADS, grid, grid_of_blocks, index_of, split32, unravel
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Scatter, Var
-from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, itemsize
+from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, is_float, is_unsigned, itemsize
 
 SHARED_BYTES = 16 << 10  # of a target that is filled in shared memory
-BLOCKS = 264  # blocks that fill copies of a small target
+BLOCKS = 528  # blocks that fill copies of a small target
 ATOMICS = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor"})
 
 
@@ -61,30 +62,44 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         grid(lo, points, "scatter", point)
 
     def through_shared(name: str) -> None:
-        together = max(WORD // itemsize(kind.dtype), 1)  # elements that share a word are cleared together
+        extents = [lo.extent(target, axis) for axis in range(kind.rank)]
+        size = lo.product(extents)
+        words = Const(max(WORD // itemsize(kind.dtype), 1), INT64)  # elements that share a word are set together
         count = SHARED_BYTES // itemsize(kind.dtype)
-        extent = lo.extent(target, 0)
-        blocks = lo.minimum(lo.ceil_div(points, Const(THREADS, INT64)), Const(BLOCKS, INT64))
-        zero = Const(
-            False if kind.dtype == "bool" else 0.0 if kind.dtype.startswith("float") else 0, Scalar(kind.dtype)
-        )
+        wanted = lo.ceil_div(points, Const(THREADS * TOGETHER, INT64))
+        blocks = lo.minimum(lo.maximum(wanted, ONE), Const(BLOCKS, INT64))
+        nothing = identity(name, kind.dtype)
 
         def some(block: Var, thread: Var) -> None:
             own = lo.let("own", Array(kind.dtype, 1, "C"), imp.NewArray((Const(count, INT64),), "shared"))
             step = Const(THREADS, INT64)
-            words = Const(together, INT64)
-            cleared = lo.multiply(lo.ceil_div(extent, words), words)
-            stride(lo, thread, cleared, step, 1, lambda element: lo.store(own, (element,), zero))
+            whole = lo.multiply(lo.ceil_div(size, words), words)
+            stride(lo, thread, whole, step, 1, lambda element: lo.store(own, (element,), nothing))
             lo.emit(imp.Barrier("block"))
 
             def point(number: Operand) -> None:
                 keep, place, value = body(number)
-                lo.when(keep, lambda: update(name, own, place, value))
+
+                def here() -> None:
+                    element: Operand = ZERO
+                    for index, extent in zip(place, extents, strict=True):
+                        element = lo.add(lo.multiply(element, extent), index)
+                    update(name, own, (element,), value)
+
+                lo.when(keep, here)
 
             stride(lo, index_of(lo, block, thread), points, lo.multiply(blocks, step), cost, point)
             lo.emit(imp.Barrier("block"))
-            add = lambda element: update(name, target, (element,), lo.load(own, element))  # noqa: E731
-            stride(lo, thread, extent, step, 1, add)
+
+            def leave(element: Operand) -> None:
+                place: list[Operand] = []
+                rest = element
+                for extent in extents[:0:-1]:
+                    rest, index = split32(lo, rest, extent)
+                    place.insert(0, index)
+                update("add" if name == "sub" else name, target, (rest, *place), lo.load(own, element))
+
+            stride(lo, thread, size, step, 1, leave)
 
         grid_of_blocks(lo, blocks, "scatter shared", some)
 
@@ -118,13 +133,29 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
 
     if takes_new:
         last_wins()
-    elif change in ("add", "or", "xor") and kind.rank == 1 and not is_complex(kind.dtype):
-        small = lo.compare("le", lo.extent(target, 0), Const(SHARED_BYTES // itemsize(kind.dtype), INT64))
-        many = lo.compare("ge", points, lo.multiply(lo.extent(target, 0), Const(4, INT64)))
+    elif change is not None and not is_complex(kind.dtype):
+        size = lo.product(lo.extent(target, axis) for axis in range(kind.rank))
+        small = lo.compare("le", size, Const(SHARED_BYTES // itemsize(kind.dtype), INT64))
+        many = lo.compare("ge", points, lo.multiply(size, Const(4, INT64)))
         both = lo.prim("and", small, many, type_=BOOL)
         lo.when(both, lambda: through_shared(change), to_target)
     else:
         to_target()
+
+
+def identity(name: str, dtype: str) -> Const:
+    """What an element is set to that has not been changed yet: combined with any other, it gives that one."""
+    kind = Scalar(dtype)
+    if dtype == "bool":
+        return Const(name in ("mul", "and", "minimum", "fmin"), kind)
+    if is_float(dtype):
+        extreme = {"fmin": math.nan, "fmax": math.nan, "minimum": math.inf, "maximum": -math.inf, "mul": 1.0}
+        return Const(extreme.get(name, -0.0), kind)
+    bits = 8 * itemsize(dtype)
+    least, greatest = (0, (1 << bits) - 1) if is_unsigned(dtype) else (-1 << bits - 1, (1 << bits - 1) - 1)
+    all_ones = greatest if is_unsigned(dtype) else -1
+    limits = {"minimum": greatest, "fmin": greatest, "maximum": least, "fmax": least, "and": all_ones, "mul": 1}
+    return Const(limits.get(name, 0), kind)
 
 
 def _change(op: Scatter, dtype: str) -> str | None:

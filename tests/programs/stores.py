@@ -133,6 +133,14 @@ def unbuffered_add(x, at, y):
         )
         for dtype in ("f8", "f4", "f2", "i8", "i2", "u1")
     ]
+    + [
+        (
+            arr(dtype, 5, values=[1, 2, 4, 8, 3]),
+            arr("i8", 12, values=[1, 1, 2, 0, -1]),
+            arr(dtype, 12, values=[2, 1, 4]),
+        )
+        for dtype in ("f8", "f2", "i2")
+    ]
 )
 def unbuffered_updates(x, at, y):
     """On a GPU: atomics where it has them, loops of compare-and-swap on the word around an element where not."""
@@ -147,6 +155,33 @@ def unbuffered_updates(x, at, y):
     np.fmin.at(any_of, at, y > 1)
     np.fmax.at(any_of, at, y > 3)
     return products, least, greatest, rest, any_of
+
+
+@program(
+    [
+        (
+            arr(dtype, 2, 3, values=special),
+            arr("i8", 40, values=[1, 1, 0]),
+            arr("i8", 40, values=[2, 1]),
+            arr(dtype, 40),
+        )
+        for dtype, special in (
+            ("f8", [-0.0, np.nan, 2.5, 1.5, -7.0, 0.0]),
+            ("f4", [-0.0, np.inf, 1.0]),
+            ("i4", [5, -9]),
+        )
+    ],
+    sums=40,
+)
+def unbuffered_updates_along_two_axes(x, i, j, y):
+    """What is not touched stays what it is: zeros their sign, NaN."""
+    added, least, greatest, rest, number = x.copy(), x.copy(), x.copy(), x.copy(), x.copy()
+    np.add.at(added, (i, j), y)
+    np.minimum.at(least, (i, j), y)
+    np.fmax.at(greatest, (i, j), y)
+    np.subtract.at(rest, (i, j), y)
+    np.fmin.at(number, (i * 0 + 1, j), y)
+    return added, least, greatest, rest, number
 
 
 @program(
