@@ -42,9 +42,9 @@ def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> froz
         return frozenset()
     uses = _Uses()
     arguments = node.args
-    for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
-        if arg is not None:
-            uses.escaped.add(arg.arg)
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    names = {arg.arg for arg in parameters if arg is not None}
+    uses.escaped |= names - replaced_first(node.body, names)
     uses.moves = moves(node.body)
     uses.all(node.body)
     own = uses.made - uses.escaped
@@ -53,6 +53,28 @@ def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> froz
         if not lost:
             return frozenset(own & uses.changed)
         own -= lost
+
+
+def replaced_first(body: list[ast.stmt], names: set[str]) -> frozenset[str]:
+    """The parameters that a function binds to a new list before anything else is done with them: `a = list(a)`."""
+    found: set[str] = set()
+    used: set[str] = set()
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in names - used and _is_copy(value):
+                found.add(name)
+        used.update(inner.id for inner in ast.walk(statement) if isinstance(inner, ast.Name))
+    return frozenset(found)
+
+
+def _is_copy(value: ast.expr) -> bool:
+    """Does an expression make a list of another one?"""
+    match value:
+        case ast.Call(func=ast.Name(id="list" | "sorted"), args=[_], keywords=[]) | ast.ListComp():
+            return True
+        case ast.Subscript(slice=ast.Slice()) | ast.Call(func=ast.Attribute(attr="copy"), args=[], keywords=[]):
+            return True
+    return False
 
 
 def moves(body: list[ast.stmt]) -> frozenset[ast.stmt]:
@@ -264,6 +286,10 @@ class _Uses:
                 return True
             case ast.Dict(keys=keys):
                 return None not in keys
+            case ast.Subscript(value=ast.Name(), slice=ast.Slice()):  # of an array, a view: changed as what it is
+                return True
+            case ast.Call(func=ast.Attribute(value=ast.Name(), attr="copy"), args=[], keywords=[]):
+                return True
             case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
                 return self.is_new(left) or self.is_new(right)
         return False

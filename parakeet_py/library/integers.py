@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from parakeet_py.library.intrinsics import cast, check, constant, dtype_of, hand_back, prim, python_scalar
-from parakeet_py.library.registry import implements
+from parakeet_py.library.registry import helper, implements
 
 
 def whole(x):
@@ -138,3 +138,40 @@ def ulp(x):
     largest = prim("isinf", up)
     finite = prim("select", largest, down, up)
     return python_scalar(prim("select", prim("isfinite", x), finite, x))
+
+
+@helper
+def int_bit_length(n):
+    rest = prim("abs_checked", whole(n))
+    length = constant(0, np.int64)
+    for shift in (32, 16, 8, 4, 2, 1):
+        amount = constant(shift, np.int64)
+        if prim("shr", rest, amount) != constant(0, np.int64):
+            rest = prim("shr", rest, amount)
+            length = length + amount
+    return python_scalar(length + rest)
+
+
+@helper
+def int_bit_count(n):
+    return int(np.bitwise_count(prim("abs_checked", whole(n))))
+
+
+@helper
+def int_pow(base, exponent, modulus):
+    base = whole(base)
+    rest = whole(exponent)
+    modulus = whole(modulus)
+    zero = constant(0, np.int64)
+    one = constant(1, np.int64)
+    check(modulus != zero, "ValueError", "pow() 3rd argument cannot be 0")
+    check(rest >= zero, "Deoptimize", "pow with a modulus and a negative exponent")
+    result = prim("mod", one, modulus)
+    square = prim("mod", base, modulus)
+    while rest > zero:
+        if prim("and", rest, one) != zero:
+            result = prim("mod", prim("mul_checked", result, square), modulus)
+        rest = prim("shr", rest, one)
+        if rest > zero:
+            square = prim("mod", prim("mul_checked", square, square), modulus)
+    return python_scalar(result)

@@ -339,8 +339,10 @@ def _scalar_method(s: Specializer, value: ScalarV, name: str, args: list[Value],
             return ScalarV(b.logical_and(whole, finite))
         case "item" if not value.python:
             return s.as_python(value)
+    if value.type in (PYINT, PYBOOL) and name in ("bit_length", "bit_count") and not args and not kwargs:
+        return s.call_library(f"int_{name}", [ScalarV(b.cast(value.operand, PYINT))])
     if value.python:
-        raise s.unsupported(f".{name}() of {s.describe(value)}")
+        raise s.hand_back(f".{name}() of {s.describe(value)}")
     body = registry.method_for(name)
     if body is None:
         raise s.hand_back(f".{name}() of a NumPy scalar")

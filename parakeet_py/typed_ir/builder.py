@@ -124,7 +124,7 @@ class Builder:
             return operand
         assert isinstance(operand, ir.Var)
         op = self.definition.get(operand)
-        if isinstance(op, ir.Prim) and op.name not in ir.CHECKED:
+        if isinstance(op, ir.Prim):
             args = [self.hoisted(arg) for arg in op.args]
             if None not in args:
                 made = self.pure(ir.Prim(op.name, tuple(arg for arg in args if arg is not None)), operand.type)

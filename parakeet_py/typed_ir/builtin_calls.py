@@ -399,7 +399,10 @@ def number(s: Specializer, value: Value) -> ir.Operand:
 @builtin(pow)
 def _pow(s: Specializer, base: Value, exponent: Value, modulus: Value | None = None) -> Value:
     if modulus is not None and not is_none(modulus):
-        raise s.hand_back("pow with a modulus")
+        numbers = [base, exponent, modulus]
+        if not all(isinstance(one, ScalarV) and one.type in (PYINT, PYBOOL) for one in numbers):
+            raise s.hand_back("pow with a modulus")
+        return s.call_library("int_pow", numbers)
     return s.binary("pow", base, exponent)
 
 

@@ -21,6 +21,7 @@ from parakeet_py.typed_ir.values import (
     RangeV,
     ScalarV,
     Static,
+    TupleV,
     Value,
     is_none,
     lift,
@@ -37,6 +38,11 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
     best_key = best if key is None else s.call(key, [best], {})
     for item in items[1:]:
         item_key = item if key is None else s.call(key, [item], {})
+        if isinstance(item_key, TupleV) and isinstance(best_key, TupleV):
+            better = s.truth(s.compare(op, item_key, best_key))
+            [best] = control.branch(s, better, partial(list, [item]), partial(list, [best]))
+            best_key = best if key is None else s.call(key, [best], {})
+            continue
         a, c = s.numeric(item_key), s.numeric(best_key)
         if isinstance(a, ArrayV) or isinstance(c, ArrayV):
             raise s.unsupported("min or max of arrays")

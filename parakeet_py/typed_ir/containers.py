@@ -32,6 +32,7 @@ from parakeet_py.typed_ir.values import (
     Static,
     TupleV,
     Value,
+    is_known,
     lift,
     py,
 )
@@ -129,6 +130,8 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             return grown_lists.subscript(s, value, index)
         case TupleV(items, kind):
             if isinstance(index, SliceV):
+                if kind == "list" and not is_known(index) and grown_lists.is_uniform(value):
+                    return grown_lists.subscript(s, grown_lists.of_scalars(s, value), index)
                 return TupleV(items[s.static(index, "a slice of a tuple")], kind)
             return _tuple_item(s, value, index)
         case MapV():

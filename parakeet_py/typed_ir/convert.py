@@ -29,6 +29,7 @@ from parakeet_py.typed_ir.values import (
     ListV,
     MapV,
     MethodV,
+    NeverV,
     ObjectV,
     RangeV,
     ScalarV,
@@ -55,6 +56,8 @@ def numeric(s: Specializer, value: Value) -> ScalarV | ArrayV:
     match value:
         case ScalarV() | ArrayV():
             return value
+        case NeverV():  # never asked for
+            return ScalarV(ir.Const(False, PYBOOL))
         case TupleV() | ListV() | ComprehensionV() | RangeV():
             made = as_array(s, value)
             assert isinstance(made, ScalarV | ArrayV)
@@ -200,6 +203,8 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
     """bool(value) as an operand."""
     b = s.builder
     match value:
+        case NeverV():  # never asked for
+            return ir.Const(False, PYBOOL)
         case ScalarV(operand):
             if value.dtype == "bool":
                 return b.cast(operand, PYBOOL)

@@ -53,12 +53,17 @@ _ROWS = ("array", "table")  # items of lists that are described as a whole
 
 def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     """The outs of a change: the new list, for `pop` after the item."""
-    from parakeet_py.typed_ir import builtin_sorting
+    from parakeet_py.typed_ir import builtin_sorting, containers, operators
 
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
         return [NeverV()] * (2 if op.change in ("pop", "setdefault") else 1)
     kind = op.change
+    if isinstance(held, ArrayV) and kind == "set":
+        containers.set_item(s, held, args[0], args[1])
+        return [held]
+    if isinstance(held, ArrayV) and kind == "iadd":
+        return [operators.inplace_operator(s, "add", held, args[0])]
     if kind == "iadd" and is_list(held):
         if isinstance(args[0], ArrayV) or (isinstance(args[0], ScalarV) and not args[0].python):
             return [s.binary("add", shown(s, held), args[0])]  # which NumPy does, and it makes an array
@@ -460,6 +465,11 @@ def is_uniform(held: TupleV) -> bool:
     """Are all items scalars of one type?"""
     kinds = {item.type if isinstance(item, ScalarV) and item.either is None else None for item in held.items}
     return len(kinds) == 1 and None not in kinds
+
+
+def of_scalars(s: Specializer, held: TupleV) -> GrowV:
+    """A list whose items are scalars of one type, with a column."""
+    return as_grown(s, held, _item_template(s, held))
 
 
 def repeated(s: Specializer, held: TupleV, count: ScalarV) -> GrowV:

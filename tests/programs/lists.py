@@ -626,3 +626,78 @@ def rows_beside_a_set(c, k):
 @program([(arr("f8", 2, 3),)], fell_back=None)
 def tuple_of_rows(c):
     return tuple(x for x in c)
+
+
+@program([([3, 1, 2],), (np.array([3, 1, 2]),), ([0.5, -1.0],), ([],)])
+def a_parameter_copied_first(a):
+    a = list(a)
+    for i in range(1, len(a)):
+        key, j = a[i], i - 1
+        while j >= 0 and a[j] > key:
+            a[j + 1] = a[j]
+            j -= 1
+        a[j + 1] = key
+    a.append(7)
+    return len(a), a[0]
+
+
+@program([([3, 1, 2, 5], 1), ([3, 1, 2, 5], 7), ([1.5], 0)])
+def slices_of_lists(a, k):
+    a = a[k:] + a[:k]
+    for i in range(len(a)):
+        a[i] += i
+    return a, a[-k:], a[::2]
+
+
+@program([(arr("f8", 5),), (arr("i4", 3),)], mutates=(0,))
+def slices_of_arrays_are_views(a):
+    b = a[1:]
+    b[0] = 9
+    for i in range(len(b)):
+        b[i] += i
+    b += 1
+    c = a.copy()
+    c[:2] = 0
+    c += b[0]
+    return b, c
+
+
+@program([(3, 4), (0, 2)])
+def tables_in_nested_lists(n, m):
+    table = [[0 for _ in range(m + 1)] for _ in range(n + 1)]
+    for i in range(n + 1):
+        for j in range(m + 1):
+            if i == 0 or j == 0:
+                table[i][j] = 1
+            else:
+                table[i][j] = table[i - 1][j] + table[i][j - 1]
+    return table[n][m]
+
+
+@program([(5,), (1,)])
+def backtracking_with_a_list(n):
+    count, columns, row, c = 0, [], 0, 0
+    while True:
+        while c < n and any(columns[r] == c or abs(columns[r] - c) == row - r for r in range(row)):
+            c += 1
+        if c < n:
+            columns.append(c)
+            row, c = row + 1, 0
+            if row == n:
+                count += 1
+                row -= 1
+                c = columns.pop() + 1
+        elif row == 0:
+            return count
+        else:
+            row -= 1
+            c = columns.pop() + 1
+
+
+@program([(arr("f8", 6),), (arr("i4", 4),)])
+def extreme_pairs(a):
+    best, least = (a[0], 0), (a[0], 0)
+    for i in range(1, len(a)):
+        best = max(best, (a[i], -i))
+        least = min((a[i], i % 2), least)
+    return best, least

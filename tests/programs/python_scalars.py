@@ -334,3 +334,38 @@ def round_of_what_cannot(a):
     c = round(a)
     a *= 2
     return c
+
+
+@program([(0,), (1,), (-1,), (255,), (256,), (-(2**40) - 5,), (2**63 - 1,), (True,)])
+def bits_of_ints(n):
+    return n.bit_length(), n.bit_count(), (n * 0).bit_length()
+
+
+@program([(3, 200, 13), (-3, 5, 7), (5, 0, 1), (2, 10, -7), (0, 0, 5), (True, 3, 4)])
+def powers_with_a_modulus(a, b, m):
+    return pow(a, b, m)
+
+
+@program([(3, -1, 7), (10**9, 5, 10**12), raising(ValueError, 3, 2, 0), raising(ValueError, 2, -1, 4)], message=True)
+def powers_with_a_modulus_for_python(a, b, m):
+    return pow(a, b, m)
+
+
+@program([(97,), (91,), (2,)])
+def millers_test(n):
+    d, s = n - 1, 0
+    while d % 2 == 0:
+        d, s = d // 2, s + 1
+    for a in (2, 3, 5, 7):
+        if a >= n:
+            continue
+        x = pow(a, d, n)
+        if x == 1 or x == n - 1:
+            continue
+        for _ in range(s - 1):
+            x = pow(x, 2, n)
+            if x == n - 1:
+                break
+        else:
+            return False
+    return True
