@@ -23,8 +23,6 @@ def _make(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         return function if not options else _make(function.__wrapped__, options)
     if isinstance(function, staticmethod | classmethod):
         return type(function)(_make(function.__func__, options))
-    if isinstance(function, types.MethodType):
-        return types.MethodType(_make(function.__func__, options), function.__self__)
     if not isinstance(function, types.FunctionType):
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")

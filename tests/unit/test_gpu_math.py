@@ -256,7 +256,9 @@ OF_COMPLEX -= {"complex"}
 
 
 def applies(name: str, dtype: str) -> bool:
-    """Whether a primitive is defined for a dtype."""
+    """Whether a primitive is defined for a dtype, and for GPUs (`on_device` is answered before there is code)."""
+    if name == "on_device":
+        return False
     if is_complex(dtype):
         return name in OF_COMPLEX
     if name == "complex":
