@@ -10,6 +10,7 @@ the device says which view of the host's array it stands for. Arguments that ove
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,15 +30,17 @@ class Buffer:
     ----------
     origin : the address on the host of the memory that this is a copy of; None for what was made on the device
     owner : an object that keeps that memory alive
+    copies : the arrays that Python has got as copies of some in it, as long as they are alive
     """
 
-    __slots__ = ("address", "device", "origin", "owner", "size")
+    __slots__ = ("address", "copies", "device", "origin", "owner", "size")
 
     def __init__(self, device: Device, size: int, origin: int | None = None, owner: Any = None) -> None:
         self.device = device
         self.size = size
         self.origin = origin
         self.owner = owner
+        self.copies: dict[Any, weakref.ref[np.ndarray[Any, Any]]] = {}
         self.address = device.allocate(-(-max(size, 1) // GRANULE) * GRANULE)
 
     def __del__(self) -> None:
@@ -53,7 +56,7 @@ class Borrowed(Buffer):
 
     def __init__(self, device: Any, address: int, size: int, origin: int) -> None:
         self.device, self.address, self.size = device, address, size
-        self.origin, self.owner = origin, []
+        self.origin, self.owner, self.copies = origin, [], {}
         self.keep: list[Any] = []
 
     def __del__(self) -> None:
@@ -87,6 +90,28 @@ class DeviceView:
     @property
     def address(self) -> int:
         return self.buffer.address + self.offset
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Where its elements are in the buffer: equal of what is the same array."""
+        return self.offset, self.dtype, self.shape, self.strides
+
+    def copy_in_use(self) -> np.ndarray[Any, Any] | None:
+        """This array in memory of the host that Python has as a copy of it, or of more; None if it has none."""
+        known = self.buffer.copies.get(self.place)
+        same = None if known is None else known()
+        if same is not None:
+            return same
+        low, size = span(self.shape, self.strides, np.dtype(self.dtype).itemsize)
+        for (offset, dtype, shape, strides), reference in self.buffer.copies.items():
+            copy = reference()
+            data = None if copy is None else copy.base
+            if data is None:
+                continue
+            start = 0 if data.size == self.buffer.size else offset + span(shape, strides, np.dtype(dtype).itemsize)[0]
+            if start <= self.offset + low and self.offset + low + size <= start + data.size:
+                return np.ndarray(self.shape, self.dtype, data, self.offset - start, self.strides)
+        return None
 
     def to_host(self) -> np.ndarray[Any, Any]:
         """A copy of the elements, laid out as they are on the device where that wastes no memory."""

@@ -3,7 +3,7 @@
 What stands between launches is little: sizes, checks, loops, choices. It is written out as a Python function of the
 same shape, which calls a `Runtime` for what concerns devices. Integers of 64 bits and bools are Python's own there, any
 other scalar is a NumPy scalar of exactly its dtype; arithmetic that is not on sizes goes through the interpreters'
-`semantics`.
+`semantics`, elementary functions are compiled (`host_scalars`).
 
     def host(rt, x, y):
         n = x.shape[0]
@@ -19,10 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from parakeet_py.hybrid.host_scalars import ELEMENTARY, elementary
 from parakeet_py.imp import ir
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
 from parakeet_py.typed_ir.semantics import OVERFLOW, convert, evaluate, scalar
-from parakeet_py.typed_ir.types import Array, Scalar, Type
+from parakeet_py.typed_ir.types import FLOATS, Array, Scalar, Type
 
 
 class Runtime(Protocol):
@@ -51,7 +52,14 @@ def host_function(function: ir.Function) -> tuple[HostFunction, str]:
     writer = _Writer(function)
     text = writer.text()
     scope: dict[str, Any] = dict(writer.constants)
-    scope |= {"wrap": _wrap, "evaluate": evaluate, "convert": convert, "scalar": scalar, "checked": _checked}
+    scope |= {
+        "wrap": _wrap,
+        "evaluate": evaluate,
+        "convert": convert,
+        "scalar": scalar,
+        "checked": _checked,
+        "elementary": elementary,
+    }
     exec(compile(text, f"<host part of {function.name}>", "exec"), scope)
     return scope["host"], text
 
@@ -236,4 +244,5 @@ class _Writer:
             if name == "not":
                 return f"(not {texts[0]})"
         given = "".join(f"{self.scalar(arg)}, " for arg in args)
-        return self.kept(f"evaluate({name!r}, ({given}))", out.type)
+        how = "elementary" if name in ELEMENTARY and kinds.issubset(FLOATS) else "evaluate"
+        return self.kept(f"{how}({name!r}, ({given}))", out.type)

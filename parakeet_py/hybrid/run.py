@@ -6,6 +6,7 @@ the call raises: what a Python function has stored before it raises, it has stor
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,7 @@ class Call:
         self.foreign = foreign
         self.arguments: list[DeviceView] = []
         self.record: Buffer | None = None  # of failures
+        self.together: dict[Buffer, np.ndarray[Any, Any]] = {}  # what several results are views of
         self.stored: list[DeviceView] = []  # arguments that are stored to...
         self.changed: set[Buffer] = set()  # ...and the memory that the host has not seen since
 
@@ -123,6 +125,7 @@ class Call:
             self.bring_back()
             raise
         self.bring_back()
+        self.together = _sharing(results)
         return [
             self.result(value, result.type) for value, result in zip(results, self.plan.function.results, strict=True)
         ]
@@ -175,7 +178,7 @@ class Call:
         if isinstance(value, DeviceView):
             found = host_view(value)
             if found is None:
-                found = value.to_host()
+                found = self._copied(value)
             if value.readonly:
                 found = found.view()
                 found.flags.writeable = False
@@ -184,6 +187,23 @@ class Call:
             made = scalar(value, kind.dtype)
             return made.item() if kind.python else made
         return value
+
+    def _copied(self, array: DeviceView) -> np.ndarray[Any, Any]:
+        """A copy of an array that the call has made, in the memory that Python has of it already, if it has some."""
+        if 0 in array.shape:
+            return array.to_host()
+        whole = self.together.get(array.buffer)
+        if whole is not None and not whole.size:
+            whole = self.together[array.buffer] = np.empty(array.buffer.size, np.uint8)
+        found = array.copy_in_use()
+        if found is None and whole is not None:
+            found = np.ndarray(array.shape, array.dtype, whole, array.offset, array.strides)
+        if found is None:
+            found = array.to_host()
+        else:
+            np.copyto(found, array.to_host())
+        array.buffer.copies[array.place] = weakref.ref(found)
+        return found
 
     # ---- what host code asks for -------------------------------------------------------------------------------------
 
@@ -350,6 +370,15 @@ class Call:
             return
         for index in np.ndindex(array.shape):
             self.store(array, index, host[index])
+
+
+def _sharing(results: Sequence[Any]) -> dict[Buffer, np.ndarray[Any, Any]]:
+    """The memory that is of several different results, each with room for the host's, to be made."""
+    places: dict[Buffer, set[Any]] = {}
+    for value in results:
+        if isinstance(value, DeviceView) and value.buffer.origin is None and 0 not in value.shape:
+            places.setdefault(value.buffer, set()).add(value.place)
+    return {buffer: np.empty(0, np.uint8) for buffer, found in places.items() if len(found) > 1}
 
 
 def _entering(value: Any, kind: object) -> Any:

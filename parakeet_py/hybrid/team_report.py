@@ -1,7 +1,7 @@
 """What a call on a team does: who, which ranges, how the parts are joined, which bytes move. For `explain()`.
 
 Most of it is known before anything runs: the host part is rehearsed with arrays that have extents but no elements. The
-rehearsal ends where an element, or how many there are, decides what comes next.
+rehearsal ends where an element, or how many there are, decides what comes next, and after many regions.
 """
 
 from __future__ import annotations
@@ -27,9 +27,15 @@ from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Compress, Var
 from parakeet_py.typed_ir.types import Array
 
+MOST = 1000  # regions that are rehearsed: what steps of longer loops do is told by those before them
+
 
 class _Unknown(Exception):
     """What comes next depends on elements."""
+
+
+class _Enough(Exception):
+    """What comes next need not be known."""
 
 
 class Rehearsal(DividedCall):
@@ -38,6 +44,7 @@ class Rehearsal(DividedCall):
     def __init__(self, plan: DividedPlan, team: Team, held: Held | None) -> None:
         super().__init__(plan, team, None, held)
         self.memories = Memories(team.devices, rehearsal=True)
+        self.rehearsed = itertools.count(1)
 
     def known(self, leaves: Sequence[Any]) -> bool:
         """Whether all that the call does is known."""
@@ -52,6 +59,8 @@ class Rehearsal(DividedCall):
         return True
 
     def region(self, region: Region, values: dict[Var, Any]) -> list[Any]:
+        if next(self.rehearsed) > MOST:
+            raise _Enough
         parts = self.cut(region, values)
         self.foresee(region, parts, values)
         if isinstance(region.op, Compress) or (parts is not None and parts.division.join == "histogram"):
@@ -125,7 +134,14 @@ class TeamReport:
     timeline: Timeline | None = None
 
     def __str__(self) -> str:
-        more = "" if self.complete else ", and what depends on elements"
+        enough = len(self.foreseen.regions) >= MOST
+        more = (
+            ""
+            if self.complete
+            else f", and what follows {MOST} regions"
+            if enough
+            else ", and what depends on elements"
+        )
         lines = [f"runs on {' and '.join(self.members)}: {self.reason}"]
         members = self.foreseen.members
         texts = [describe_region(run, members) for run in self.foreseen.regions]

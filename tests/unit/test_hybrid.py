@@ -138,6 +138,24 @@ def test_views_are_returned_as_views(device: EmulatedDevice) -> None:
     assert rows[0, 0] == 99 and transposed[0, 1] == 99 and backwards[2, 0] == 99
 
 
+def test_results_share_what_they_share_in_python(device: EmulatedDevice) -> None:
+    @accelerate
+    def several(x: Any, w: bool) -> Any:
+        y = x * 2.0
+        z = None
+        if w:
+            z = y
+        return y, z, y[1:]
+
+    for w in (True, False):
+        with options(devices="emulated"):
+            several(np.arange(5.0), w)
+            y, z, rest = several(np.arange(5.0), w)
+        assert (z is y) is w
+        rest[0] = 7.0
+        assert y.tolist() == [0.0, 7.0, 4.0, 6.0, 8.0]
+
+
 def test_arguments_change(device: EmulatedDevice) -> None:
     @accelerate
     def smear(a: Any, b: Any) -> Any:

@@ -690,6 +690,27 @@ def test_what_is_left_to_the_cpu_costs_no_team(monkeypatch: pytest.MonkeyPatch) 
         assert 0 < len(cuts) <= 100 and len(asked) == 2
 
 
+def test_explain_of_long_loops_ends() -> None:
+    x = np.ones((30, 6))
+    with options(devices="cpu,emulated", split=0.5):
+        report = relax.explain(x, x.copy(), 10**9).device
+        assert not report.complete and len(report.foreseen.regions) == 1000
+        assert "and what follows 1000 regions" in str(report)
+
+
+def test_single_numbers_are_those_of_compiled_code() -> None:
+    @accelerate
+    def of_one(x: Any, y: Any) -> Any:
+        return np.exp(x), np.log(y), x**y, np.sin(x) * 2.0
+
+    for dtype in (np.float32, np.float64):
+        for x, y in np.random.default_rng(1).uniform(0.1, 5.0, (20, 2)).astype(dtype):
+            for devices in ("emulated", "emulated*2"):
+                wanted = of_one(x, y)
+                with options(devices=devices):
+                    assert of_one(x, y) == wanted
+
+
 # ---- the bench -------------------------------------------------------------------------------------------------------
 
 
