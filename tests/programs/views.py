@@ -392,11 +392,18 @@ def flat_of_read_only(x):
 )
 def contiguity(x):
     flags = x.flags
-    y = np.asfortranarray(x * 2)
+    y = np.array(x * 2, order="F", ndmin=2)
     return (
         (flags.c_contiguous, flags.f_contiguous, flags.forc, flags.fnc, flags["C"], x.flags["F_CONTIGUOUS"]),
         (x.T.flags.writeable, y.flags.f_contiguous, y.flags.c_contiguous, y.flags["FNC"], np.isfortran(x)),
     )
+
+
+@program(each([arr("f8", 4, 4), arr("f8", 1, 4), arr("f8", 0, 4)]), opaque=None)
+def contiguity_by_path(x):
+    """An array that is in both orders stays itself."""
+    y = np.asfortranarray(x * 2)
+    return y, y.flags.f_contiguous
 
 
 @program(each([arr("f8", 9), arr("f8", 9, layout="stepped"), arr("f4", 6)]), sums=4)
