@@ -525,3 +525,12 @@ def into_own_memory_while_checking(x, places):
     for k in range(len(places)):
         backwards[k] = x[places[k]] + 1
     return made
+
+
+@program([(arr("f8", 6), 6), (arr("f8", 6), 4), raising(IndexError, arr("f8", 5), 9)])
+def every_element_of_new_memory(x, n):
+    made, other = np.zeros(n), np.zeros((n, 2))
+    for i in range(n):
+        made[i] = x[i] * 2
+        other[i, 0] = x[-1]
+    return made, other

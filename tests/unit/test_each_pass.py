@@ -191,6 +191,17 @@ def test_memory_that_is_read_keeps_its_stores(x: Var) -> None:
     assert after is before
 
 
+def test_a_fill_that_nobody_sees_is_memory_alone(x: Var) -> None:
+    p = Program(x)
+    n = p.dim(x)
+    whole, part = (p.map1([n], lambda w, i: real(0.0)) for _ in range(2))
+    p.assign(whole, [n], x)
+    p.assign(part, [p.prim("floordiv", n, TWO, type_=PYINT)], x)
+    before, after = only("dce", p, whole, part, x=DATA)
+    assert count(before)["Map"] == 4 and count(before)["Alloc"] == 0
+    assert count(after)["Map"] == 3 and count(after)["Alloc"] == 1
+
+
 # ---- licm ------------------------------------------------------------------------------------------------------------
 
 

@@ -2,8 +2,8 @@
 
 A mark phase starts at what must happen (checks, calls into Python, stores into memory that is seen from outside, the
 function's results) and follows definitions; a sweep phase rebuilds the program from what was marked. Dead are also
-results of operators with several, parameters that loops only carry for themselves, and memory that is stored to but
-never read, with the stores.
+results of operators with several, parameters that loops only carry for themselves, memory that is stored to but
+never read, with the stores, and fills that nobody reads (see `fills`).
 
 Loops are taken to end: a `While` without effects and without used results is removed. Checked arithmetic whose
 result is not used is removed too; Python's own integers would not have overflowed.
@@ -42,6 +42,7 @@ from parakeet_py.typed_ir.ir import (
     operands_of,
 )
 from parakeet_py.typed_ir.passes.alias import Aliases
+from parakeet_py.typed_ir.passes.fills import drop_lost_fills
 from parakeet_py.typed_ir.rewrite import rebuild
 from parakeet_py.typed_ir.types import Array
 
@@ -52,7 +53,7 @@ def eliminate_dead_code(function: Function) -> Function:
     """Remove statements, operator results and loop parameters that nothing needs."""
     mark = _Mark(Aliases(function))
     mark.function(function)
-    body = _Sweep(mark).block(function.body, function.body.results)
+    body = drop_lost_fills(_Sweep(mark).block(function.body, function.body.results))
     if body is function.body:
         return function
     return replace(function, body=body)
