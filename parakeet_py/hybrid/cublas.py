@@ -1,8 +1,9 @@
-"""Products of matrices by cuBLAS, through `nvmath-python` where it is installed (the `cublas` extra).
+"""Products of matrices by cuBLAS: through `nvmath-python` where it is installed (the `cublas` extra), else by the
+library's own interface (`cublas_library`).
 
 A kernel that is a whole product says so (`Kernel.product`); when it is launched on a CUDA device and cuBLAS can take
 the matrices as they lie, cuBLAS computes it in the kernel's place, in the order of the same stream. Everything else
-(parts of a long shared axis, matrices without a unit stride) stays with the kernel. nvmath is imported when the first
+(parts of a long shared axis, matrices without a unit stride) stays with the kernel. cuBLAS is looked for when the first
 product is met, and never asked again once it has failed. The calls are those of nvmath-python 1.0.
 
 cuBLAS has matrices in column-major order: what lies in rows is its transpose there, so `out = left @ right` is asked
@@ -58,9 +59,8 @@ class Cublas:
         with self._lock:
             if self._handle is None and self.why_not is None:
                 try:
-                    from nvmath.bindings import cublas
-
-                    self._library, self._handle = cublas, int(cublas.create())
+                    self._library = _found()
+                    self._handle = int(self._library.create())
                 except Exception as error:  # not installed, or no library that fits the driver
                     self._give_up(error)
             return self._handle is not None
@@ -92,6 +92,17 @@ class Cublas:
     def _give_up(self, error: Exception) -> None:
         self._handle, self.why_not = None, f"{type(error).__name__}: {error}".splitlines()[0]
         _log.info("products of matrices are computed by kernels, not by cuBLAS: %s", self.why_not)
+
+
+def _found() -> Any:
+    """What has the calls of cuBLAS."""
+    try:
+        from nvmath.bindings import cublas
+    except ImportError:
+        from parakeet_py.hybrid import cublas_library
+
+        return cublas_library.find()
+    return cublas
 
 
 def operand_of(matrix: DeviceView) -> Operand | None:

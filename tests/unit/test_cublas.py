@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
 import sys
 import types
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.doctor import examine
-from parakeet_py.hybrid import calls
+from parakeet_py.hybrid import calls, cublas_library
 from tests.unit import fake_cuda
 
 DTYPES = {"sgemm": "f4", "dgemm": "f8", "cgemm": "c8", "zgemm": "c16"}
@@ -138,6 +139,60 @@ def test_explain_and_doctor(cublas: Bindings) -> None:
     assert plan.last_run is not None and [blocks for (_, blocks), _ in plan.last_run.launches] == [0]
     (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
     assert "products by cuBLAS" in finding.text
+
+
+class Loaded:
+    """The shared library, as `ctypes` has it: functions of C that do what the bindings do."""
+
+    def __init__(self, bindings: Bindings) -> None:
+        integer, pointer = ctypes.c_int, ctypes.c_void_p
+        self.status = 0
+
+        def function(types: tuple[Any, ...], work: Any) -> Any:
+            def call(*given: Any) -> int:
+                work(*given)
+                return self.status
+
+            return ctypes.CFUNCTYPE(integer, *types)(call)
+
+        def create(place: int) -> None:
+            ctypes.c_uint64.from_address(place).value = bindings.create()
+
+        self.cublasCreate_v2 = function((pointer,), create)
+        self.cublasSetStream_v2 = function((pointer, pointer), bindings.set_stream)
+        self.cublasSetMathMode = function((pointer, integer), bindings.set_math_mode)
+        for name in DTYPES:
+            types = (*[pointer], *[integer] * 5, *[pointer] * 2, integer, pointer, integer, *[pointer] * 2, integer)
+            symbol = f"cublas{name.capitalize()}_v2"
+            setattr(self, symbol, function(types, getattr(bindings, name)))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_the_library_itself(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without nvmath: the same calls in C."""
+    made = Bindings()
+    loaded = Loaded(made)
+    monkeypatch.setitem(sys.modules, "nvmath", None)
+    monkeypatch.setattr(cublas_library, "find", lambda: cublas_library.Library(loaded))
+    x, y = numbers(dtype, 5, 7), numbers(dtype, 3, 7).T
+    with fake_cuda.installed(), options(devices="cuda:0"):
+        function = accelerate(product)
+        assert np.array_equal(function(x, y), x @ y) and made.mode == 0
+        assert [DTYPES[name] for name in made.asked] == [dtype]
+        loaded.status = 13
+        assert np.array_equal(function(x, y), x @ y)  # by kernels from now on
+
+
+def test_a_library_that_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nvmath", None)
+    place: Any = types.ModuleType("cuda.pathfinder")
+    place.load_nvidia_dynamic_lib = lambda name: types.SimpleNamespace(abs_path=ctypes.util.find_library("m"))
+    x, y = numbers("f4", 5, 7), numbers("f4", 7, 3)
+    with fake_cuda.installed(), options(devices="cuda:0"):
+        monkeypatch.setitem(sys.modules, "cuda.pathfinder", place)
+        assert np.array_equal(accelerate(product)(x, y), x @ y)
+        (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
+        assert "products by kernels (AttributeError: " in finding.text and "cublasCreate_v2" in finding.text
 
 
 def test_without_nvmath(monkeypatch: pytest.MonkeyPatch) -> None:
