@@ -40,14 +40,19 @@ class ResultWriter(GateWriter):
         elif isinstance(self.result, ResultLeaf):
             value = self.box_leaf(self.result, "%results")
             self.exists(value)
+            self.close(value, self.result)
         else:
             self.built = len(leaves)
+            boxed: list[tuple[str, ResultLeaf]] = []
             either = {leaf.index for leaf in chosen_leaves(self.result)}
             for leaf in leaves:
                 if leaf.index in either:
                     continue
                 value = self.box_leaf(leaf, self.at("%results", 8 * offsets[leaf.index]))
                 self.keep(value, leaf.index)
+                boxed.append((value, leaf))
+            for value, leaf in boxed:  # not before: others may be views of this one, and can be written to
+                self.close(value, leaf)
             value = self.make(self.result, "0")
         if self.built:
             before.append(f"  store [{self.built} x ptr] zeroinitializer, ptr %objects")
@@ -71,6 +76,13 @@ class ResultWriter(GateWriter):
         self.exists(object_)
         self.put(f"store ptr {object_}, ptr {self.at('%objects', 8 * index)}")
 
+    def close(self, boxed: str, leaf: ResultLeaf) -> None:
+        """Let a read-only array be that."""
+        if leaf.kind == "array" and leaf.readonly:
+            flags = self.field(boxed, Layout.FLAGS, "i32")
+            cleared = self.let(f"and i32 {flags}, {~Flags.WRITEABLE & 0xFFFFFFFF}")
+            self.put(f"store i32 {cleared}, ptr {self.at(boxed, Layout.FLAGS)}")
+
     def box_leaf(self, leaf: ResultLeaf, slots: str) -> str:
         match leaf.kind:
             case "object":
@@ -84,11 +96,6 @@ class ResultWriter(GateWriter):
                 boxed = self.let(
                     f"call ptr @gate.box_array(ptr %ctx, ptr {slots}, i64 {leaf.rank}, ptr {descr}, ptr %bases)"
                 )
-                if leaf.readonly:
-                    self.exists(boxed)
-                    flags = self.field(boxed, Layout.FLAGS, "i32")
-                    cleared = self.let(f"and i32 {flags}, {~Flags.WRITEABLE & 0xFFFFFFFF}")
-                    self.put(f"store i32 {cleared}, ptr {self.at(boxed, Layout.FLAGS)}")
                 return boxed
             case "scalar":
                 return self.box_scalar(leaf, slots)

@@ -7,6 +7,7 @@ sees one object.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -138,6 +139,13 @@ def stored_params(function: ir.Function) -> frozenset[int]:
     def base(var: ir.Var) -> frozenset[int]:
         return roots.get(var, frozenset({positions[var]}) if var in positions else frozenset())
 
+    def carry(params: Sequence[ir.Var], following: Sequence[frozenset[int]]) -> bool:
+        """Whether the parameters of a loop may have other memory in its second turn than was known."""
+        more = {param: base(param) | its for param, its in zip(params, following, strict=True)}
+        changed = any(its != base(param) for param, its in more.items() if isinstance(param.type, Array))
+        roots.update(more)
+        return changed
+
     def visit(block: ir.Block) -> list[frozenset[int]]:
         for let in block.statements:
             match let.op:
@@ -159,8 +167,11 @@ def stored_params(function: ir.Function) -> frozenset[int]:
                 case ir.For(params=params, inits=inits) | ir.While(params=params, inits=inits):
                     for param, init in zip(params, inits, strict=True):
                         if isinstance(init, ir.Var):
-                            roots[param] = base(init)
+                            roots[param] = roots.get(param, frozenset()) | base(init)
             inner = [visit(inner_block) for inner_block in ir.blocks_of(let.op)]
+            if isinstance(let.op, ir.For | ir.While):
+                while carry(let.op.params, inner[-1][let.op.stoppable :]):
+                    inner = [visit(inner_block) for inner_block in ir.blocks_of(let.op)]
             if isinstance(let.op, ir.If | ir.For | ir.While):
                 everything = frozenset(position for results in inner for one in results for position in one)
                 for out in let.outs:
@@ -171,7 +182,7 @@ def stored_params(function: ir.Function) -> frozenset[int]:
                             if isinstance(init, ir.Var)
                             for position in base(init)
                         )
-        return [base(result) for result in block.results if isinstance(result, ir.Var)]
+        return [base(result) if isinstance(result, ir.Var) else frozenset() for result in block.results]
 
     visit(function.body)
     return frozenset(written)

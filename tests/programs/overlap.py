@@ -265,3 +265,16 @@ def out_overlaps_input(a):
 def scan_onto_itself(a):
     a[:] = np.cumsum(a)
     a[1:] = np.cumsum(a)[:-1]
+
+
+def _swapped() -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    a, b = np.arange(8.0), np.arange(8.0) * 3
+    return a, b, b, 4
+
+
+@program([_swapped, (arr("f8", 6), arr("f8", 6), arr("f8", 6), 3)], mutates=(0, 1, 2), order=False)
+def stored_under_swapped_names(a, b, c, n):
+    for i in range(n):
+        a[1:] = c[:-1] + i
+        a, b = b, a
+    return a

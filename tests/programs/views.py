@@ -435,3 +435,18 @@ def itself_or_nothing(x, w):
     if w:
         y = x
     return y, x
+
+
+@program([(arr("i8", 5),), (arr("f8", 1),), (arr("f4", 0),), (arr("f8", 6),)])
+def views_of_one_new_array(a):
+    made, order = a + 1, np.argsort(a)
+    return made[1:], made[::-1], made, order, order.T, order[::2]
+
+
+@program([(arr("f8", 1, 1),), (arr("f8", 3, 3),)], mutates=(0,))
+def read_only_beside_writeable(a):
+    made = a * 2
+    first = made[0]
+    first += 1
+    a[0] = first
+    return np.diagonal(made), made[0], np.expand_dims(np.diagonal(made), 0), made
