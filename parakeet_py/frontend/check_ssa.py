@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from parakeet_py.errors import CodegenError, underlined
 from parakeet_py.frontend.operands import operands
-from parakeet_py.frontend.own_lists import CHANGES, GIVING
+from parakeet_py.frontend.own_lists import CHANGES, FUNCTIONS, GIVING
 from parakeet_py.frontend.ssa import (
     Assert,
     Binary,
@@ -49,6 +49,7 @@ _COMPARE = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "is", "isnot", "in", "
 _UNARY = frozenset(["neg", "pos", "invert", "not"])
 _CHANGES = {
     **{name: (count,) for name, count in CHANGES.items()},
+    **{name: (1 + count,) for name, count in FUNCTIONS.items()},
     "iadd": (1,),
     "pop": (0, 1),
     "setdefault": (2,),

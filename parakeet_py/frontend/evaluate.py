@@ -23,6 +23,7 @@ from parakeet_py.frontend import binding, ssa
 from parakeet_py.frontend.binding import is_iterable, merged, shim_of, unpacker
 from parakeet_py.frontend.frames import deep_recursion, stand_in
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
+from parakeet_py.frontend.own_lists import FUNCTIONS
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Star, Var
 
 Key = tuple[Any, ...]
@@ -329,6 +330,10 @@ class _Frame:
                 del changed[args[0]]
             case "iadd":
                 changed += args[0]
+            case "heappop":
+                return args[0](changed), changed
+            case name if name in FUNCTIONS:
+                args[0](changed, *args[1:])
             case method:
                 getattr(changed, method)(*args)
         return (changed,)

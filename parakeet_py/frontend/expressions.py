@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from parakeet_py.frontend.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.builder import Builder
 from parakeet_py.frontend.exceptions import Caught
-from parakeet_py.frontend.own_lists import GIVING, changed_by_call
+from parakeet_py.frontend.own_lists import FUNCTIONS, GIVING, changed_by_call
 from parakeet_py.frontend.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
     Attribute,
@@ -318,7 +318,8 @@ class Expressions(Builder):
     def call(self, node: ast.Call, hint: str) -> Operand:
         changed = changed_by_call(node)
         if changed is not None and changed[0] in self.own_lists:
-            return self.change_list(node, *changed, tuple(self.expression(arg) for arg in node.args))
+            parts = [node.func, *node.args[1:]] if changed[1] in FUNCTIONS else node.args
+            return self.change_list(node, *changed, tuple(self.expression(part) for part in parts))
         name = node.func.id if isinstance(node.func, ast.Name) else None
         if name in FRAME_BUILTINS and name not in self.env and name not in self.source.free_names:
             self.refuse(node, f"`{name}` cannot be accelerated: it looks at the frame of its caller")

@@ -26,7 +26,9 @@ CHANGES = {
     **{"add": 1, "discard": 1, "remove": 1, "setdefault": 2},  # of sets and dicts
 }
 """The methods that change a list, dict or set, with the number of their arguments, beside `pop`."""
-GIVING = ("pop", "setdefault")
+FUNCTIONS = {"heappush": 1, "heappop": 0, "heapify": 0, "insort": 1, "insort_left": 1, "insort_right": 1}
+"""Functions of the standard library that change the list they are given first, with the number of further arguments."""
+GIVING = ("pop", "setdefault", "heappop")
 """Those of them that give an item."""
 
 _READING_METHODS = frozenset({"index", "count", "copy", "get"})
@@ -140,6 +142,18 @@ def changed_by_call(node: ast.Call) -> tuple[str, str] | None:
                 return None
             if CHANGES.get(method) == len(args) or (method == "pop" and len(args) < 2):
                 return name, method
+    return changed_by_function(node)
+
+
+def changed_by_function(node: ast.Call) -> tuple[str, str] | None:
+    """The list and the function of `heapq.heappush(name, ...)` and its kin."""
+    match node:
+        case ast.Call(
+            func=ast.Name(id=function) | ast.Attribute(value=ast.Name(), attr=function),
+            args=[ast.Name(id=name), *rest],
+            keywords=[],
+        ) if FUNCTIONS.get(function) == len(rest) and not any(isinstance(arg, ast.Starred) for arg in rest):
+            return name, function
     return None
 
 
@@ -309,7 +323,12 @@ class _Uses:
         changed = changed_by_call(node)
         if changed is not None:
             self.change(changed[0])
-            self.all(node.args) if changed[1] != "extend" else self.operand(node.args[0])
+            if changed[1] in FUNCTIONS:
+                self.all([node.func, *node.args[1:]])
+            elif changed[1] == "extend":
+                self.operand(node.args[0])
+            else:
+                self.all(node.args)
             return
         match node.func:
             case ast.Name(id=name) if name in _BUILTINS:

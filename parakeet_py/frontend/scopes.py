@@ -14,7 +14,7 @@ import ast
 from dataclasses import field
 
 from parakeet_py.frontend.exceptions import Leave, TryBody
-from parakeet_py.frontend.own_lists import changed_by_call, own_lists
+from parakeet_py.frontend.own_lists import changed_by_call, changed_by_function, own_lists
 from parakeet_py.record import record
 
 FALLS, BREAK, CONTINUE, RETURN = 1, 2, 4, 8
@@ -184,6 +184,11 @@ class _Walk:
                 self.visit(target)
                 self.visit(value)
                 self.scopes.binds_inside_expressions = True
+            case ast.Call() if (found := changed_by_function(node)) is not None and found[0] in scope.own_lists:
+                self.bind(found[0])
+                self.scopes.binds_inside_expressions = True
+                scope.free[found[0]] = None
+                self.visit_all([node.func, *node.args[1:]])
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name in scope.own_lists:
                 if changed_by_call(node) is not None:
                     self.bind(name)

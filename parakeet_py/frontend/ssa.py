@@ -182,7 +182,8 @@ class ChangeList:
     """A list, dict or set that only the function itself knows, changed; its name is bound to the out (see `own_lists`).
 
     `change`: append extend insert clear reverse add discard remove, as Python's methods; iadd: `+=`; set: item
-    `args[0]` becomes `args[1]`; delete; pop and setdefault, which have the item as their first out.
+    `args[0]` becomes `args[1]`; delete; pop and setdefault, which have the item as their first out; heappush, heappop
+    (which has the item, too), insort and others of `own_lists.FUNCTIONS`, where `args[0]` is the function.
     """
 
     change: str

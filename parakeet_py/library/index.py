@@ -146,6 +146,7 @@ UFUNCS = {  # scalar loops of ufuncs
 HELPERS = {  # helpers the compiler calls by name
     "elementary": "set_part",
     "hash_maps": "distinct empty_table find_entry table_of",
+    "heaps": "heap_all heap_down heap_up sorted_place_left sorted_place_right",
     "integers": "int_bit_count int_bit_length int_pow",
     "iteration": "vectorized",
     "memory": "flat_item flat_line flat_read flat_write",

@@ -23,6 +23,7 @@ from parakeet_py.typed_ir.values import (
     ComprehensionV,
     DictV,
     ErrorV,
+    GrowV,
     IteratorV,
     ListV,
     MapV,
@@ -64,6 +65,8 @@ def _len(s: Specializer, value: Value) -> Value:
     if items is not None:
         return py(len(items))
     match value:
+        case GrowV(length):
+            return length
         case ArrayV(rank=0):
             raise s.unsupported("len() of unsized object")
         case ArrayV():

@@ -30,6 +30,7 @@ from parakeet_py.typed_ir import (
     messages,
     one_shot,
     procedures,
+    sorted_lists,  # noqa: F401  adds to BUILTINS
 )
 from parakeet_py.typed_ir.array_store import weak_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception

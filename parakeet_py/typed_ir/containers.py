@@ -206,6 +206,9 @@ def set_item(s: Specializer, target: Value, index: Value, value: Value) -> None:
         return
     if isinstance(target, ObjectV):
         raise s.hand_back("item assignment to an object")
+    if isinstance(target, GrowV) and s.frames[-1].namespace.trusted:
+        grown_lists.replace_item(s, target, index, value)
+        return
     s.need_whole(target)
     if isinstance(target, ListV) and target.own:
         _set_list_item(s, target, index, value)

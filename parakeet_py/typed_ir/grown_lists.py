@@ -53,7 +53,7 @@ _ROWS = ("array", "table")  # items of lists that are described as a whole
 
 def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     """The outs of a change: the new list, for `pop` after the item."""
-    from parakeet_py.typed_ir import builtin_sorting, containers, operators
+    from parakeet_py.typed_ir import builtin_sorting, containers, operators, sorted_lists
 
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
@@ -68,7 +68,7 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
         if isinstance(args[0], ArrayV) or (isinstance(args[0], ScalarV) and not args[0].python):
             return [s.binary("add", shown(s, held), args[0])]  # which NumPy does, and it makes an array
         kind = "extend"
-    if isinstance(held, TupleV) and held.kind == "list":
+    if isinstance(held, TupleV) and held.kind == "list" and kind not in sorted_lists.FUNCTIONS:
         found = _change_known(s, held, kind, args)
         if found is not None:
             return found
@@ -80,7 +80,13 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
         return hash_maps.change(s, held, kind, args)
     if not is_list(held):
         raise s.unsupported(f"a change of {s.describe(held)}")
-    grown = as_grown(s, held, _item_template(s, held, [args[-1]] if kind in ("append", "insert", "set") else []))
+    adds = kind in ("append", "insert", "set") or (kind in sorted_lists.FUNCTIONS and len(args) > 1)
+    if kind == "heappop" and isinstance(held, TupleV) and not held.items:
+        s.check(ir.Const(False, PYBOOL), "IndexError", "index out of range")
+        return [NeverV(), NeverV()]
+    grown = as_grown(s, held, _item_template(s, held, [args[-1]] if adds else []))
+    if kind in sorted_lists.FUNCTIONS:
+        return sorted_lists.change(s, grown, kind, args[0], args[1:])
     match kind, args:
         case "append", [item]:
             return [append(s, grown, item)]
@@ -543,7 +549,9 @@ def arguments(s: Specializer, function: Value, values: list[Value]) -> list[Valu
         return values
     target = function.object if isinstance(function, Static) else None
     module = str(getattr(target, "__module__", None) or "")
-    if not isinstance(target, np.ufunc) and module.partition(".")[0] not in ("numpy", "builtins", "math"):
+    if target is len or module.startswith("parakeet_py.library."):
+        return values
+    if not isinstance(target, np.ufunc) and module.partition(".")[0] not in ("numpy", "builtins", "math", "_bisect"):
         raise s.unsupported("a list that is changed, given to a function", "give the function an array")
     return [shown(s, value) for value in values]
 

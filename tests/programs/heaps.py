@@ -1,0 +1,88 @@
+"""Lists kept in order by `heapq` and `bisect`: heaps of numbers and of tuples, sorted lists."""
+
+import bisect
+import heapq
+import math
+from bisect import insort
+from heapq import heappop, heappush
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program, raising
+
+
+@program([([5, 3, 8, 1, 9, 2],), ([2.5],), ([],), ([3, 3, 1, 3, 1],)])
+def sorted_by_a_heap(a):
+    heap = list(a)
+    heapq.heapify(heap)
+    out = []
+    while heap:
+        out.append(heapq.heappop(heap))
+    return out
+
+
+@program([(arr("f8", 9), 3), (arr("i4", 4), 7), (arr("f8", 0), 2)])
+def largest_so_many(a, k):
+    heap = []
+    for x in a:
+        heappush(heap, x)
+        if len(heap) > k:
+            heappop(heap)
+    return len(heap), heap
+
+
+@program([(np.array([[0, 4.0, 1, 0], [4, 0, 2, 5], [1, 2, 0, 8], [0, 5, 8, 0]]), 0), (np.zeros((3, 3)), 1)])
+def shortest_paths(weights, start):
+    n = len(weights)
+    distance = [math.inf] * n
+    distance[start] = 0
+    waiting = [(0, start)]
+    while waiting:
+        d, u = heapq.heappop(waiting)
+        if d > distance[u]:
+            continue
+        for v in range(n):
+            if weights[u, v] > 0 and d + weights[u, v] < distance[v]:
+                distance[v] = d + weights[u, v]
+                heapq.heappush(waiting, (distance[v], v))
+    return distance
+
+
+@program([(arr("i8", 4), 3), raising(IndexError, arr("i8", 2), 3)], message=True)
+def more_than_there_is(a, k):
+    heap = [a[0], a[1]]
+    if len(a) > 2:
+        heappush(heap, a[2])
+    for _ in range(k):
+        last = heappop(heap)
+    return last
+
+
+@program([(arr("f8", 9),), (arr("i4", 2),)])
+def running_medians(a):
+    known, out = [], []
+    for x in a:
+        bisect.insort(known, x)
+        n = len(known)
+        out.append(known[n // 2] if n % 2 else (known[n // 2 - 1] + known[n // 2]) / 2)
+    return out, known
+
+
+@program([(np.array([10, 9, 2, 5, 3, 7, 101, 18, 3]),), (np.array([1.5, 1.5, 0.5]),)])
+def longest_increasing(a):
+    tails = []
+    for x in a:
+        place = bisect.bisect_left(tails, x)
+        if place == len(tails):
+            tails.append(x)
+        else:
+            tails[place] = x
+    return len(tails), tails
+
+
+@program([([1, 3, 3, 5], 3), ([1, 3, 3, 5], 9), ([0.5, 2.5], 1)])
+def places_in_lists(a, x):
+    mine = [item * 2 for item in range(len(a))]
+    insort(mine, x)
+    return bisect.bisect_left(mine, x), bisect.bisect_right(mine, x), bisect.bisect(mine, x, 1, 2), mine
