@@ -11,11 +11,17 @@ import numpy as np
 from parakeet_py.bench.program import Arguments, Array, Program, Size, Tolerance
 from parakeet_py.record import record
 
+HALF = Tolerance(rtol=2e-3, atol=2e-2)  # a unit in the last place
 SINGLE = Tolerance(rtol=2e-4, atol=2e-4)  # sums of float32 in another order
 # M and L are several times the caches of GPUs (50 MB): what is measured is memory.
 LINE: dict[Size, tuple[int, ...]] = {"XS": (3_000,), "S": (1 << 16,), "M": (1 << 26,), "L": (1 << 28,)}
 PLANE: dict[Size, tuple[int, ...]] = {"XS": (40, 70), "S": (256, 256), "M": (8_192, 8_192), "L": (16_384, 16_384)}
 SQUARE: dict[Size, tuple[int, ...]] = {"XS": (48,), "S": (256,), "M": (2_048,), "L": (8_192,)}
+
+
+# What the CPU takes seconds for, too, as its results are looked at.
+SORTED: dict[Size, tuple[int, ...]] = {"XS": (900,), "S": (1 << 16,), "M": (1 << 24,), "L": (1 << 26,)}
+HALVES: dict[Size, tuple[int, ...]] = {"XS": (48,), "S": (256,), "M": (1_024,), "L": (2_048,)}
 
 
 @record
@@ -103,6 +109,18 @@ def product(x: Array, y: Array) -> Any:
     return x @ y
 
 
+def in_order(x: Array) -> Any:
+    return np.sort(x)
+
+
+def order_of(x: Array) -> Any:
+    return np.argsort(x, kind="stable")
+
+
+def half_product(x: Array, y: Array) -> Any:
+    return x @ y
+
+
 def floats(rng: Any, *shape: int) -> Any:
     return rng.standard_normal(shape, dtype=np.float32)
 
@@ -138,6 +156,10 @@ def places(rng: Any, n: int) -> Arguments:
 
 def matrices(rng: Any, n: int) -> Arguments:
     return floats(rng, n, n), floats(rng, n, n)
+
+
+def halves(rng: Any, n: int) -> Arguments:
+    return floats(rng, n, n).astype(np.float16), floats(rng, n, n).astype(np.float16)
 
 
 def _operator(
@@ -183,6 +205,9 @@ OPERATORS: tuple[Operator, ...] = (
     _operator(gather, "gather", places, LINE, lambda n: 0.0),
     _operator(five_points, "stencil", one, PLANE, lambda n, m: 5 * n * m, jax=False),
     _operator(product, "matrix product", matrices, SQUARE, lambda n: 2 * n**3),
+    _operator(half_product, "matrix product: float16", halves, HALVES, lambda n: 2 * n**3, HALF),
+    _operator(in_order, "sort", one, SORTED, lambda n: 0.0),
+    _operator(order_of, "sort: places", one, SORTED, lambda n: 0.0),
 )
 
 # Operations of the benchmark programs; elementary functions, square roots and comparisons count as one each.
