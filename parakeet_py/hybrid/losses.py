@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,8 +24,6 @@ import numpy as np
 from parakeet_py.hybrid.device import Device, DeviceError, DeviceMemoryError, DeviceWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from parakeet_py.hybrid.team import Team
 
 AGAIN_AFTER = 30.0  # seconds
@@ -44,6 +42,23 @@ class Lost(Exception):
         self.error = error
 
 
+class _Watched:
+    """Says of what fails inside whose failure it is.
+
+    No generator: from Python 3.13 on its frame would keep the exception, and so the memory of the call, in a cycle.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, DeviceError | DeviceMemoryError):
+            raise Lost(self.device, error) from error
+
+
 class Member:
     """A device, see `device.Device`, that says who it is when it fails."""
 
@@ -51,12 +66,8 @@ class Member:
         self.device = device
         self.name, self.architecture, self.asynchronous = device.name, device.architecture, device.asynchronous
 
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        try:
-            yield
-        except (DeviceError, DeviceMemoryError) as error:
-            raise Lost(self.device, error) from error
+    def _watched(self) -> _Watched:
+        return _Watched(self.device)
 
     def allocate(self, size: int) -> int:
         with self._watched():

@@ -34,6 +34,7 @@ from parakeet_py.library.shape import ravel, size_of
 from parakeet_py.library.shared import (
     ALL,
     NO_VALUE,
+    fitting,
     in_order,
     integer_limits,
     into,
@@ -50,7 +51,20 @@ def where(condition, x=NO_VALUE, y=NO_VALUE, /):
     if x is NO_VALUE:
         return nonzero_of(condition)
     x, y = as_numeric(x), as_numeric(y)
-    return as_array(selected(as_numeric(condition), x, y, result_kind(kind_of(x), kind_of(y))))
+    kind = result_kind(kind_of(x), kind_of(y))
+    if where_looks_at_ints():
+        x, y = fitting(x, kind), fitting(y, kind)
+    return as_array(selected(as_numeric(condition), x, y, kind))
+
+
+@static
+def where_looks_at_ints():
+    """Whether it raises for a Python int that the other's dtype cannot hold, as from NumPy 2.5 on."""
+    try:
+        np.where(True, np.uint8(0), 256)
+    except OverflowError:
+        return True
+    return False
 
 
 def selected(condition, x, y, kind):

@@ -15,6 +15,8 @@ has none of the three: `vector_math_inline` defines what is called in the module
 
 from __future__ import annotations
 
+import numpy as np
+
 from parakeet_py.llvm import vector_math_forms as forms
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, PURE, FunctionText, ModuleText, float_literal, is_literal
 from parakeet_py.llvm.symbols import resolve
@@ -185,6 +187,10 @@ def _define_variants(module: ModuleText, symbol: str, variant: str, kind: str, l
     return mapping
 
 
+# Of two zeros the second, as C does; NumPy's own function for half precision gives the first before 2.5.
+_GIVES_FIRST = not np.signbit(np.nextafter(np.float16(0.0), np.float16(-0.0)))
+
+
 def _next(f: FunctionText, dtype: str, value: str, toward: str) -> str:
     """nextafter, on the bits: sign and magnitude, so that a step away from zero adds 1."""
     kind = LLVM_TYPE[dtype]
@@ -199,8 +205,7 @@ def _next(f: FunctionText, dtype: str, value: str, toward: str) -> str:
     from_zero = f.binary("or", word, sign, "1")
     result = f.select(f.binary("icmp eq", word, size, "0"), word, from_zero, stepped)
     equal = f.binary("fcmp oeq", kind, value, toward)
-    # of two zeros the second, as C does; NumPy's own function for half precision gives the first
-    result = f.select(equal, word, x if kind == "half" else y, result)
+    result = f.select(equal, word, x if kind == "half" and _GIVES_FIRST else y, result)
     unordered = f.binary("fcmp uno", kind, value, toward)
     result = f.value(f"bitcast {word} {result} to {kind}")
     return f.select(unordered, kind, float_literal(float("nan"), kind), result)
