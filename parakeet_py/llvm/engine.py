@@ -9,7 +9,7 @@ addresses, both made by the loader next to the code, so that an object runs wher
 asked for by the text itself ("prefer-vector-width"="512" on the functions, `host().vector_bits`).
 
 Loop strength reduction is switched off for the whole process, as LLVM has no smaller switch: it takes more than half
-of code generation and gains nothing measurable on loops over arrays.
+of code generation and gains nothing measurable on loops over arrays. So are versions of loops for stride 1.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ def binding() -> Any:
         llvm.initialize_native_asmprinter()
         llvm.initialize_native_asmparser()
         llvm.set_option("parakeet_py", "-disable-lsr")
+        # strides are counted in bytes: a loop with a version for stride 1 never runs it, and is scalar for all others
+        llvm.set_option("parakeet_py", "-enable-mem-access-versioning=false")
     return llvm
 
 
