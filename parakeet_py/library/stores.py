@@ -105,7 +105,9 @@ def putmask(a, /, mask, values):
     same_size(mask, a, "putmask: mask and data must be the same size")
     values = values_for(values, dtype_of(a))
     count = values.shape[0]
-    if count > 0:
+    if count >= a.size:  # the usual case, without a division for every element
+        store_masked(a, ravel(mask), lambda k: load(values, k))
+    elif count > 0:
         store_masked(a, ravel(mask), lambda k: load(values, k % count))
 
 
@@ -122,7 +124,10 @@ def place(arr, mask, vals):
         check(~np.any(mask), "ValueError", "Cannot insert from an empty array!")
     else:
         before = cumsum(elementwise(lambda x: cast(cast(x, "bool"), "int64"), mask))
-        store_masked(arr, mask, lambda k: load(values, (int(load(before, k)) - 1) % count))
+        if count >= arr.size:  # as for putmask
+            store_masked(arr, mask, lambda k: load(values, int(load(before, k)) - 1))
+        else:
+            store_masked(arr, mask, lambda k: load(values, (int(load(before, k)) - 1) % count))
 
 
 def store_masked(a, mask, value):
