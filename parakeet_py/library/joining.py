@@ -20,6 +20,7 @@ from parakeet_py.library.intrinsics import (
     is_known,
     is_sequence,
     load,
+    on_device,
     order_of,
     permute,
     reshape,
@@ -37,6 +38,7 @@ from parakeet_py.library.shared import (
     result_kind,
     single_axis,
 )
+from parakeet_py.library.statistics import insertion_point
 
 
 @static
@@ -260,23 +262,15 @@ def repeat(a, repeats, axis=None):
     return generate(shape, lambda *i: load(a, *i[:axis], i[axis] // count, *i[axis + 1 :]))
 
 
-def repeated_each(a, repeats, axis):
-    """Repeats that differ from element to element."""
-    if repeats.ndim != 1:
-        unsupported("object too deep for desired array")
-    if dtype_of(repeats).kind not in "iub" or dtype_of(repeats) == np.uint64:
-        hand_back("repeats that are not integers")
-    extent, own = a.shape[axis], repeats.shape[0]
-    message = "operands could not be broadcast together with shape ({0},) ({1},)"
-    check((own == extent) | (own == 1), "ValueError", message, extent, own)
-    negative = np.any(repeats < 0)
-    check(~(negative & (own == 1)), "ValueError", "negative dimensions are not allowed")
-    check(~negative, "ValueError", "repeats may not contain negative values.")
-    total = 0
-    for k in range(extent):
-        total += int(load(repeats, min(k, own - 1)))
-    line = a.ndim == 1
-    places = allocate((total,), dtype_of(a) if line else "int64")
+def repeated_at(a, ends, j, line):
+    """The element that comes to a place, or its number; `ends` are the ends of all."""
+    k = insertion_point(lambda i: load(ends, i), ends.shape[0], j, False)
+    return load(a, k) if line else k
+
+
+def one_by_one(a, repeats, places, extent, line):
+    """Store the repeats of one element after the other, or their numbers."""
+    total, own = places.shape[0], repeats.shape[0]
     stop = 0
     for k in range(extent):
         start = stop
@@ -289,6 +283,28 @@ def repeated_each(a, repeats, axis):
         if 0 <= start < stop <= total:
             for place in range(start, stop):
                 places[place] = value
+
+
+def repeated_each(a, repeats, axis):
+    """Repeats that differ from element to element."""
+    if repeats.ndim != 1:
+        unsupported("object too deep for desired array")
+    if dtype_of(repeats).kind not in "iub" or dtype_of(repeats) == np.uint64:
+        hand_back("repeats that are not integers")
+    extent, own = a.shape[axis], repeats.shape[0]
+    message = "operands could not be broadcast together with shape ({0},) ({1},)"
+    check((own == extent) | (own == 1), "ValueError", message, extent, own)
+    negative = np.any(repeats < 0)
+    check(~(negative & (own == 1)), "ValueError", "negative dimensions are not allowed")
+    check(~negative, "ValueError", "repeats may not contain negative values.")
+    total = int(np.sum(repeats, dtype=np.int64)) * (extent if own == 1 else 1)
+    line = a.ndim == 1
+    places = allocate((total,), dtype_of(a) if line else "int64")
+    if on_device():
+        ends = np.cumsum(generate((extent,), lambda k: int(load(repeats, min(k, own - 1)))))
+        assign(places, generate(places.shape, lambda j: repeated_at(a, ends, j, line)))
+    else:
+        one_by_one(a, repeats, places, extent, line)
     if line:
         return places
     shape = a.shape[:axis] + (total,) + a.shape[axis + 1 :]

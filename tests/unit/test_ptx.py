@@ -16,6 +16,7 @@ from parakeet_py.bench.programs import select
 from parakeet_py.errors import NotObservedError, UnsupportedError
 from parakeet_py.hybrid.calls import plan_of
 from parakeet_py.hybrid.plan import USUAL, Form, Plan
+from parakeet_py.imp import ir
 from tests.corpus import Program, all_programs
 from tests.ptxas import PTXAS
 
@@ -42,6 +43,19 @@ def test_no_other_process_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(place, refuse)
     with options(cache=False):
         assert ".entry" in accelerate(axpy).ptx(np.float32(3), np.ones(8, "f4"), np.ones(8, "f4"))
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (lambda x, n: np.repeat(x, n), (np.ones(9), np.arange(9))),
+        (lambda x: np.percentile(x, 30, axis=0), (np.ones((4, 5)),)),
+    ],
+    ids=["repeat", "percentile"],
+)
+def test_nothing_is_walked_through_by_one_thread(function: Any, args: tuple[Any, ...]) -> None:
+    plan = plan_of(accelerate(function)._dispatcher.compiled_for_normal(args))
+    assert not any(isinstance(s, ir.For | ir.While) for k in plan.kernels if k.single for s in ir.walk(k.function.body))
 
 
 def test_no_contraction_unless_allowed() -> None:
