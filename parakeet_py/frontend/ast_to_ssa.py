@@ -73,6 +73,7 @@ class FunctionBuilder(Statements):
         super().__init__(source, scopes, scope.declared_global)
         self.local_names = frozenset(scope.locals)
         self.own_lists = scope.own_lists
+        self.own_queues = scope.own_queues
         self.deleted_names = frozenset(scope.deleted)
         self.free_names = frozenset(captured)
         self.captured = captured

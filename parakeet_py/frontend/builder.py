@@ -45,6 +45,7 @@ class Builder:
     deleted_names: frozenset[str]  # those of them it deletes
     free_names: frozenset[str]  # the names it takes from the functions around it
     own_lists: frozenset[str]  # the names of lists that it changes
+    own_queues: frozenset[str]  # and those of them that are deques
 
     def __init__(self, source: Source, scopes: Scopes, declared_global: dict[str, None]) -> None:
         self.source = source

@@ -51,6 +51,8 @@ _CHANGES = {
     **{name: (count,) for name, count in CHANGES.items()},
     **{name: (1 + count,) for name, count in FUNCTIONS.items()},
     "iadd": (1,),
+    "deque": (1,),
+    "popright": (0,),
     "pop": (0, 1),
     "setdefault": (2,),
     "set": (2,),

@@ -332,6 +332,12 @@ class _Frame:
                 changed += args[0]
             case "heappop":
                 return args[0](changed), changed
+            case "deque":
+                return (args[0](changed),)
+            case "popleft":
+                return changed.popleft(), changed
+            case "popright":
+                return changed.pop(), changed
             case name if name in FUNCTIONS:
                 args[0](changed, *args[1:])
             case method:

@@ -318,6 +318,8 @@ class Expressions(Builder):
     def call(self, node: ast.Call, hint: str) -> Operand:
         changed = changed_by_call(node)
         if changed is not None and changed[0] in self.own_lists:
+            if changed == (changed[0], "pop") and changed[0] in self.own_queues:
+                changed = changed[0], "popright"
             parts = [node.func, *node.args[1:]] if changed[1] in FUNCTIONS else node.args
             return self.change_list(node, *changed, tuple(self.expression(part) for part in parts))
         name = node.func.id if isinstance(node.func, ast.Name) else None

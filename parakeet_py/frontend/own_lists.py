@@ -23,19 +23,39 @@ from typing import TypeGuard
 
 CHANGES = {
     **{"append": 1, "extend": 1, "insert": 2, "clear": 0, "reverse": 0, "sort": 0},  # of lists
+    **{"popleft": 0, "appendleft": 1},  # of deques
     **{"add": 1, "discard": 1, "remove": 1, "setdefault": 2},  # of sets and dicts
 }
 """The methods that change a list, dict or set, with the number of their arguments, beside `pop`."""
 FUNCTIONS = {"heappush": 1, "heappop": 0, "heapify": 0, "insort": 1, "insort_left": 1, "insort_right": 1}
 """Functions of the standard library that change the list they are given first, with the number of further arguments."""
-GIVING = ("pop", "setdefault", "heappop")
+GIVING = ("pop", "popleft", "popright", "setdefault", "heappop")
 """Those of them that give an item."""
 
 _READING_METHODS = frozenset({"index", "count", "copy", "get"})
+_OF_LISTS = frozenset({"sort", "add", "discard", "setdefault", *FUNCTIONS})  # what deques do not have
+_COUNTING = frozenset({"len", "sum", "min", "max", "sorted", "list", "tuple", "set", "any", "all"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _BUILTINS = frozenset({"len", "sum", "min", "max", "sorted", "list", "tuple", "set", "any", "all", "print"})
 _WALKED = frozenset({"enumerate", "zip", "reversed"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def own_queues(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, own: frozenset[str]) -> frozenset[str]:
+    """Those of a function's own lists that are deques: every value they are bound to is one."""
+    made = {part.targets[0].id for part in ast.walk(node) if isinstance(part, ast.Assign) and is_queue(part)}  # type: ignore[attr-defined]
+    return own & made
+
+
+def is_queue(node: ast.Assign) -> bool:
+    """`name = deque(...)`"""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name()],
+            value=ast.Call(func=ast.Name(id=name) | ast.Attribute(value=ast.Name(), attr=name), args=args, keywords=[]),
+        ):
+            return name == "deque" and len(args) < 2 and not any(isinstance(arg, ast.Starred) for arg in args)
+    return False
 
 
 def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
@@ -49,7 +69,7 @@ def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> froz
     uses.escaped |= names - replaced_first(node.body, names)
     uses.moves = moves(node.body)
     uses.all(node.body)
-    own = uses.made - uses.escaped
+    own = uses.made - uses.escaped - (uses.queues & uses.as_list)
     while True:  # a list that is moved belongs to the function if it did before
         lost = {target for target, source in uses.moved if target in own and source not in own}
         if not lost:
@@ -183,6 +203,8 @@ class _Uses:
         self.escaped: set[str] = set()
         self.moves: frozenset[ast.stmt] = frozenset()
         self.moved: set[tuple[str, str]] = set()  # names and what has been moved to them
+        self.queues: set[str] = set()  # names of deques
+        self.as_list: set[str] = set()  # names of what has to be a list, or whose type shows
         self.waiting: frozenset[str] = frozenset()  # for a call, an operator or a tuple: must not change before that
 
     def change(self, name: str) -> None:
@@ -207,6 +229,13 @@ class _Uses:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=source)) if node in self.moves:
                 self.made.add(name)
                 self.moved.add((name, source))
+                self.as_list |= {name, source}
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=args)) if is_queue(node):
+                self.made.add(name)
+                self.queues.add(name)
+                self.visit(function)
+                for arg in args:
+                    self.counted(arg)
             case ast.Assign(targets=[target], value=value):
                 self.bound(target, value)
             case ast.AnnAssign(target=ast.Name() as target, value=value):
@@ -221,6 +250,8 @@ class _Uses:
             case ast.Call():
                 self.call(node)
             case ast.Subscript(value=ast.Name(id=name), slice=index, ctx=context):
+                if isinstance(index, ast.Slice):
+                    self.as_list.add(name)
                 if not isinstance(context, ast.Load):
                     self.change(name)
                 self.visit(index)
@@ -264,6 +295,12 @@ class _Uses:
     def operand(self, node: ast.AST) -> None:
         """A place where a list may stand without getting another name."""
         if isinstance(node, ast.Name):
+            self.as_list.add(node.id)
+        self.counted(node)
+
+    def counted(self, node: ast.AST) -> None:
+        """A place where only the items of a list count, in which a deque is as good."""
+        if isinstance(node, ast.Name):
             self.waiting |= {node.id}
         else:
             self.visit(node)
@@ -287,6 +324,7 @@ class _Uses:
                 self.bound(one, part)
         elif isinstance(target, ast.Name) and self.is_new(value):
             self.made.add(target.id)
+            self.as_list.add(target.id)
             self.parts(value)
         else:
             self.all([target, value])
@@ -323,6 +361,8 @@ class _Uses:
         changed = changed_by_call(node)
         if changed is not None:
             self.change(changed[0])
+            if changed[1] in _OF_LISTS or (changed[1] == "pop" and node.args):
+                self.as_list.add(changed[0])
             if changed[1] in FUNCTIONS:
                 self.all([node.func, *node.args[1:]])
             elif changed[1] == "extend":
@@ -334,7 +374,7 @@ class _Uses:
             case ast.Name(id=name) if name in _BUILTINS:
                 pass
             case ast.Attribute(value=ast.Name(id=name), attr=method) if method in _READING_METHODS:
-                pass
+                self.as_list.add(name)
             case ast.Attribute(value=ast.Name() | ast.Attribute()) as function:
                 self.visit(function)
             case _:
@@ -345,6 +385,8 @@ class _Uses:
                 self.comprehension(part)  # gone through before the call ends
             elif _is_view(part) and isinstance(node.func, ast.Name):
                 self.operand(part.func.value)  # type: ignore[attr-defined]  # likewise
+            elif isinstance(node.func, ast.Name) and node.func.id in _COUNTING:
+                self.counted(part.value if isinstance(part, ast.Starred) else part)
             else:
                 self.operand(part.value if isinstance(part, ast.Starred) else part)
 
@@ -361,7 +403,7 @@ class _Uses:
         for part in parts:
             if isinstance(part, ast.Name) and part.id in inside.changed | inside.made | inside.escaped:
                 self.escaped.add(part.id)
-            self.operand(part)
+            self.counted(part)
 
     def comprehension(self, node: ast.expr) -> None:
         """A comprehension, computed where it stands; it may read lists, and change none."""
@@ -374,3 +416,4 @@ class _Uses:
                 inside.test(test)
         inside.all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
         self.escaped |= inside.escaped | inside.changed | inside.made
+        self.as_list |= inside.as_list

@@ -14,7 +14,7 @@ import ast
 from dataclasses import field
 
 from parakeet_py.frontend.exceptions import Leave, TryBody
-from parakeet_py.frontend.own_lists import changed_by_call, changed_by_function, own_lists
+from parakeet_py.frontend.own_lists import changed_by_call, changed_by_function, own_lists, own_queues
 from parakeet_py.record import record
 
 FALLS, BREAK, CONTINUE, RETURN = 1, 2, 4, 8
@@ -35,6 +35,7 @@ class Scope:
     declared_nonlocal: dict[str, None] = field(default_factory=dict)
     rebound: dict[str, None] = field(default_factory=dict)  # bound in several places
     own_lists: frozenset[str] = frozenset()  # what changes them binds them
+    own_queues: frozenset[str] = frozenset()
 
 
 class Scopes:
@@ -51,6 +52,7 @@ class Scopes:
         if node not in self._scopes:
             walk = _Walk(self)
             walk.scope.own_lists = own_lists(node)
+            walk.scope.own_queues = own_queues(node, walk.scope.own_lists)
             arguments = node.args
             for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
                 walk.scope.locals[arg.arg] = None

@@ -183,7 +183,9 @@ class ChangeList:
 
     `change`: append extend insert clear reverse add discard remove, as Python's methods; iadd: `+=`; set: item
     `args[0]` becomes `args[1]`; delete; pop and setdefault, which have the item as their first out; heappush, heappop
-    (which has the item, too), insort and others of `own_lists.FUNCTIONS`, where `args[0]` is the function.
+    (which has the item, too), insort and others of
+    `own_lists.FUNCTIONS`, where `args[0]` is the function; deque, made by `args[0]`, with popleft, appendleft, and
+    popright for its pop.
     """
 
     change: str

@@ -23,7 +23,9 @@ from parakeet_py.frontend.ssa import (
     Assert,
     Attribute,
     Block,
+    BuildList,
     Call,
+    ChangeList,
     Const,
     Import,
     Inplace,
@@ -270,6 +272,13 @@ class Statements(Expressions):
 
     def assignment(self, targets: list[ast.expr], value: ast.expr) -> None:
         target = targets[0]
+        if isinstance(target, ast.Name) and target.id in self.own_queues and isinstance(value, ast.Call):
+            function = self.expression(value.func)
+            items = self.expression(value.args[0]) if value.args else self.emit(BuildList(()), value, "items")
+            queue = self.emit(ChangeList("deque", items, (function,)), value, target.id)
+            self.check_writable(target.id, target)
+            self.bind(target.id, queue)
+            return
         if len(targets) == 1 and isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
             starred = any(isinstance(node, ast.Starred) for node in (*target.elts, *value.elts))
             if not starred and len(target.elts) == len(value.elts):  # no tuple is needed

@@ -11,6 +11,7 @@ Whoever does not know `GrowV` gets a `ListV` that shows the elements in use (`sh
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.frontend import ssa
+from parakeet_py.frontend.own_lists import GIVING
 from parakeet_py.typed_ir import control, gates, hash_maps, indexing, ir, unions
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.elementwise import generate
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 SMALLEST = 8  # elements of a column
+_NO_ITEMS = "pop from an empty deque"
 _ROWS = ("array", "table")  # items of lists that are described as a whole
 
 
@@ -57,8 +60,14 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
 
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
-        return [NeverV()] * (2 if op.change in ("pop", "setdefault") else 1)
+        return [NeverV()] * (2 if op.change in GIVING else 1)
     kind = op.change
+    if kind == "deque":
+        if not isinstance(args[0], Static) or args[0].object is not collections.deque:
+            raise s.unsupported("a deque that is not collections.deque")
+        return [s.call(Static(list), [shown(s, held)], {})]
+    if kind == "appendleft":
+        kind, args = "insert", [py(0), *args]
     if isinstance(held, ArrayV) and kind == "set":
         containers.set_item(s, held, args[0], args[1])
         return [held]
@@ -96,6 +105,10 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
             return [insert(s, grown, index, item)]
         case "pop", _:
             return list(pop(s, grown, args[0] if args else None))
+        case "popright", []:
+            return list(pop(s, grown, None, _NO_ITEMS))
+        case "popleft", []:
+            return list(_popleft(s, grown))
         case "delete", [index]:
             _check_position(index, s)
             place = position(s, grown, index, "list assignment index out of range")
@@ -170,6 +183,12 @@ def _change_known(s: Specializer, held: TupleV, change: str, args: Sequence[Valu
                 items = []
             case "reverse", []:
                 items.reverse()
+            case (("popleft" | "popright"), []):
+                if not items:
+                    s.check(ir.Const(False, PYBOOL), "IndexError", _NO_ITEMS)
+                    return [NeverV(), NeverV()]
+                item = items.pop(0 if change == "popleft" else -1)
+                return [item, TupleV(tuple(items), "list")]
             case "pop", _:
                 if not items:
                     s.check(ir.Const(False, PYBOOL), "IndexError", "pop from empty list")
@@ -424,10 +443,23 @@ def insert(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
     return GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item)
 
 
-def pop(s: Specializer, grown: GrowV, index: Value | None) -> tuple[Value, Value]:
+def _popleft(s: Specializer, grown: GrowV) -> tuple[Value, Value]:
+    """The first item; what is left starts behind it, in columns that are so much shorter."""
     b = s.builder
     length = grown.length.operand
-    s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", "pop from empty list")
+    s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", _NO_ITEMS)
+    item = item_at(s, grown, ZERO)
+    columns = []
+    for column in grown.columns:
+        room = _counted(s, column.extents[0], ir.Const(-1, PYINT))
+        columns.append(make_view(s, column, (ONE,), [(0, room, ONE)]))
+    return item, GrowV(ScalarV(_counted(s, length, ir.Const(-1, PYINT))), tuple(columns), grown.item)
+
+
+def pop(s: Specializer, grown: GrowV, index: Value | None, empty: str = "pop from empty list") -> tuple[Value, Value]:
+    b = s.builder
+    length = grown.length.operand
+    s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", empty)
     if index is None or (isinstance(index, ScalarV) and index.operand == ir.Const(-1, PYINT)):
         last = _counted(s, length, ir.Const(-1, PYINT))
         return item_at(s, grown, last), GrowV(ScalarV(last), grown.columns, grown.item)

@@ -1,9 +1,11 @@
 """Lists kept in order by `heapq` and `bisect`: heaps of numbers and of tuples, sorted lists."""
 
 import bisect
+import collections
 import heapq
 import math
 from bisect import insort
+from collections import deque
 from heapq import heappop, heappush
 
 import numpy as np
@@ -86,3 +88,69 @@ def places_in_lists(a, x):
     mine = [item * 2 for item in range(len(a))]
     insort(mine, x)
     return bisect.bisect_left(mine, x), bisect.bisect_right(mine, x), bisect.bisect(mine, x, 1, 2), mine
+
+
+@program([(np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]]), 0), (np.zeros((2, 2)), 1)])
+def breadth_first(edges, start):
+    n = len(edges)
+    distance = np.full(n, -1)
+    distance[start] = 0
+    queue = deque([start])
+    while queue:
+        u = queue.popleft()
+        for v in range(n):
+            if edges[u, v] and distance[v] < 0:
+                distance[v] = distance[u] + 1
+                queue.append(v)
+    return distance
+
+
+@program([(arr("f8", 9), 3), (arr("i4", 6), 1), (arr("f8", 0), 2)])
+def window_maxima(a, k):
+    queue = deque()
+    out = []
+    for i in range(len(a)):
+        while queue and a[queue[-1]] <= a[i]:
+            queue.pop()
+        queue.append(i)
+        if queue[0] <= i - k:
+            queue.popleft()
+        if i >= k - 1:
+            out.append(a[queue[0]])
+    return len(out), np.array(out) * 1.0 if len(out) else None
+
+
+@program([(5, 3), (1, 7), (4, 0)])
+def both_ends(n, k):
+    queue = collections.deque(range(n))
+    for i in range(k):
+        queue.appendleft(queue.pop())
+        queue.append(i)
+        queue += [i * 2]
+    total = 0
+    for i, item in enumerate(queue):
+        total += i * item
+    return total, len(queue), list(queue), max(queue), queue[0]
+
+
+@program([(3, 2), raising(IndexError, 2, 5)], message=True)
+def more_than_a_deque_has(n, k):
+    queue = deque(range(n))
+    for _ in range(k):
+        last = queue.popleft()
+    return last
+
+
+@program([(3, 2), raising(IndexError, 2, 5)], message=True)
+def more_than_its_end_has(n, k):
+    queue = deque([0.5] * n)
+    for _ in range(k):
+        last = queue.pop()
+    return last
+
+
+@program([(4,)], opaque=None, fell_back=None)
+def deques_that_are_seen(n):
+    queue = deque(range(n))
+    queue.append(1)
+    return queue
