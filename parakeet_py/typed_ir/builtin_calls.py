@@ -10,7 +10,7 @@ import numpy as np
 
 from parakeet_py import operators
 from parakeet_py.errors import UnsupportedError, name_of_exception
-from parakeet_py.typed_ir import control, grown_lists, hash_maps, ir, long_ints
+from parakeet_py.typed_ir import control, convert, grown_lists, hash_maps, ir, long_ints
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.messages import format_values, is_text, text_of_error
@@ -292,6 +292,7 @@ def _abs(s: Specializer, value: Value) -> Value:
     known_result = long_ints.unary_of_known("abs", value)
     if known_result is not None:
         return known_result
+    convert.must_not_be_container(s, value, "abs()")
     number = s.numeric(value)
     if isinstance(number, ScalarV) and number.python:
         return python_unary(s, "abs", number)

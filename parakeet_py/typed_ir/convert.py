@@ -242,3 +242,9 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
         case ObjectV():
             return opaque_truth(s, value)
     raise s.unsupported(f"the truth of {s.describe(value)}")
+
+
+def must_not_be_container(s: Specializer, value: Value, operation: str) -> None:
+    """Python has no such operation for lists and the like, whatever NumPy would make of them."""
+    if isinstance(value, TupleV | ListV | RangeV | DictV | ComprehensionV):
+        raise s.unsupported(f"{operation} of {s.describe(value)}")

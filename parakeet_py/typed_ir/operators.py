@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, grown_lists, hash_maps, ir, long_ints, messages
+from parakeet_py.typed_ir import control, convert, grown_lists, hash_maps, ir, long_ints, messages
 from parakeet_py.typed_ir.array_store import fit_outputs, store_array
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.one_shot import is_passed_on
@@ -179,7 +179,12 @@ def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
             return _compare_with_odd(s, op, right if odd is left else left, odd.object)  # type: ignore[union-attr]
     if _between_containers(left, right):
         raise s.unsupported(f"a comparison of {s.describe(left)} and {s.describe(right)}")
+    if isinstance(left, TupleV | ListV) and isinstance(right, ArrayV):
+        return binary(s, _MIRRORED[op], right, left)  # whose method Python calls: exceptions name it first
     return binary(s, op, left, right)
+
+
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
 def _compare_with_odd(s: Specializer, op: str, value: Value, odd: str | None) -> Value:
@@ -231,6 +236,16 @@ def identical(s: Specializer, left: Value, right: Value) -> bool:
     raise s.unsupported("`is` between values that are not known to be distinct")
 
 
+def _same_object(left: Value, right: Value) -> bool:
+    """Are these surely one object, which need not be equal to itself (NaN, arrays) to be found?"""
+    match left, right:
+        case ScalarV(ir.Var() as one), ScalarV(ir.Var() as other):
+            return one is other
+        case ArrayV(), ArrayV():
+            return left.var is right.var
+    return False
+
+
 def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Value:
     b = s.builder
     if isinstance(container, ComprehensionV):
@@ -238,10 +253,16 @@ def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Va
     if isinstance(container, MapV):
         there = hash_maps.contains(s, container, item)
         return ScalarV(b.prim("not", there) if negate else there)
+    if isinstance(container, Static) and isinstance(container.object, str):
+        if isinstance(item, Static) and isinstance(item.object, str):
+            return py((item.object in container.object) != negate)
+        raise s.hand_back(f"`in` a text, of {s.describe(item)}")
     items = control.static_items(container)
     if items is not None:
         found: ir.Operand = ir.Const(False, PYBOOL)
         for one in items:
+            if _same_object(item, one):
+                return py(not negate)
             found = b.logical_or(found, s.truth(compare(s, "eq", item, one)))
         return ScalarV(b.prim("not", found) if negate else found)
     if isinstance(container, ArrayV | ListV):
@@ -276,6 +297,7 @@ def unary_operator(s: Specializer, op: str, value: Value) -> Value:
     known_result = long_ints.unary_of_known(op, value)
     if known_result is not None:
         return known_result
+    convert.must_not_be_container(s, value, f"unary {op}")
     number = s.numeric(value)
     if isinstance(number, ScalarV) and number.python:
         return python_unary(s, op, number)

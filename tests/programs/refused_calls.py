@@ -98,3 +98,19 @@ def message_of_a_caught_exception(a, b):
         return np.broadcast_arrays(a, b)[0].shape
     except ValueError as error:
         return str(error)
+
+
+@program([raising(ValueError, arr("f8", 4), (1, 2)), (arr("f8", 2), (1, 2)), (arr("f8", 3), [0, 0, 0])], message=True)
+def tuple_before_an_array(a, t):
+    """The array's operator does it, and names itself first."""
+    return t < a
+
+
+@program([raising(TypeError, 2)], message=True, fell_back=None)
+def minus_a_list(n):
+    return -[n, 1]
+
+
+@program([raising(TypeError, 2)], message=True, fell_back=None)
+def size_of_a_list(n):
+    return abs([n, 1])

@@ -422,3 +422,16 @@ def not_to_be_removed(x, item):
 @program([(arr("f8", 3),)], opaque=1)
 def tuple_of_a_generator(x):
     return tuple(v + 1 for v in x)
+
+
+@program([("same",), ("full",), ("a",), ("",)])
+def part_of_a_text(mode):
+    """`in` a string looks for parts of it, not for characters."""
+    if mode in "same full":
+        return "me" in mode, "q" not in mode
+    return mode + "!" not in "same!"
+
+
+@program([(arr("f8", 3), float("nan"))])
+def found_by_identity(a, n):
+    return n in (n, 1.0), n in [0.0, n], n not in (1.0, n), a in (a, 2.0)
