@@ -120,6 +120,11 @@ def is_sequence(value: Any) -> bool:
     _intrinsic("is_sequence")
 
 
+def has_known_length(value: Any) -> bool:
+    """True for sequences of known length."""
+    _intrinsic("has_known_length")
+
+
 def as_array(value: Any, dtype: Any = None) -> Any:
     """np.asarray: arrays as they are, sequences as new arrays (of a known dtype if given), scalars as 0-d arrays."""
     _intrinsic("as_array")

@@ -16,6 +16,7 @@ from parakeet_py.library.intrinsics import (
     dtype_of,
     generate,
     hand_back,
+    has_known_length,
     is_array,
     is_known,
     is_sequence,
@@ -82,8 +83,46 @@ def items_of(arrays):
     return tuple([as_array(a) for a in tuple(arrays)])
 
 
+@static
+def front_to(axis, rank):
+    """The axes of an array whose first one becomes the one at `axis`."""
+    return (*range(1, axis + 1), 0, *range(axis + 1, rank))
+
+
+def rows_of(arrays, what="concatenate"):
+    """The arrays of a sequence of unknown length, as one array."""
+    rows = as_array(arrays)
+    if rows.ndim == 0:
+        hand_back("a sequence of arrays that is none")
+    if rows.ndim > 2 and order_of(rows) != positions(rows.ndim):
+        hand_back("arrays that are not in C order, put together")
+    check(rows.shape[0] > 0, "ValueError", f"need at least one array to {what}")
+    return rows
+
+
+def stacked_rows(rows, axis, kind):
+    """The rows of an array along a new axis at another place."""
+    moved = permute(rows, front_to(axis, rows.ndim))
+    made = allocate(moved.shape, kind)
+    assign(made, moved)
+    return made
+
+
+def joined_rows(rows, axis, dtype=None, casting="same_kind"):
+    """The rows of an array one after the other, along an axis of theirs."""
+    kind = joined_kind(dtype, casting, dtype_of(rows))
+    if axis is None:
+        return ravel(stacked_rows(rows, 0, kind))
+    axis = joined_axis(axis, (rows.ndim - 1,))
+    made = stacked_rows(rows, axis, kind)
+    shape = made.shape
+    return reshape(made, shape[:axis] + (shape[axis] * shape[axis + 1],) + shape[axis + 2 :])
+
+
 @implements(np.concatenate, np.concat)
 def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    if out is None and not has_known_length(arrays):
+        return joined_rows(rows_of(arrays), axis, dtype, casting)
     given, arrays = arrays, items_of(arrays)
     kinds = tuple([dtype_of(a) for a in arrays])
     if axis is None:
@@ -120,6 +159,9 @@ def stack_axis(axis, rank):
 
 @implements(np.stack)
 def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    if out is None and not has_known_length(arrays):
+        rows = rows_of(arrays, "stack")
+        return stacked_rows(rows, stack_axis(axis, rows.ndim - 1), joined_kind(dtype, casting, dtype_of(rows)))
     arrays = items_of(arrays)
     if len(arrays) == 0:
         unsupported("need at least one array to stack")
@@ -140,22 +182,38 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
 
 @implements(np.vstack)
 def vstack(tup, *, dtype=None, casting="same_kind"):
+    if not has_known_length(tup):
+        rows = rows_of(tup)
+        if rows.ndim == 1:
+            rows = rows[:, None]
+        return joined_rows(rows[:, None] if rows.ndim == 2 else rows, 0, dtype, casting)
     return concatenate([atleast_2d(a) for a in items_of(tup)], 0, dtype=dtype, casting=casting)
 
 
 @implements(np.hstack)
 def hstack(tup, *, dtype=None, casting="same_kind"):
+    if not has_known_length(tup):
+        rows = rows_of(tup)
+        return joined_rows(rows[:, None] if rows.ndim == 1 else rows, 0 if rows.ndim <= 2 else 1, dtype, casting)
     arrays = tuple([atleast_1d(a) for a in items_of(tup)])
     return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @implements(np.dstack)
 def dstack(tup):
+    if not has_known_length(tup):
+        rows = rows_of(tup)
+        return joined_rows(rows[(ALL,) + three_or_more(rows.ndim - 1)], 2)
     return concatenate([a[three_or_more(a.ndim)] for a in items_of(tup)], 2)
 
 
 @implements(np.column_stack)
 def column_stack(tup):
+    if not has_known_length(tup):
+        rows = rows_of(tup)
+        if rows.ndim == 1:
+            rows = rows[:, None]
+        return joined_rows(rows[:, :, None] if rows.ndim == 2 else rows, 1)
     return concatenate([as_column(a) for a in items_of(tup)], 1)
 
 

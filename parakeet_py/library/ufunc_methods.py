@@ -329,6 +329,29 @@ def python_all(items, element, condition, flatten):
 
 
 @helper
+def python_list(items, element, condition, flatten):
+    """The list of a comprehension whose elements are arrays of any shape."""
+    made = []
+    for item in items:
+        if condition is None or condition(item):
+            if flatten:
+                for inner in element(item):
+                    made.append(inner)
+            else:
+                made.append(element(item))
+    return made
+
+
+@helper
+def python_list_part(items, places):
+    """The items of a list at some places."""
+    made = []
+    for place in places:
+        made.append(items[int(place)])
+    return made
+
+
+@helper
 def python_sum_rows(a):
     """sum() of an array: its rows one after another."""
     if a.ndim == 0:

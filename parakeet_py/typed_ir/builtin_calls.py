@@ -18,6 +18,7 @@ from parakeet_py.typed_ir.python_scalars import OVERFLOW, python_binary, python_
 from parakeet_py.typed_ir.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
 from parakeet_py.typed_ir.ufuncs import call_ufunc
 from parakeet_py.typed_ir.values import (
+    ArraysV,
     ArrayV,
     ClosureV,
     ComprehensionV,
@@ -77,6 +78,8 @@ def _len(s: Specializer, value: Value) -> Value:
             return ScalarV(size_of(s, array))
         case ListV(array):
             return ScalarV(array.extents[0])
+        case ArraysV(length):
+            return length
         case RangeV():
             return ScalarV(control.range_length(s, value))
         case MapV():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import builtin_sorting, control, ir
+from parakeet_py.typed_ir import builtin_sorting, control, grown_lists, ir
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, builtin
 from parakeet_py.typed_ir.comprehensions import may_raise
 from parakeet_py.typed_ir.python_scalars import compare
@@ -114,6 +114,7 @@ BUILTINS[max] = _extremum("gt", "max")
 
 def _elements(s: Specializer, value: Value) -> Value:
     """What a builtin goes through, as an array."""
+    value = grown_lists.shown(s, value)
     if not isinstance(value, ListV):
         return s.numeric(value)
     if value.items == "table":
@@ -131,6 +132,7 @@ def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
         for item in items:
             total = s.binary("add", total, item)
         return total
+    value = grown_lists.shown(s, value)
     array = _elements(s, value)
     if not isinstance(array, ArrayV) or (isinstance(value, ListV) and array.rank > 1 and value.items != "array"):
         raise s.unsupported(f"sum() of {s.describe(value)}")

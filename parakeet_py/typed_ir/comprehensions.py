@@ -20,11 +20,12 @@ from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.opaque import roots_of
-from parakeet_py.typed_ir.requests import Sequential
+from parakeet_py.typed_ir.requests import ArrayElements, Sequential
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array
-from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, GrowV, ListV, RangeV, ScalarV, TupleV, Value
+from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, GrowV, ListV, RangeV, ScalarV, TupleV, Value, lift, py
 from parakeet_py.typed_ir.views import make_view
 
+FEW = 16  # arrays of a list of known length
 TRUE = ir.Const(True, PYBOOL)
 
 if TYPE_CHECKING:
@@ -42,6 +43,23 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
         s.builder.rollback(mark)
         del s.sites[sites:]
         return _one_by_one(s, value)
+    except ArrayElements:
+        if value.kind == "tuple":
+            raise
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        return _of_arrays(s, value)
+
+
+def _of_arrays(s: Specializer, value: ComprehensionV) -> Value:
+    """A list of arrays of any shape: of known length if the loop is over a few known numbers."""
+    match value.iterable:
+        case RangeV(ScalarV(ir.Const() as start), ScalarV(ir.Const() as stop), ScalarV(ir.Const() as step)):
+            numbers = range(*(int(bound.value.real) for bound in (start, stop, step)))
+            if len(numbers) <= FEW:
+                return compute(s, replace(value, iterable=TupleV(tuple(map(py, numbers)))))
+    parts = [value.iterable, value.element, value.condition or lift(None), lift(value.flatten)]
+    return s.call_library("python_list", parts)
 
 
 def _at_once(s: Specializer, value: ComprehensionV) -> Value:
@@ -144,10 +162,14 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) ->
     b.rollback(mark)
     if not isinstance(first, ArrayV):
         return None
+    if first.order and first.rank > 1:
+        raise s.unsupported("a comprehension of arrays that are not in C order")
     shown = frozenset(root for root in roots_of(item) if root <= before)
     inner = [b.hoisted(extent) for extent in first.extents]
     if None in inner:
-        raise s.unsupported("a comprehension whose elements are arrays of varying shape")
+        raise ArrayElements.at(
+            s.frames[-1].function, b.pos, "a comprehension whose elements are arrays of varying shape"
+        )
     own = tuple(extent for extent in inner if extent is not None)
     extents = (length, *own)
     out = b.emit1(ir.Alloc(extents), Array(first.dtype, len(extents), "C"), name="rows")
@@ -290,6 +312,9 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
 
 def _scalar(s: Specializer, value: Value) -> ScalarV:
     number = None if isinstance(value, ComprehensionV) else s.numeric(value)
+    if isinstance(number, ArrayV):
+        text = "a comprehension over run-time lengths whose elements are arrays"
+        raise ArrayElements.at(s.frames[-1].function, s.builder.pos, text)
     if not isinstance(number, ScalarV):
         raise s.unsupported("a comprehension over run-time lengths whose elements are not scalars")
     return number

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, convert, grown_lists, hash_maps, indexing, ir, variants
+from parakeet_py.typed_ir import array_lists, control, convert, grown_lists, hash_maps, indexing, ir, variants
 from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.flags import flag_at
 from parakeet_py.typed_ir.index_entries import check_index
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar, is_integer
 from parakeet_py.typed_ir.values import (
+    ArraysV,
     ArrayV,
     ComprehensionV,
     DictV,
@@ -128,6 +129,10 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             return s.list_item(value, index)
         case GrowV():
             return grown_lists.subscript(s, value, index)
+        case ArraysV():
+            if isinstance(index, SliceV):
+                return array_lists.part(s, value, index)
+            return array_lists.item_at(s, value, grown_lists.position(s, value, index, "list index out of range"))
         case TupleV(items, kind):
             if isinstance(index, SliceV):
                 if kind == "list" and not is_known(index) and grown_lists.is_uniform(value):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import field_state, gates, grown_lists, hash_maps, ir, unions, variants
+from parakeet_py.typed_ir import array_lists, field_state, gates, grown_lists, hash_maps, ir, unions, variants
 from parakeet_py.typed_ir.guarded import after_branch
 from parakeet_py.typed_ir.guarded import side as guarded_side
 from parakeet_py.typed_ir.indexing import read
@@ -20,6 +20,7 @@ from parakeet_py.typed_ir.python_scalars import int_add
 from parakeet_py.typed_ir.requests import NeedUnroll, NotGrown
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.values import (
+    ArraysV,
     ArrayV,
     ComprehensionV,
     DictV,
@@ -247,6 +248,8 @@ def counted(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
             return ZERO, array.extents[0], ONE, lambda index: s.list_item(iterable, ScalarV(index))
         case GrowV(length):
             return ZERO, length.operand, ONE, lambda index: grown_lists.item_at(s, iterable, index)
+        case ArraysV(length):
+            return ZERO, length.operand, ONE, lambda index: array_lists.item_at(s, iterable, index)
         case MapV(kind="dict"):
             return counted(s, hash_maps.keys(iterable))
         case ArrayV(rank=0):

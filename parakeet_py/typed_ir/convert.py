@@ -21,6 +21,7 @@ from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.opaque import opaque_truth
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar, is_integer
 from parakeet_py.typed_ir.values import (
+    ArraysV,
     ArrayV,
     ClosureV,
     ComprehensionV,
@@ -231,7 +232,7 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
             return truth(s, entries.length)
         case ListV(array):
             return b.prim("ne", array.extents[0], ZERO, type=PYBOOL)
-        case GrowV(length):
+        case GrowV(length) | ArraysV(length):
             return truth(s, length)
         case RangeV():
             return b.prim("ne", control.range_length(s, value), ZERO, type=PYBOOL)

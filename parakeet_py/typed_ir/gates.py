@@ -7,7 +7,7 @@ template, emitting casts where it stands, and `value_of` rebuilds a value from t
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from parakeet_py.typed_ir import ir, opaque
 from parakeet_py.typed_ir.types import OBJECT, PYINT, Array, Scalar, Type, join_layouts
 from parakeet_py.typed_ir.values import (
     NONE,
+    ArraysV,
     ArrayV,
     ClosureV,
     ComprehensionV,
@@ -116,6 +117,9 @@ def with_inner_roots(template: Template, before: int, inside: int) -> Template:
         case ArrayT(kind, extents, roots, readonly, nonunit, order) if any(root > before for root in roots):
             kept = frozenset(root for root in roots if root <= before) | {inside}
             return ArrayT(kind, extents, kept, readonly, nonunit, order)
+        case Structure(ArraysV(bases=bases) as like, parts) if any(root > before for root in bases):
+            own = replace(like, bases=frozenset(root for root in bases if root <= before) | {inside})
+            return Structure(own, tuple(with_inner_roots(part, before, inside) for part in parts))
         case Structure(like, parts):
             return Structure(like, tuple(with_inner_roots(part, before, inside) for part in parts))
     return template
@@ -131,6 +135,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (array,)
         case GrowV(length, columns, _):
             return (length, *columns)
+        case ArraysV(length, used, data, places):
+            return (length, used, data, *places)
         case DictV(items):
             return tuple(item for _, item in items)
         case MapV(entries, table):
@@ -171,6 +177,11 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
             length = parts[0]
             assert isinstance(length, ScalarV)
             return GrowV(length, tuple(part for part in parts[1:] if isinstance(part, ArrayV)), like.item)
+        case ArraysV():
+            length, used, data, *places = parts
+            assert isinstance(length, ScalarV) and isinstance(used, ScalarV) and isinstance(data, ArrayV)
+            lines = tuple(place for place in places if isinstance(place, ArrayV))
+            return ArraysV(length, used, data, lines, like.root, like.bases, like.fresh)
         case DictV(items):
             return DictV(tuple((key, part) for (key, _), part in zip(items, parts, strict=True)))
         case MapV(kind=kind):
@@ -253,6 +264,10 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
             return _join_arrays(s, left, right)
         case Structure(ObjectV() as one, ()), Structure(ObjectV() as other, ()):
             return left if one.any or not other.any else right
+        case Structure(ArraysV(), parts), Structure(ArraysV(), others):
+            kept = array_lists.joined(left, right)
+            if kept is not None:
+                return Structure(kept, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(a, parts), Structure(b, others) if _same_shape(a, b):
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(a), Structure(b) if grown_lists.has_item_type(a) and grown_lists.has_item_type(b):
@@ -399,6 +414,9 @@ def leaves_of(s: Specializer, value: Value, template: Template, like: Value | No
         case Structure(GrowV(item=item), parts) if grown_lists.is_list(value):
             grown = grown_lists.as_grown(s, value, item)
             return [leaf for part, own in zip(parts, parts_of(grown), strict=True) for leaf in leaves_of(s, own, part)]
+        case Structure(ArraysV() as arrays, parts) if grown_lists.is_list(value):
+            listed = array_lists.as_arrays(s, value, arrays)
+            return [leaf for part, own in zip(parts, parts_of(listed), strict=True) for leaf in leaves_of(s, own, part)]
         case Structure(_, parts):
             values = parts_of(value) if not isinstance(value, UnboundV | NeverV) else (value,) * len(parts)
             return [leaf for part, own in zip(parts, values, strict=True) for leaf in leaves_of(s, own, part)]
@@ -429,9 +447,13 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
             tag = variables[0]
             s.builder.tags[tag] = len(parts) - 1
             return VariantV(ScalarV(variables.pop(0)), tuple(value_of(s, part, variables) for part in parts[1:]))
+        case Structure(ArraysV() as like, parts):
+            made = rebuild(like, tuple(value_of(s, part, variables) for part in parts))
+            assert isinstance(made, ArraysV)
+            return array_lists.carried(s, made)
         case Structure(like, parts):
             return rebuild(like, tuple(value_of(s, part, variables) for part in parts))
     raise AssertionError(template)
 
 
-from parakeet_py.typed_ir import grown_lists, hash_maps, unions, variants  # noqa: E402  (they need each other)
+from parakeet_py.typed_ir import array_lists, grown_lists, hash_maps, unions, variants  # noqa: E402  (they need each other)

@@ -20,13 +20,14 @@ import numpy as np
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.own_lists import GIVING
-from parakeet_py.typed_ir import control, gates, hash_maps, indexing, ir, unions
+from parakeet_py.typed_ir import array_lists, control, gates, hash_maps, indexing, ir, unions
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.requests import NotGrown
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
+    ArraysV,
     ArrayV,
     DictV,
     GrowV,
@@ -89,6 +90,8 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
         return hash_maps.change(s, held, kind, args)
     if not is_list(held):
         raise s.unsupported(f"a change of {s.describe(held)}")
+    if isinstance(held, ArraysV):
+        return array_lists.change(s, held, kind, args)
     adds = kind in ("append", "insert", "set") or (kind in sorted_lists.FUNCTIONS and len(args) > 1)
     if kind == "heappop" and isinstance(held, TupleV) and not held.items:
         s.check(ir.Const(False, PYBOOL), "IndexError", "index out of range")
@@ -152,7 +155,7 @@ def _change_dict(s: Specializer, held: DictV, change: str, args: Sequence[Value]
 
 
 def is_list(value: Value) -> bool:
-    return isinstance(value, GrowV | ListV) or (isinstance(value, TupleV) and value.kind == "list")
+    return isinstance(value, GrowV | ArraysV | ListV) or (isinstance(value, TupleV) and value.kind == "list")
 
 
 def has_item_type(value: Value) -> bool:
@@ -171,6 +174,7 @@ def _change_known(s: Specializer, held: TupleV, change: str, args: Sequence[Valu
     try:
         match change, args:
             case "append", [item]:
+                array_lists.note_append(s, item)
                 items.append(item)
             case "extend", [more]:
                 found = control.static_items(more) if isinstance(more, TupleV) else None
@@ -240,6 +244,9 @@ def join_items(s: Specializer, templates: Sequence[gates.Template]) -> gates.Tem
 
 def grown_template(s: Specializer, left: gates.Structure, right: gates.Structure) -> gates.Structure:
     """The template of a list that has different lengths on two paths."""
+    arrays = array_lists.template(s, left, right)
+    if arrays is not None:
+        return arrays
     items = join_items(s, [*_parts(left), *_parts(right)])
     # What is made a grown list on one path only is new memory, which needs no name of its own beside the other path's.
     some = any(isinstance(one.like, GrowV) and len(one.parts) > 1 for one in (left, right))
@@ -311,7 +318,7 @@ def item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
     return gates.value_of(s, grown.item, leaves)
 
 
-def position(s: Specializer, grown: GrowV, index: Value, message: str) -> ir.Operand:
+def position(s: Specializer, grown: GrowV | ArraysV, index: Value, message: str) -> ir.Operand:
     """The place that a Python index names; IndexError with this message if there is none."""
     b = s.builder
     number = s.numeric(index)
@@ -533,6 +540,8 @@ def repeated(s: Specializer, held: TupleV, count: ScalarV) -> GrowV:
 
 def shown(s: Specializer, value: Value) -> Value:
     """A grown list as a `ListV`; all else as it is."""
+    if isinstance(value, ArraysV):
+        return array_lists.stacked(s, value)
     if not isinstance(value, GrowV):
         return value
     length = value.length.operand
@@ -577,7 +586,7 @@ def _common(s: Specializer, grown: GrowV, kinds: Sequence[Scalar], tags: ArrayV)
 
 def arguments(s: Specializer, function: Value, values: list[Value]) -> list[Value]:
     """The arguments of a call: grown lists are shown, but only to functions that will not keep them."""
-    if not any(isinstance(value, GrowV) for value in values):
+    if not any(isinstance(value, GrowV | ArraysV) for value in values):
         return values
     target = function.object if isinstance(function, Static) else None
     module = str(getattr(target, "__module__", None) or "")
@@ -585,7 +594,17 @@ def arguments(s: Specializer, function: Value, values: list[Value]) -> list[Valu
         return values
     if not isinstance(target, np.ufunc) and module.partition(".")[0] not in ("numpy", "builtins", "math", "_bisect"):
         raise s.unsupported("a list that is changed, given to a function", "give the function an array")
-    return [shown(s, value) for value in values]
+    return [_given(s, target, value) for value in values]
+
+
+def _given(s: Specializer, target: object, value: Value) -> Value:
+    if isinstance(value, ArraysV) and target in (len, enumerate, zip, reversed):
+        return value
+    if isinstance(value, ArraysV) and target in (np.concatenate, np.hstack) and len(value.places) == 2:
+        some = s.builder.prim("gt", value.length.operand, ZERO, type=PYBOOL)
+        s.check(some, "Deoptimize", "an array of an empty list")
+        return TupleV((array_lists.flat(s, value),), "list")
+    return shown(s, value)
 
 
 def keywords(s: Specializer, function: Value, values: dict[str, Value]) -> dict[str, Value]:

@@ -380,6 +380,11 @@ def _is_sequence(s: Specializer, value: Value) -> Value:
     return py(isinstance(value, TupleV | ListV))
 
 
+@_handles(words.has_known_length)
+def _has_known_length(s: Specializer, value: Value) -> Value:
+    return py(isinstance(value, TupleV) or (isinstance(value, ListV) and isinstance(value.array.extents[0], ir.Const)))
+
+
 @_handles(words.as_array)
 def _as_array(s: Specializer, value: Value, dtype: Value | None = None) -> Value:
     if dtype is not None and not is_none(dtype) and not isinstance(value, ArrayV | ScalarV):

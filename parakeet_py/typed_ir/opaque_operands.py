@@ -6,13 +6,16 @@ the function is compiled, and is put together by `rebuild` when it is called.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.record import record
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import indexing, ir
 from parakeet_py.typed_ir.types import PYINT, Scalar
 from parakeet_py.typed_ir.values import (
+    NONE,
+    ArraysV,
     ArrayV,
     ClosureV,
     DictV,
@@ -55,7 +58,7 @@ class ContainerT:
     """tuple, list, slice, range, dict (keys in `keys`), method (`keys[0]`), format (of `keys[0]`).
 
     list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
-    not be stored to.
+    not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from an `ArraysV`.
     """
 
     kind: str
@@ -98,6 +101,15 @@ def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
                     return dict(parts[0])
                 case "set_of":
                     return set(parts[0])
+                case "copies_of":
+                    return [row.copy() for row in parts[0]]
+                case "arrays_of":
+                    data, starts, *extents = parts
+                    shapes = zip(*extents, strict=True)
+                    return [
+                        data[start : start + math.prod(shape)].reshape(shape).copy()
+                        for start, shape in zip(starts, shapes, strict=True)
+                    ]
                 case "zipped":
                     rows = zip(*parts, strict=True)
                     return list(map(list, rows)) if keys[0] else list(rows)
@@ -136,6 +148,8 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             if isinstance(value, ArrayV) and value.readonly and var not in s.leaf_param:
                 return ContainerT("readonly", (leaf,))
             return leaf
+        case ListV(array, "copies"):
+            return ContainerT("copies_of", (template_of(s, array, leaves),))
         case ListV(array, items) if items != "table" and (items == "array" or not items or array.rank == 1):
             return ContainerT("items_of" if items else "list_of", (template_of(s, array, leaves),))
         case TupleV(items, kind):
@@ -155,6 +169,13 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             return ContainerT(f"{kind}_of", (template_of(s, entries, leaves),))
         case GrowV():
             return _list_template(s, value, leaves)
+        case ArraysV(data=data, places=places):
+            from parakeet_py.typed_ir import array_lists
+
+            if value.root != array_lists.CHECKED:
+                raise s.unsupported("a list of arrays, given to Python code")
+            lines = [indexing.read(s, column, SliceV(NONE, value.length, NONE)) for column in places]
+            return ContainerT("arrays_of", tuple(template_of(s, part, leaves) for part in (data, *lines)))
         case VariantV(tag, options):
             if not all(isinstance(option, ScalarV | Static) for option in options):
                 from parakeet_py.typed_ir import variants

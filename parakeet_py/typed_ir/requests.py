@@ -66,6 +66,10 @@ class NotGrown(UnsupportedError):
     """A list whose length depends on values has items that columns cannot hold; a loop that is unrolled may do."""
 
 
+class ArrayElements(UnsupportedError):
+    """A comprehension whose elements are arrays of any shape: a loop makes a list of them."""
+
+
 class Sequential(UnsupportedError):
     """Something for a loop, met in the body of a parallel operator; a comprehension can be a loop instead."""
 

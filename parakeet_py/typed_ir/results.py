@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parakeet_py.result_tree import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
-from parakeet_py.typed_ir import grown_lists, ir, unions, variants
+from parakeet_py.typed_ir import array_lists, grown_lists, ir, unions, variants
 from parakeet_py.typed_ir.opaque import opaque_box
 from parakeet_py.typed_ir.types import PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
+    ArraysV,
     ArrayV,
     DictV,
     GrowV,
@@ -47,7 +48,7 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
 
     if _made_by_python(value):
-        value = opaque_box(s, value, "a result that Python puts together")
+        value = opaque_box(s, array_lists.as_result(s, value), "a result that Python puts together")
     value = grown_lists.shown(s, value)
     match value:
         case ScalarV(operand, None):
@@ -125,6 +126,8 @@ def _made_by_python(value: Value) -> bool:
             return any(map(_made_by_python, items))
         case GrowV(item=item):
             return item is not None and not isinstance(item, Scalar)
+        case ArraysV() | ListV(items="array", own=True):
+            return True
         case DictV() | MapV() | MessageV() | MethodV(ArrayV(), "flat" | "flags"):
             return True  # a new one at each call
     return False

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.values import ArrayV
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Shadows:
         self.site: Site = ()  # the statement of the user's that is being compiled
         self.made: dict[int, tuple[frozenset[int], Site]] = {}  # its memory: what it may share, and where it was made
         self.guarded: dict[int, Site] = {}  # marks of views whose elements share memory, and where they were made
+        self.fresh: set[ir.Var] = set()  # arrays that were new when they were appended to a list
         self.written: frozenset[int] = frozenset()
         self.returned: frozenset[int] = frozenset()
 

@@ -159,6 +159,21 @@ class GrowV:
 
 
 @record
+class ArraysV:
+    """A Python list of arrays that the function changes (see `array_lists`): the elements of all, where each begins in
+    them, and its extents. `bases` is the memory the arrays had that have been appended, `root` names what the items
+    show of it; `fresh`: nothing else shows an item."""
+
+    length: ScalarV
+    used: ScalarV
+    data: ArrayV
+    places: tuple[ArrayV, ...]
+    root: int
+    bases: frozenset[int]
+    fresh: bool
+
+
+@record
 class MapV:
     """A dict or set with keys computed at run time (see `hash_maps`): its entries, pairs or items, in the order of
     insertion, and the table that finds them. `kind`: dict, set, or worn, a set that had other items before, whose
@@ -271,6 +286,7 @@ Value = (
     | TupleV
     | ListV
     | GrowV
+    | ArraysV
     | DictV
     | MapV
     | SliceV

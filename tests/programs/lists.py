@@ -701,3 +701,110 @@ def extreme_pairs(a):
         best = max(best, (a[i], -i))
         least = min((a[i], i % 2), least)
     return best, least
+
+
+STEPS = [(arr("f8", 3), arr("f8", 3), n) for n in (4, 0, 20)]
+
+
+@program(STEPS)
+def path_of_arrays(x, v, n):
+    """A list of arrays that has its length at run time; as many of one shape are one array."""
+    path = [x.copy()]
+    for _ in range(n):
+        x = x + v * 0.5
+        path.append(x)
+    return np.array(path), np.vstack(path), np.stack(path, axis=1), np.concatenate(path), len(path), path[-1].sum()
+
+
+@program(STEPS)
+def path_that_may_be_empty(x, v, n):
+    path = []
+    for i in range(n):
+        x = x + v
+        if x[0] > 3 * v[0]:
+            path.append(x * i)
+    return path, len(path)
+
+
+@program([(arr("f8", 6), 3), (arr("i4", 4), 4), (arr("c8", 3), 0)])
+def arrays_of_several_lengths(x, n):
+    parts = []
+    for i in range(n):
+        parts.append(x[i:] * 2)
+    total = 0
+    for place, part in enumerate(parts):
+        total += place * part[0]
+    return parts, len(parts), total, [part.size for part in parts[::-1]]
+
+
+@program([(arr("f8", 6), 3), (arr("f4", 4), 1)])
+def arrays_of_several_lengths_joined(x, n):
+    return (
+        np.concatenate([x[i:] for i in range(n)]),
+        np.hstack([np.full(int(abs(v)), v) for v in x[:n]]),
+        np.array([x[i : i + 2] for i in range(len(x) - 1)]),
+        np.array([v * x for v in x if v > 0.1]).sum(axis=0),
+    )
+
+
+@program([(arr("f8", 3, 3), 3), (arr("f4", 2, 2), 2)])
+def stack_of_arrays(a, n):
+    waiting = [a]
+    total = 0.0
+    while waiting:
+        last = waiting.pop()
+        total += last.sum()
+        if len(last) > 1:
+            waiting.append(last[: len(last) // 2])
+            waiting.append(last[len(last) // 2 :])
+    powers = [np.eye(len(a))]
+    while len(powers) < n:
+        powers.append(powers[-1] @ a)
+    return total, np.array(powers), powers[0][0, 0]
+
+
+@program([(arr("f8", 6), 3), (arr("f8", 6), 0)])
+def sums_of_lists_of_arrays(x, n):
+    around = sum(np.roll(np.roll(x.reshape(2, 3), i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j)
+    return around, sum(x[i : i + 2] * j for i in range(3) for j in range(2)), sum([x[:2] + i for i in range(n)])
+
+
+@program([(arr("f8", 2, 3),)])
+def lists_of_rows(a):
+    return [row * 2 for row in a], [np.sort(row) for row in a], list(map(np.cumsum, a))
+
+
+@program([(arr("f8", 3), 3)], fell_back=True, mutates=(0,))
+def array_changed_after_it_was_appended(x, n):
+    kept = []
+    for i in range(n):
+        kept.append(x)
+        x[0] += i
+    return np.array(kept)
+
+
+@program([(arr("f8", 3), 3)], fell_back=True)
+def last_array_changed(x, n):
+    kept = []
+    for _ in range(n):
+        x = x * 2
+        kept.append(x)
+    x[0] = 7
+    return np.array(kept)
+
+
+@program([(arr("f8", 3), 3)], fell_back=True)
+def array_of_a_list_that_is_returned_as_well(x, n):
+    kept = []
+    for _ in range(n):
+        x = x * 2
+        kept.append(x)
+    return x, kept
+
+
+@program([(arr("f8", 3), 3)], fell_back=True)
+def one_array_in_a_list_many_times(x, n):
+    y, kept = x + 1, []
+    for _ in range(n):
+        kept.append(y)
+    return kept

@@ -435,3 +435,18 @@ def part_of_a_text(mode):
 @program([(arr("f8", 3), float("nan"))])
 def found_by_identity(a, n):
     return n in (n, 1.0), n in [0.0, n], n not in (1.0, n), a in (a, 2.0)
+
+
+@program([(arr("f8", 3, 4),), (arr("i2", 2, 3, 2),), (arr("f4", 3, 1, 2, 2),), (arr("f8", 4),)])
+def rows_put_together(a):
+    """Sequences of arrays whose length is known at run time only."""
+    rows = [row * 2 for row in a] if a.ndim > 1 else a
+    made = np.stack(a), np.stack(rows, axis=-1), np.vstack(rows), np.hstack(a), np.dstack(rows), np.column_stack(a)
+    return (
+        made if a.ndim == 1 else (*made, np.concatenate(a), np.concatenate(rows, axis=-1), np.concatenate(a, axis=None))
+    )
+
+
+@program([(arr("f8", 0, 3),)], raises=ValueError, message=True)
+def no_rows_put_together(a):
+    return np.concatenate(a)
