@@ -1,4 +1,4 @@
-"""Hash tables of dicts and sets whose keys are integers, or tuples of them (see `typed_ir/hash_maps.py`).
+"""Hash tables of dicts and sets whose keys are integers, floats, or tuples of them (see `typed_ir/hash_maps.py`).
 
 The entries lie in columns, in the order of insertion. A table of 2**k places, at least half of them free, finds them
 (open addressing, linear probing: Knuth, The Art of Computer Programming, volume 3, section 6.4): a place is 0, or the
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_py.library.intrinsics import allocate, cast, constant, dtype_of, generate, load
+from parakeet_py.library.intrinsics import allocate, cast, constant, dtype_of, generate, load, prim
 from parakeet_py.library.registry import helper
 
 FACTOR = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd
@@ -25,14 +25,21 @@ def place_of(keys, mask):
     return int(cast(h & cast(mask, np.uint64), np.int64))
 
 
+def word_of(value):
+    """An integer as it is, a float as the integer that has the same bits; zeros of both signs are one."""
+    if dtype_of(value).kind == "f":
+        return int(prim("bits", prim("add", cast(value, np.float64), constant(0.0, np.float64))))
+    return int(value)
+
+
 def keys_at(columns, entry):
-    return [int(load(column, entry)) for column in columns]
+    return [word_of(load(column, entry)) for column in columns]
 
 
 def is_entry(columns, keys, entry):
     same = True
     for column, key in zip(columns, keys):
-        same = same and int(load(column, entry)) == key
+        same = same and word_of(load(column, entry)) == key
     return same
 
 

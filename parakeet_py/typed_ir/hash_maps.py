@@ -3,8 +3,8 @@
 The frontend makes every change a new value of the name, as for lists (`frontend.own_lists`). As long as all keys are
 known such a dict is a `DictV`. From the first key on that is not it is a `MapV`: its entries are a grown list
 (`grown_lists`) of keys or (key, value) pairs, in the order of insertion, beside a hash table of their numbers
-(`library/hash_maps.py`). Keys are integers or tuples of integers, for which Python's equality is that of their values;
-all keys of a dict have one type, so that it gives the objects back that it was given.
+(`library/hash_maps.py`). Keys are integers, floats (but nan) or tuples of these, for which Python's equality is that of
+their values; all keys of a dict have one type, so that it gives the objects back that it was given.
 
 Sets are not gone through: the order of their items is that of CPython's own table.
 """
@@ -69,7 +69,7 @@ def set_of(s: Specializer, value: Value) -> MapV:
         value = ListV(_as_array(s, value))
     array = value.array if isinstance(value, ListV) else value
     python = isinstance(value, ListV) and value.items == ""
-    if not isinstance(array, ArrayV) or array.rank != 1 or not _is_key(Scalar(array.dtype)):
+    if not isinstance(array, ArrayV) or array.rank != 1 or not _is_whole(Scalar(array.dtype)):
         raise s.hand_back(f"a set of {s.describe(value)}")
     if isinstance(value, ListV) and value.items not in ("", array.dtype):
         raise s.hand_back("a set of such items")
@@ -158,8 +158,12 @@ def _table(s: Specializer, value: MapV) -> ArrayV:
 # ---- keys ------------------------------------------------------------------------------------------------------------
 
 
-def _is_key(kind: Scalar) -> bool:
+def _is_whole(kind: Scalar) -> bool:
     return np.dtype(kind.dtype).kind in "iub" and kind.dtype != "uint64"
+
+
+def _is_key(kind: Scalar) -> bool:
+    return _is_whole(kind) or np.dtype(kind.dtype).kind == "f"
 
 
 def _key_template(value: MapV) -> gates.Template:
@@ -173,18 +177,25 @@ def _key_template(value: MapV) -> gates.Template:
 def _key_columns(s: Specializer, value: MapV) -> list[ArrayV]:
     kinds = gates.types_of(_key_template(value))
     if not all(isinstance(kind, Scalar) and _is_key(kind) for kind in kinds) or not kinds:
-        raise s.unsupported("dict keys and items of sets that are no integers")
+        raise s.unsupported("dict keys and items of sets that are no numbers")
     return list(value.entries.columns[: len(kinds)])
 
 
 def _key_parts(s: Specializer, key: Value) -> list[Value]:
-    """The integers that a key consists of."""
+    """The integers that a key consists of; for floats, those that have the same bits."""
+    b = s.builder
     parts = key.items if isinstance(key, TupleV) and key.kind == "tuple" else (key,)
     found: list[Value] = []
     for part in parts:
         if not isinstance(part, ScalarV) or part.either is not None or not _is_key(part.type):
             raise s.unsupported(f"{s.describe(key)} as a key of a dict or an item of a set")
-        found.append(ScalarV(s.builder.cast(part.operand, PYINT)))
+        operand = part.operand
+        if not _is_whole(part.type):
+            wide = Scalar("float64")
+            operand = b.prim("add", b.cast(operand, wide), ir.Const(0.0, wide), type=wide)  # there is one zero
+            s.check(b.prim("eq", operand, operand), "Deoptimize", "a nan as a key")
+            operand = b.prim("bits", operand, type=Scalar("int64"))
+        found.append(ScalarV(b.cast(operand, PYINT)))
     return found
 
 
@@ -197,6 +208,10 @@ def _find(s: Specializer, value: MapV, key: Value) -> tuple[ir.Operand, ir.Opera
         raise s.unsupported("keys of different kinds in one dict")
     if columns and len(columns) != len(parts):
         raise s.unsupported("keys of different lengths in one dict")
+    given = key.items if isinstance(key, TupleV) else (key,)
+    whole = [_is_whole(part.type) for part in given if isinstance(part, ScalarV)]
+    if columns and whole != [_is_whole(Scalar(column.dtype)) for column in columns]:
+        raise s.unsupported("integers and floats as keys of one dict")
     if not columns:
         return ir.Const(-1, PYINT), ZERO
     found = s.call_library("find_entry", [value.table, TupleV(tuple(columns), "list"), TupleV(tuple(parts), "list")])

@@ -189,3 +189,40 @@ def order_of_a_set(x):
     for v in items:
         text = text * 1000 + v
     return text
+
+
+@program([(np.array([2.5, 7.0, 11.0, 15.5]), 9.5), (np.array([0.0, -0.0, 3.0]), 3.0), (np.arange(0.0), 1.0)])
+def floats_as_keys(a, target):
+    seen = {}
+    for i in range(len(a)):
+        if target - a[i] in seen:
+            return seen[target - a[i]], i
+        seen[a[i]] = i
+    return len(seen), -1
+
+
+@program([(arr("f8", 9), 2.0), (arr("f4", 5), 1.0), (np.array([0.0, -0.0, 1.0, -1.0]), 1.0)])
+def counted_floats(a, k):
+    counts = {}
+    for x in a:
+        y = x * 0 if x < k else x
+        counts[y] = counts.get(y, 0) + 1
+    return counts, len(counts)
+
+
+@program([(arr("f8", 6),), (np.array([1.0, 1.0, 2.0]),)])
+def pairs_with_floats(a):
+    best = {}
+    seen = set()
+    for i in range(len(a)):
+        best[i % 2, a[i]] = i
+        seen.add(abs(a[i]))
+    return best, len(seen), 1.0 in seen
+
+
+@program([(np.array([1.0, np.nan, np.nan]),)])
+def a_nan_as_a_key(a):
+    counts = {}
+    for x in a:
+        counts[x] = counts.get(x, 0) + 1
+    return len(counts), sum(counts.values())
