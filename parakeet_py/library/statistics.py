@@ -75,14 +75,15 @@ def precedes(x, y):
 def insertion_point(at, count, x, left):
     """The first position whose element (`at(position)`, in order) does not come before x; after those equal to x if not
     `left`. The number of steps depends on the count only, and no step branches."""
-    low = 0
-    while count > 1:
-        half = count // 2
-        low = prim("select", comes_before(at(low + half - 1), x, left), low + half, low)
-        count = count - half
-    if count == 1 and comes_before(at(low), x, left):
-        low = low + 1
-    return low
+    zero, one = constant(0, "int64"), constant(1, "int64")  # whose sums are not checked for overflow
+    low, left_over = zero, cast(count, "int64")
+    while left_over > one:
+        half = left_over >> one
+        low = prim("select", comes_before(at(low + half - one), x, left), low + half, low)
+        left_over = left_over - half
+    if left_over == one:
+        low = low + cast(comes_before(at(low), x, left), "int64")
+    return int(low)
 
 
 def comes_before(other, x, left):
