@@ -64,7 +64,7 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
             and x.type == y.type
         ):
             chosen = s.builder.select(better, x.operand, y.operand)
-            if x.type == PYINT and isinstance(chosen, ir.Var):
+            if key is None and x.type == PYINT and isinstance(chosen, ir.Var):
                 chosen = (
                     s.builder.index_min(x.operand, y.operand)
                     if op == "lt"

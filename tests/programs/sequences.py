@@ -450,3 +450,8 @@ def rows_put_together(a):
 @program([(arr("f8", 0, 3),)], raises=ValueError, message=True)
 def no_rows_put_together(a):
     return np.concatenate(a)
+
+
+@program([([1, 2, 3], 3), ([2, -5, 4], 0), ([7], 1), ([2, 2], 2)])
+def extremes_of_listed_ints_by_a_key(items, k):
+    return max(items, key=lambda v: -v), min(items, key=lambda v: (v - k) ** 2), max(items), min(*items, k)
