@@ -92,16 +92,16 @@ def curve(
 
 def _shares(run: Any) -> tuple[str, float]:
     """The percents that each member has of the region that was cut into the longest ranges, and the devices' share."""
-    cut = [region.ranges for region in run.regions if region.ranges] if run is not None else []
+    cut = [region for region in run.regions if region.ranges] if run is not None else []
     if not cut:
         return "not cut", 0.0
-    ranges = max(cut, key=lambda one: one[-1][2])
-    extent = ranges[-1][2]
+    region = max(cut, key=lambda one: one.ranges[-1][2])
     counts = [0] * len(run.members)
-    for who, lo, hi in ranges:
-        counts[who] += hi - lo
-    found = (f"{run.members[who]} {100 * count / extent:.0f} %" for who, count in enumerate(counts) if count)
-    return ", ".join(found), 1 - counts[HOST] / extent
+    for (who, lo, hi), (first, last) in zip(region.ranges, region.across or [(0, 1)] * len(region.ranges), strict=True):
+        counts[who] += (hi - lo) * (last - first)
+    whole = sum(counts)
+    found = (f"{run.members[who]} {100 * count / whole:.0f} %" for who, count in enumerate(counts) if count)
+    return ", ".join(found), 1 - counts[HOST] / whole
 
 
 def table(name: str, devices: str, points: Sequence[Point]) -> Table:

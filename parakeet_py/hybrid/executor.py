@@ -49,6 +49,8 @@ from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var, dtype_of
 from parakeet_py.typed_ir.semantics import scalar
 from parakeet_py.typed_ir.types import Array, Object, Scalar
 
+FINE = 8  # indices for each member: then nobody gets much more or less than it should
+
 
 class RegionRun(NamedTuple):
     """What has become of a region in a call.
@@ -309,11 +311,21 @@ class DividedCall:
         product = product_parts(self, region, values)
         if product is not None:
             yield product
-        for division in region.divisions:
+        for division in self.in_order(region, values):
             ranges = self.ranges(division, values)
             if not ranges:
                 return
             yield Parts(self, region, division, values, ranges)
+
+    def in_order(self, region: Region, values: dict[Var, Any]) -> Sequence[Division]:
+        """The ways to cut a region, best first: outer axes, unless they are so short that shares would be coarse."""
+        found, count = region.divisions, len(self.team.only or self.team.members)
+        fine = FINE * count
+        if count < 2 or len(found) < 2 or self.extent(found[0].extent, values) >= fine:
+            return found
+        extents = [self.extent(division.extent, values) for division in found]
+        best = next((number for number, extent in enumerate(extents) if extent >= fine), extents.index(max(extents)))
+        return [found[best], *found[:best], *found[best + 1 :]]
 
     def ranges(self, division: Division, values: dict[Var, Any], remember: bool = True) -> tuple[Range, ...]:
         """Who gets what: as before in this call for the same extent, so that data stays where it is."""
