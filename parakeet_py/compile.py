@@ -277,7 +277,7 @@ def gives_up_early(compiled: Compiled) -> bool:
     assigns = compiled.specialization.assigns
     failures = [(code, site.failure.exception) for code, site in enumerate(compiled.imp.failures) if code]
     codes = {code for code, exception in failures if assigns or exception in _PYTHON_RUNS}
-    return codes <= checks_before_effects(compiled.imp, _harmless(compiled))
+    return not codes or codes <= checks_before_effects(compiled.imp, _harmless(compiled))
 
 
 def python_may_begin_again(compiled: Compiled, error: Exception, unchanged: bool) -> bool:
