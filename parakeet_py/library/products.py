@@ -300,6 +300,8 @@ def tensordot(a, b, axes=2):
     rows, columns = [a.shape[axis] for axis in kept], [b.shape[axis] for axis in others]
     left = reshape(in_order(permute(a, kept + first)), (size_of(rows), count))
     right = reshape(in_order(permute(b, second + others)), (count, size_of(columns)))
+    if not rows and not columns:  # a product of two vectors, which is much quicker as such
+        return as_array(np.dot(reshape(left, (count,)), reshape(right, (count,))))
     product = matrices(left, right, result_kind(dtype_of(a), dtype_of(b)))
     return reshape(product, (*rows, *columns))
 
