@@ -129,7 +129,7 @@ def given_bins(a, edges):
         v = cast(x, kind)
         first, last = cast(load(edges, 0), kind), cast(load(edges, count), kind)
         inside = (v >= first) & (v <= last)
-        found = insertion_point(lambda i: cast(load(edges, i), kind), count + 1, v, False) - 1
+        found = prim("sub", insertion_point(lambda i: cast(load(edges, i), kind), count + 1, v, False), 1)
         return cast(min(found, count - 1) if inside else count, "int64")
 
     return elementwise(place, a)
@@ -298,7 +298,7 @@ def bin_of(x, edges, count):
     kind = result_kind(dtype_of(x), dtype_of(edges))
     value = cast(x, kind)
     found = insertion_point(lambda i: cast(load(edges, i), kind), count, value, False)
-    return found - 1 if x == load(edges, count - 1) else found
+    return prim("sub", found, 1) if x == load(edges, count - 1) else found
 
 
 def counted_together(columns, edges, density, weights):
@@ -311,7 +311,7 @@ def counted_together(columns, edges, density, weights):
     def place(*point):
         position = 0
         for x, own, extent in zip(point, edges, extents):
-            position = position * extent + bin_of(x, own, extent - 1)
+            position = prim("add", prim("mul", position, extent), bin_of(x, own, extent - 1))
         return cast(position, "int64")
 
     total = 1

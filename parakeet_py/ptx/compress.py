@@ -29,7 +29,7 @@ def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
     """Keep points in order: count those of each tile, scan the counts, fill."""
     found = study(op.body)
     axes = axes_of(op.indices, lo.operands(op.extents))
-    if lo.in_region or not axes or found.has_check or found.has_opaque or not found.simple:
+    if lo.in_region or not axes or found.has_check or found.has_opaque or found.has_array:
         on_cpu.lower_compress(lo, outs, op)
         return
     size = lo.product(axis.extent for axis in axes)

@@ -58,7 +58,7 @@ def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
     found = study(op.body)
     if lo.in_region and not op.extents and not found.has_opaque:
         _serial(lo, outs, op)
-    elif lo.in_region or found.has_check or found.has_opaque or not found.simple:
+    elif lo.in_region or found.has_check or found.has_opaque or found.has_array:
         on_cpu.lower_reduce(lo, outs, op)
     elif op.extents:
         _by_axis(lo, outs, op, found)
@@ -205,7 +205,11 @@ class _Nest:
 
 def _width(found: Study, cost: int, axis: Axis) -> int:
     """Neighbouring contributions that a thread takes with one load."""
-    if not found.accesses or any(access_cost(found, access, axis.mover) > 1 for access in found.accesses):
+    if (
+        not found.simple
+        or not found.accesses
+        or any(access_cost(found, access, axis.mover) > 1 for access in found.accesses)
+    ):
         return 1
     size = max(itemsize(dtype_of(access.array)) for access in found.accesses)
     width = VECTOR_BYTES // size

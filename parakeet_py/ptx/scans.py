@@ -36,7 +36,7 @@ GROUP = THREADS  # tiles of a group
 def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
     """A scan as GPU regions; inside of others, and where it may fail, as on the CPU."""
     found = study(op.body)
-    if lo.in_region or found.has_check or found.has_opaque or not found.simple:
+    if lo.in_region or found.has_check or found.has_opaque or found.has_array:
         on_cpu.lower_scan(lo, outs, op)
         return
     extents = lo.operands(op.extents)

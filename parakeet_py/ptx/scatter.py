@@ -38,7 +38,7 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
     kind = array_type(op.target)
     change = _change(op, kind.dtype)
     takes_new = not op.combine.body.statements and op.combine.body.results[0] is op.combine.params[1]
-    plain = not (found.has_check or found.has_opaque or found.visible_stores()) and found.simple
+    plain = not (found.has_check or found.has_opaque or found.has_array or found.visible_stores())
     if lo.in_region or not axes or not plain or not (change or takes_new) or lo.hidden is not None:
         on_cpu.lower_scatter(lo, outs, op)
         return

@@ -50,8 +50,10 @@ def test_no_other_process_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (lambda x, n: np.repeat(x, n), (np.ones(9), np.arange(9))),
         (lambda x: np.percentile(x, 30, axis=0), (np.ones((4, 5)),)),
+        (lambda x, y: np.sum(np.searchsorted(x, y)), (np.ones(9), np.ones(9))),
+        (lambda x: np.histogram2d(x, x, 3)[0], (np.ones(9),)),
     ],
-    ids=["repeat", "percentile"],
+    ids=["repeat", "percentile", "searches", "histogram"],
 )
 def test_nothing_is_walked_through_by_one_thread(function: Any, args: tuple[Any, ...]) -> None:
     plan = plan_of(accelerate(function)._dispatcher.compiled_for_normal(args))
