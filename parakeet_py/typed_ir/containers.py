@@ -17,6 +17,7 @@ from parakeet_py.typed_ir.flags import flag_at
 from parakeet_py.typed_ir.index_entries import check_index
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar, is_integer
 from parakeet_py.typed_ir.values import (
+    NONE,
     ArraysV,
     ArrayV,
     ComprehensionV,
@@ -109,6 +110,10 @@ def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
             b.learn_equal(expected, extent)
             parts = [indexing.read(s, array, py(position)) for position in range(wanted)]
             return [convert.item_of(s, value, part) for part in parts] if isinstance(value, ListV) else parts
+    if op.star and isinstance(value, ArrayV | ListV) and control.static_items(value) is None:
+        array = value.array if isinstance(value, ListV) else value
+        if array.rank == 1:
+            return _unpack_with_star(s, op, value, array.extents[0])
     found = sequence(s, value)
     if op.star:
         if len(found) < wanted:
@@ -119,6 +124,19 @@ def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
         word = "too many" if len(found) > wanted else "not enough"
         raise s.unsupported(f"{word} values to unpack (expected {wanted}, got {len(found)})")
     return found
+
+
+def _unpack_with_star(s: Specializer, op: ssa.Unpack, value: ArrayV | ListV, length: ir.Operand) -> list[Value]:
+    """The items of an array or list whose length is not known, those in the middle as a list."""
+    b = s.builder
+    least = ir.Const(op.before + op.after, PYINT)
+    message = f"not enough values to unpack (expected at least {least.value}, got {{0}})"
+    s.check(b.prim("ge", length, least, type=PYBOOL), "ValueError", message, [length])
+    stop = b.index_sub(length, ir.Const(op.after, PYINT))
+    middle = subscript(s, value, SliceV(py(op.before), ScalarV(stop), NONE))
+    first = [subscript(s, value, py(place)) for place in range(op.before)]
+    last = [subscript(s, value, ScalarV(b.index_add(stop, ir.Const(place, PYINT)))) for place in range(op.after)]
+    return [*first, s.call(Static(list), [middle], {}), *last]
 
 
 def subscript(s: Specializer, value: Value, index: Value) -> Value:

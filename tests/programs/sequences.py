@@ -455,3 +455,13 @@ def no_rows_put_together(a):
 @program([([1, 2, 3], 3), ([2, -5, 4], 0), ([7], 1), ([2, 2], 2)])
 def extremes_of_listed_ints_by_a_key(items, k):
     return max(items, key=lambda v: -v), min(items, key=lambda v: (v - k) ** 2), max(items), min(*items, k)
+
+
+@program(
+    [(arr("f8", 4),), (arr("i4", 2),), (arr("f4", 5, layout="stepped"),), raising(ValueError, arr("f8", 1))],
+    message=True,
+)
+def starred_names(x):
+    first, *rest, last = x
+    *most, end = x.tolist()
+    return first, rest, last, most, end, sum(rest)
