@@ -16,7 +16,7 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.registry import implements, static
-from parakeet_py.library.shared import converted, reduction_axes, result_kind
+from parakeet_py.library.shared import converted, must_be_int, reduction_axes, result_kind
 
 # ---- averages --------------------------------------------------------------------------------------------------------
 
@@ -131,6 +131,8 @@ def covariance(m, y, rowvar, bias, ddof, fweights, aweights, dtype):
         x = np.concatenate((x, observations(other, kind, rowvar)), 0)
         check(x.shape[0] > 1, "Deoptimize", "the covariance of one row")
     kind, count = dtype_of(x), x.shape[1]
+    if ddof is not None:
+        must_be_int(ddof)
     correction = ddof if ddof is not None else (0 if bias else 1)
     if fweights is not None and aweights is not None:
         hand_back("np.cov with two kinds of weights")

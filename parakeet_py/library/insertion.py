@@ -144,6 +144,8 @@ def delete(arr, obj, axis=None):
     if is_sequence(obj) and len(obj) == 1 and dtype_of(as_array(obj)).kind in "iu":
         obj = obj[0]
     if is_single(obj):
+        if dtype_of(obj).kind not in "iu":
+            hand_back("np.delete of a position that is no int")
         place = int(obj)
         check((place >= -extent) & (place < extent), "IndexError", outside(axis, a.ndim), place, extent)
         place = place + extent if place < 0 else place

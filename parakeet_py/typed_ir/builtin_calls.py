@@ -415,6 +415,9 @@ def _pow(s: Specializer, base: Value, exponent: Value, modulus: Value | None = N
 
 @builtin(divmod)
 def _divmod(s: Specializer, left: Value, right: Value) -> Value:
+    for one, other in ((left, right), (right, left)):
+        if isinstance(other, ScalarV) and other.python:
+            convert.must_not_be_container(s, one, "divmod()")
     a, c = s.numeric(left), s.numeric(right)
     if isinstance(a, ScalarV) and isinstance(c, ScalarV) and a.python and c.python:
         if "float64" in (a.dtype, c.dtype):

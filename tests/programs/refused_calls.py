@@ -114,3 +114,18 @@ def minus_a_list(n):
 @program([raising(TypeError, 2)], message=True, fell_back=None)
 def size_of_a_list(n):
     return abs([n, 1])
+
+
+@program([raising(TypeError, 1)], message=True, fell_back=None)
+def quotient_and_rest_of_a_tuple(n):
+    return divmod(n, (1, 2, 3))
+
+
+@program([raising(IndexError, LINE, 1.5), raising(ValueError, LINE, True)], opaque=None)
+def deleted_at_no_position(a, place):
+    return np.delete(a, place)
+
+
+@program([raising(TypeError, LINE)], message=True, opaque=None)
+def choices_by_floats(a):
+    return a.choose([a, a])
