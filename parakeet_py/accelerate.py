@@ -85,7 +85,8 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
     deterministic : bool
         Results are bit-identical for any number of threads (the default).
     contract, fastmath : bool
-        Allow fused multiply-add; allow reassociation of floating point.
+        Allow fused multiply-add; allow reassociation of floating point, and on GPUs products of float32 matrices
+        whose factors are rounded to TF32.
 
     Returns
     -------
