@@ -174,6 +174,9 @@ class Specializer:
             message = "calls or branches nested too deeply to be compiled"
             raise UnsupportedError.at(self.function, self.pos, message, "write it as a loop") from None
         except NeedView as need:
+            if need.sites <= self.shadows.wanted:  # what no operation at these sites can give
+                message = "arrays in a list that are stored to or seen elsewhere"
+                raise UnsupportedError.at(self.function, self.pos, message) from None
             again = self.again()
             again.shadows = Shadows(need.sites)
             again.assigned = self.assigned

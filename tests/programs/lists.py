@@ -808,3 +808,12 @@ def one_array_in_a_list_many_times(x, n):
     for _ in range(n):
         kept.append(y)
     return kept
+
+
+@program([(arr("f8", 3), 3)], fell_back=True)
+def array_in_a_list_stored_to(x, n):
+    kept = [x * 1]
+    for _ in range(n):
+        kept.append(x * 2)
+        kept[-1][0] = 5
+    return np.stack(kept, axis=1)
