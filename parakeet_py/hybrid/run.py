@@ -305,7 +305,9 @@ class Call:
         assert routine is not None or self.callback is not None
         self.shown |= routine is None or bool(self.changed)
         self.bring_back()
+        self.together = _sharing(args)
         given = [self.leaving(value, kind) for value, kind in zip(args, self.plan.opaque_args[site], strict=True)]
+        self.together = {}
         borrowed = self._borrowed(args)
         for buffer in borrowed:
             self.foreign.fill(buffer)  # type: ignore[union-attr]

@@ -450,3 +450,9 @@ def read_only_beside_writeable(a):
     first += 1
     a[0] = first
     return np.diagonal(made), made[0], np.expand_dims(np.diagonal(made), 0), made
+
+
+@program([(arr("i4", 3, 2), 2)], opaque=None)
+def row_beside_a_dict(a, k):
+    made = a + k
+    return made[0], {0: k}, made

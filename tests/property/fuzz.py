@@ -3,7 +3,7 @@
 Each round draws programs from a new seed and runs them against Python in one of four ways, in turn: on both
 interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
 of devices.
-A program that behaves differently is shrunk to a few lines and written to `tests/programs/`, where the next run of the
+A program that behaves differently is made smaller and written to `tests/programs/`, where the next run of the
 tests finds it; the search goes on with the next seed, and ends with status 1 if anything was found.
 """
 
@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import tests.conftest  # noqa: F401  (the environment of the tests, before the package is imported)
 from tests.arrays import Array
+
+if TYPE_CHECKING:
+    from tests.property.random_programs import Program
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 WAYS = ("stages", "bytecode", "emulated", "team")
@@ -79,52 +83,71 @@ class Search:
     def __init__(self, examples: int) -> None:
         self.examples = examples
         self.programs = self.calls = 0
+        self.runs: dict[str, Any] | None = None
+        self.way = WAYS[0]
         self.fallbacks: Counter[str] = Counter()
 
-    def round(self, seed: int, way: str) -> str | None:
-        """The text of a corpus file for the smallest program that differs among those of a seed; None if none does."""
-        from hypothesis import HealthCheck, given, settings
+    def round(self, seed: int, way: str) -> list[str]:
+        """Texts of corpus files for programs of a seed that differ, one for each way to do so."""
+        from hypothesis import HealthCheck, Phase, given, settings
         from hypothesis import seed as seeded
 
-        from tests.backends import forget_accelerated
-        from tests.property.generated import check_program, function
-        from tests.property.random_programs import Program, programs
+        from tests.property.random_programs import programs
+        from tests.property.smaller import smaller
 
-        failing: list[tuple[Program, BaseException]] = []
-        runs = runs_of(way, seed)
+        self.runs, self.way = runs_of(way, seed), way
         seen: set[str] = set()  # Hypothesis tries about every second one again
+        found: dict[str, str] = {}
 
         @seeded(seed)
-        @settings(max_examples=self.examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @settings(
+            max_examples=self.examples,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
         @given(programs())
         def run(program: Program) -> None:
-            if repr(program) in seen and not failing:
+            if repr(program) in seen:
                 return
             seen.add(repr(program))
-            forget_accelerated()
-            try:
-                reasons = check_program(program, runs, function(program.source, known=way != "bytecode"))
-            except BaseException as error:
-                failing.append((program, error))
-                raise
-            if not failing:
-                self.programs += 1
-                self.calls += len(program.calls()) * len(runs or "1234")
-                self.fallbacks.update({reason.split("\n")[0].partition(": ")[2] for reason in reasons})
+            error = self.check(program, count=True)
+            kind = kind_of(error)
+            if error is not None and kind not in found:
+                small = smaller(program, lambda one: kind_of(self.check(one)) == kind)
+                found[kind] = self.text(small, self.check(small) or error)
 
+        run()
+        gc.collect()
+        return list(found.values())
+
+    def check(self, program: Program, *, count: bool = False) -> Exception | None:
+        """What is wrong with a program, if anything is."""
+        from tests.backends import forget_accelerated
+        from tests.property.generated import check_program, function
+
+        forget_accelerated()
         try:
-            run()
-        except KeyboardInterrupt:
-            raise
-        except BaseException:
-            smallest, error = failing[-1]  # the last to be tried again is the shrunk one
-            title = " ".join(f"{type(error).__name__}: {error}".split())[:80].replace('"', "'").replace("\\", "/")
-            cases = ", ".join(f"Case(lambda: made(({recipes_text(one)},)))" for one in smallest.calls())
-            source, sums, ulp = smallest.source.strip(), smallest.sums, smallest.ulp
-            return HEAD.format(way=way, title=title, cases=cases, source=source, sums=sums, ulp=ulp)
-        finally:
-            gc.collect()
+            reasons = check_program(program, self.runs, function(program.source, known=self.way != "bytecode"))
+        except Exception as error:
+            return error
+        if count:
+            self.programs += 1
+            self.calls += len(program.calls()) * len(self.runs or "1234")
+            self.fallbacks.update({reason.split("\n")[0].partition(": ")[2] for reason in reasons})
         return None
+
+    def text(self, program: Program, error: Exception) -> str:
+        title = " ".join(f"{type(error).__name__}: {error}".split())[:80].replace('"', "'").replace("\\", "/")
+        cases = ", ".join(f"Case(lambda: made(({recipes_text(one)},)))" for one in program.calls())
+        source, sums, ulp = program.source.strip(), program.sums, program.ulp
+        return HEAD.format(way=self.way, title=title, cases=cases, source=source, sums=sums, ulp=ulp)
+
+
+def kind_of(error: Exception | None) -> str:
+    """What two failures have in common that are taken for one."""
+    return "" if error is None else re.sub(r"\d+|<.*?>", "", f"{type(error).__name__}: {error}".split("\n")[0])[:60]
 
 
 def main(
@@ -140,9 +163,9 @@ def main(
     search = Search(examples)
     while time.monotonic() < end:
         way = chosen[rounds % len(chosen)]
-        text = search.round(seed + rounds, way)
+        texts = search.round(seed + rounds, way)
         rounds += 1
-        if text is not None:
+        for text in texts:
             found += 1
             path = into / f"found_{hashlib.sha256(text.encode()).hexdigest()[:8]}.py"
             path.write_text(text, encoding="utf-8")

@@ -113,13 +113,14 @@ class Expressions:
 
     def run_with(self, recipes: Sequence[Any], lines: Sequence[str]) -> dict[str, Any]:
         """The names after these statements."""
-        hidden = {"np": np, "return_": tuple, "turn_": Turns(), "__builtins__": __builtins__}
-        scope = hidden | dict(zip(self.params, made(recipes), strict=True))
+        scope: dict[str, Any] = dict(zip(self.params, made(recipes), strict=True))
+        hidden = {"np": np, "return_": tuple, "turn_": Turns(scope), "__builtins__": __builtins__}
+        scope.update(hidden)
         code = compile(CountTurns().visit(ast.parse("\n".join(lines))), "<program>", "exec")
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             exec(code, scope)
-        return {name: value for name, value in scope.items() if name not in hidden}
+        return {name: value for name, value in scope.items() if name not in hidden and name[0] != "_"}
 
     def accepts(self, more: Sequence[str], keep: dict[str, Any]) -> dict[str, Any] | None:
         """The names afterwards, or None if that is no statement for this program: it fails, makes too much, or makes
@@ -294,14 +295,21 @@ class Expressions:
 
 
 class Turns:
-    """Ends loops that would go on for ever, as that over a list which it makes longer."""
+    """Ends loops that would go on for ever, as over a list that they make longer, or double something each time."""
 
-    count = 0
+    def __init__(self, scope: dict[str, Any]) -> None:
+        self.scope = scope
+        self.count = 0
 
     def __call__(self) -> None:
         self.count += 1
-        if self.count > MOST_TURNS:
+        sizes = [np.size(one) if isinstance(one, np.ndarray) else len(one) for one in self.scope.values() if sized(one)]
+        if self.count > MOST_TURNS or max(sizes, default=0) > 4 * MOST_ELEMENTS:
             raise ValueError("a loop that does not end")
+
+
+def sized(value: Any) -> bool:
+    return isinstance(value, np.ndarray | list | tuple)
 
 
 class CountTurns(ast.NodeTransformer):

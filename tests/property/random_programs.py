@@ -3,7 +3,7 @@
 A program is made statement by statement. After each one everything so far is run by Python on the test arguments, so
 that the next can be chosen by the shapes and dtypes that are really there; a statement that fails, or that makes a name
 something of another kind inside a loop or branch, is dropped, or now and then kept as the last one, or inside a `try`.
-Every choice is Hypothesis's, so a failing program shrinks to a few short lines.
+Every choice is Hypothesis's; `smaller` makes a few lines of a program that differs.
 
 The same program is then called with other arguments too (`variants`): other extents, which take other versions of
 the code, other dtypes, and what raises with them.
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from tests.property.random_expressions import REFUSED_BY_PYTHON, indented
@@ -162,6 +163,7 @@ class Maker(Statements):
         source = f"def f({', '.join(self.params)}):\n{textwrap.indent(text, '    ')}\n"
         others = [self.draw(variants(self.recipes)) for _ in range(self.draw(st.integers(0, 2)))]
         found = tuple(other for other in others if self.ends(other))
+        self.refusable |= any(getattr(value, "dtype", np.dtype(int)).kind == "c" for value in made(self.recipes))
         return Program(source, self.recipes, found, self.sums, self.ulp, self.refusable)
 
     def ends(self, recipes: tuple[Any, ...]) -> bool:
