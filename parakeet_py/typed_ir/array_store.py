@@ -44,10 +44,16 @@ def keep_imaginary(s: Specializer, source: str, dtype: str) -> None:
         raise s.hand_back("complex numbers made real, with a warning")
 
 
-def copy_array(s: Specializer, array: ArrayV, dtype: str | None = None, *, order: str = "K") -> ArrayV:
-    """A new array with the same elements; order K keeps that of the array, A only Fortran order."""
+def copy_array(
+    s: Specializer, array: ArrayV, dtype: str | None = None, *, order: str = "K", exact: bool = False
+) -> ArrayV:
+    """A new array with the same elements; order K keeps that of the array, A only Fortran order.
+
+    With `exact`, no imaginary part is lost: those elements that matter have none.
+    """
     kind = Scalar(dtype or array.dtype)
-    keep_imaginary(s, array.dtype, kind.dtype)
+    if not exact:
+        keep_imaginary(s, array.dtype, kind.dtype)
     kept = array.order == fortran(array.rank) if order == "A" else order == "K"
     own = fortran(array.rank) if order == "F" else array.order if kept else ()
 

@@ -195,6 +195,7 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
 def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Template:
     """The template of a list that has grown."""
     from parakeet_py.typed_ir import gates, grown_lists, unions
+    from parakeet_py.typed_ir.array_store import copy_array
 
     match value.item:
         case gates.Structure(TupleV(kind=sequence, named=None), parts) if parts:
@@ -211,7 +212,7 @@ def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Te
             items: list[Template] = []
             for kind in kinds:
                 exact = kind not in unions.payload_kinds(kinds)
-                column = s.cast_array(main, kind.dtype) if exact else payloads.pop(0)
+                column = copy_array(s, main, kind.dtype, exact=True) if exact else payloads.pop(0)
                 items.append(_list_template(s, GrowV(value.length, (column,), kind), leaves))
             which = _list_template(s, GrowV(value.length, (tags,), PYINT), leaves)
             return ContainerT("chosen", (which, *items), (False,) * len(items))

@@ -173,6 +173,8 @@ class Specializer:
         except RecursionError:
             message = "calls or branches nested too deeply to be compiled"
             raise UnsupportedError.at(self.function, self.pos, message, "write it as a loop") from None
+        except HandBack as reason:  # of something that is no operation of the program's: all goes back
+            raise UnsupportedError.at(self.function, self.pos, str(reason)) from None
         except NeedView as need:
             if need.sites <= self.shadows.wanted:  # what no operation at these sites can give
                 message = "arrays in a list that are stored to or seen elsewhere"
