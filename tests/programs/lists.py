@@ -819,6 +819,6 @@ def array_in_a_list_stored_to(x, n):
     return np.stack(kept, axis=1)
 
 
-@program(each([arr("c16", 4), arr("f8", 4)]), opaque=None, fell_back=None)
+@program([(arr("c16", 4),), (arr("f8", 4),)], opaque=None, fell_back=None)
 def complex_or_real_items(x):
     return [v if v.real > 0 else 0.5 for v in x]
