@@ -6,8 +6,10 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib.util
+import itertools
 import linecache
 import py_compile
+import re
 import subprocess
 import sys
 import types
@@ -154,6 +156,101 @@ def test_shapes(text: str, args: tuple[Any, ...]) -> None:
             return type(error), str(error)
 
     assert run(evaluate(made, function)) == run(function)
+
+
+LOOPS = """
+def continue_and_for_else(n,d,s):
+    for a in (2, 3):
+        x = pow(a, d, n)
+        if x == 1:
+            continue
+        for _ in range(s):
+            x = x*2
+            if x == n:
+                break
+        else:
+            return False
+    return True
+
+
+def same_test_outside_and_inside(n,d,s):
+    for a in (2, 3):
+        x = pow(a, d, n)
+        if x == 1 or x == n-1:
+            continue
+        for _ in range(s):
+            x = x*2
+            if x == n-1:
+                break
+        else:
+            return False
+    return True
+
+
+def endless_around_for(n, d, s):
+    t = 0
+    while True:
+        for v in range(3):
+            t += v
+        if t > n: return t
+
+
+def while_around_for_else(n, d, s):
+    t = 0
+    while t < n:
+        for v in range(3):
+            t += v
+            if t == d: break
+        else:
+            t += 1
+            continue
+        t += 5
+    return t
+
+
+def return_out_of_two(n, d, s):
+    t = 0
+    while True:
+        for v in range(3):
+            t += v
+            if t > n: return t
+
+
+def same_test_continues(n, d, s):
+    t = 0
+    for i in range(n):
+        if i == d - 1: continue
+        for j in range(s):
+            t += 1
+            if i == d - 1: continue
+            t += 2
+    return t
+
+
+def both_may_end(n, d, s):
+    t = 0
+    while t < n:
+        if t == d - 1: break
+        for j in range(s):
+            if t == d - 1: break
+            t += 1
+        else:
+            t += 1
+    else:
+        return -1
+    return t
+"""
+
+
+@pytest.mark.parametrize("name", re.findall(r"def (\w+)", LOOPS))
+def test_loops_that_leave_each_other(name: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(compile(LOOPS, "<nowhere>", "exec"), scope)
+    function = scope[name]
+    made = ast_to_ssa(read_bytecode(function))
+    check_function(made)
+    for args in itertools.product((1, 4, 7, 16), (1, 3, 5), (1, 3)):
+        assert evaluate(made, function)(*args) == function(*args), args
 
 
 def test_syntax_is_what_was_written() -> None:

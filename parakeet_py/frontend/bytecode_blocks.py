@@ -371,6 +371,7 @@ class _Run(Stack):
                 self.call_starred(bool(count & 1))
             case "GET_ITER":
                 self.push(Iterating(self.pop()))
+                self.node.begins = True
             case "POP_TOP":
                 self.discard(self.stack.pop())
             case "END_FOR":

@@ -21,7 +21,8 @@ class Unknown(Exception):
 @record(frozen=False)
 class Node:
     """A basic block: statements, then what decides where it goes. A `for` header has `iterable` and goes to its body
-    and its exit; a branch has `test` and goes to where it is true and where it is not."""
+    and its exit; a branch has `test` and goes to where it is true and where it is not. A block that makes an iterator
+    `begins` a loop: who goes there begins it anew, who goes to the header goes on with it."""
 
     offset: int
     statements: list[ast.stmt] = field(default_factory=list)
@@ -29,6 +30,7 @@ class Node:
     test: ast.expr | None = None
     iterable: ast.expr | None = None
     item: ast.Name | None = None
+    begins: bool = False
 
 
 class Null(ast.expr):

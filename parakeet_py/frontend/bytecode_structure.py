@@ -47,7 +47,7 @@ def _thread(nodes: dict[int, Node]) -> None:
         while offset not in seen:
             seen.add(offset)
             node = nodes[offset]
-            if node.statements or len(node.successors) != 1 or node.test or node.iterable:
+            if node.statements or len(node.successors) != 1 or node.test or node.iterable or node.begins:
                 break
             offset = node.successors[0]
         return offset
@@ -250,7 +250,7 @@ class _Structure:
                     return [*out, self.placed(ast.Break(), at)]
                 around = loop.around
                 while around:
-                    if at in (around.header, around.follow):
+                    if at == around.header or (at == around.follow and self.nodes[at].successors):
                         raise Unknown("control flow leaves two loops at once")
                     around = around.around
             self.left -= 1
@@ -356,7 +356,8 @@ class _Structure:
                 for each in self.graph.order
                 if each in reached[end] and any(each in reached[other] for other in others)
             ]
-            follow = shared[0] if shared else end
+            beyond = [each for each in others if around and each in (around.header, around.follow)]
+            follow = next(iter([*shared, *beyond]), end)
         inner = _Loop(header, follow, around)
         body = next(each for each in node.successors if each in members) if tested else node.successors[0]
         statements = self.sequence(body, header, inner)

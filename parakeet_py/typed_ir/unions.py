@@ -194,20 +194,30 @@ def settled(
     and a function from the loop's outs to all gate values after it.
     """
     used = _used(block)
-    dropped: dict[int, ir.Operand] = {}
     rare: set[int] = set()
+    extras: list[range] = []  # the places of tags, and of the payloads behind them, that may be left out
     position = 0
     for number, template in enumerate(templates):
         count = len(gates.types_of(template))
         if isinstance(template, gates.EitherT):
-            last = ir.Const(len(template.kinds) - 1, PYINT)
             extra = range(position + 1, position + count)
-            if block.results[position + 1] == last:
+            if block.results[position + 1] == ir.Const(len(template.kinds) - 1, PYINT):
                 rare.add(number)
-            if number in rare and not any(params[place] in used for place in extra):
-                dropped[position + 1] = last
-                dropped |= {place: starts[place] for place in extra[1:]}
+                if not any(params[place] in used for place in extra):
+                    extras.append(extra)
         position += count
+    # What one variable is in this iteration another may be in the next.
+    while True:
+        left = {place for extra in extras for place in extra}
+        passed_on = {block.results[place] for place in range(position) if place not in left}
+        still = [extra for extra in extras if not any(params[place] in passed_on for place in extra)]
+        if len(still) == len(extras):
+            break
+        extras = still
+    dropped: dict[int, ir.Operand] = {}
+    for extra in extras:
+        dropped[extra[0]] = block.results[extra[0]]
+        dropped |= {place: starts[place] for place in extra[1:]}
     kept = [place for place in range(position) if place not in dropped]
 
     def restore(outs: list[ir.Var]) -> list[Any]:

@@ -293,3 +293,25 @@ def array_of_a_grown_list_of_several_types(x):
 def array_of_a_number_of_several_types(x, c):
     first = x[0] if c else 0.1
     return np.array([first, x[1]]), np.array([first, 2.5])
+
+
+@program([(arr("f8", 5),), (arr("f4", 1),), (arr("i4", 3),), (arr("f8", 0),)])
+def handed_on_to_the_next_iteration(x):
+    """The last item but one is the Python float until the loop has run twice."""
+    last = before = 0.0
+    for v in x:
+        before, last = last, v
+    return before, last
+
+
+@program([(arr("f8", 5), [1.0, 2.0], 8.0), (arr("f8", 0), [1.0], 8.0)], sums=16, fell_back=None, opaque=None)
+def goertzel(samples, frequencies, rate):
+    """A recurrence of two values that trade places."""
+    power = {}
+    for frequency in frequencies:
+        factor = 2 * np.cos(2 * np.pi * int(0.5 + len(samples) * frequency / rate) / max(len(samples), 1))
+        last = before = 0.0
+        for v in samples:
+            before, last = last, v + factor * last - before
+        power[frequency] = last * last + before * before - factor * last * before
+    return power
