@@ -29,7 +29,7 @@ from parakeet_py.frontend.bindings import pos_of
 from parakeet_py.frontend.bytecode_blocks import blocks
 from parakeet_py.frontend.bytecode_nodes import Unknown
 from parakeet_py.frontend.bytecode_structure import structured
-from parakeet_py.frontend.bytecode_tidy import tidied
+from parakeet_py.frontend.bytecode_tidy import as_expression, tidied
 from parakeet_py.frontend.source import Source
 
 _log = logging.getLogger("parakeet_py")
@@ -58,11 +58,10 @@ def read_bytecode(function: FunctionType) -> Source:
     arguments.defaults = list(nothing)
     given = function.__kwdefaults__ or {}
     arguments.kw_defaults = [ast.Constant(None) if each.arg in given else None for each in arguments.kwonlyargs]
-    match body:
-        case [ast.Return(value=ast.expr() as value)] if code.co_name == "<lambda>":
-            node: ast.FunctionDef | ast.Lambda = ast.Lambda(arguments, value)
-        case _:
-            node = ast.FunctionDef(code.co_name, arguments, body, [])
+    value = as_expression(body) if code.co_name == "<lambda>" else None
+    node: ast.FunctionDef | ast.Lambda = (
+        ast.FunctionDef(code.co_name, arguments, body, []) if value is None else ast.Lambda(arguments, value)
+    )
     first = code.co_firstlineno
     node.lineno = node.end_lineno = first
     node.col_offset = node.end_col_offset = 0

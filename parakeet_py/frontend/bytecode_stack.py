@@ -26,7 +26,7 @@ from parakeet_py.frontend.bytecode_nodes import (
     Null,
     Unknown,
 )
-from parakeet_py.frontend.bytecode_tidy import comprehension
+from parakeet_py.frontend.bytecode_tidy import as_expression, comprehension
 
 Entries = dict[int, tuple[ast.expr, ...]]  # what is on the stack where a block begins
 _T = TypeVar("_T", bound=ast.AST)
@@ -58,9 +58,9 @@ class Stack:
     def plain(self, item: ast.expr) -> ast.expr:
         """A value; functions get their syntax."""
         if isinstance(item, Made):
-            match item.body:
-                case [ast.Return(value=ast.expr() as value)]:
-                    return ast.copy_location(ast.Lambda(item.arguments, value), item)
+            value = as_expression(item.body)
+            if value is not None:
+                return ast.copy_location(ast.Lambda(item.arguments, value), item)
             name = self.made(ast.Name(self.fresh(), ast.Store()))
             self.define(name, item)
             return ast.copy_location(load(name), item)

@@ -110,7 +110,8 @@ class _Tidy:
                 return None
         match second:
             case ast.If(test=test, body=body, orelse=orelse):
-                found = _both(name, test, body, orelse)
+                tested = {name, value.id} if isinstance(value, ast.Name) and value.id[0] == "$" else {name}
+                found = _both(name, tested, test, body, orelse)
                 if found is not None:
                     operator, other = found
                     both = ast.copy_location(ast.BoolOp(operator, [value, other]), value)
@@ -210,22 +211,37 @@ def _without_exit(statement: ast.stmt) -> ast.stmt | None:
     return statement
 
 
+def as_expression(body: list[ast.stmt]) -> ast.expr | None:
+    """The value of a lambda's body, in which every way through a conditional expression may have its own `return`."""
+    match body:
+        case [ast.Return(value=ast.expr() as value)]:
+            return value
+        case [ast.If(test=test, body=then, orelse=orelse), *rest]:
+            yes, no = as_expression(then), as_expression([*orelse, *rest])
+            return ast.copy_location(ast.IfExp(test, yes, no), test) if yes and no else None
+    return None
+
+
 def _not(test: ast.expr) -> ast.expr:
     return ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
 
 
 def _both(
-    name: str, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
+    name: str, tested: set[str], test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
 ) -> tuple[ast.boolop, ast.expr] | None:
-    """`$a = x; if $a: $a = y` is `$a = x and y`; with `not`, `or`."""
+    """`$a = x; if $a: $a = y` is `$a = x and y`; with `not`, `or`. Other names of x may be what is tested."""
     match test, body, orelse:
-        case ast.Name(id=read), [ast.Assign(targets=[ast.Name(id=bound)], value=other)], [] if read == bound == name:
+        case (
+            ast.Name(id=read),
+            [ast.Assign(targets=[ast.Name(id=bound)], value=other)],
+            [],
+        ) if read in tested and bound == name:
             return ast.And(), other
         case (
             ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=read)),
             [ast.Assign(targets=[ast.Name(id=bound)], value=other)],
             [],
-        ) if read == bound == name:
+        ) if read in tested and bound == name:
             return ast.Or(), other
     return None
 
