@@ -175,6 +175,11 @@ def reshape(array: Any, shape: Any) -> Any:
     _intrinsic("reshape")
 
 
+def surely_strided(array: Any) -> bool:
+    """Whether an array that is not known to be in C order surely isn't; known."""
+    _intrinsic("surely_strided")
+
+
 def standing_for_view(made: Any, base: Any, writeable: Any = False) -> Any:
     """A new array where NumPy makes a view of `base`, as long as nobody stores to either of them later."""
     _intrinsic("standing_for_view")

@@ -24,6 +24,7 @@ from parakeet_py.library.intrinsics import (
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.shape import ravel
 from parakeet_py.library.shared import (
     NO_VALUE,
     checked_dtype,
@@ -105,7 +106,7 @@ def reduced_in_order(ufunc, a, axes, kind):
     """The reduction along one axis or all of them, element by element."""
     first = constant(identity_of(ufunc, kind), kind)
     if len(axes) == a.ndim and a.ndim > 1:
-        a = (a.T if layout_of(a) == "F" else a).ravel()
+        a = ravel(a.T if layout_of(a) == "F" else a)
         axes = (0,)
     if a.ndim == 1:
         total = first

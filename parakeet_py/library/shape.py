@@ -21,9 +21,12 @@ from parakeet_py.library.intrinsics import (
     is_known,
     is_sequence,
     is_weak,
+    is_writeable,
     layout_of,
     permute,
     reshape,
+    standing_for_view,
+    surely_strided,
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
@@ -118,12 +121,20 @@ def reshape_method(a, /, *shape, order="C", copy=None):
 
 @implements(np.ravel)
 @method("ravel")
-def ravel(a, order="C"):
-    a = as_array(a)
+def ravel_function(a, order="C"):
     if order == "K":
         hand_back("ravel in the order of memory")
-    if fortran_order(order, layout_of(a)):
-        a = permute(a, reversed_axes(a.ndim))
+    a = as_array(a)
+    line = permute(a, reversed_axes(a.ndim)) if fortran_order(order, layout_of(a)) else a
+    made = ravel(line)
+    if layout_of(line) == "C" or surely_strided(line) or (layout_of(a) not in ("C", "F") and surely_strided(a)):
+        return made
+    return standing_for_view(made, a, is_writeable(a))
+
+
+def ravel(a):
+    """All elements in C order, to be read only: where they lie so when the program runs, NumPy's `ravel` is a view."""
+    a = as_array(a)
     return reshape(a if layout_of(a) == "C" else copy(a, "C"), (a.size,))
 
 
@@ -153,8 +164,9 @@ def transposition(axes, rank):
 
 @implements(np.transpose, np.permute_dims)
 def transpose(a, axes=None):
-    a = as_array(a)
-    return permute(a, transposition(axes, a.ndim))
+    made = as_array(a)
+    turned = permute(made, transposition(axes, made.ndim))
+    return turned if is_array(a) or is_sequence(a) or is_weak(a) else a  # a NumPy scalar stays one
 
 
 @method("transpose")

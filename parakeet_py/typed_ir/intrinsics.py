@@ -460,8 +460,20 @@ def _reshape(s: Specializer, array: Value, shape: Value) -> Value:
 
 def _surely_copies(array: ArrayV, extents: tuple[ir.Operand, ...]) -> bool:
     """True where NumPy has to copy, too: several axes in Fortran order become one."""
+    return len(extents) == 1 and _in_fortran_order_only(array)
+
+
+def _in_fortran_order_only(array: ArrayV) -> bool:
     several = sum(array.is_nonunit(axis) for axis in range(array.rank)) > 1
-    return array.layout == "F" and len(extents) == 1 and several
+    return array.layout == "F" and several
+
+
+@_handles(words.surely_strided)
+def _surely_strided(s: Specializer, array: Value) -> Value:
+    assert isinstance(array, ArrayV)
+    if _in_fortran_order_only(array):
+        return py(True)
+    return py(array.layout != "C" and array.var in s.leaf_param)  # it would have that layout
 
 
 def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]) -> ArrayV | None:

@@ -456,3 +456,33 @@ def read_only_beside_writeable(a):
 def row_beside_a_dict(a, k):
     made = a + k
     return made[0], {0: k}, made
+
+
+@program([(arr("f8", 4, 6), 1), (arr("f8", 4, 6), 3), (arr("i4", 1, 5), 4)], mutates=(0,), opaque=None)
+def raveled_window(a, k):
+    """A window of one element, or of whole rows, is raveled without a copy."""
+    row, column, whole = np.ravel(a[:k, :k]), a[:1, k:].ravel("F"), np.ravel(a[:, k - 1 :], "A")
+    row[0] = 77
+    column[...] -= 5
+    whole *= 2
+    return row, column, whole
+
+
+@program([(arr("f8", 4, 6), 2), (arr("f8", 4, 1), 3)])
+def raveled_window_read(a, k):
+    """As long as nobody sees whether it is a view, none has to be made."""
+    made = np.ravel(a[:k, :k], "F") + 1
+    return made, a[::2].ravel().max()
+
+
+@program([(arr("f8", 4, 6, layout="stepped"),), (arr("f4", 3, 2, layout="inner"),), (arr("f4", 3, 2, layout="F"),)])
+def raveled_argument(a):
+    """What surely lies elsewhere is copied, as in NumPy."""
+    made = a.ravel()
+    made[0] = -1
+    return made, np.ravel(a + 0, "F")
+
+
+@program(each([np.int32(2), np.float64(0.5), 3, arr("f4", 3, 2)]))
+def turned_scalar(a):
+    return np.permute_dims(a), np.transpose(a)
