@@ -9,14 +9,26 @@ import math
 
 import numpy as np
 
-from parakeet_py.library.intrinsics import cast, check, constant, dtype_of, hand_back, prim, python_scalar
+from parakeet_py.library.intrinsics import (
+    cast,
+    check,
+    constant,
+    dtype_of,
+    hand_back,
+    is_array,
+    is_weak,
+    prim,
+    python_scalar,
+)
 from parakeet_py.library.registry import helper, implements
 
 
 def whole(x):
-    """A Python int or bool (or NumPy integer) as an int64."""
-    if dtype_of(x).kind not in "iub":
+    """A Python int or bool (or NumPy integer, but no bool of NumPy's) as an int64."""
+    if dtype_of(x).kind not in "iub" or (dtype_of(x).kind == "b" and not is_weak(x)):
         hand_back("an integer function of something else")
+    if is_array(x) and x.ndim > 0:
+        hand_back("an integer from an array with axes")
     return cast(x, np.int64)
 
 

@@ -166,6 +166,8 @@ def select(condlist, choicelist, default=0):
     kind = result_kind(*[kind_of(choice) for choice in choices], kind_of(as_numeric(default)))
     result = as_numeric(default)
     for condition, choice in zip(conditions[::-1], choices[::-1]):
+        if not np.can_cast(dtype_of(choice), kind, "same_kind"):
+            unsupported("Cannot cast a choice according to the rule 'same_kind'")
         if dtype_of(condition).kind != "b":
             unsupported("an entry in condlist should be a boolean ndarray")
         result = selected(condition, choice, result, kind)
@@ -178,7 +180,7 @@ def choose(a, choices, out=None, mode="raise"):
     if dtype_of(a).kind not in "iub":
         hand_back("choices by numbers that are no ints")
     parts = tuple([as_numeric(choice) for choice in choices])
-    kind = result_kind(*[dtype_of(part) for part in parts])
+    kind = result_kind(*[kind_of(part) for part in parts])
     count = len(parts)
 
     def choose_one(index, *values):

@@ -12,7 +12,7 @@ from parakeet_py.typed_ir import builtin_sorting, control, grown_lists, ir
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, builtin
 from parakeet_py.typed_ir.comprehensions import may_raise
 from parakeet_py.typed_ir.python_scalars import compare
-from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT
+from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT, is_complex
 from parakeet_py.typed_ir.ufuncs import binary
 from parakeet_py.typed_ir.values import (
     ArrayV,
@@ -47,6 +47,8 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
         if isinstance(a, ArrayV) or isinstance(c, ArrayV):
             raise s.unsupported("min or max of arrays")
         if a.python and c.python:
+            if is_complex(a.dtype) or is_complex(c.dtype):
+                raise s.unsupported("complex numbers have no order")
             kind = PYFLOAT if "float64" in (a.dtype, c.dtype) else PYINT
             better = compare(s, op, a.operand, c.operand, kind)
         else:
@@ -92,12 +94,11 @@ def _extremum(op: str, reduction: str) -> Callable[..., Value]:
                 array = _elements(s, value)
                 if not isinstance(array, ArrayV) or array.rank != 1:
                     raise s.unsupported(f"{reduction}() of {s.describe(value)}")
+                plain = isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items)
+                if plain and is_complex(array.dtype):
+                    raise s.unsupported("complex numbers have no order")
                 result = s.call_library(f"python_{reduction}", [array])
-                return (
-                    s.as_python(result)
-                    if isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items)
-                    else result
-                )
+                return s.as_python(result) if plain else result
             if not items:
                 if default is not None:
                     return default

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 
+def _real(s: Specializer, value: Value) -> ir.Operand:
+    """A number as Python's float, as functions of `math` take it."""
+    operand = number(s, value)
+    if is_complex(ir.dtype_of(operand)):
+        raise s.unsupported("must be real number, not complex")
+    return s.builder.cast(operand, PYFLOAT)
+
+
 def _math_unary(
     prim: str, domain: Callable[[Specializer, ir.Operand], ir.Operand] | None = None
 ) -> Callable[..., Value]:
@@ -25,10 +33,7 @@ def _math_unary(
 
     def handle(s: Specializer, value: Value) -> Value:
         b = s.builder
-        operand = number(s, value)
-        if is_complex(ir.dtype_of(operand)):
-            raise s.unsupported("must be real number, not complex")
-        x = b.cast(operand, PYFLOAT)
+        x = _real(s, value)
         if domain is not None:
             s.check(domain(s, x), "ValueError", "math domain error")
         result = b.prim(prim, x)
@@ -100,8 +105,15 @@ def _log(s: Specializer, value: Value, base: Value | None = None) -> Value:
     return s.binary("truediv", result, bottom)
 
 
+def _has_trunc(value: Value) -> bool:
+    """Python's numbers have the method, and of NumPy's those that are Python's floats."""
+    return isinstance(value, ScalarV) and (value.python or value.dtype == "float64")
+
+
 def _math_to_int(prim: str) -> Callable[..., Value]:
     def handle(s: Specializer, value: Value) -> Value:
+        if prim == "trunc" and not _has_trunc(value):
+            raise s.unsupported("a number of NumPy's doesn't define __trunc__ method")
         operand = number(s, value)
         if not is_float(ir.dtype_of(operand)):
             return int_of(s, ScalarV(operand))
@@ -117,7 +129,7 @@ BUILTINS[math.trunc] = _math_to_int("trunc")
 
 def _math_test(prim: str) -> Callable[..., Value]:
     def handle(s: Specializer, value: Value) -> Value:
-        return ScalarV(s.builder.prim(prim, s.builder.cast(number(s, value), PYFLOAT), type=PYBOOL))
+        return ScalarV(s.builder.prim(prim, _real(s, value), type=PYBOOL))
 
     return handle
 
@@ -130,7 +142,7 @@ BUILTINS[math.isfinite] = _math_test("isfinite")
 def _math_binary(prim: str) -> Callable[..., Value]:
     def handle(s: Specializer, left: Value, right: Value) -> Value:
         b = s.builder
-        return ScalarV(b.prim(prim, b.cast(number(s, left), PYFLOAT), b.cast(number(s, right), PYFLOAT)))
+        return ScalarV(b.prim(prim, _real(s, left), _real(s, right)))
 
     return handle
 
@@ -143,7 +155,7 @@ BUILTINS[math.copysign] = _math_binary("copysign")
 @builtin(math.fmod)
 def _fmod(s: Specializer, left: Value, right: Value) -> Value:
     b = s.builder
-    x, y = b.cast(number(s, left), PYFLOAT), b.cast(number(s, right), PYFLOAT)
+    x, y = _real(s, left), _real(s, right)
     bad = b.logical_or(b.prim("eq", y, ir.Const(0.0, PYFLOAT), type=PYBOOL), b.prim("isinf", x, type=PYBOOL))
     nan = b.logical_or(b.prim("isnan", x, type=PYBOOL), b.prim("isnan", y, type=PYBOOL))
     s.check(b.logical_or(nan, b.prim("not", bad)), "ValueError", "math domain error")
@@ -153,7 +165,7 @@ def _fmod(s: Specializer, left: Value, right: Value) -> Value:
 @builtin(math.pow)
 def _math_pow(s: Specializer, left: Value, right: Value) -> Value:
     b = s.builder
-    x, y = b.cast(number(s, left), PYFLOAT), b.cast(number(s, right), PYFLOAT)
+    x, y = _real(s, left), _real(s, right)
     result = b.prim("pow", x, y)
     finite = b.logical_and(b.prim("isfinite", x, type=PYBOOL), b.prim("isfinite", y, type=PYBOOL))
     s.check(
@@ -169,10 +181,10 @@ def _math_pow(s: Specializer, left: Value, right: Value) -> Value:
 @builtin(math.radians)
 def _radians(s: Specializer, value: Value) -> Value:
     b = s.builder
-    return ScalarV(b.prim("mul", b.cast(number(s, value), PYFLOAT), ir.Const(math.pi / 180.0, PYFLOAT)))
+    return ScalarV(b.prim("mul", _real(s, value), ir.Const(math.pi / 180.0, PYFLOAT)))
 
 
 @builtin(math.degrees)
 def _degrees(s: Specializer, value: Value) -> Value:
     b = s.builder
-    return ScalarV(b.prim("mul", b.cast(number(s, value), PYFLOAT), ir.Const(180.0 / math.pi, PYFLOAT)))
+    return ScalarV(b.prim("mul", _real(s, value), ir.Const(180.0 / math.pi, PYFLOAT)))

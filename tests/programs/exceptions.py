@@ -584,3 +584,51 @@ def a_call_that_only_python_makes_before_a_store(a, b):
     signal = np.fft.irfftn(a)
     b[...] = 2
     return signal
+
+
+@program([raising(TypeError, [1j, 2 + 0j]), ([0.5, 2.0, -1.0],)], message=True, fell_back=None)
+def largest_without_an_order(numbers):
+    return max(numbers)
+
+
+@program([raising(TypeError, 2j, 1.5), raising(TypeError, 1.5, 2j), (1.0, 0.25)], message=True, fell_back=None)
+def functions_of_real_numbers(x, y):
+    return math.isfinite(x), math.copysign(1, y), math.pow(x, y), math.fmod(x, y)
+
+
+@program(
+    [raising(TypeError, np.int8(2)), raising(TypeError, np.float32(2.5)), (2.5,), (3,), (True,), (np.float64(-2.5),)],
+    message=True,
+    fell_back=None,
+)
+def truncated(x):
+    return math.trunc(x)
+
+
+@program(
+    [
+        raising(TypeError, np.bool_(True)),
+        raising(TypeError, np.array([2])),
+        (np.int8(4),),
+        (True,),
+    ],
+    message=True,
+    opaque=None,
+)
+def functions_of_ints(n):
+    return math.factorial(n), math.gcd(n, 6), math.isqrt(n)
+
+
+@program(
+    [
+        raising(TypeError, arr("u1", 4), 300, 0),
+        raising(TypeError, np.uint8(3), 2, 0),
+        (arr("u1", 4), np.uint8(3), 300),
+        (arr("i4", 4), 2, 0),
+        (arr("f4", 4), 2.5, 0),
+    ],
+    message=True,
+    fell_back=None,
+)
+def selected_from_ints(x, y, otherwise):
+    return np.select([x > 2, x < 1], [x, y], otherwise)

@@ -191,6 +191,22 @@ def choose_and_select(k, x, y):
     return np.choose(k, [x, y, x + y]), np.select([k == 0, k == 1], [x, y], default=-1)
 
 
+@program(
+    [
+        (arr("u1", 5), 300),
+        (arr("u1", 5), -1),
+        (arr("u1", 5), 2.5),
+        (arr("f4", 5), 1e300),
+        (arr("f4", 5), 2j),
+        (np.uint8(1), 5),
+        (True, 2),
+        (arr("u1", 5), [1, 2, 3, 4, 5]),
+    ]
+)
+def chosen_from_arrays_and_numbers(x, y):
+    return np.choose([0, 1, 1, 0, 1], [x, y])
+
+
 @program([(MATRICES[0], 2), (MATRICES[3], -1)])
 def scalar_index_arithmetic(x, i):
     n = x.shape[0]
