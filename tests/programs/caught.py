@@ -547,3 +547,21 @@ def a_loop_whose_step_raises(x, y):
     except ValueError:
         return -total
     return total
+
+
+@program(
+    [(arr("f8", 5), 1), (arr("f8", 5), 7), (arr("f8", 5), 2), (arr("f8", 5), -9)],
+    mutates=(0,),
+    opaque=None,
+    fell_back=None,
+)
+def name_of_what_was_caught(x, n):
+    """One compiled function for all the calls: the name is another one from call to call."""
+    x[0] = 3
+    try:
+        x[n] = 1
+        if n == 1:
+            raise ValueError("one")
+    except (ValueError, IndexError) as error:
+        return type(error).__name__, str(error)
+    return "", ""
