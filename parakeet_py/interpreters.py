@@ -96,9 +96,13 @@ def contents_kept(compiled: Compiled, leaves: Sequence[Any]) -> list[tuple[Any, 
 
 
 def put_back(kept: Sequence[tuple[Any, Any]]) -> bool:
-    """Undo what a call has stored into its arguments; gives whether anything was kept."""
+    """Undo what a call has stored into its arguments; gives whether anything was kept.
+
+    What is read-only has changed at most by way of an argument that overlaps it and is not.
+    """
     for leaf, contents in kept:
-        leaf[...] = contents
+        if leaf.flags.writeable:
+            leaf[...] = contents
     return bool(kept)
 
 
@@ -147,8 +151,9 @@ def box(tree: Result, leaves: Sequence[Any], given: Sequence[Any] = (), boxed: d
             if index in boxed:
                 return boxed[index]
             value = leaves[index]
-            twice = any(value is one for one in boxed.values()) and not any(value is one for one in given)
-            if kind == "array" and (tree.view or tree.readonly or twice):
+            argument = any(value is one for one in given)
+            twice = any(value is one for one in boxed.values())
+            if kind == "array" and (tree.view or ((tree.readonly or twice) and not argument)):
                 value = value.view()
                 value.flags.writeable = value.flags.writeable and not tree.readonly
             if kind == "scalar":

@@ -21,10 +21,13 @@ from parakeet_py.library.intrinsics import (
     is_known,
     is_sequence,
     is_weak,
+    is_writeable,
     layout_of,
     order_of,
     permute,
     prim,
+    standing_for_view,
+    surely_strided,
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
@@ -191,7 +194,7 @@ def in_memory_order(a, order):
         return a
     if may_lie_in_both(order, layout_of(a)):
         return a if a.flags.f_contiguous else copy(a, "F")
-    return copy(a, order)
+    return copy(a, order) if surely_strided(a) else standing_for_view(copy(a, order), a, is_writeable(a))
 
 
 @static
@@ -211,7 +214,7 @@ def ascontiguousarray(a, dtype=None, *, like=None):
         made = made[None]
     if dtype is not None and dtype_of(made) != np.dtype(dtype):
         made = cast(made, dtype)
-    return made if layout_of(made) == "C" else copy(made, "C")
+    return in_memory_order(made, "C")
 
 
 @implements(np.asfortranarray)

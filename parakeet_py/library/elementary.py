@@ -25,7 +25,7 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.reductions import all_
 from parakeet_py.library.registry import helper, implements, method, static
-from parakeet_py.library.shared import converted, into, must_be_int, real_kind, result_kind
+from parakeet_py.library.shared import converted, into, must_be_int, not_scalar_into, real_kind, result_kind
 
 PI = math.pi
 DEGREES = 180 / math.pi
@@ -153,6 +153,7 @@ def power_of_ten(decimals):
 
 
 def rounded(a, decimals, out):
+    not_scalar_into(a, out)
     a = as_numeric(a)
     kind = dtype_of(a)
     if kind.kind == "b":

@@ -20,10 +20,8 @@ from parakeet_py.library.intrinsics import (
     constant,
     dtype_of,
     elementwise,
-    generate,
     is_array,
     is_weak,
-    load,
     matmul_into,
     permute,
     reduce_axes,
@@ -33,7 +31,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.reductions import accumulator_kind
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import positions, ravel, size_of
-from parakeet_py.library.shared import converted, in_order, into, result_kind
+from parakeet_py.library.shared import ALL, converted, in_order, into, result_kind
 
 CORE = "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
 VECTORS = "vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
@@ -314,17 +312,20 @@ def more_axes(rank, other):
     return (None,) * max(0, other - rank) + (Ellipsis,)
 
 
+@static
+def axes_between(rank, first):
+    """The index that puts a new axis before or after each of an array's."""
+    return (None, ALL) * rank if first else (ALL, None) * rank
+
+
 @implements(np.kron)
 def kron(a, b):
     a, b = as_array(a), as_array(b)
     rank = max(a.ndim, b.ndim)
-    if rank == 0:
+    if b.ndim == 0:
         return np.multiply(a, b)
     a, b = a[more_axes(a.ndim, rank)], b[more_axes(b.ndim, rank)]
-    apart = ()
-    for left, right in zip(a.shape, b.shape):
-        apart = (*apart, left, right)
-    made = generate(apart, lambda *place: np.multiply(load(a, *place[::2]), load(b, *place[1::2])))
+    made = np.multiply(a[axes_between(rank, False)], b[axes_between(rank, True)])  # in the order of the operands
     return reshape(made, tuple([left * right for left, right in zip(a.shape, b.shape)]))
 
 

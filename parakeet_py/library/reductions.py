@@ -33,6 +33,7 @@ from parakeet_py.library.shared import (
     fitting,
     in_order,
     into,
+    not_scalar_into,
     reduction_axes,
     single_axis,
 )
@@ -198,36 +199,42 @@ def empty_message(ufunc):
 @implements(np.sum)
 @method("sum")
 def sum_(a, axis=None, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    not_scalar_into(a, out)
     return reduce_ufunc(np.add, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements(np.prod)
 @method("prod")
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    not_scalar_into(a, out)
     return reduce_ufunc(np.multiply, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements(np.max, np.amax)
 @method("max")
 def max_(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    not_scalar_into(a, out)
     return reduce_ufunc(np.maximum, a, axis, None, out, keepdims, initial, where)
 
 
 @implements(np.min, np.amin)
 @method("min")
 def min_(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+    not_scalar_into(a, out)
     return reduce_ufunc(np.minimum, a, axis, None, out, keepdims, initial, where)
 
 
 @implements(np.all)
 @method("all")
 def all_(a, axis=None, out=None, keepdims=False, *, where=True):
+    not_scalar_into(a, out)
     return reduce_ufunc(np.logical_and, a, axis, None, out, keepdims, NO_VALUE, where)
 
 
 @implements(np.any)
 @method("any")
 def any_(a, axis=None, out=None, keepdims=False, *, where=True):
+    not_scalar_into(a, out)
     return reduce_ufunc(np.logical_or, a, axis, None, out, keepdims, NO_VALUE, where)
 
 
@@ -290,6 +297,7 @@ def divided(total, count, kind):
 @implements(np.mean)
 @method("mean")
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
+    not_scalar_into(a, out)
     a = as_array(a)
     kind = mean_kind(dtype_of(a), dtype)
     if where is not True:
@@ -318,6 +326,7 @@ def squared_size(x):
 
 @implements(np.var)
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
+    not_scalar_into(a, out)
     if correction is not NO_VALUE:
         ddof = correction
     a = as_array(a)
@@ -368,6 +377,7 @@ def std_method(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, wh
 
 @implements(np.std)
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
+    not_scalar_into(a, out)
     variance = var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     kind = dtype_of(variance)
     result = np.sqrt(variance)
@@ -387,6 +397,7 @@ def flat_index(indices, extents):
 
 
 def arg_extremum(a, axis, out, keepdims, ufunc, wins, name):
+    not_scalar_into(a, out)
     a = as_array(a)
     rank = a.ndim
     if axis is None:

@@ -40,6 +40,7 @@ from parakeet_py.library.shared import (
     into,
     inverse_axes,
     kind_of,
+    not_scalar_into,
     out_of_bounds,
     result_kind,
     single_axis,
@@ -117,6 +118,7 @@ def keeps_zeros(a, low, high):
 
 
 def clipped(a, low, high, out):
+    not_scalar_into(a, out)
     a = as_numeric(a)
     if is_weak(a):
         a = cast(a, dtype_of(a))

@@ -151,6 +151,12 @@ def into(out, result, casting="same_kind", shape_message="output array does not 
     return out
 
 
+def not_scalar_into(a, out):
+    """NumPy leaves its scalars to methods of theirs, which fill `out` and yet give a scalar."""
+    if out is not None and not is_array(a) and not is_sequence(a) and not is_weak(a):
+        hand_back("a NumPy scalar with out=")
+
+
 def finish(result, axes, rank, keepdims, out):
     """A reduction's value: with its axes put back if they are kept, in `out` if it is given."""
     if keepdims:

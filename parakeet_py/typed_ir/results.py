@@ -71,8 +71,7 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
             s.shadows.result(value, s.param_roots)
             made = leaf(var, "array", value.dtype, False, value.rank)
             view = isinstance(s.builder.definition.get(var), ir.View | ir.Reshape)
-            own = not value.roots & s.param_roots
-            return replace(made, view=view, readonly=value.readonly and (view or own))
+            return replace(made, view=view, readonly=value.readonly and var not in s.leaf_param)
         case ObjectV(var):
             return leaf(var, "object", "", False)
         case TupleV(items, kind, named):

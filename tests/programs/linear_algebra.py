@@ -341,3 +341,9 @@ def einsum_after_a_store(text, a, b):
     """NumPy's own exception, although Python could not run the call any more."""
     a[0] = 1
     return np.einsum(text, a, b)
+
+
+@program([(arr("f8", 3, 5, layout="F"), np.float32(2)), (arr("i4", 2, 3), True)])
+def kron_in_the_order_of_its_operands(a, b):
+    """One operand without axes leaves the order of the other; of two matrices it is C."""
+    return np.kron(b, a), np.kron(a, b), np.kron(a[:-1] + 1, [2]), np.kron(a, a)

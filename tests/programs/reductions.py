@@ -348,3 +348,10 @@ def spread_of_half_floats(x):
 )
 def sum_under_mask(x, mask):
     return np.sum(x, where=mask)
+
+
+@program([(np.float32(2), arr("f4"), arr("i8")), (np.float32(0), arr("f4"), arr("i8"))], mutates=(1, 2), opaque=None)
+def scalar_into_an_array(s, out, place):
+    """NumPy's scalars have methods of their own, which give scalars even where `out` is filled; ufuncs do not."""
+    found = np.sum(s, out=out), np.max(s, axis=0, out=out), np.mean(s, out=out), np.round(s, out=out)
+    return found, np.argmin(s, out=place), np.clip(s, 1, 3, out=out), np.add.reduce(s, out=out)

@@ -60,3 +60,14 @@ def lines_of_unequal_length(a, x, y):
 def power_after_a_store(x, base, exponent):
     x[...] = base
     return base**exponent
+
+
+@program(
+    [(arr("f8", n, n, layout="readonly"), arr("i8", 2, 2)) for n in (0, 2)],
+    mutates=(1,),
+    opaque=None,
+    fell_back=None,
+)
+def read_only_beside_what_is_undone(a, b):
+    b[0] += 3
+    return a, sum(x * 2 for p, x in np.ndenumerate(a))

@@ -486,3 +486,24 @@ def raveled_argument(a):
 @program(each([np.int32(2), np.float64(0.5), 3, arr("f4", 3, 2)]))
 def turned_scalar(a):
     return np.permute_dims(a), np.transpose(a)
+
+
+@program([(arr("f8", 3, 2), 2), (arr("f8", 3, 2, layout="readonly"), 1)])
+def read_only_from_a_loop(a, k):
+    for row in a:
+        wide = np.broadcast_to(row, (2, *row.shape))
+    other = np.broadcast_to(a[0], (3, 2)) if k > 1 else np.broadcast_to(a[1], (3, 2))
+    return row, wide, other
+
+
+@program([(*[arr("f8", 3, layout="readonly")] * 2, 2), (*[arr("f8", 3, layout="readonly")] * 2, 0)])
+def one_of_two_read_only(a, b, k):
+    return a if k else b
+
+
+@program([(arr("i4", 4), 0), (arr("i4", 4), 2), (arr("f8", 2, 3, layout="F"), 1)], mutates=(0,), opaque=None)
+def contiguous_when_it_runs(a, k):
+    """One element, and one column of a matrix in Fortran order, lie in C order as they are."""
+    made, turned = np.ascontiguousarray(a[k::-1]), np.asarray(a[:k].T, order="C")
+    made[...] = 9
+    return made, turned, np.asfortranarray(a[k::-1])
