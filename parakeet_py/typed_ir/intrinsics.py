@@ -471,9 +471,19 @@ def _in_fortran_order_only(array: ArrayV) -> bool:
 @_handles(words.surely_strided)
 def _surely_strided(s: Specializer, array: Value) -> Value:
     assert isinstance(array, ArrayV)
-    if _in_fortran_order_only(array):
+    if _in_fortran_order_only(array) or _is_line_across(s, array):
         return py(True)
     return py(array.layout != "C" and array.var in s.leaf_param)  # it would have that layout
+
+
+def _is_line_across(s: Specializer, array: ArrayV) -> bool:
+    """A whole axis of an argument; others, of whose extents it is known which are 1, lie between its elements."""
+    view = s.builder.definition.get(array.var)
+    if not isinstance(view, ir.View) or view.base not in s.leaf_param:
+        return False
+    kind = view.base.type
+    ordered = isinstance(kind, Array) and kind.layout in ("C", "F")
+    return ordered and array.rank == 1 and array.layout != "C" and array.is_nonunit(0)
 
 
 def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]) -> ArrayV | None:

@@ -507,3 +507,14 @@ def contiguous_when_it_runs(a, k):
     made, turned = np.ascontiguousarray(a[k::-1]), np.asarray(a[:k].T, order="C")
     made[...] = 9
     return made, turned, np.asfortranarray(a[k::-1])
+
+
+@program(
+    [(arr("f8", 3, 4), 2), (arr("f8", 3, 1), 0), (arr("f8", 1, 4), 1), (arr("i4", 3, 4, layout="F"), 2)], mutates=(0,)
+)
+def column_copied(a, k):
+    """A whole column of several surely is a copy; of one column, or one row, it is a view."""
+    for j in range(k):
+        column = np.ascontiguousarray(a[:, j])
+        a[:, j] = 2 * column[::-1]
+    return a[:, k].ravel()

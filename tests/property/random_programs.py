@@ -97,7 +97,7 @@ class Maker(Statements):
         elif self.chance(15):
             test = self.pick([f"{var} < 3 and {self.condition(scope)}", f"{var} < k", f"{var} < 4"])
             head = f"{var} = 0\nwhile {test}:\n    {var} += 1"
-        self.refusable |= "[k, 2]" in head
+        self.refusable |= "[k, 2]" in head or ("zip(" in head and "(1, 2.5)" in head)
         try:
             inner = self.run([head, "    break"])
         except REFUSED_BY_PYTHON:

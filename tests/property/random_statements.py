@@ -11,6 +11,7 @@ from tests.property.random_expressions import (
     VIEWS,
     Expressions,
     indented,
+    is_int,
 )
 
 AUGMENTED = ["+=", "-=", "*=", "//=", "%=", "/=", "&=", "|=", "^=", "<<=", ">>="]
@@ -239,7 +240,8 @@ class Statements(Expressions):
 
     def comprehension(self, scope: dict[str, Any]) -> list[str]:
         self.refusable = True
-        sources = ["range(3)", "range(k)", *self.arrays(scope, lambda a: a.ndim > 0 and a.size < 30)]
+        counts = ["range(3)", *["range(k)"] * is_int(scope.get("k"))]  # k may have got another type
+        sources = [*counts, *self.arrays(scope, lambda a: a.ndim > 0 and a.size < 30)]
         source = self.pick(sources)
         inner = {**scope, "x": self.run([f"x = [*{source}, 1][0]"])["x"]}
         body = self.expression(inner, 1)
