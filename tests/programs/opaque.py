@@ -222,3 +222,18 @@ def values_of_every_kind_handed_back(a, x, n, flag, number):
         _nothing(row, number)
         total += first[0]
     return total, n, flag, number, _scaled(row, shift=(x, x))
+
+
+@program(
+    [
+        (arr("f8", 4), np.add.reduce),
+        (arr("f8", 4), abs),
+        (arr("f8", 4), len),
+        (arr("f8", 4), np.add.accumulate),
+        (arr("f8", 4), np.add.reduce),
+    ],
+    opaque=None,
+)
+def call_of_one_of_several_functions(x, function):
+    """One compiled function for all calls: none of these changes the array, so a call can be begun again."""
+    return function(x)
