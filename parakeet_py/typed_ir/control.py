@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import array_lists, field_state, gates, grown_lists, hash_maps, ir, unions, variants
+from parakeet_py.typed_ir import array_lists, field_state, gates, grown_lists, hash_maps, ir, opaque, unions, variants
 from parakeet_py.typed_ir.guarded import after_branch
 from parakeet_py.typed_ir.guarded import side as guarded_side
 from parakeet_py.typed_ir.indexing import read
@@ -496,6 +496,9 @@ def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type
                     stop_leaf = [stop]
                     results = results[1:]
                 results = s.settle(results)
+                if s.shadows.made:
+                    leaving = (root for result in results for root in opaque.roots_of(result) if root > before)
+                    s.shadows.merge(inside, frozenset(leaving))
                 joined = [
                     gates.join(
                         s, template, gates.with_inner_roots(gates.template_of(result, varying=True), before, inside)

@@ -37,6 +37,7 @@ class Shadows:
         self.wanted = wanted
         self.site: Site = ()  # the statement of the user's that is being compiled
         self.made: dict[int, tuple[frozenset[int], Site]] = {}  # its memory: what it may share, and where it was made
+        self.merged: dict[int, frozenset[int]] = {}  # memory of a loop's iterations: what was made there and leaves it
         self.guarded: dict[int, Site] = {}  # marks of views whose elements share memory, and where they were made
         self.fresh: set[ir.Var] = set()  # arrays that were new when they were appended to a list
         self.written: frozenset[int] = frozenset()
@@ -60,8 +61,23 @@ class Shadows:
         self.guarded[root] = self.site
         return frozenset({root})
 
+    def merge(self, inside: int, roots: frozenset[int]) -> None:
+        """A loop hands on memory that its iterations have made, from now on known as `inside`."""
+        self.merged[inside] = self.merged.get(inside, frozenset()) | (roots - {inside})
+        if inside in self.written:  # by the next iteration
+            self._refuse(frozenset({inside}))
+
+    def _unmerged(self, roots: frozenset[int]) -> frozenset[int]:
+        found, todo = set(roots), list(roots)
+        while todo:
+            new = self.merged.get(todo.pop(), frozenset()) - found
+            found |= new
+            todo += new
+        return frozenset(found)
+
     def store(self, roots: frozenset[int]) -> None:
         """Some memory is going to be stored to."""
+        roots = self._unmerged(roots) if self.merged else roots
         if self.guarded and not roots.isdisjoint(self.guarded):
             raise NeedView(self.wanted | {site for root, site in self.guarded.items() if root in roots})
         self._refuse(roots)
@@ -75,16 +91,18 @@ class Shadows:
         """An array is returned; the caller also sees the memory in `visible`."""
         if not self.made:
             return
-        shared = frozenset(root for own in array.roots if own in self.made for root in self.made[own][0])
+        roots = self._unmerged(array.roots)
+        shared = frozenset(root for own in roots if own in self.made for root in self.made[own][0])
         if shared & (visible | self.returned) or (shared and array.readonly):
-            self._refuse(array.roots)
-        self.returned |= array.roots | shared
+            self._refuse(roots)
+        self.returned |= roots | shared
         for root, (base, site) in self.made.items():
-            if root in self.returned and base & array.roots:
+            if root in self.returned and base & roots:
                 raise NeedView(self.wanted | {site})
 
     def _refuse(self, roots: frozenset[int]) -> None:
         """Make the shadows of some memory, and those that live in it, real views."""
+        roots = self._unmerged(roots)
         sites = frozenset(site for root, (base, site) in self.made.items() if root in roots or base & roots)
         if sites:
             raise NeedView(self.wanted | sites)

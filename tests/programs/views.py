@@ -518,3 +518,38 @@ def column_copied(a, k):
         column = np.ascontiguousarray(a[:, j])
         a[:, j] = 2 * column[::-1]
     return a[:, k].ravel()
+
+
+@program(
+    [(arr("f8", 4, 4), k) for k in (4, 2, 1)] + [(arr("f8", 4, 4, layout="F"), 1), (arr("f8", 1, 1), 1)],
+    opaque=None,
+    fell_back=None,
+    mutates=(0,),
+)
+def views_made_in_a_loop(a, k):
+    """A view or a copy, as the strides have it, that is stored to after the loop."""
+    for _ in range(2):
+        r = a[:k, :k].reshape(-1)
+    r[0] = 55
+    return a.sum(), r
+
+
+@program([(arr("f8", 4, 4), k) for k in (4, 2, 1)], opaque=None, fell_back=None, mutates=(0,))
+def views_handed_on_in_a_loop(a, k):
+    r = a.ravel()
+    for _ in range(3):
+        s = r
+        r = a[:k, :k].ravel()
+        s[0] += 1
+    r[0] = 4
+    return a, s
+
+
+@program([(arr("f8", 4, 4), k) for k in (4, 2, 0)], opaque=None, fell_back=None, mutates=(0,))
+def memory_changed_after_views_in_nested_loops(a, k):
+    r = a[:1].ravel()
+    for _ in range(2):
+        for _ in range(2):
+            r = np.ravel(a[:k, :k])
+    a += 1
+    return r.sum()
