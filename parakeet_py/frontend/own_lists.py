@@ -43,19 +43,19 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def own_queues(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, own: frozenset[str]) -> frozenset[str]:
     """Those of a function's own lists that are deques: every value they are bound to is one."""
-    made = {part.targets[0].id for part in ast.walk(node) if isinstance(part, ast.Assign) and is_queue(part)}  # type: ignore[attr-defined]
-    return own & made
+    made = (queue_of(part) for part in ast.walk(node) if isinstance(part, ast.Assign))
+    return own & {name for name in made if name is not None}
 
 
-def is_queue(node: ast.Assign) -> bool:
-    """`name = deque(...)`"""
+def queue_of(node: ast.Assign) -> str | None:
+    """The name in `name = deque(...)`."""
     match node:
         case ast.Assign(
-            targets=[ast.Name()],
+            targets=[ast.Name(id=target)],
             value=ast.Call(func=ast.Name(id=name) | ast.Attribute(value=ast.Name(), attr=name), args=args, keywords=[]),
-        ):
-            return name == "deque" and len(args) < 2 and not any(isinstance(arg, ast.Starred) for arg in args)
-    return False
+        ) if name == "deque" and len(args) < 2 and not any(isinstance(arg, ast.Starred) for arg in args):
+            return target
+    return None
 
 
 def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
@@ -230,7 +230,7 @@ class _Uses:
                 self.made.add(name)
                 self.moved.add((name, source))
                 self.as_list |= {name, source}
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=args)) if is_queue(node):
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=args)) if queue_of(node):
                 self.made.add(name)
                 self.queues.add(name)
                 self.visit(function)
