@@ -18,7 +18,7 @@ from parakeet_py.typed_ir import field_state, hash_maps, ir
 from parakeet_py.typed_ir.calls import call_python, call_registered, registered_body
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
-from parakeet_py.typed_ir.intrinsics import rank0
+from parakeet_py.typed_ir.intrinsic_table import rank0
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar, is_complex, itemsize, real_dtype
 from parakeet_py.typed_ir.values import (

@@ -35,7 +35,8 @@ from parakeet_py.typed_ir import (
 from parakeet_py.typed_ir.array_store import weak_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
 from parakeet_py.typed_ir.elementwise import scalar_operand
-from parakeet_py.typed_ir.intrinsics import HANDLERS, dtype_name
+from parakeet_py.typed_ir.intrinsic_table import dtype_name
+from parakeet_py.typed_ir.intrinsics import HANDLERS
 from parakeet_py.typed_ir.requests import HandBack, Sequential, TooDeep
 from parakeet_py.typed_ir.types import DTYPES, Scalar
 from parakeet_py.typed_ir.ufuncs import call_ufunc

@@ -1,0 +1,120 @@
+"""Words that make views: another order of axes, another shape, other extents over the same elements.
+
+Where NumPy gives a view and the specializer cannot, the copy in its place is a shadow (`shadows.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from parakeet_py.library import intrinsics as words
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.array_store import copy_array
+from parakeet_py.typed_ir.intrinsic_queries import in_fortran_order_only
+from parakeet_py.typed_ir.intrinsic_table import extents_of, handles
+from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.types import PYBOOL, Array
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    Value,
+)
+from parakeet_py.typed_ir.views import make_view, transpose
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+@handles(words.permute)
+def _permute(s: Specializer, array: Value, axes: Value) -> Value:
+    assert isinstance(array, ArrayV)
+    return transpose(s, array, s.static(axes, "the axes of a transpose"))
+
+
+@handles(words.reshape)
+def _reshape(s: Specializer, array: Value, shape: Value) -> Value:
+    b = s.builder
+    assert isinstance(array, ArrayV)
+    extents = extents_of(s, shape)
+    view = _unit_reshape(s, array, extents)
+    if view is not None:
+        return view
+    if array.layout != "C":
+        copied = copy_array(s, array, order="C")
+        if not _surely_copies(array, extents):
+            copied = replace(copied, roots=s.shadow(array))
+        array = copied
+    if len(extents) == 0:
+        return make_view(s, array, (ZERO,) * array.rank, [])
+    out = b.emit1(ir.Reshape(array.var, extents), Array(array.dtype, len(extents), "C"), name="reshape")
+    return ArrayV(out, extents, array.roots, array.readonly)
+
+
+def _surely_copies(array: ArrayV, extents: tuple[ir.Operand, ...]) -> bool:
+    """True where NumPy has to copy, too: several axes in Fortran order become one."""
+    return len(extents) == 1 and in_fortran_order_only(array)
+
+
+def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]) -> ArrayV | None:
+    """A reshape that only adds or drops axes of extent 1 is a view whatever the layout."""
+    b = s.builder
+    sources = [axis for axis, extent in enumerate(array.extents) if extent != ONE]
+    wanted = [extent for extent in extents if extent != ONE]
+    if len(sources) != len(wanted):
+        return None
+    single = len(sources) == 1  # the sizes are equal, so these two extents are
+    if not single and not all(b.same(array.extents[own], extent) for own, extent in zip(sources, wanted, strict=True)):
+        return None
+    axes: list[tuple[int | None, ir.Operand, ir.Operand]] = []
+    for extent in extents:
+        if extent == ONE:
+            axes.append((None, ONE, ZERO))
+        else:
+            axis = sources.pop(0)
+            axes.append((axis, array.extents[axis], ONE))
+    return make_view(s, array, (ZERO,) * array.rank, axes)
+
+
+@handles(words.standing_for_view)
+def _standing_for_view(s: Specializer, made: Value, base: Value, writeable: Value | None = None) -> Value:
+    assert isinstance(made, ArrayV) and isinstance(base, ArrayV)
+    readonly = writeable is None or not s.static(writeable, "writeable")
+    return replace(made, roots=s.shadow(base), readonly=readonly)
+
+
+@handles(words.read_only)
+def _read_only(s: Specializer, array: Value) -> Value:
+    assert isinstance(array, ArrayV)
+    return replace(array, readonly=True)
+
+
+@handles(words.broadcast_view)
+def _broadcast_view(s: Specializer, array: Value, shape: Value, writeable: Value | None = None) -> Value:
+    b = s.builder
+    assert isinstance(array, ArrayV)
+    extents = extents_of(s, shape)
+    surplus = len(extents) - array.rank
+    if surplus < 0:
+        raise s.unsupported("input operand has more dimensions than allowed by the axis remapping")
+    axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [(None, extent, ZERO) for extent in extents[:surplus]]
+    for axis, own in enumerate(array.extents):
+        extent = extents[surplus + axis]
+        if own == ONE:
+            axes.append((None, extent, ZERO))
+        elif b.same(own, extent):
+            axes.append((axis, own, ONE))
+        else:
+            single = b.prim("eq", own, ONE, type=PYBOOL)
+            agree = b.prim("eq", own, extent, type=PYBOOL)
+            if not array.is_nonunit(axis):
+                agree = b.logical_or(agree, single)
+            s.check(
+                agree, "ValueError",
+                "operands could not be broadcast together with remapped shapes",
+            )  # fmt: skip
+            step = ONE if array.is_nonunit(axis) else b.select(single, ZERO, ONE)
+            axes.append((axis, extent, step))
+    view = make_view(s, array, (ZERO,) * array.rank, axes)
+    stored = writeable is not None and bool(s.static(writeable, "writeable"))
+    roots = view.roots | s.shadows.guard(s) if stored else view.roots
+    return ArrayV(view.var, view.extents, roots, not stored, view.nonunit)
