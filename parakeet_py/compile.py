@@ -22,7 +22,7 @@ from parakeet_py.imp.effects import checks_before_effects, shows_in_arguments_on
 from parakeet_py.imp.lower import lower
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
-from parakeet_py.signature import FunctionSpec, Signature, Source, StaticSpec
+from parakeet_py.signature import ArraySpec, FunctionSpec, Signature, Source, StaticSpec, leaves
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.opaque import is_harmless
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
@@ -255,7 +255,7 @@ def _rerun(compiled: Compiled) -> tuple[int, ...]:
         or failure.message == OVERFLOW
         or (failure.of_library and quick)
     ]
-    if codes and not kept_arguments(compiled):
+    if codes and not may_be_undone(compiled):
         early = checks_before_effects(compiled.imp, _harmless(compiled))
         codes = [code for code in codes if code in early]
     return (*codes, OPAQUE_AGAIN) if compiled.specialization.opaque_sites else tuple(codes)
@@ -264,12 +264,23 @@ def _rerun(compiled: Compiled) -> tuple[int, ...]:
 def kept_arguments(compiled: Compiled) -> tuple[int, ...]:
     """The arguments (leaf positions) whose contents are kept during a call.
 
-    That is so where compiled code may find, after it has stored into them, that only Python knows how to go on, and
-    nothing else shows of what it has done. Ints that leave 64 bits are no reason: that is rare, and copies cost time.
+    What is read-only changes at most by way of an argument that overlaps it and is not.
     """
-    if gives_up_early(compiled) or not shows_in_arguments_only(compiled.imp, _harmless(compiled)):
+    if not may_be_undone(compiled):
         return ()
-    return tuple(sorted(compiled.specialization.stored_params))
+    stored = compiled.specialization.stored_params
+    specs = [leaf.spec for leaf in leaves(compiled.signature)]
+    return tuple(at for at, spec in enumerate(specs) if at in stored and isinstance(spec, ArraySpec) and spec.writeable)
+
+
+def may_be_undone(compiled: Compiled) -> bool:
+    """May Python begin a call again that compiled code has given up half-way, with `kept_arguments` as they were?
+
+    That is so where compiled code may find, after it has stored into arguments, that only Python knows how to go on,
+    and nothing else shows of what it has done. Ints that leave 64 bits are no reason: that is rare, and copies cost
+    time.
+    """
+    return not gives_up_early(compiled) and shows_in_arguments_only(compiled.imp, _harmless(compiled))
 
 
 def gives_up_early(compiled: Compiled) -> bool:
@@ -284,7 +295,7 @@ def python_may_begin_again(compiled: Compiled, error: Exception, unchanged: bool
     """After a call that was given up: may Python run it from the beginning? `unchanged`: no argument was stored to."""
     if isinstance(error, DeoptimizedError) and gives_up_early(compiled):
         return True
-    return unchanged and not compiled.specialization.opaque_sites
+    return unchanged and (not compiled.specialization.opaque_sites or may_be_undone(compiled))
 
 
 def _harmless(compiled: Compiled) -> frozenset[int]:

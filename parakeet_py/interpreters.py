@@ -96,13 +96,9 @@ def contents_kept(compiled: Compiled, leaves: Sequence[Any]) -> list[tuple[Any, 
 
 
 def put_back(kept: Sequence[tuple[Any, Any]]) -> bool:
-    """Undo what a call has stored into its arguments; gives whether anything was kept.
-
-    What is read-only has changed at most by way of an argument that overlaps it and is not.
-    """
+    """Undo what a call has stored into its arguments; gives whether anything was kept."""
     for leaf, contents in kept:
-        if leaf.flags.writeable:
-            leaf[...] = contents
+        leaf[...] = contents
     return bool(kept)
 
 

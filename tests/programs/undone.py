@@ -71,3 +71,12 @@ def power_after_a_store(x, base, exponent):
 def read_only_beside_what_is_undone(a, b):
     b[0] += 3
     return a, sum(x * 2 for p, x in np.ndenumerate(a))
+
+
+@program([(arr("f8", 0, 0, layout="readonly"), arr("i8", 2, 2))] * 3, mutates=(1,), opaque=None, fell_back=None)
+def read_only_that_python_may_see(a, b):
+    b[0] += 3
+    total = sum(p[0] * x for p, x in np.ndenumerate(a))  # of nothing: an int, as only Python finds
+    for _ in enumerate(range(2)):
+        return a
+    return total
