@@ -1,11 +1,13 @@
 """Emulated GPUs: devices whose kernels the PTX emulator executes.
 
 Each has a memory of its own, in a range of addresses where nothing of the host lies, so that a pointer that was never
-copied there faults.
+copied there faults. Modules are kept under a name that stands for their kernel's: many functions have the same kernels,
+and each is translated for the emulator once.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -20,6 +22,8 @@ from parakeet_py.ptx import emulator
 from parakeet_py.ptx.target import DEFAULT
 
 MEMORY = 1 << 32  # bytes of an emulated device, unless told otherwise
+_ENTRY = re.compile(r"\.entry (\w+)")
+_ANY_NAME = "any_kernel_"
 
 
 class EmulatedDevice:
@@ -92,6 +96,9 @@ class EmulatedDevice:
         """Everything has been done when it returns."""
 
     def load(self, ptx: str) -> Any:
+        kernels = _ENTRY.findall(ptx)
+        if len(kernels) == 1:
+            ptx = ptx.replace(kernels[0], _ANY_NAME)
         with self._lock:
             module = self._modules.get(ptx)
             if module is None:
@@ -101,9 +108,9 @@ class EmulatedDevice:
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         with self._lock, self._does(KERNEL, kernel, blocks):
             try:
-                module.launch(kernel, blocks, threads, values)
+                module.launch(_ANY_NAME if _ANY_NAME in module.kernels else kernel, blocks, threads, values)
             except emulator.KernelFault as fault:
-                raise DeviceError(str(fault)) from fault
+                raise DeviceError(str(fault).replace(_ANY_NAME, kernel)) from fault
 
     def synchronize(self) -> None:
         """Kernels have run when `launch` returns."""

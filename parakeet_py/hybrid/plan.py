@@ -104,8 +104,9 @@ class Plan:
             for found, more in zip(codes, last, strict=True)
         )
         self.expanders = tuple(tuple(_expander(param) for param in kernel.params) for kernel in self.kernels)
-        self.stores = tuple(_stores(kernel) for kernel in self.kernels)
-        self.stored_params = _stored_params(self.function, self.kernels)
+        stored = [stored_roots(kernel.function) for kernel in self.kernels]
+        self.stores = tuple(map(_stores, self.kernels, stored))
+        self.stored_params = _stored_params(self.function, stored)
         self.gives_views = _gives_views(self.function)
         self.failure_types: dict[int, tuple[str, ...]] = {}
         self.opaque_args: dict[int, tuple[Type, ...]] = {}
@@ -166,15 +167,14 @@ class Plan:
         return loaded
 
 
-def _stored_params(host: imp.Function, kernels: tuple[Kernel, ...]) -> frozenset[Var]:
-    stored = stored_roots(host)
-    for kernel in kernels:
-        stored |= stored_roots(kernel.function)
+def _stored_params(host: imp.Function, by_kernels: Sequence[frozenset[int]]) -> frozenset[Var]:
+    stored = stored_roots(host).union(*by_kernels)
     return frozenset(param for param in host.params if host.roots.get(param, frozenset()) & stored)
 
 
-def _stores(kernel: Kernel) -> tuple[bool, ...]:
-    stored, roots = stored_roots(kernel.function), kernel.function.roots
+def _stores(kernel: Kernel, stored: frozenset[int]) -> tuple[bool, ...]:
+    """For each parameter of a kernel that stores to these memory roots, whether it may store to it."""
+    roots = kernel.function.roots
     arrays = (isinstance(param.type, Array) for param in kernel.params)
     return tuple(
         is_array and bool(roots.get(param, stored) & stored)

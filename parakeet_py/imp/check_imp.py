@@ -97,13 +97,14 @@ class _Checker:
         self.function = function
         self.procedures = procedures
         self.errors: list[str] = []
-        self.where = ""
+        self.where: Statement | str = ""  # printed only when something is wrong with it
         self.loops = 0
         self.outer_cells: set[Cell] | None = None  # inside a region: the cells of the outside
         self.in_grid = False  # in code that GPU threads run
 
     def fail(self, message: str) -> None:
-        self.errors.append(f"  {message}\n    in: {self.where}")
+        where = self.where if isinstance(self.where, str) else format_statement(self.where).split("\n")[0]
+        self.errors.append(f"  {message}\n    in: {where}")
 
     # ---- operands ----------------------------------------------------------------------------------------------------
 
@@ -142,7 +143,7 @@ class _Checker:
         """Check a block whose surroundings bind `scope` and `cells`; gives what holds at its end."""
         scope, cells = set(scope), set(cells)
         for statement in block.statements:
-            self.where = format_statement(statement).split("\n")[0]
+            self.where = statement
             self.statement(statement, scope, cells)
         return scope, cells
 

@@ -32,8 +32,9 @@ root sets never alias.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
+from typing import Any
 
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.record import record
@@ -392,25 +393,33 @@ class Function:
     procedures: tuple[Function, ...] = ()
 
 
+_INNER: dict[type, Callable[[Any], tuple[Block, ...]]] = {
+    If: lambda statement: (statement.then, statement.orelse),
+    While: lambda statement: (statement.head, statement.body),
+    For: lambda statement: (statement.body,),
+    Parallel: lambda statement: (statement.body,),
+    Grid: lambda statement: (statement.body,),
+}
+
+
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
     """The blocks directly inside a statement."""
-    match statement:
-        case If(_, then, orelse):
-            return (then, orelse)
-        case While(head, _, body):
-            return (head, body)
-        case For(body=body) | Parallel(body=body) | Grid(body=body):
-            return (body,)
-        case _:
-            return ()
+    inner = _INNER.get(type(statement))
+    return () if inner is None else inner(statement)
 
 
 def walk(block: Block) -> Iterator[Statement]:
     """Every statement, depth first, outer before inner."""
-    for statement in block.statements:
-        yield statement
-        for inner in blocks_of(statement):
-            yield from walk(inner)
+    waiting = [iter(block.statements)]
+    while waiting:
+        for statement in waiting[-1]:
+            yield statement
+            inner = _INNER.get(type(statement))
+            if inner is not None:
+                waiting += [iter(one.statements) for one in reversed(inner(statement))]
+                break
+        else:
+            waiting.pop()
 
 
 def operands_in(statement: Statement) -> tuple[Operand, ...]:

@@ -11,7 +11,6 @@ when first executed.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -119,25 +118,24 @@ class FunctionAssembler:
 
     def _vote(self) -> dict[int, str]:
         """For each register the kind it is mostly used in."""
-        votes: dict[int, Counter[str]] = {}
+        votes: dict[int, dict[str, int]] = {register.number: {} for register in self.function.registers}
         for number in range(len(self.steps)):
             for step in self._all_steps(number):
-                for number_read, kind in step.reads:
-                    votes.setdefault(number_read, Counter())[kind] += 1
+                for register, kind in step.reads:
+                    found = votes[register]
+                    found[kind] = found.get(kind, 0) + 1
                 for target, kind in step.targets:
-                    votes.setdefault(target.number, Counter())[kind] += 1
+                    if target.number >= 0:
+                        found = votes[target.number]
+                        found[kind] = found.get(kind, 0) + 1
         kinds: dict[int, str] = {}
-        for register in self.function.registers:
-            default = self._default_kind(register)
-            kinds[register.number] = default
+        for one in self.function.registers:
+            default = kinds[one.number] = self._default_kind(one)
             if default not in ("bytes", "p"):
-                fitting = [
-                    (count, kind)
-                    for kind, count in votes.get(register.number, Counter()).items()
-                    if size_of(kind) == size_of(default)
-                ]
+                size = size_of(default)
+                fitting = [(count, kind) for kind, count in votes[one.number].items() if size_of(kind) == size]
                 if fitting:
-                    kinds[register.number] = max(fitting)[1]
+                    kinds[one.number] = max(fitting)[1]
         return kinds
 
     def _always_computed(self) -> frozenset[int]:
@@ -172,27 +170,35 @@ class FunctionAssembler:
         blocks = self.graph.blocks
         count = len(blocks)
         self.received = self._received()
+        following = [successors(block.end) for block in blocks]
+        read, written = zip(*map(self._reads_and_writes, range(count)), strict=True) if count else ((), ())
         live = [0] * count
         changed = True
         while changed:
             changed = False
             for number in reversed(range(count)):
                 now = 0
-                for successor in successors(blocks[number].end):
+                for successor in following[number]:
                     now |= live[successor]
-                for step in reversed(self._all_steps(number)):
-                    for target, _ in step.targets:
-                        if target.number >= 0:
-                            now &= ~(1 << target.number)
-                    for number_read, _ in step.reads:
-                        now |= 1 << number_read
-                for register, _ in self.received[number]:
-                    now &= ~(1 << register.number)
+                now = (now & ~written[number]) | read[number]
                 if now != live[number]:
                     live[number] = now
                     changed = True
         self._live_bits = live
-        return [[r.number for r in self.function.registers if bits >> r.number & 1] for bits in live]
+        return [_places(bits) for bits in live]
+
+    def _reads_and_writes(self, number: int) -> tuple[int, int]:
+        """The registers whose value at the entry of a block it reads, and those that it sets, as bits."""
+        read = written = 0
+        for register, _ in self.received[number]:
+            written |= 1 << register.number
+        for step in self._all_steps(number):
+            for register_read, _ in step.reads:
+                read |= (1 << register_read) & ~written
+            for target, _ in step.targets:
+                if target.number >= 0:
+                    written |= 1 << target.number
+        return read, written
 
     def ends_of_threads(self) -> list[int]:
         """The blocks that do nothing but end the thread."""
@@ -356,6 +362,16 @@ class FunctionAssembler:
 def _guard_text(emitter: Emitter, guard: Guard) -> str:
     mark = emitter.mark(guard.register, "p")
     return f"~{mark}" if guard.negated else mark
+
+
+def _places(bits: int) -> list[int]:
+    """Which bits are set, in ascending order."""
+    found: list[int] = []
+    while bits:
+        lowest = bits & -bits
+        found.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return found
 
 
 def _join(expressions: Iterable[str]) -> str:
