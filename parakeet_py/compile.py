@@ -16,6 +16,7 @@ from typing import Any, Literal
 from parakeet_py import config as settings
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, source_excerpt
+from parakeet_py.fields import of_arguments
 from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.effects import checks_before_effects, shows_in_arguments_only
@@ -99,7 +100,7 @@ def specialize_call(
                 knowledge.hidden.append(need.source)
         except FieldsMayChange:
             knowledge.fields = False
-            knowledge.hidden = [source for source in knowledge.hidden if source[0] not in ("field", "method")]
+            knowledge.hidden = [source for source in knowledge.hidden if not of_arguments(source)]
         except UnsupportedError:
             functions = [i for i, spec in enumerate(signature.params) if isinstance(spec, FunctionSpec)]
             if not functions:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py import cached, extensions
 from parakeet_py import config as settings
 from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
+from parakeet_py.fields import of_arguments
 from parakeet_py.hybrid.elsewhere import lives_elsewhere
 from parakeet_py.llvm.callable_type import gates_of, install
 from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
@@ -264,7 +265,7 @@ class Dispatcher:
         try:
             self.knowledge.learn(data)
             for source in self.knowledge.hidden:
-                if source[0] not in ("field", "method"):
+                if not of_arguments(source):
                     read_source(self.function, source, ())
         except (MissingValue, AssertionError, KeyError, TypeError):
             self.knowledge = Knowledge()

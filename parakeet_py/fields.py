@@ -4,6 +4,9 @@
 looks at the object. That is right for plain attributes, values that the instance or its class holds. Methods are read
 likewise, through the class: the function is a hidden argument, and a call of it is a call of any other function.
 Properties and other descriptors, classes that compute attributes, and classes of C extensions are left to Python.
+
+Items of dicts are fields too: of Python's own dicts, under keys that are texts or ints. A field's name says what it is,
+an attribute or an item (`item_name`); `KEYS` names the tuple of all keys of a dict, in their order.
 """
 
 from __future__ import annotations
@@ -13,13 +16,61 @@ from _collections import _tuplegetter  # type: ignore[import-not-found]  # the f
 from typing import Any
 
 _ABSENT = object()
+KEYS = "[*]"
+MAX_KEYS = 64  # of a dict whose keys are asked for
 _PLACES = (types.MemberDescriptorType, _tuplegetter)  # descriptors that only say where in the instance the value is
 _USUAL = (object.__dict__["__getattribute__"], tuple.__dict__["__getattribute__"])  # the same code in both
 _HEAP_TYPE = 1 << 9  # made by a class statement
 
 
+def item_name(key: object) -> str | None:
+    """The name of the field that a dict holds under a key; None for keys that are no fields."""
+    if type(key) is str:
+        return f"[s{key}"
+    return f"[i{key}" if type(key) is int else None
+
+
+def key_of(name: str) -> str | int:
+    """The key of an item."""
+    return name[2:] if name[1] == "s" else int(name[2:])
+
+
+def is_item(name: str) -> bool:
+    """Does a field's name stand for an item (or all keys) of a dict?"""
+    return name.startswith("[")
+
+
+def of_arguments(source: tuple[str | int, ...]) -> bool:
+    """Is a hidden argument read from an argument, which others need not have?"""
+    return source[0] in ("field", "method", "apart")
+
+
+def read_item(value: Any, name: str) -> Any:
+    """What a dict holds under a key, or all its keys; raises `AttributeError` where there is no such field."""
+    if type(value) is not dict:
+        raise AttributeError(name)
+    if name != KEYS:
+        try:
+            return value[key_of(name)]
+        except KeyError:
+            raise AttributeError(name) from None
+    if len(value) > MAX_KEYS or any(item_name(key) is None for key in value):
+        raise AttributeError(name)
+    return tuple(value)
+
+
+def store_field(value: Any, name: str, new: Any) -> None:
+    """Let an object have an attribute, or a dict an item."""
+    if is_item(name):
+        value[key_of(name)] = new
+    else:
+        setattr(value, name, new)
+
+
 def holds_plainly(cls: type, name: str) -> bool:
     """Would an attribute of this name be a value that the instance, or its class, holds?"""
+    if is_item(name):
+        return cls is dict
     if not is_plain(cls):
         return False
     found = in_class(cls, name)
@@ -66,9 +117,19 @@ def read_method(value: Any, names: tuple[str, ...]) -> Any:
     return getattr(cls, names[-1])
 
 
+def are_apart(args: Any, paths: tuple[str | int, ...]) -> bool:
+    """Are two arguments, or attributes (of attributes ...) of them, different objects? `paths` has both in a row."""
+    second = next(place for place, part in enumerate(paths) if place and isinstance(part, int))
+    one, other = (read_field(args[path[0]], tuple(map(str, path[1:]))) for path in (paths[:second], paths[second:]))
+    return one is not other
+
+
 def read_field(value: Any, names: tuple[str, ...]) -> Any:
     """The attribute of an attribute ... of a value; raises `AttributeError` where one is not held plainly."""
     for name in names:
+        if is_item(name):
+            value = read_item(value, name)
+            continue
         if not holds_plainly(type(value), name):
             raise AttributeError(name)
         value = getattr(value, name)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, exception_named, exception_with
-from parakeet_py.fields import read_field, read_method
+from parakeet_py.fields import KEYS, are_apart, of_arguments, read_field, read_method
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
 from parakeet_py.signature import ObjectSpec, Signature, Source, Spec, StaticSpec, signature_of
 
@@ -90,6 +90,8 @@ def _read_source(function: FunctionType, source: Source, args: Sequence[Any]) ->
     match source:
         case ("field", int() as index, *names):
             return read_field(args[index], tuple(map(str, names)))
+        case ("apart", *paths):
+            return are_apart(args, tuple(paths))
         case ("method", int() as index, *names):
             return read_method(args[index], tuple(map(str, names)))
         case ("global", str() as name):
@@ -135,7 +137,7 @@ def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowl
         try:
             hidden.append((source, read_source(function, source, args)))
         except MissingValue:
-            if source[0] not in ("field", "method"):  # which objects of other classes need not have
+            if not of_arguments(source):  # which objects of other classes need not have
                 raise
     overrides: dict[int, Spec] = {
         index: StaticSpec(args[index]) for index in knowledge.static if index < len(args) and can_be_static(args[index])
@@ -144,7 +146,7 @@ def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowl
         if index < len(args) and type(args[index]) is list:
             overrides[index] = ObjectSpec(list, True)
     for position, (source, value) in enumerate(hidden):
-        if source in knowledge.static_hidden and can_be_static(value):
+        if (source in knowledge.static_hidden or source[0] == "apart" or source[-1] == KEYS) and can_be_static(value):
             overrides[len(args) + position] = StaticSpec(value)
         elif source in knowledge.whole_hidden and type(value) is list:
             overrides[len(args) + position] = ObjectSpec(list, True)

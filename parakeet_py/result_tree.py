@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+from parakeet_py.fields import store_field
 from parakeet_py.record import record
 from parakeet_py.signature import static_key
 
@@ -65,7 +66,7 @@ class SetAttributes:
     def __call__(self, result: object, *rest: object) -> object:
         count = len(rest) - len(self.names)
         for (number, name), value in zip(self.names, rest[count:], strict=True):
-            setattr(rest[number], name, value)
+            store_field(rest[number], name, value)
         return result
 
 

@@ -290,7 +290,10 @@ class _Frame:
             case ssa.BuildList(items):
                 return (self.items(items),)
             case ssa.BuildDict(pairs):
-                return ({get(key): get(value) for key, value in pairs},)
+                made: dict[Any, Any] = {}
+                for key, value in pairs:
+                    made |= {**get(value)} if key is None else {get(key): get(value)}
+                return (made,)
             case ssa.BuildString(parts):
                 return ("".join(self.format(*part) for part in parts),)
             case ssa.Unpack(value, before, star, after):

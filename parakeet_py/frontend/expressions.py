@@ -221,13 +221,12 @@ class Expressions(Builder):
         )
 
     def dictionary(self, node: ast.Dict, hint: str) -> Operand:
-        pairs = []
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                self.refuse(value, "`**` in a dict display cannot be accelerated", "name the keys one by one")
-            pairs.append((self.expression(key), self.expression(value)))
+        pairs = [
+            (None if key is None else self.expression(key), self.expression(value))
+            for key, value in zip(node.keys, node.values, strict=True)
+        ]
         out = self.emit(BuildDict(tuple(pairs)), node, hint)
-        self.hold(out, *(operand for pair in pairs for operand in pair))
+        self.hold(out, *(operand for pair in pairs for operand in pair if operand is not None))
         return out
 
     def format_string(self, node: ast.JoinedStr, hint: str) -> Operand:

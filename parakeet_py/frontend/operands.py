@@ -72,7 +72,7 @@ def operands(op: Op) -> tuple[Operand, ...]:
         case BuildTuple(items) | BuildList(items) | BuildSet(items):
             return _items(items)
         case BuildDict(pairs):
-            return tuple(operand for pair in pairs for operand in pair)
+            return tuple(operand for pair in pairs for operand in pair if operand is not None)
         case BuildString(parts):
             return tuple(operand for operand, _, _ in parts)
         case MakeClosure(_, captures, defaults):

@@ -203,7 +203,8 @@ class _Printer:
             case BuildList(items):
                 return f"list [{listed(items)}]"
             case BuildDict(pairs):
-                return "dict {" + ", ".join(f"{show(key)}: {show(value)}" for key, value in pairs) + "}"
+                shown = (f"**{show(value)}" if key is None else f"{show(key)}: {show(value)}" for key, value in pairs)
+                return "dict {" + ", ".join(shown) + "}"
             case BuildString(parts):
                 return f"string {', '.join(self.part(*part) for part in parts)}"
             case Unpack(value, before, star, after):

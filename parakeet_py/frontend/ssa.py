@@ -217,7 +217,9 @@ class BuildSet:
 
 @record
 class BuildDict:
-    items: tuple[tuple[Operand, Operand], ...]
+    """A dict display; an item without a key is `**value`."""
+
+    items: tuple[tuple[Operand | None, Operand], ...]
 
 
 @record

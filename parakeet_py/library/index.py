@@ -151,8 +151,8 @@ HELPERS = {  # helpers the compiler calls by name
     "iteration": "vectorized",
     "memory": "flat_item flat_line flat_read flat_write",
     "scalars": "int_power",
-    "ufunc_methods": "of_tuples python_all python_any python_list python_list_part python_max python_min python_sum "
-    "python_sum_int python_sum_rows",
+    "ufunc_methods": "of_tuples python_all python_any python_dict python_list python_list_part python_max python_min "
+    "python_sum python_sum_int python_sum_rows",
 }
 
 _lookups: dict[int, dict[str, str]] = {}

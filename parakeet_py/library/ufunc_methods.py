@@ -343,6 +343,21 @@ def python_list(items, element, condition, flatten):
 
 
 @helper
+def python_dict(items, element, condition, flatten):
+    """The dict of a comprehension, whose elements are pairs."""
+    made = {}
+    for item in items:
+        if condition is None or condition(item):
+            if flatten:
+                for inner in element(item):
+                    made[inner[0]] = inner[1]
+            else:
+                key, value = element(item)
+                made[key] = value
+    return made
+
+
+@helper
 def python_list_part(items, places):
     """The items of a list at some places."""
     made = []

@@ -29,7 +29,7 @@ _PYTHON_FUNCTIONS = (
     "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New "
     "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
     "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
-    "PyObject_SetAttr Py_GetRecursionLimit _PyObject_New"
+    "PyDict_Next PyObject_SetAttr PyObject_SetItem Py_GetRecursionLimit _PyObject_New"
 )
 _RUNTIME_FUNCTIONS = ("pk_detach", "pk_release", "pk_free_all", "pk_stack_floor")
 _NUMPY_FUNCTIONS = {  # places in the table of NumPy's C API
@@ -61,6 +61,8 @@ EXPORTS = (
     "gate.equal",
     "gate.global",
     "gate.field",
+    "gate.item",
+    "gate.keys",
     "gate.opaque",
     "gate.fail",
     "gate.ask_threads",

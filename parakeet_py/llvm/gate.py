@@ -23,6 +23,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from parakeet_py.fields import KEYS, is_item, key_of
 from parakeet_py.llvm import boxing
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
@@ -141,7 +142,13 @@ def gate_symbols(
                 name(f"name.{index}", sys.intern(variable))
             case ("field" | "method", int(), *names):
                 for place, attribute in enumerate(names):
-                    name(f"name.{index}.{place}", sys.intern(str(attribute)))
+                    name(f"name.{index}.{place}", _name_object(str(attribute)))
+                if isinstance(hidden.spec, StaticSpec) and hidden.source[-1] == KEYS:
+                    name(f"keys.{index}", hidden.spec.value)
+            case ("apart", *paths):
+                for place, part in enumerate(paths):
+                    if isinstance(part, str):
+                        name(f"name.{index}.{place}", _name_object(part))
             case ("class", str() as module, str() as qualname, str() as variable):
                 (namespace,) = gc.get_referents(vars(class_named(module, qualname)))  # what the proxy stands for
                 name(f"module.{index}", namespace)
@@ -154,6 +161,14 @@ def gate_symbols(
     for suffix, value in _result_objects(handle.result, "0"):
         name(suffix, value)
     return found
+
+
+def _name_object(name: str) -> object:
+    """What a field is found by: an attribute's name, or a dict's key."""
+    if is_item(name) and name != KEYS:
+        key = key_of(name)
+        return sys.intern(key) if isinstance(key, str) else key
+    return sys.intern(name)
 
 
 def _objects(spec: Spec, path: str) -> Iterator[tuple[str, object]]:
@@ -191,7 +206,8 @@ def _result_objects(tree: Result, path: str) -> Iterator[tuple[str, object]]:
         case ResultTuple():
             if isinstance(tree.type, SetAttributes):
                 yield from (
-                    (f"result.{path}.name{place}", sys.intern(name)) for place, (_, name) in enumerate(tree.type.names)
+                    (f"result.{path}.name{place}", _name_object(name))
+                    for place, (_, name) in enumerate(tree.type.names)
                 )
             elif tree.type is not None:
                 yield f"result.{path}", tree.type

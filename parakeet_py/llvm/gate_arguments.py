@@ -6,14 +6,18 @@ that another thread may drop during the call (items of lists, hidden arguments) 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from parakeet_py.fields import KEYS, is_item
 from parakeet_py.llvm.gate_writer import Extent, GateWriter
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import (
     MAX_INNER,
     ArraySpec,
     FunctionSpec,
+    HiddenSpec,
     NoneSpec,
     ObjectSpec,
     ScalarSpec,
@@ -42,7 +46,8 @@ class ArgumentWriter(GateWriter):
             self.take(self.field("%args", 8 * index), spec, str(index), False)
             self.checkpoint()
         for index, hidden in enumerate(signature.hidden):
-            self.take(self.hidden(index), hidden.spec, f"hidden.{index}", True)
+            if not self.facts(index):
+                self.take(self.hidden(index), hidden.spec, f"hidden.{index}", True)
             self.checkpoint()
         self.overlaps()
         self.checkpoint()
@@ -324,6 +329,36 @@ class ArgumentWriter(GateWriter):
             some = self.let(f"or i1 {some}, {met}")
         self.need(self.let(f"xor i1 {some}, true") if self.signature.disjoint else some)
 
+    def facts(self, index: int) -> bool:
+        """Check what a hidden argument that has no object says of others; False if it has one."""
+        match self.signature.hidden[index]:
+            case HiddenSpec(("field", int() as position, *names), StaticSpec()) if names[-1] == KEYS:
+                own = [f"name.{index}.{place}" for place in range(len(names) - 1)]
+                owner = self.member(position, names[:-1], own, "field")
+                self.need(self.let(f"call i1 @gate.keys(ptr {owner}, ptr {self.own(f'keys.{index}')})"))
+                return True
+            case HiddenSpec(("apart", *paths), StaticSpec(value)):
+                places = [place for place, part in enumerate(paths) if isinstance(part, int)]
+                ends = []
+                for first, last in zip(places, (*places[1:], len(paths)), strict=True):
+                    own = [f"name.{index}.{place}" for place in range(first + 1, last)]
+                    ends.append(self.member(int(paths[first]), paths[first + 1 : last], own, "field"))
+                self.need(self.let(f"icmp {'ne' if value else 'eq'} ptr {ends[0]}, {ends[1]}"))
+                return True
+        return False
+
+    def member(self, position: int, names: Sequence[str | int], own: Sequence[str], kind: str) -> str:
+        """A field of a field ... of an argument, borrowed; missing ones are a mismatch."""
+        value = self.field("%args", 8 * position)
+        for place, (name, object_) in enumerate(zip(names, own, strict=True)):
+            if kind == "method" and place == len(names) - 1:
+                value = self.field(value, Layout.TYPE)
+            read = "item" if is_item(str(name)) else "field"
+            value = self.let(f"call ptr @gate.{read}(ptr {value}, ptr {self.own(object_)})")
+            self.need(self.let(f"icmp ne ptr {value}, null"))
+            self.checkpoint()
+        return value
+
     def hidden(self, index: int) -> str:
         """The present value of a hidden argument, borrowed; missing values are a mismatch."""
         match self.signature.hidden[index].source:
@@ -336,14 +371,7 @@ class ArgumentWriter(GateWriter):
                 module = self.own(f"module.{index}")
                 call = f"call ptr @gate.global(ptr {module}, ptr null, ptr {self.own(f'name.{index}')})"
             case ("field" | "method" as kind, int() as position, *names):
-                value = self.field("%args", 8 * position)
-                for place in range(len(names)):
-                    if kind == "method" and place == len(names) - 1:
-                        value = self.field(value, Layout.TYPE)
-                    value = self.let(f"call ptr @gate.field(ptr {value}, ptr {self.own(f'name.{index}.{place}')})")
-                    self.need(self.let(f"icmp ne ptr {value}, null"))
-                    self.checkpoint()
-                return value
+                return self.member(position, names, [f"name.{index}.{place}" for place in range(len(names))], kind)
             case source:
                 raise ValueError(f"unknown source of a hidden argument: {source!r}")
         value = self.let(call)

@@ -7,6 +7,7 @@ dropped at the end in any case.
 
 from __future__ import annotations
 
+from parakeet_py.fields import is_item
 from parakeet_py.llvm.context import Context
 from parakeet_py.llvm.gate_writer import GateWriter
 from parakeet_py.llvm.object_layout import Flags, Layout
@@ -210,11 +211,12 @@ class ResultWriter(GateWriter):
         made = self.make(tree.items[0], f"{path}.0")
         self.list_new(made)
         first = len(tree.items) - len(names)
-        for place, (number, _) in enumerate(names):
+        for place, (number, field) in enumerate(names):
+            store = "PyObject_SetItem" if is_item(field) else "PyObject_SetAttr"
             object_ = self.make(tree.items[1 + number], f"{path}.{1 + number}")
             value = self.make(tree.items[first + place], f"{path}.{first + place}")
             name = self.own(f"result.{path}.name{place}")
-            status = self.let(f"call i32 @gate.PyObject_SetAttr(ptr {object_}, ptr {name}, ptr {value})")
+            status = self.let(f"call i32 @gate.{store}(ptr {object_}, ptr {name}, ptr {value})")
             self.put(f"call void @gate.Py_DecRef(ptr {value})")
             self.put(f"call void @gate.Py_DecRef(ptr {object_})")
             failed = self.let(f"icmp ne i32 {status}, 0")

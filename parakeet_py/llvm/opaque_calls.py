@@ -46,7 +46,7 @@ from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Source, Spe
 from parakeet_py.typed_ir import opaque
 from parakeet_py.typed_ir.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.opaque import OpaqueSite
-from parakeet_py.typed_ir.opaque_operands import rebuild
+from parakeet_py.typed_ir.opaque_operands import ContainerT, Template, rebuild
 from parakeet_py.typed_ir.purity import is_pure
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, itemsize
 
@@ -229,7 +229,7 @@ class CallState:
         lists: list[Any] = []
         operands = [rebuild(template, leaves) for template in site.operands]
         if plan.lists:
-            _find_lists(operands, lists)
+            _find_lists(site.operands, operands, lists)
         if self.safe and plan.evaluated and not plan.safe:
             self.safe = _is_safe(site, operands)
         if not lists:
@@ -320,15 +320,15 @@ class CallState:
         return slots
 
 
-def _find_lists(values: Sequence[Any], lists: list[Any]) -> None:
-    """List the lists and dicts among values, to see whether they are changed."""
-    for value in values:
+def _find_lists(templates: Sequence[Template], values: Sequence[Any], lists: list[Any]) -> None:
+    """List the lists and dicts among values whose contents compiled code knows, to see whether they are changed."""
+    for template, value in zip(templates, values, strict=True):
+        if not isinstance(template, ContainerT):
+            continue
         if type(value) in (list, dict):
             lists.append(value)
-        if type(value) in (list, tuple):
-            _find_lists(value, lists)
-        elif type(value) is dict:
-            _find_lists(list(value.values()), lists)
+        if template.kind in ("tuple", "list", "dict"):
+            _find_lists(template.items, list(value.values()) if template.kind == "dict" else value, lists)
 
 
 def _word(address: int) -> int:

@@ -60,6 +60,7 @@ _COMPARE = """
 declare i32 @gate.PyObject_RichCompareBool(ptr, ptr, i32)
 declare ptr @gate.PyDict_GetItemWithError(ptr, ptr)
 declare void @gate.PyErr_Clear()
+declare i32 @gate.PyDict_Next(ptr, ptr, ptr, ptr)
 declare ptr @gate.PyObject_GetAttr(ptr, ptr)
 
 define internal void @increment(ptr %object) alwaysinline {
@@ -124,6 +125,49 @@ drop:
   call void @gate.Py_DecRef(ptr %value)
   %result = select i1 %fresh, ptr null, ptr %value
   ret ptr %result
+}
+
+; What a dict holds under a key, borrowed, or null.
+define ptr @gate.item(ptr %dict, ptr %key) {
+entry:
+  %value = call ptr @gate.PyDict_GetItemWithError(ptr %dict, ptr %key)
+  %none = icmp eq ptr %value, null
+  br i1 %none, label %missing, label %out
+missing:
+  call void @gate.PyErr_Clear()
+  br label %out
+out:
+  ret ptr %value
+}
+
+; Are the keys of a dict these (a tuple of texts and ints), in this order?
+define i1 @gate.keys(ptr %dict, ptr %expected) {
+entry:
+  %place = alloca i64
+  %key_p = alloca ptr
+  store i64 0, ptr %place
+  %count_p = getelementptr i8, ptr %expected, i64 $SIZE$
+  %count = load i64, ptr %count_p
+  %items = getelementptr i8, ptr %expected, i64 $TUPLE_ITEMS$
+  br label %loop
+loop:
+  %k = phi i64 [0, %entry], [%k1, %look]
+  %more = call i32 @gate.PyDict_Next(ptr %dict, ptr %place, ptr %key_p, ptr null)
+  %ended = icmp eq i32 %more, 0
+  %all = icmp eq i64 %k, %count
+  %done = or i1 %ended, %all
+  %both = and i1 %ended, %all
+  br i1 %done, label %out, label %look
+look:
+  %key = load ptr, ptr %key_p
+  %wanted_p = getelementptr ptr, ptr %items, i64 %k
+  %wanted = load ptr, ptr %wanted_p
+  %k1 = add i64 %k, 1
+  %same = call i1 @gate.equal(ptr %key, ptr %wanted)
+  br i1 %same, label %loop, label %out
+out:
+  %good = phi i1 [false, %look], [%both, %loop]
+  ret i1 %good
 }
 
 ; The value of a global name, borrowed, or null. `builtins` may be null.

@@ -14,7 +14,7 @@ from parakeet_py.fields import has_method, holds_plainly, in_class, stores_plain
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.signature import ObjectSpec, Source
-from parakeet_py.typed_ir import field_state, hash_maps, ir
+from parakeet_py.typed_ir import dict_items, field_state, hash_maps, ir
 from parakeet_py.typed_ir.calls import call_python, call_registered, registered_body
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
@@ -81,17 +81,17 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
 
 def _object_attribute(s: Specializer, value: ObjectV, name: str) -> Value:
     """What an argument, or an attribute of one, holds under a name; a method that its class has."""
-    known = _known_object(s, value)
+    known = known_object(s, value)
     if known is not None:
         cls, source = known
-        if has_method(cls, name):
+        if has_method(cls, name) or cls is dict:
             return MethodV(value, name)
         if holds_plainly(cls, name):
             return field_state.now(s, (*source, name), s.hidden_value((*source, name), None))
     raise s.hand_back(f".{name} of an object")
 
 
-def _known_object(s: Specializer, value: ObjectV) -> tuple[type, Source] | None:
+def known_object(s: Specializer, value: ObjectV) -> tuple[type, Source] | None:
     """The class of an object that an argument is or holds, and where it is read from."""
     index = s.leaf_param.get(value.var)
     if index is None or not s.fields:
@@ -104,7 +104,7 @@ def _known_object(s: Specializer, value: ObjectV) -> tuple[type, Source] | None:
 
 def named_fields(s: Specializer, value: ObjectV) -> TupleV | None:
     """The items of a named tuple that an argument is or holds."""
-    known = _known_object(s, value)
+    known = known_object(s, value)
     if known is None or not issubclass(known[0], tuple) or known[0].__iter__ is not tuple.__iter__:
         return None
     fields = getattr(known[0], "_fields", ())
@@ -119,7 +119,7 @@ def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
     if isinstance(value, ArrayV) and name == "flat":
         s.call_library("flat_write", [value, lift(slice(None)), new, lift("array is read-only")])
         return
-    known = _known_object(s, value) if isinstance(value, ObjectV) else None
+    known = known_object(s, value) if isinstance(value, ObjectV) else None
     if known is not None:
         cls, source = known
         held = field_state.now(s, (*source, name), s.hidden.get((*source, name), NONE))
@@ -317,7 +317,10 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
                 return hash_maps.method(s, hash_maps.table_for(s, obj), name, args)
             return _dict_method(s, obj, name, args)
         case ObjectV():
-            known = _known_object(s, obj)
+            found = dict_items.method(s, obj, name, args) if not kwargs else None
+            if found is not None:
+                return found
+            known = known_object(s, obj)
             if known is None or not has_method(known[0], name):
                 raise s.hand_back(f".{name}() of an object")
             cls, source = known

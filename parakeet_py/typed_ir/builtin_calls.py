@@ -10,7 +10,7 @@ import numpy as np
 
 from parakeet_py import operators
 from parakeet_py.errors import UnsupportedError, name_of_exception
-from parakeet_py.typed_ir import control, convert, grown_lists, hash_maps, ir, long_ints
+from parakeet_py.typed_ir import control, convert, dict_items, grown_lists, hash_maps, ir, long_ints
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.messages import format_values, is_text, text_of_error
@@ -227,8 +227,11 @@ def _slice(s: Specializer, *args: Value) -> Value:
 
 
 @builtin(dict)
-def _dict(s: Specializer, **items: Value) -> Value:
-    return DictV(tuple(items.items()))
+def _dict(s: Specializer, value: Value | None = None, /, **items: Value) -> Value:
+    held = DictV(()) if value is None else value if isinstance(value, DictV) else dict_items.contents(s, value)
+    if held is None:
+        raise s.hand_back("dict of what is no dict")
+    return DictV(tuple((dict(held.items) | items).items()))
 
 
 @builtin(set)
@@ -271,6 +274,8 @@ def type_of(s: Specializer, value: Value) -> type:
         case ListV():
             return list
         case DictV():
+            return dict
+        case ObjectV() if dict_items.source_of(s, value) is not None:
             return dict
         case MapV(kind=kind):
             return dict if kind == "dict" else set

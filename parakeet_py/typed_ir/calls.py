@@ -24,6 +24,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
 from parakeet_py.typed_ir import (
     builtin_reductions,  # noqa: F401  adds to BUILTINS
+    dict_items,
     ir,
     long_ints,
     math_calls,  # noqa: F401  adds to BUILTINS
@@ -125,6 +126,8 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     if handler is not None:
         if not _takes(handler, len(args), frozenset(kwargs)):
             raise s.hand_back(f"{target.__name__} with these arguments is not compiled")
+        if target in _GO_THROUGH:
+            args = [dict_items.listed(s, arg, target in _LAZY) for arg in args]
         mark, sites = s.builder.mark(), len(s.sites)
         with _handing_back(s, target):
             try:
@@ -162,6 +165,8 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     raise s.hand_back(f"{name} is not compiled")
 
 
+_LAZY = (zip, enumerate, reversed, map, filter)
+_GO_THROUGH = (*_LAZY, len, tuple, list, set, sum, all, any, min, max, sorted)
 _OF_TEXTS: tuple[Any, ...] = (ord, chr, hex, bin, oct)
 
 

@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import array_lists, control, convert, grown_lists, hash_maps, indexing, ir, variants
+from parakeet_py.typed_ir import (
+    array_lists,
+    control,
+    convert,
+    dict_items,
+    grown_lists,
+    hash_maps,
+    indexing,
+    ir,
+    variants,
+)
 from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.flags import flag_at
@@ -57,6 +67,7 @@ def sequence(s: Specializer, value: Value) -> list[Value]:
     """The items of something of known length, for unpacking."""
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
+    value = dict_items.listed(s, value)
     found = control.static_items(value)
     if found is not None:
         return found
@@ -80,7 +91,7 @@ def keyword_values(s: Specializer, kwargs: Sequence[tuple[str | None, ssa.Operan
         value = s.value(operand)
         if name is not None:
             made[name] = value
-        elif isinstance(value, DictV):
+        elif isinstance(value := dict_items.contents(s, value) or value, DictV):
             made.update({str(key): item for key, item in value.items})
         else:
             raise s.unsupported("** of something that is not a dict of known keys")
@@ -179,6 +190,8 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             return ScalarV(b.index_add(start.operand, b.index_mul(step.operand, position)))
         case Static(str() as text):
             return lift(text[s.static(index, "an index of a string")])
+        case ObjectV() if (found := dict_items.item(s, value, index)) is not None:
+            return found
         case MethodV(ArrayV() as array, "flat"):
             return s.call_library("flat_read", [array, index])
         case MethodV(ArrayV() as array, "flags"):
@@ -228,6 +241,8 @@ def set_item(s: Specializer, target: Value, index: Value, value: Value) -> None:
         s.call_library("flat_write", [target.object, index, value])
         return
     if isinstance(target, ObjectV):
+        if dict_items.set_item(s, target, index, value):
+            return
         raise s.hand_back("item assignment to an object")
     if isinstance(target, GrowV) and s.frames[-1].namespace.trusted:
         grown_lists.replace_item(s, target, index, value)

@@ -11,7 +11,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import array_lists, field_state, gates, grown_lists, hash_maps, ir, opaque, unions, variants
+from parakeet_py.typed_ir import (
+    array_lists,
+    dict_items,
+    field_state,
+    gates,
+    grown_lists,
+    hash_maps,
+    ir,
+    opaque,
+    unions,
+    variants,
+)
 from parakeet_py.typed_ir.guarded import after_branch
 from parakeet_py.typed_ir.guarded import side as guarded_side
 from parakeet_py.typed_ir.indexing import read
@@ -192,6 +203,9 @@ def specialize_for(s: Specializer, op: ssa.For) -> list[Value]:
 
 
 def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
+    if (view := dict_items.view(s, iterable)) is not None:
+        keys, source, kind = view
+        return _unroll(s, op, keys, inits, lambda key: dict_items.part(s, source, kind, key))
     items = static_items(lazy_source(s, iterable) if isinstance(iterable, ComprehensionV) else iterable)
     if items is not None:
         if len(items) > MAX_UNROLL:

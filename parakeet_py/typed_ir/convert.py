@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, indexing, ir, unions, variants
+from parakeet_py.typed_ir import control, dict_items, indexing, ir, unions, variants
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.comprehensions import compute
 from parakeet_py.typed_ir.elementwise import generate
@@ -241,7 +241,8 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
         case ComprehensionV():
             return truth(s, as_list(s, value))
         case ObjectV():
-            return opaque_truth(s, value)
+            source = dict_items.source_of(s, value)
+            return opaque_truth(s, value) if source is None else ir.Const(bool(dict_items.keys_of(s, source)), PYBOOL)
     raise s.unsupported(f"the truth of {s.describe(value)}")
 
 

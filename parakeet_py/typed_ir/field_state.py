@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.errors import UnsupportedError
-from parakeet_py.fields import holds_plainly, stores_plainly
+from parakeet_py.fields import holds_plainly, is_item, key_of, stores_plainly
 from parakeet_py.result_tree import Result, ResultLeaf, ResultTuple, SetAttributes
-from parakeet_py.signature import ObjectSpec, Source
+from parakeet_py.signature import ObjectSpec, Source, Spec
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.values import NeverV, ObjectV, Value
+from parakeet_py.typed_ir.values import NeverV, ObjectV, Value, known
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -41,15 +41,14 @@ def begin(s: Specializer) -> None:
 
 def assign(s: Specializer, cls: type, source: Source, new: Value) -> None:
     """object.name = new, where `source` is that attribute."""
-    name = str(source[-1])
+    name, text = str(source[-1]), f"assignment to {_described(source)}"
     if not (holds_plainly(cls, name) and stores_plainly(cls)):
-        raise s.unsupported(f"assignment to the attribute .{name}, which {cls.__name__} does in its own way")
+        raise s.unsupported(f"{text}, which {cls.__name__} does in its own way")
     if s.guards or s.in_body or s.procedures.active:
         place = "inside `try`" if s.guards else "in a recursion or an element function"
-        raise s.unsupported(f"assignment to the attribute .{name} {place}")
-    specs = [*s.signature.params, *(hidden.spec for hidden in s.signature.hidden)]
-    if sum(isinstance(spec, ObjectSpec) and spec.type is cls for spec in specs) > 1:
-        raise s.unsupported(f"assignment to the attribute .{name} of one of several objects that may be the same")
+        raise s.unsupported(f"{text} {place}")
+    if not _stands_alone(s, cls, source):
+        raise s.unsupported(f"{text} of one of several objects that may be the same")
     if source not in s.assigned:
         raise NeedField(source)
     (settled,) = s.settle([new])
@@ -58,10 +57,35 @@ def assign(s: Specializer, cls: type, source: Source, new: Value) -> None:
     s.builder.fields[source] = settled
 
 
+def _described(source: Source) -> str:
+    name = str(source[-1])
+    return f"the item {key_of(name)!r}" if is_item(name) else f"the attribute .{name}"
+
+
+def _stands_alone(s: Specializer, cls: type, source: Source) -> bool:
+    """Is the object that `source` is a field of none of the others that the function has, whose fields it might read?
+
+    Of arguments, and what these hold, the signature can say so.
+    """
+    owner = source[1:-1]
+    others: list[Source] = [("field", place) for place, spec in enumerate(s.signature.params) if _is_one(spec, cls)]
+    others += [hidden.source for hidden in s.signature.hidden if _is_one(hidden.spec, cls)]
+    for other in others:
+        if other[1:] == owner:
+            continue
+        if other[0] != "field" or not known(s.hidden_value(("apart", *owner, *other[1:]), None)):
+            return False
+    return True
+
+
+def _is_one(spec: Spec, cls: type) -> bool:
+    return isinstance(spec, ObjectSpec) and spec.type is cls
+
+
 def now(s: Specializer, source: Source, value: Value) -> Value:
     """What an attribute holds here, which held `value` before the call."""
     if s.procedures.active and source in s.assigned:
-        raise s.unsupported(f"the attribute .{source[-1]}, which is assigned, in a recursion")
+        raise s.unsupported(f"{_described(source)}, which is assigned, in a recursion")
     return s.builder.fields.get(source, value)
 
 
@@ -122,7 +146,7 @@ def _object(s: Specializer, source: Source, leaves: list[ir.Operand]) -> ResultL
             if var not in leaves:
                 leaves.append(var)
             return ResultLeaf(leaves.index(var), "object")
-    raise UnsupportedError(f"assignment to the attribute .{source[-1]}")
+    raise UnsupportedError(f"assignment to {_described(source)}")
 
 
 def may_fail_after(s: Specializer, body: ir.Block) -> bool:

@@ -21,7 +21,7 @@ from parakeet_py.frontend.evaluate import CHANGED, Key
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import dict_items, ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.opaque_operands import StaticT, Template, template_of
 from parakeet_py.typed_ir.purity import is_fresh, is_pure, may_store
@@ -31,6 +31,7 @@ from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
     ComprehensionV,
+    IteratorV,
     ListV,
     MapV,
     MethodV,
@@ -128,7 +129,7 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
         case ssa.Call(function, args, kwargs):
             target, given, named = s.value(function), s.items(args), s.keywords(kwargs)
             if len(given) + len(named) <= 2 and _uses_up(target):
-                given = [_listed(s, arg) if isinstance(arg, ComprehensionV) else arg for arg in given]
+                given = [_listed(s, arg) for arg in given]
             return "call", [target, *given], named
         case ssa.Attribute(obj, name):
             return f"attribute:{name}", [s.value(obj)], {}
@@ -147,7 +148,9 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
     raise s.unsupported(f"{type(op).__name__} of objects that are not compiled")
 
 
-def _listed(s: Specializer, value: ComprehensionV) -> Value:
+def _listed(s: Specializer, value: Value) -> Value:
+    if not isinstance(value, ComprehensionV):
+        return dict_items.listed(s, value) if isinstance(value, IteratorV) else value
     try:
         return s.as_list(value)
     except HandBack as reason:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, convert, grown_lists, hash_maps, ir, long_ints, messages
+from parakeet_py.typed_ir import control, convert, dict_items, grown_lists, hash_maps, ir, long_ints, messages
 from parakeet_py.typed_ir.array_store import fit_outputs, store_array
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.one_shot import is_passed_on
@@ -250,6 +250,7 @@ def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Va
     b = s.builder
     if isinstance(container, ComprehensionV):
         container = s.as_list(container)
+    container = dict_items.listed(s, container)
     if isinstance(container, MapV):
         there = hash_maps.contains(s, container, item)
         return ScalarV(b.prim("not", there) if negate else there)

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.errors import KEY, UnsupportedError, exception_named
+from parakeet_py.fields import of_arguments
 from parakeet_py.frontend import ssa
 from parakeet_py.record import record
 from parakeet_py.result_tree import Result
@@ -222,7 +223,7 @@ class Specializer:
         value = self.run(self.function.body)[0]
         if self.assigned and not all(map(is_pure_site, self.sites)):
             raise FieldsMayChange
-        late = any(source[0] in ("field", "method") for source in self.read_late)
+        late = any(map(of_arguments, self.read_late))
         if late and not all(map(is_pure_site, self.sites)):
             raise FieldsMayChange
         if self.closures_read_late and not all(map(is_pure_site, self.sites)):

@@ -7,11 +7,12 @@ a loop whose body needs the index by value (`NeedUnroll`) is undone and unrolled
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
-from parakeet_py.typed_ir import control, grown_lists, hash_maps, one_shot, unions, variants
+from parakeet_py.typed_ir import control, dict_items, grown_lists, hash_maps, one_shot, unions, variants
 from parakeet_py.typed_ir.attributes import attribute, set_attribute
 from parakeet_py.typed_ir.containers import set_item, subscript, unpack
 from parakeet_py.typed_ir.guarded import guarded
@@ -21,6 +22,7 @@ from parakeet_py.typed_ir.opaque import opaque_operation
 from parakeet_py.typed_ir.operators import inplace_operator, unary_operator
 from parakeet_py.typed_ir.requests import HandBack, NeedUnroll
 from parakeet_py.typed_ir.values import (
+    NONE,
     ClosureV,
     ComprehensionV,
     DictV,
@@ -29,6 +31,7 @@ from parakeet_py.typed_ir.values import (
     TupleV,
     Value,
     is_known,
+    lift,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +56,21 @@ def execute(s: Specializer, let: ssa.Let) -> list[Value]:
         case ssa.ChangeList() as op:
             return grown_lists.change(s, op)
     return [value] if (value := single(s, let)) is not None else []
+
+
+def _dict(s: Specializer, items: Sequence[tuple[ssa.Operand | None, ssa.Operand]]) -> Value:
+    """A dict display: items one after another, of equal keys the last."""
+    entries: dict[Any, Value] = {}
+    for key, operand in items:
+        value = s.value(operand)
+        if key is not None:
+            entries[s.static(s.value(key), "a dict key")] = value
+            continue
+        held = value if isinstance(value, DictV) else dict_items.contents(s, value)
+        if held is None:
+            raise s.unsupported("** of something that is not a dict of known keys")
+        entries.update(held.items)
+    return DictV(tuple(entries.items()))
 
 
 def _loop(s: Specializer, op: ssa.For) -> list[Value]:
@@ -143,7 +161,7 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
         case ssa.BuildSet(items):
             return hash_maps.new_set(s, s.items(items))
         case ssa.BuildDict(items):
-            return DictV(tuple((s.static(s.value(key), "a dict key"), s.value(item)) for key, item in items))
+            return _dict(s, items)
         case ssa.BuildSlice(lower, upper, step):
             return SliceV(s.value(lower), s.value(upper), s.value(step))
         case ssa.Itself():
@@ -159,10 +177,13 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             )
         case ssa.Comprehension(kind, iterable, element, condition, flatten):
             wanted = None if condition is None else s.value(condition)
+            source = dict_items.listed(s, s.value(iterable), kind == "generator")
             if kind == "set":
-                listed = ComprehensionV("list", s.value(iterable), s.value(element), wanted, flatten)
+                listed = ComprehensionV("list", source, s.value(element), wanted, flatten)
                 return hash_maps.set_of(s, s.as_list(listed))
-            made = ComprehensionV(kind, s.value(iterable), s.value(element), wanted, flatten)
+            if kind == "dict":
+                return s.call_library("python_dict", [source, s.value(element), wanted or NONE, lift(flatten)])
+            made = ComprehensionV(kind, source, s.value(element), wanted, flatten)
             return s.as_list(made) if kind == "list" else made
         case ssa.Import(module, name, level):
             return import_module(s, module, name, level)

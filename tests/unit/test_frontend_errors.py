@@ -82,7 +82,6 @@ REFUSED = {
     "def f(x):\n    raise": "`raise` without an exception cannot be accelerated",
     "def f(x):\n    return locals()": "`locals` cannot be accelerated: it looks at the frame of its caller",
     "def f(x):\n    return eval('x')": "`eval` cannot be accelerated: it looks at the frame of its caller",
-    "def f(x):\n    return {**x}": "`**` in a dict display cannot be accelerated",
     "def f(x):\n    return f'{x:{x}}'": "a format that is itself computed cannot be accelerated",
     "def f(x):\n    async def g(): pass": "`async` cannot be accelerated",
     "def f(x):\n    while (x := x - 1):\n        pass\n    else:\n        yield": "a generator cannot be accelerated",
