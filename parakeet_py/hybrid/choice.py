@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.hybrid.access import Part
-from parakeet_py.hybrid.cost import Cost, cpu_speed, device_speed
+from parakeet_py.hybrid.cost import Cost, Speed, cpu_speed, device_speed
 from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.parts import Written
 from parakeet_py.hybrid.residency import HOST
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from parakeet_py.hybrid.executor import DividedCall
 
 POINT = 10  # operations that a device does for a point of an index space before those of its body: a thread, addresses
+BLOCK = 256  # threads that a device begins at once, however few have something to do
 
 
 def costs_of(call: DividedCall, division: Division, values: dict[Var, Any], extent: int, steady: bool) -> list[Cost]:
@@ -37,7 +38,7 @@ def costs_of(call: DividedCall, division: Division, values: dict[Var, Any], exte
     for who in range(0 if team.cpu else 1, len(team.devices) + 1):
         device = None if who == HOST else team.devices[who - 1]
         speed = cpu_speed(call.threads) if device is None else device_speed(device)
-        fixed, each = speed.start, operations_of(call, division, values, who) / speed.operations
+        fixed, each = beginning(speed, who), operations_of(call, division, values, who) / speed.operations
         measured = call.plan.rates.cost(id(division.part), "cpu" if device is None else device.name)
         if measured is not None and not steady:
             fixed, each = measured
@@ -48,6 +49,11 @@ def costs_of(call: DividedCall, division: Division, values: dict[Var, Any], exte
             each += (last - first) / speed.link / max(extent - 1, 1)
         found.append(Cost(fixed, each))
     return found
+
+
+def beginning(speed: Speed, who: int) -> float:
+    """Seconds that a part costs in any case."""
+    return speed.start if who == HOST else speed.start + BLOCK * POINT / speed.operations
 
 
 def missing(needed: Written, who: int, steady: bool) -> int:

@@ -2,11 +2,14 @@
 
 What a part of such a region takes cannot be foretold from its length: a while loop ends sooner at some points than at
 others, rows have different numbers of elements. So nobody gets a part beforehand. Whoever is free claims a range next
-to what has been claimed: the CPU at the front, devices at the back, so everything that anybody has is in few pieces and
-all that is left is one. A claim is a share of what is left, by the speeds seen so far (guided self-scheduling;
-Polychronopoulos and Kuck, IEEE Trans. Computers 36(12), 1987, with factoring's reserve for what the average hides;
-Hummel, Schonberg and Flynn, CACM 35(8), 1992). It becomes smaller towards the end, where it decides how far apart the
-members finish; but not so small that starting it, or a device's idle lanes, cost more than it does.
+to what has been claimed: the first of them (the CPU, if it is one) at the front, the others at the back, so everything
+that anybody has is in few pieces, mostly where its own part would be, and all that is left is one. A claim is a share
+of what is left, by the speeds seen so far (guided self-scheduling; Polychronopoulos and Kuck, IEEE Trans. Computers
+36(12), 1987, with factoring's reserve for what the average hides; Hummel, Schonberg and Flynn, CACM 35(8), 1992). It
+becomes smaller towards the end, where it decides how far apart the members finish; but not so small that starting it,
+or a device's idle lanes, cost more than it does.
+
+What a member needs of what another one has had since before the first claim it copies while that one computes.
 
 Members work at the same time, each in a thread of its own (`crew`). Simulated devices have a time of their own: for
 them the same decisions are taken one after the other, in the order of that time.
@@ -125,6 +128,7 @@ class Claims:
             parts.make_results()
         for number in range(len(parts.ranges)):
             parts.prepare(number, parts.division.part)
+        call.memories.set_marks()
         if any(lane.simulated for lane in self.lanes):
             self._in_turn()
         else:
@@ -188,7 +192,7 @@ class Claims:
         count = self._count(lane, left)
         if self._too_late(lane, now, count, left):
             return None
-        if lane.who == HOST:
+        if lane is self.lanes[0]:
             lo, hi = self.front, self.front + count
             self.front = hi
         else:
@@ -239,7 +243,7 @@ class Claims:
             raise
         except Exception as error:
             self.failed[lo] = error
-            if lane.who == HOST:
+            if lane is self.lanes[0]:
                 self.front = self.back  # all before it has run
             return 0.0
         finally:

@@ -334,12 +334,12 @@ class CudaDevice:
     def reaches(self, source: Device) -> bool:
         return isinstance(source, CudaDevice)
 
-    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
+    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
         """By the driver: over the link between the two if there is one, else as it thinks best."""
         assert isinstance(source, CudaDevice)
         source._flush()  # its context is current now, as it must be for its events
         theirs = source._stream
-        ready = theirs.record()
+        ready = theirs.record() if after is None else after
         self._flush()
         self._let_access(source)
         with span(self, COPY_OVER, "", size):

@@ -67,8 +67,9 @@ class Device(Protocol):
     def reaches(self, source: Device) -> bool:
         """Whether another device's memory can be copied from directly."""
 
-    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
-        """Copy from another device that it reaches, after everything launched there before."""
+    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
+        """Copy from another device that it reaches, after everything launched there before; or, if all of it has been
+        there since, after a mark of that device's."""
 
     def load(self, ptx: str) -> Any:
         """A module that `launch` takes kernels from."""
@@ -78,6 +79,9 @@ class Device(Protocol):
 
     def synchronize(self) -> None:
         """Wait until everything launched is done; raises `DeviceError` for what went wrong in it."""
+
+    def mark(self) -> Any:
+        """A point in the order of what has been launched, for `copy_over` and `seconds`."""
 
     def lane(self, number: int) -> AbstractContextManager[None]:
         """Inside, this thread asks in another lane: things there wait for each other, and for nothing in other lanes,
@@ -100,9 +104,6 @@ class Machine(Device, Protocol):
 
     def copy_within(self, target: int, source: int, size: int) -> None:
         """Copy from one place on the device to another."""
-
-    def mark(self) -> Any:
-        """A point in the order of what has been launched, for `seconds`."""
 
     def seconds(self, start: Any, end: Any) -> float:
         """The time between two points, once the device has come to the second."""

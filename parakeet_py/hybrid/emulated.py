@@ -66,7 +66,7 @@ class EmulatedDevice:
     def reaches(self, source: Device) -> bool:
         return isinstance(source, EmulatedDevice)
 
-    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
+    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
         assert isinstance(source, EmulatedDevice)
         data = np.empty(size, np.uint8)
         with source._lock:

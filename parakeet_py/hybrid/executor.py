@@ -36,6 +36,7 @@ from parakeet_py.hybrid.parts import Parts, Written, add
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Memories, Root, SharedArray, new_array, of_arguments, of_host
 from parakeet_py.hybrid.run import Call, OpaqueCallback
+from parakeet_py.hybrid.simulated import set_clocks
 from parakeet_py.hybrid.spans import NOTHING, Spans
 from parakeet_py.hybrid.streaming import Windows
 from parakeet_py.hybrid.task_calls import Schedule, run_tasks
@@ -108,6 +109,7 @@ def run_divided(
         return opaque(site, args)
 
     def work(members: Team) -> list[Any]:
+        set_clocks(members.devices)
         call = DividedCall(plan, members, call_python, held)
         try:
             with recording(members.devices) as found:

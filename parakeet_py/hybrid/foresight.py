@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.hybrid.choice import operations_in_turn, operations_of
+from parakeet_py.hybrid.choice import beginning, operations_in_turn, operations_of
 from parakeet_py.hybrid.cost import Speed, cpu_speed, device_speed
 from parakeet_py.hybrid.parts import Parts, Written
 from parakeet_py.hybrid.residency import HOST, Memories, Root, SharedArray
@@ -85,7 +85,7 @@ class Foresight(Rehearsal):
 
     def _computing(self, operations: float, who: int) -> float:
         speed = self._speed(who)
-        return speed.start + operations / speed.operations
+        return beginning(speed, who) + operations / speed.operations
 
     def _speed(self, who: int) -> Speed:
         return cpu_speed(self.threads) if who == HOST else device_speed(self.team.devices[who - 1])

@@ -88,10 +88,10 @@ class Member:
     def reaches(self, source: Device) -> bool:
         return isinstance(source, Member) and self.device.reaches(source.device)
 
-    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
+    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
         assert isinstance(source, Member)
         with self._watched():
-            self.device.copy_over(address, source.device, place, size)
+            self.device.copy_over(address, source.device, place, size, after)
 
     def load(self, ptx: str) -> Any:
         with self._watched():
@@ -104,6 +104,10 @@ class Member:
     def synchronize(self) -> None:
         with self._watched():
             self.device.synchronize()
+
+    def mark(self) -> Any:
+        with self._watched():
+            return self.device.mark()
 
     def lane(self, number: int) -> AbstractContextManager[None]:
         return self.device.lane(number)

@@ -81,8 +81,8 @@ class Meter:
     def reaches(self, source: Device) -> bool:
         return self.device.reaches(source)
 
-    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
-        self.device.copy_over(address, source, place, size)
+    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
+        self.device.copy_over(address, source, place, size, after)
 
     def load(self, ptx: str) -> Any:
         return self.device.load(ptx)
@@ -100,6 +100,9 @@ class Meter:
     def synchronize(self) -> None:
         self.device.synchronize()
         self.unfinished.clear()
+
+    def mark(self) -> Any:
+        return self.device.mark()
 
     def lane(self, number: int) -> AbstractContextManager[None]:
         return self.device.lane(number)

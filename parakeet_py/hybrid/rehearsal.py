@@ -71,7 +71,7 @@ class _NoDevice:
     def reaches(self, source: Device) -> bool:
         return False
 
-    def copy_over(self, address: int, source: Device, place: int, size: int) -> None:
+    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
         raise Unknown
 
     def load(self, ptx: str) -> Any:
@@ -82,6 +82,9 @@ class _NoDevice:
 
     def synchronize(self) -> None:
         pass
+
+    def mark(self) -> Any:
+        raise Unknown
 
     def lane(self, number: int) -> AbstractContextManager[None]:
         raise Unknown

@@ -42,6 +42,7 @@ class Memories:
     devices : the devices, memory 1, 2...
     moved : bytes by (from, to)
     rehearsal : bytes are counted, but none moves
+    marks : of the devices, set when members began to work at the same time
     """
 
     def __init__(self, devices: Sequence[Device], rehearsal: bool = False) -> None:
@@ -50,6 +51,7 @@ class Memories:
         self.lock = threading.RLock()  # for all that is said here and in roots of who has what; not while bytes move
         self.kept = [threading.RLock() for _ in range(len(self.devices) + 1)]  # while others copy from a memory
         self.moved: dict[tuple[int, int], int] = {}
+        self.marks: dict[int, Any] = {}
         self.roots: weakref.WeakSet[Root] = weakref.WeakSet()
 
     def evict(self, memory: int, keep: Collection[Root]) -> bool:
@@ -64,15 +66,31 @@ class Memories:
             root.give_up(memory)
         return bool(here)
 
+    def set_marks(self) -> None:
+        """Members are about to work at the same time: what devices have now, others may copy while they do."""
+        if self.rehearsal or len(self.devices) < 2:
+            return
+        with self.lock:
+            for root in self.roots:
+                root.settled = dict(root.valid)
+        self.marks = {number: device.mark() for number, device in enumerate(self.devices, 1)}
+
     def count(self, source: int, target: int, size: int) -> None:
         with self.lock:
             self.moved[source, target] = self.moved.get((source, target), 0) + size
 
 
 class Root:
-    """Memory with arrays in it: `size` bytes at `address` on the host, kept alive by `owner`."""
+    """Memory with arrays in it: `size` bytes at `address` on the host, kept alive by `owner`.
 
-    __slots__ = ("__weakref__", "address", "copies", "memories", "owner", "size", "valid")
+    Attributes
+    ----------
+    valid : the bytes that are valid in each memory
+    copies : the memory on each device that has needed some
+    settled : the bytes that each memory had when marks were last set, and that nobody has written to since
+    """
+
+    __slots__ = ("__weakref__", "address", "copies", "memories", "owner", "settled", "size", "valid")
 
     def __init__(self, memories: Memories, address: int, size: int, owner: Any, fresh: bool) -> None:
         self.memories = memories
@@ -81,6 +99,7 @@ class Root:
         where = range(len(memories.devices) + 1) if fresh else (HOST,)
         self.valid: dict[int, Spans] = dict.fromkeys(where, everything)
         self.copies: dict[int, Buffer] = {}
+        self.settled: dict[int, Spans] = {}
         memories.roots.add(self)
 
     def bring(self, memory: int, wanted: Spans) -> None:
@@ -109,6 +128,8 @@ class Root:
             for other in self.valid:
                 if other != memory:
                     self.valid[other] = difference(self.valid[other], changed)
+            for other in self.settled:
+                self.settled[other] = difference(self.settled[other], changed)
             self.valid[memory] = union(self.valid.get(memory, _NONE), changed)
 
     def copy_on(self, memory: int) -> Buffer:
@@ -160,8 +181,10 @@ class Root:
             return False
         if not self.memories.rehearsal:
             theirs, ours = self.copies[source], self.copy_on(target)
-            for start, stop in pieces(some):
-                reader.copy_over(ours.address + start, giver, theirs.address + start, stop - start)
+            settled = intersection(some, self.settled.get(source, _NONE))
+            for after, spans in ((self.memories.marks.get(source), settled), (None, difference(some, settled))):
+                for start, stop in pieces(spans):
+                    reader.copy_over(ours.address + start, giver, theirs.address + start, stop - start, after)
         self.memories.count(source, target, size_of(some))
         with self.memories.lock:
             self.valid[target] = union(self.valid.get(target, _NONE), some)

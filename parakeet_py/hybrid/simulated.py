@@ -3,20 +3,25 @@
 What a `SimulatedDevice` computes is what the emulator computes; how long it takes follows from what it has done: the
 instructions of its kernels by its rate, the bytes of its copies by its link, and a start for each. Kernels and copies
 each way go on at the same time, as on a GPU, if they are asked for in different lanes; what is asked for in one lane is
-done in order. A copy to the host is waited for before anything else is asked. Its clock stands still otherwise, so a
-test of how work is shared does not depend on the machine that it runs on. It can be told to fail.
+done in order. A copy to the host is waited for before anything else is asked. A copy from another such device begins
+when what it copies is there, when both ends of the link are free, and keeps what comes later there waiting; the clocks
+of a team are set alike when a call begins. A clock stands still otherwise, so a test of how work is shared does not
+depend on the machine that it runs on. It can be told to fail.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from parakeet_py.hybrid.cost import Speed
-from parakeet_py.hybrid.device import DeviceError
+from parakeet_py.hybrid.device import Device, DeviceError
 from parakeet_py.hybrid.emulated import MEMORY, EmulatedDevice
-from parakeet_py.hybrid.timeline import COPY_OUT, KERNEL, recorder
+from parakeet_py.hybrid.timeline import COPY_OUT, COPY_OVER, KERNEL, recorder
+
+GIVEN = "copies to others"  # what keeps a device's end of a link busy while another one copies from it
 
 
 class SimulatedDevice(EmulatedDevice):
@@ -65,6 +70,17 @@ class SimulatedDevice(EmulatedDevice):
         if found is not None:
             found.add(self, kind, name, amount, begin, end)
 
+    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
+        if not isinstance(source, SimulatedDevice):
+            super().copy_over(address, source, place, size, after)
+            return
+        ready = source.mark() if after is None else after
+        begin = max(self._free.get(COPY_OVER, 0.0), source._free.get(GIVEN, 0.0), ready)
+        self._free[COPY_OVER] = begin
+        super().copy_over(address, source, place, size, after)
+        end = source._free[GIVEN] = self._free[COPY_OVER]
+        source._free[source._lane()] = max(source._free.get(source._lane(), 0.0), end)  # it is not overwritten before
+
     def _lane(self) -> int:
         return getattr(self._here, "lane", 0)
 
@@ -86,3 +102,11 @@ class SimulatedDevice(EmulatedDevice):
 
     def mark(self) -> float:
         return max(self._free.get(self._lane(), 0.0), self._host)
+
+
+def set_clocks(devices: Sequence[Device]) -> None:
+    """Let a call begin everywhere at the same time, when all simulated devices are done with what came before."""
+    found = [device for device in devices if isinstance(device, SimulatedDevice)]
+    now = max((device.clock for device in found), default=0.0)
+    for device in found:
+        device.idle(now)

@@ -82,6 +82,7 @@ class _AtOnce:
         for number, members in enumerate(self.schedule.members):
             lanes.setdefault(members, []).append(number)
         order = sorted(lanes, key=lambda members: HOST not in members)  # the CPU's own in this thread
+        self.call.memories.set_marks()
         works = [partial(self._lane, lanes[members]) for members in order]
         simulated = any(isinstance(device, SimulatedDevice) for device in self.call.team.devices)
         if simulated or self.call.memories.rehearsal:

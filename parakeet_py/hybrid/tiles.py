@@ -17,7 +17,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from parakeet_py.hybrid.choice import missing
+from parakeet_py.hybrid.choice import beginning, missing
 from parakeet_py.hybrid.cost import Cost, cpu_speed, device_speed
 from parakeet_py.hybrid.division import Bounds, Division
 from parakeet_py.hybrid.parts import Parts
@@ -127,7 +127,7 @@ class _Product:
             measured = call.plan.rates.cost(id(division.part), "cpu" if device is None else device.name)
             if measured is not None and elements:
                 return Cost(measured.fixed, measured.each / elements)
-        return Cost(speed.start, 2.0 * self.inner / speed.operations)
+        return Cost(beginning(speed, who), 2.0 * self.inner / speed.operations)
 
     def _moved(self, parts: Parts, number: int) -> int:
         """Bytes that have to be brought for a part."""

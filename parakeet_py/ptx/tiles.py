@@ -201,10 +201,11 @@ class Shape:
 
     @staticmethod
     def fitting(lo: Lowering, x: Operand, y: Operand, rows: int) -> Shape:
-        """Blocks 32 wide; narrower where x is short, one row where y is."""
+        """Blocks 32 wide; narrower where x is short, wider where y is."""
         whole = THREADS.bit_length() - 1
         across: Operand = Const(WARP.bit_length() - 1, INT64)
-        across = _either(lo, y, rows, Const(whole, INT64), across)
+        for halved in (2, 1, 0):
+            across = _either(lo, y, rows << halved, Const(whole - halved, INT64), across)
         across = _either(lo, x, 8, Const(3, INT64), _either(lo, x, WARP, Const(WARP.bit_length() - 1, INT64), across))
         across = _either(lo, x, 2, ONE, across)
         if isinstance(across, Const):
