@@ -25,7 +25,7 @@ import pkgutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -283,9 +283,11 @@ class Comparison:
                     self.value(one, other, f"{where}[{i}]")
             case dict():
                 self.value(list(want.items()), list(got.items()), f"items of {where}")
+            case _ if is_dataclass(want) and hasattr(want, "__dict__"):
+                self.value(vars(want), vars(got), f"attributes of {where}")
             case np.generic() | float() | complex():
                 self.numbers(np.asarray(want), np.asarray(got), where)
-            case bool() | int() | str() | None:
+            case bool() | int() | str() | set() | None:
                 if want != got:
                     raise Difference(f"{where} is {got!r}, not {want!r}")
 
@@ -356,6 +358,8 @@ def leaves_of(value: Any) -> Iterator[np.ndarray]:
         case tuple() | list():
             for item in value:
                 yield from leaves_of(item)
+        case _ if is_dataclass(value) and hasattr(value, "__dict__"):
+            yield from leaves_of(tuple(vars(value).values()))
 
 
 def _bases(value: Any) -> Iterator[np.ndarray]:

@@ -1,8 +1,8 @@
 """Random programs for as long as one likes: `python -m tests.property.fuzz --minutes 30`, or `make fuzz MINUTES=30`.
 
-Each round draws programs from a new seed and runs them against Python in one of four ways, in turn: on both
+Each round draws programs from a new seed and runs them against Python in one of several ways, in turn: on both
 interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
-of devices.
+of devices; with long arguments on several threads against one; in a process that finds the code in the disk cache.
 A program that behaves differently is made smaller and written to `tests/programs/`, where the next run of the
 tests finds it; the search goes on with the next seed, and ends with status 1 if anything was found.
 """
@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import os
 import re
+import shutil
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from tests.property.random_programs import Program
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
-WAYS = ("stages", "bytecode", "emulated", "team")
+WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache")
 HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
 
 import numpy as np  # noqa: F401
@@ -61,11 +64,11 @@ def runs_of(way: str, number: int) -> dict[str, Any] | None:
     from tests.property.generated import run_on
     from tests.teams import PLACES, TEAMS, cut_at
 
-    if way == "stages":
+    if way in ("stages", "threads"):
         return None
     if way in ("emulated", "native-1", "native-2", "typed_ir", "imp", "untyped_ir"):
         return {way: lambda f, args: run_on(way, f, args)}
-    if way == "bytecode":
+    if way in ("bytecode", "cache"):
         return {"native-1": lambda f, args: run_on("native-1", f, args)}
     assert way == "team", way
     devices, place = TEAMS[number % len(TEAMS)], list(PLACES)[number % len(PLACES)]
@@ -82,8 +85,9 @@ class Search:
 
     def __init__(self, examples: int) -> None:
         self.examples = examples
-        self.programs = self.calls = 0
+        self.programs = self.calls = self.loaded = 0
         self.runs: dict[str, Any] | None = None
+        self.cache = Path(tempfile.mkdtemp(prefix="parakeet-fuzz-"))
         self.way = WAYS[0]
         self.fallbacks: Counter[str] = Counter()
 
@@ -98,6 +102,7 @@ class Search:
         self.runs, self.way = runs_of(way, seed), way
         seen: set[str] = set()  # Hypothesis tries about every second one again
         found: dict[str, str] = {}
+        kept: list[Program] = []
 
         @seeded(seed)
         @settings(
@@ -107,7 +112,7 @@ class Search:
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        @given(programs())
+        @given(programs(shared=way == "threads"))
         def run(program: Program) -> None:
             if repr(program) in seen:
                 return
@@ -117,19 +122,29 @@ class Search:
             if error is not None and kind not in found:
                 small = smaller(program, lambda one: kind_of(self.check(one)) == kind)
                 found[kind] = self.text(small, self.check(small) or error)
+            if error is None and way == "cache":
+                kept.append(program)
 
         run()
+        for program, error in zip(kept, self.again(kept), strict=True) if kept else ():
+            if error is not None:
+                small = smaller(program, lambda one: self.check(one) is None and self.again([one])[0] is not None)
+                found[kind_of(error)] = self.text(small, self.again([small])[0] or error)
         gc.collect()
         return list(found.values())
 
     def check(self, program: Program, *, count: bool = False) -> Exception | None:
         """What is wrong with a program, if anything is."""
+        from parakeet_py import options
         from tests.backends import forget_accelerated
-        from tests.property.generated import check_program, function
+        from tests.property.generated import check_program, check_threads, function
 
         forget_accelerated()
+        f = function(program.source, known=self.way != "bytecode")
+        on_disk = {"cache": True, "cache_dir": os.fspath(self.cache)} if self.way == "cache" else {}
         try:
-            reasons = check_program(program, self.runs, function(program.source, known=self.way != "bytecode"))
+            with options(**on_disk):
+                reasons = check_threads(program, f) if self.way == "threads" else check_program(program, self.runs, f)
         except Exception as error:
             return error
         if count:
@@ -138,9 +153,20 @@ class Search:
             self.fallbacks.update({reason.split("\n")[0].partition(": ")[2] for reason in reasons})
         return None
 
+    def again(self, programs: list[Program]) -> list[Exception | None]:
+        """What is wrong with programs in another process, which loads what has been compiled here."""
+        from tests.property.apart import again
+
+        errors, loaded = again(programs, self.cache)
+        self.loaded += loaded
+        return errors
+
+    def calls_of(self, program: Program) -> tuple[tuple[Any, ...], ...]:
+        return (program.large or program.recipes,) if self.way == "threads" else program.calls()
+
     def text(self, program: Program, error: Exception) -> str:
         title = " ".join(f"{type(error).__name__}: {error}".split())[:80].replace('"', "'").replace("\\", "/")
-        cases = ", ".join(f"Case(lambda: made(({recipes_text(one)},)))" for one in program.calls())
+        cases = ", ".join(f"Case(lambda: made(({recipes_text(one)},)))" for one in self.calls_of(program))
         source, sums, ulp = program.source.strip(), program.sums, program.ulp
         return HEAD.format(way=self.way, title=title, cases=cases, source=source, sums=sums, ulp=ulp)
 
@@ -170,7 +196,9 @@ def main(
             path = into / f"found_{hashlib.sha256(text.encode()).hexdigest()[:8]}.py"
             path.write_text(text, encoding="utf-8")
             typer.echo(f"seed {seed + rounds - 1}: {path.name}")
+    shutil.rmtree(search.cache)
     typer.echo(f"{rounds} rounds, {search.programs} programs, {search.calls} calls, {found} differences")
+    typer.echo(f"{search.loaded} programs came from the disk cache in another process")
     typer.echo(f"{search.fallbacks.total()} of the programs ran in Python:")
     for reason, count in search.fallbacks.most_common(12):
         typer.echo(f"  {count:4} {reason[:120]}")

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import note
+from hypothesis import currently_in_test_context
+from hypothesis import note as noted
 
+from parakeet_py import options
 from parakeet_py.errors import DeoptimizedError, OpaqueResultChanged, UnsupportedError
-from tests.backends import BACKENDS, INTERPRETERS
+from tests.backends import BACKENDS, INTERPRETERS, accelerated
 from tests.corpus import Case, Outcome, assert_same, leaves_of, outcome
 from tests.property.recipes import made
 
@@ -31,6 +33,12 @@ GIVEN_UP = (DeoptimizedError, OpaqueResultChanged)
 
 every_stage = pytest.mark.parametrize("stage", STAGES)
 """Run a property on each IR's interpreter and on native code."""
+
+
+def note(text: str) -> None:
+    """For the report of a property test that fails."""
+    if currently_in_test_context():
+        noted(text)
 
 
 def function(source: str, name: str = "f", known: bool = True) -> Callable[..., Any]:
@@ -92,6 +100,29 @@ def check_program(
             assert program.refusable or number or not fallbacks, f"fell back to Python: {fallbacks[0]}"
             found += fallbacks
     return found
+
+
+THREADS = (1, 1, 1, 2, 7)
+"""What is handed back to Python is found out by the first calls; from the third on all run the same code."""
+
+
+def check_threads(program: Program, f: Callable[..., Any]) -> list[str]:
+    """Compare what a random program does on several threads with what it does on one, to the bit.
+
+    Returns why it has fallen back to Python.
+    """
+    note(program.source)
+    recipes = program.large or program.recipes
+    note(f"arguments: {recipes!r}")
+    case = Case(functools.partial(made, recipes))
+    runs = []
+    for threads in THREADS:
+        with options(threads=threads):
+            runs.append(outcome(accelerated(f), case.make()[0]))
+    _, _, one, *several = runs
+    for more in several:
+        assert_same(one, more, message=True)
+    return [str(w.message) for w in runs[0].warned if w.category.__name__ == "FallbackWarning"]
 
 
 def _thin(args: Sequence[Any], expected: Outcome) -> bool:

@@ -111,10 +111,10 @@ class Expressions:
         """The names after all statements so far, one way into the blocks that are open, and these."""
         return self.run_with(self.recipes, [*self.lines, *self.prefix, *more])
 
-    def run_with(self, recipes: Sequence[Any], lines: Sequence[str]) -> dict[str, Any]:
-        """The names after these statements."""
+    def run_with(self, recipes: Sequence[Any], lines: Sequence[str], most: int = MOST_ELEMENTS) -> dict[str, Any]:
+        """The names after these statements; loops end where something has many times `most` elements."""
         scope: dict[str, Any] = dict(zip(self.params, made(recipes), strict=True))
-        hidden = {"np": np, "return_": tuple, "turn_": Turns(scope), "__builtins__": __builtins__}
+        hidden = {"np": np, "return_": tuple, "turn_": Turns(scope, most), "__builtins__": __builtins__}
         scope.update(hidden)
         code = compile(CountTurns().visit(ast.parse("\n".join(lines))), "<program>", "exec")
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -297,14 +297,15 @@ class Expressions:
 class Turns:
     """Ends loops that would go on for ever, as over a list that they make longer, or double something each time."""
 
-    def __init__(self, scope: dict[str, Any]) -> None:
+    def __init__(self, scope: dict[str, Any], most: int = MOST_ELEMENTS) -> None:
         self.scope = scope
+        self.most = most
         self.count = 0
 
     def __call__(self) -> None:
         self.count += 1
         sizes = [np.size(one) if isinstance(one, np.ndarray) else len(one) for one in self.scope.values() if sized(one)]
-        if self.count > MOST_TURNS or max(sizes, default=0) > 4 * MOST_ELEMENTS:
+        if self.count > MOST_TURNS or max(sizes, default=0) > 4 * self.most:
             raise ValueError("a loop that does not end")
 
 

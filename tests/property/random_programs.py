@@ -11,26 +11,39 @@ the code, other dtypes, and what raises with them.
 
 from __future__ import annotations
 
+import math
 import re
+import resource
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from tests.arrays import Array
 from tests.property.random_expressions import REFUSED_BY_PYTHON, indented
 from tests.property.random_statements import Statements
-from tests.property.recipes import made, recipes, variants
+from tests.property.recipes import REFUSED_LAYOUTS, enlarged, made, recipes, variants
 
 EXCEPTIONS = ["IndexError", "ValueError", "(IndexError, TypeError)", "ZeroDivisionError", "Exception", "TypeError"]
 EXCEPTIONS += ["ArithmeticError", "(ValueError, KeyError)", "LookupError", "AssertionError"]
 
 
+GROWS = ("kron", "outer", "meshgrid", "tensordot", "einsum", "vander", "None]", "indices", "ix_", "expand_dims", "eye")
+GROWS += ("diag", "matrix", "grid", "tri", "sliding", "newaxis", "convolve", "correlate", "pad", "repeat", "tile")
+MOST_SHARED = 60_000  # elements
+
+
 @dataclass(frozen=True)
 class Program:
-    """Source text of `f`, and how its arguments are made: those it was made with, then others."""
+    """Source text of `f`, and how its arguments are made: those it was made with, then others.
+
+    `large` are arguments that threads share, if the program does not make too much of them.
+    """
 
     source: str
     recipes: tuple[Any, ...]
@@ -38,6 +51,7 @@ class Program:
     sums: float = 1
     ulp: float = 0
     refusable: bool = False
+    large: tuple[Any, ...] = ()
 
     def args(self) -> tuple[Any, ...]:
         return made(self.recipes)
@@ -129,16 +143,29 @@ class Maker(Statements):
             lines += ["finally:", *indented(self.body(scope, [], 0, 1))]
         return lines
 
+    def procedure(self, scope: dict[str, Any], depth: int) -> list[str]:
+        """A function of statements, called once."""
+        self.refusable = True
+        names = [*self.arrays(scope), *self.numbers(scope)]
+        name, first, second = self.name(), self.pick(names), self.pick(names)
+        lines = self.body({"x": scope[first], "y": scope[second]}, [f"x, y = {first}, {second}"], depth)
+        results = f"{self.name()}, {self.name()}"
+        return [f"def {name}(x, y):", *indented([*lines, "return x, y"]), f"{results} = {name}({first}, {second})"]
+
     def statement(self, scope: dict[str, Any], depth: int) -> list[str]:
         simple = [self.assign, self.store, self.store, self.again, self.view, self.library, self.reduce, self.element]
         simple += [self.augment, self.product, self.gather, self.gather, self.swap, self.call, self.library_call]
         simple += [self.library_call, self.library_call, self.lists, self.dicts, self.maybe, self.comprehension]
-        simple += [self.view_store, self.lists]
-        blocks = [self.loop, self.loop, self.loop, self.branch, self.branch, self.attempt, self.leave] if depth else []
+        simple += [self.view_store, self.lists, self.array_lists, self.call, self.attributes, self.text]
+        blocks = (
+            [self.loop, self.loop, self.loop, self.branch, self.branch, self.attempt, self.leave, self.procedure]
+            if depth
+            else []
+        )
         kind = self.draw(st.integers(0, len(simple) + len(blocks) - 1))
         return simple[kind](scope) if kind < len(simple) else blocks[kind - len(simple)](scope, depth - 1)
 
-    def program(self, most: int) -> Program:
+    def program(self, most: int, shared: bool = False) -> Program:
         for _ in range(self.draw(st.integers(1, most))):
             more = self.statement(self.scope, 2)
             if not more:
@@ -164,7 +191,36 @@ class Maker(Statements):
         others = [self.draw(variants(self.recipes)) for _ in range(self.draw(st.integers(0, 2)))]
         found = tuple(other for other in others if self.ends(other))
         self.refusable |= any(getattr(value, "dtype", np.dtype(int)).kind == "c" for value in made(self.recipes))
-        return Program(source, self.recipes, found, self.sums, self.ulp, self.refusable)
+        self.refusable |= any(isinstance(one, Array) and one.layout in REFUSED_LAYOUTS for one in self.recipes)
+        large = self.large(source) if shared else ()
+        return Program(source, self.recipes, found, self.sums, self.ulp, self.refusable, large)
+
+    def large(self, source: str) -> tuple[Any, ...]:
+        """The arguments with more elements; none if something grows faster than they do, or a loop is too long."""
+        if any(word in source for word in GROWS):
+            return ()
+
+        def size(recipes: tuple[Any, ...]) -> int:
+            return max((math.prod(one.shape) for one in recipes if isinstance(one, Array)), default=0)
+
+        few = enlarged(self.recipes, 4)
+        factors = [factor for factor in (500, 100, 40, 12) if size(enlarged(self.recipes, factor)) <= MOST_SHARED]
+        if not factors:
+            return ()
+        many = enlarged(self.recipes, factors[0])
+        for longer, most in (few, 4 * size(few)), (many, 4 * MOST_SHARED):
+            try:
+                with little_memory():
+                    scope = self.run_with(longer, self.lines, most)
+            except MemoryError:
+                return ()
+            except REFUSED_BY_PYTHON as error:
+                if "does not end" in str(error):
+                    return ()
+            else:
+                if any(np.size(value) > most for value in scope.values() if isinstance(value, np.ndarray)):
+                    return ()
+        return many
 
     def ends(self, recipes: tuple[Any, ...]) -> bool:
         """Whether the program ends with these arguments, one way or the other."""
@@ -175,7 +231,19 @@ class Maker(Statements):
         return True
 
 
+@contextmanager
+def little_memory(more: int = 1 << 28) -> Iterator[None]:
+    """The process may have so many bytes more than it has; there are programs that ask for any number."""
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
 @st.composite
-def programs(draw: st.DrawFn, most: int = 7) -> Program:
-    """Programs of at most so many statements, not counting those inside of others."""
-    return Maker(draw, draw(recipes())).program(most)
+def programs(draw: st.DrawFn, most: int = 7, shared: bool = False) -> Program:
+    """Programs of at most so many statements, not counting those inside of others; `shared`: for threads too."""
+    return Maker(draw, draw(recipes())).program(most, shared)

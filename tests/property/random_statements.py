@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tests.property.random_expressions import (
     BINARY,
     REDUCE,
@@ -13,6 +15,7 @@ from tests.property.random_expressions import (
     indented,
     is_int,
 )
+from tests.property.recipes import Body
 
 AUGMENTED = ["+=", "-=", "*=", "//=", "%=", "/=", "&=", "|=", "^=", "<<=", ">>="]
 UPDATES = ["np.add({0}, {1}, out={0})", "np.subtract({0}, {1}, {0})", "np.maximum({0}, {1}, out={0}, where={0} > 0)"]
@@ -202,6 +205,61 @@ class Statements(Expressions):
         forms += ["{3} = {0}.setdefault({1}, {2})", "{0}.update({{5: {2}}})", "{3} = list({0}.keys())"]
         return [self.pick(forms).format(one, key, value, self.name())]
 
+    def array_lists(self, scope: dict[str, Any]) -> list[str]:
+        """A list of arrays is made, changed or used."""
+        self.refusable = True
+        arrays = self.arrays(scope)
+        if not arrays:
+            return []
+        named = [name for name, value in scope.items() if isinstance(value, list)]
+        names = [name for name in named if scope[name] and isinstance(scope[name][0], np.ndarray)]
+        array, other, new = self.pick(arrays), self.pick(arrays), self.name()
+        if not names or self.chance(30):
+            forms = ["{2} = [{0}, {1}]", "{2} = [{0} * x for x in range(3)]", "{2} = list({0})", "{2} = [{0}] * 2"]
+            forms += ["{2} = []\nfor x in range(k):\n    {2}.append({0} + x)", "{2} = [x * 2 for x in {0}]"]
+            forms += ["{2} = np.split({0}, 1)"]
+            forms += ["{2} = [{0}.copy() for x in range(k)]", "{2} = [{0}[x:] for x in (0, 1)]"]
+            return str(self.pick(forms).format(array, other, new)).splitlines()
+        forms = ["{2} = np.stack({3})", "{2} = np.concatenate({3})", "{2} = sum({3})", "{2} = {3}[0]", "{2} = len({3})"]
+        forms += ["{3}.append({0})", "{3}[-1][...] = 3", "{3}[0] += 1", "{3}[0] = {0}", "{2} = np.array({3})"]
+        forms += ["{2} = {3}.pop()", "for x in {3}:\n    x += 1", "{2} = [x + 1 for x in {3}]", "{2} = {3}[1:]"]
+        forms += ["{2} = {3}[k % len({3})]", "{2} = np.vstack({3})"]
+        forms += ["{2} = tuple({3})", "{2} = {3}[::-1]", "{3}.reverse()"]
+        forms += ["{2}, *{3} = {3}"]
+        forms += ["for x, y in zip({3}, {3}[1:]):\n    {0} += np.sum(x) - np.sum(y)", "{3} = {3} + [{0}]"]
+        forms += ["{2} = max(len(x) for x in {3})", "{2} = [x.shape for x in {3}]", "{2} = {3}[0] @ {3}[-1]"]
+        return str(self.pick(forms).format(array, other, new, self.pick(names))).splitlines()
+
+    def attributes(self, scope: dict[str, Any]) -> list[str]:
+        """Of an argument that has some."""
+        names = [name for name, value in scope.items() if isinstance(value, Body)]
+        if not names:
+            return []
+        self.refusable = True
+        number, array = self.pick([*self.numbers(scope), "2", "k"]), self.leaf(scope)
+        forms = ["{0}.t += {1}", "{0}.t = {0}.t * 2", "{0}.n += 1"]
+        forms += ["{0}.x[...] += 1", "{0}.x = {0}.x + 1", "{0}.x = {2}"]
+        forms += ["{3} = {0}.x", "{3} = {0}.t"]
+        forms += ["{3} = {0}.x * {0}.t", "{3} = {0}.x[{0}.n % len({0}.x)]", "{0}.x[0] = {1}"]
+        forms += ["{3} = getattr({0}, 't') + {0}.n", "{3} = hasattr({0}, 'y')"]
+        forms += ["{0}.n = int({1})", "{0}.x, {0}.t = {0}.x[1:], k"]
+        forms += ["for x in {0}.x:\n    {0}.t += x", "if {0}.t > 1:\n    {0}.t = {1}"]
+        forms += ["{3} = {0}", "{0}.x[::-1] -= {0}.x"]
+        return str(self.pick(forms).format(self.pick(names), number, array, self.name())).splitlines()
+
+    def text(self, scope: dict[str, Any]) -> list[str]:
+        """Strings that say what to do."""
+        number, array = self.pick([*self.numbers(scope), "k"]), self.leaf(scope)
+        names = [name for name, value in scope.items() if isinstance(value, str)]
+        one = self.pick(names) if names else "('up' if k > 1 else 'down')"
+        forms = ["{3} = 'up' if {1} > 1 else 'down'", "{3} = 1 if {0} == 'up' else {1}"]
+        forms += ["{3} = len({0})", "{3} = {0} + 'x'"]
+        forms += ["{3} = {{'up': {1}, 'down': 2}}[{0}]", "{3} = {0} in ('up', 'left')"]
+        forms += ["{3} = {0}.upper()", "{3} = {0}[0]"]
+        forms += ["if {0} == 'down':\n    {3} = {2}\nelse:\n    {3} = {2}"]
+        self.refusable = True
+        return str(self.pick(forms).format(one, number, array, self.name())).splitlines()
+
     def maybe(self, scope: dict[str, Any]) -> list[str]:
         """A name that may be None."""
         self.refusable = True
@@ -221,7 +279,39 @@ class Statements(Expressions):
         inner = {name: scope[self.pick(names)] for name in "xy"}
         name, first, second = self.name(), self.pick(names), self.pick(names)
         head = f"def {name}(x, y):"
-        match self.draw_below(6):
+        match self.draw_below(11):
+            case 6 | 7:
+                return self.recursion(scope, name, first)
+            case 8:
+                form = self.pick(["x, *y", "x, y=k, *, z=1", "x, **y", "*x", "x, /, y=(1, 2)"])
+                call = {
+                    "x, *y": "{0}, {1}, 2",
+                    "x, y=k, *, z=1": "{0}, z={1}",
+                    "x, **y": "{0}, z={1}",
+                    "*x": "{0}, {1}",
+                }
+                body = {"x, *y": "x + y[0] * len(y)", "x, **y": "x + y['z']", "*x": "x[0] + x[-1]"}
+                lines = [f"def {name}({form}):", f"    return {body.get(form, 'x + np.sum(y)')}"]
+                return [*lines, f"{self.name()} = {name}({call.get(form, '{0}').format(first, second)})"]
+            case 9:  # made by a function, around what that was given
+                made, more = self.name(), self.expression({**inner, first: scope[first]}, 1)
+                lines = [f"def {name}(x):", "    def inner(y):", f"        return {more}", "    return inner"]
+                return [*lines, f"{made} = {name}({first})", f"{self.name()} = {made}({second})"]
+            case 10:
+                self.refusable = True
+                lines = [
+                    f"def {name}(x):",
+                    f"    nonlocal_ = {first}",
+                    "    def inner(y):",
+                    "        nonlocal nonlocal_",
+                ]
+                lines += [
+                    "        nonlocal_ = nonlocal_ + y",
+                    "        return y",
+                    "    inner(x)",
+                    "    return nonlocal_",
+                ]
+                return [*lines, f"{self.name()} = {name}({second})"]
             case 0 | 1:
                 more = self.store(inner) or ["pass"]
                 return [head, *indented([*more, "return x"]), f"{self.name()} = {name}({first}, {second})"]
@@ -237,6 +327,17 @@ class Statements(Expressions):
                 return [f"{name} = lambda x, y: {body}", f"{self.name()} = {name}({first}, {name}({second}, {first}))"]
         line = f"    return {self.expression(inner, 2)}"
         return [head, line, f"{self.name()} = {name}({name}({first}, {second}), {self.leaf(scope)})"]
+
+    def recursion(self, scope: dict[str, Any], name: str, first: str) -> list[str]:
+        """A function that calls itself, at most some five levels deep."""
+        self.refusable = True
+        inner = {"x": scope[first], "y": 3}
+        base, call = self.leaf(inner), f"{name}({self.pick(['x', 'x', 'x[1:]', 'x + 1', 'x.T', 'x * 2'])}, y - 1)"
+        forms = ["{0}", "{0} + 1", "{0} + y", "np.sum({0})", "({0}, y)", "{0} + {0}", "x + {0}", "np.maximum(x, {0})"]
+        more = self.pick(forms)
+        lines = [f"def {name}(x, y):", "    if y <= 0:", f"        return {base}"]
+        lines += indented(self.store(inner)) if self.chance(40) else []
+        return [*lines, f"    return {more.format(call)}", f"{self.name()} = {name}({first}, {self.pick(['3', 'k'])})"]
 
     def comprehension(self, scope: dict[str, Any]) -> list[str]:
         self.refusable = True

@@ -17,6 +17,8 @@ from tests.arrays import Array
 DTYPES = ["f8", "i8", "f4", "i4", "u1", "b1"]
 MORE_DTYPES = ["i1", "i2", "u2", "u4", "u8", "f2", "c16", "c8"]
 LAYOUTS = ["C", "F", "reversed", "stepped", "inner", "readonly", "transposed"]
+REFUSED_LAYOUTS = ["unaligned", "swapped"]
+RARE_LAYOUTS = ["broadcast", *REFUSED_LAYOUTS]
 VALUES: list[tuple[int, ...]] = [(3, -1, 2, 0, -2, 1, 5), (1, 4, -3, 2), (0, 1, 0, -2, 7, 1, -1, 2, 2), (0,)]
 VECTORS = ["[1:6]", "[:5]", "[5::-1]", "[::2]", "[2:8]", "[::-1]"]
 MATRICES = [
@@ -44,6 +46,27 @@ class Overlapping:
         return [eval(f"buffer{window}", {"buffer": buffer}) for window in self.windows]
 
 
+@dataclass
+class Body:
+    """An argument with attributes."""
+
+    x: Any
+    t: Any
+    n: int
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """A `Body` of these."""
+
+    x: Array
+    t: Any
+    n: int
+
+    def make(self) -> Body:
+        return Body(self.x.make(), self.t, self.n)
+
+
 @dataclass(frozen=True)
 class Same:
     """The argument at a position once more."""
@@ -58,7 +81,7 @@ def made(recipes: Sequence[Any]) -> tuple[Any, ...]:
         match recipe:
             case Overlapping():
                 args += recipe.make()
-            case Array():
+            case Array() | Attributes():
                 args.append(recipe.make())
             case Same():
                 args.append(args[recipe.position])
@@ -73,6 +96,17 @@ def _array(dtype: str, shape: tuple[int, ...], layout: str, values: tuple[int, .
     return Array(dtype, shape, layout, tuple(map(abs, values)) if dtype[0] == "u" else values)
 
 
+def enlarged(given: Sequence[Any], factor: int) -> tuple[Any, ...]:
+    """Arguments like those given, with extents so many times as long."""
+
+    def longer(recipe: Any) -> Any:
+        if not isinstance(recipe, Array):
+            return recipe
+        return replace(recipe, shape=tuple(extent * factor if extent > 1 else extent for extent in recipe.shape))
+
+    return tuple(map(longer, given))
+
+
 @st.composite
 def recipes(draw: st.DrawFn) -> tuple[Any, ...]:
     """One to five arguments, and an int from 0 to 4."""
@@ -81,12 +115,15 @@ def recipes(draw: st.DrawFn) -> tuple[Any, ...]:
     chosen: list[Any] = []
     for _ in range(draw(st.integers(1, 3))):
         dtype = draw(st.sampled_from([*DTYPES, *DTYPES, *MORE_DTYPES]))
-        layout, shape = draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(shapes))
+        layouts = [*LAYOUTS, *LAYOUTS, *LAYOUTS, *RARE_LAYOUTS]
+        layout, shape = draw(st.sampled_from(layouts)), draw(st.sampled_from(shapes))
         chosen.append(_array(dtype, shape, layout, draw(st.sampled_from(VALUES))))
-    more = draw(st.integers(0, 11))
+    more = draw(st.integers(0, 12))
     if more in (10, 11):
         windows = st.sampled_from(VECTORS if more == 10 else MATRICES)
         chosen.append(Overlapping(draw(st.sampled_from(DTYPES[:4])), tuple(draw(windows) for _ in "ab")))
+    elif more == 12:
+        chosen.append(Attributes(_array(draw(st.sampled_from(DTYPES[:4])), (n,), "C", VALUES[0]), 0.5, 2))
     elif more in (8, 9):
         chosen.append(draw(st.sampled_from(NUMBERS)))
     elif more == 7:
@@ -111,7 +148,7 @@ def variants(draw: st.DrawFn, given: tuple[Any, ...]) -> tuple[Any, ...]:
                 if draw(st.integers(0, 4)) == 4:
                     dtype = draw(st.sampled_from([*DTYPES, *MORE_DTYPES]))
                     recipe = _array(dtype, recipe.shape, draw(st.sampled_from(LAYOUTS)), VALUES[0])
-            case bool() | list() | tuple() | Overlapping() | Same() | np.generic():
+            case bool() | list() | tuple() | Overlapping() | Same() | Attributes() | np.generic():
                 pass
             case int():
                 recipe = draw(st.sampled_from([recipe, 1, 0, 2, -1, 6]))
