@@ -13,9 +13,11 @@ before the region either, as a serial loop whose inner operators may be regions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from parakeet_py.imp.ir import (
+    Cell,
     Let,
     NewArray,
     Parallel,
@@ -53,6 +55,7 @@ class Lowering(Writer):
         self.shaped: dict[Var, Var] = {}  # parameters with extents known beforehand
         self.private: frozenset[Var] = frozenset()  # arrays that nobody sees if the function fails
         self.checking = True  # whether checks are written (no longer once a first pass has made them)
+        self.noted: Cell | None = None  # where checks only note that they fail, see `late_checks`
         self.hidden: Callable[[Var], bool] | None = None  # in a pass that only checks: the arrays it may still store to
         self.merged: dict[Var, list[Pattern]] = {}  # accesses to be made through a reshaped array, see `merge`
         self.decided: dict[Var, Const] = {}  # conditions known in the piece of a loop being written, see `turns`
@@ -101,6 +104,13 @@ class Lowering(Writer):
     def known_outside(self, operand: Operand) -> bool:
         """Whether the operand has its value before the present region starts."""
         return type(operand) is Const or not self.bound.get(operand, False)  # type: ignore[arg-type]
+
+    @contextmanager
+    def noting(self, failed: Cell) -> Iterator[None]:
+        """Within, a check that fails is only noted in a cell."""
+        self.noted = failed
+        yield
+        self.noted = None
 
     # ---- memory and regions ------------------------------------------------------------------------------------------
 

@@ -211,6 +211,10 @@ def _check(lo: Lowering, outs: tuple[Var, ...], op: typed.Check) -> None:
     condition = lo.operand(op.condition)
     if not lo.checking or (isinstance(condition, typed.Const) and condition.value):
         return
+    if lo.noted is not None:
+        fails = lo.prim("not", condition, type_=BOOL)
+        lo.write(lo.noted, lo.prim("or", lo.read(lo.noted), fails, type_=BOOL))
+        return
     lo.check(condition, op.failure, lo.operands(op.args))
     lo.shapes.learn_check(condition)
 

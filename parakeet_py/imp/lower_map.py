@@ -5,13 +5,15 @@ except that an axis along which the accesses of the body move by one element is 
 (iterations are independent; not where a check could fail, whose order would change).
 
 A body that both checks and stores into memory that others can see is run twice: first only its checks, over the whole
-space, then its stores. So an operator that fails has stored nothing. (`private` tells which memory nobody will see.)
+space, then its stores. So an operator that fails has stored nothing. (`private` tells which memory nobody will see;
+`late_checks` which loops may be vector loops all the same.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from parakeet_py.imp import late_checks
 from parakeet_py.imp.builder import Lowering, Outs
 from parakeet_py.imp.loops import GRAIN_WORK, Axis, axes_of, order_of, split_space, walk_range
 from parakeet_py.imp.merge import merge, merged_outs
@@ -65,7 +67,8 @@ def _space(lo: Lowering, op: Map, extents: tuple[Operand, ...], arrays: Outs, fo
         values = lo.lower_block(op.body)
         lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
 
-    map_nest(lo, _order(axes, found, arrays), found, checked, point)
+    late = checked and late_checks.can_wait(found)
+    map_nest(lo, _order(axes, found, arrays), found, checked and not late, point, late=late)
     lo.merged = merged
 
 
@@ -76,10 +79,11 @@ def map_nest(
     serial_point: bool,
     point: Callable[[], None],
     times: Operand = ONE,
+    late: bool = False,
 ) -> None:
     """A parallel nest over independent points; `point` writes one, which runs the body `times` times.
 
-    With `serial_point` the loop over points is not to be vectorized.
+    With `serial_point` the loop over points is not to be vectorized; with `late` its checks are made after it.
     """
     kind = "vector" if found.simple and not serial_point else "independent"
     split = split_space(lo, axes)
@@ -94,7 +98,10 @@ def map_nest(
     turns = turning(found, inmost.index, inmost.extent) if kind == "vector" and inmost.last is None else []
 
     def piece(start: Operand, stop: Operand) -> None:
-        lo.loop(lo.bind(inmost.index), start, stop, point, kind)
+        if late:
+            late_checks.loop(lo, inmost.index, start, stop, point)
+        else:
+            lo.loop(lo.bind(inmost.index), start, stop, point, kind)
 
     def inner(start: Operand, stop: Operand) -> None:
         cut_loop(lo, turns, start, stop, piece)

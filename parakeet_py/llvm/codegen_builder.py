@@ -171,15 +171,16 @@ class FunctionText:
     """The lines of one function.
 
     `block` is the label of the block being written; `dead` tells that it has been left (by a break or a failed
-    check), so that what follows cannot run. `bounds` are numbers that integer values are known not to be below.
-    `spaces` are the address spaces of pointers that do not point into the general one (but into a GPU's shared memory).
-    `nodes` are metadata of this function alone, named `!<0>`, `!<1>`... until the function is added to the module, so
-    that equal functions have equal texts.
+    check), so that what follows cannot run. `widened` tells that the loop being written is meant for vectors.
+    `bounds` are numbers that integer values are known not to be below. `spaces` are the address spaces of pointers that
+    do not point into the general one (but into a GPU's shared memory). `nodes` are metadata of this function alone,
+    named `!<0>`, `!<1>`... until the function is added to the module, so that equal functions have equal texts.
     """
 
     module: ModuleText
     block: str = "entry"
     dead: bool = False
+    widened: bool = False
     calls_vector_functions: bool = False
     bounds: dict[str, int] = field(default_factory=dict)
     spaces: dict[str, int] = field(default_factory=dict)

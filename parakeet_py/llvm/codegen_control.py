@@ -189,7 +189,9 @@ def _for(scope: Scope, statement: ir.For) -> None:
     elif open_ended or any(isinstance(inner, ir.For | ir.While) for inner in inside):
         properties.append(f.module.shared_node('!{!"llvm.loop.unroll.disable"}'))  # only costs time to compile
     grouped = statement.kind in ("vector", "independent") and _enter_group(scope, statement.body, properties)
+    widened, f.widened = f.widened, statement.kind == "vector"
     emit_block(scope, statement.body)
+    f.widened = widened
     if grouped:
         scope.groups.pop()
     scope.order = outer_order

@@ -17,9 +17,14 @@ def integer(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, ri
     """floordiv, mod (Python's signs) and fmod (C's signs) of integers."""
     by_zero = "false"
     divisor = right
-    least, smallest = f.bound(left), f.bound(right)
+    least, smallest, full = f.bound(left), f.bound(right), unsigned
     if not unsigned and least is not None and least >= 0 and smallest is not None and smallest >= 1:
         unsigned = True  # both are, in fact
+    if is_literal(right) and int(right) > 0 and (unsigned or name != "fmod"):
+        result = _by_known(f, name, kind, unsigned, left, int(right), full)
+        if not full and (unsigned or name == "mod"):
+            f.bounds[result] = 0
+        return result
     if (smallest is None or smallest < 1) and (not is_literal(right) or int(right) in (0, -1)):
         by_zero = f.binary("icmp eq", kind, right, "0")
         unsafe = by_zero
@@ -42,6 +47,53 @@ def integer(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, ri
         return f.select(adjust, kind, f.binary("add", kind, remainder, divisor), remainder)
     floored = f.select(adjust, kind, f.binary("sub", kind, quotient, "1"), quotient)
     return floored if by_zero == "false" else f.select(by_zero, kind, "0", floored)
+
+
+def _by_known(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, divisor: int, full: bool) -> str:
+    """floordiv and mod by a known positive number, and fmod of what is not negative (`full`: by its type)."""
+    if divisor & (divisor - 1) == 0:
+        if name != "floordiv":
+            return f.binary("and", kind, left, str(divisor - 1))
+        return f.binary("lshr" if unsigned else "ashr", kind, left, str(divisor.bit_length() - 1))
+    if unsigned:
+        quotient = _known_quotient(f, kind, left, divisor, full)
+    else:
+        sign = f.binary("ashr", kind, left, str(int(kind[1:]) - 1))
+        quotient = _known_quotient(f, kind, f.binary("xor", kind, left, sign), divisor, full)
+        quotient = f.binary("xor", kind, quotient, sign)
+    if name == "floordiv":
+        return quotient
+    return f.binary("sub", kind, left, f.binary("mul", kind, quotient, str(divisor)))
+
+
+def _known_quotient(f: FunctionText, kind: str, left: str, divisor: int, full: bool) -> str:
+    """The quotient of an unsigned number and a known one, no power of two; only `full` numbers use the highest bit."""
+    if kind != "i64" or not f.widened or f.module.host.gpu:
+        return f.binary("udiv", kind, left, str(divisor))
+    bits = 64 if full else 63
+    shift = (divisor - 1).bit_length()
+    factor = (1 << bits + shift) // divisor + 1  # makes quotients exact up to 2**bits (Granlund, Montgomery)
+    high = _upper_half(f, left, factor & ~(1 << 64))
+    if factor < 1 << 64:
+        return f.binary("lshr", "i64", high, str(bits + shift - 64))
+    # left * factor >> 64 is left + high, which may take 65 bits
+    half = f.binary("lshr", "i64", f.binary("sub", "i64", left, high), "1")
+    return f.binary("lshr", "i64", f.binary("add", "i64", half, high), str(shift - 1))
+
+
+def _upper_half(f: FunctionText, left: str, factor: int) -> str:
+    """left * factor >> 64, of unsigned numbers, by products of 32 bits, which vectors have."""
+    mask = (1 << 32) - 1
+
+    def product(half: str, by: int) -> str:
+        return f.binary("mul", "i64", half, str(by))
+
+    low, high = f.binary("and", "i64", left, str(mask)), f.binary("lshr", "i64", left, "32")
+    carried = f.binary("lshr", "i64", product(low, factor & mask), "32")
+    middle = f.binary("add", "i64", product(high, factor & mask), carried)
+    other = f.binary("add", "i64", product(low, factor >> 32), f.binary("and", "i64", middle, str(mask)))
+    upper = f.binary("add", "i64", product(high, factor >> 32), f.binary("lshr", "i64", middle, "32"))
+    return f.binary("add", "i64", upper, f.binary("lshr", "i64", other, "32"))
 
 
 def _quotient(f: FunctionText, kind: str, unsigned: bool, left: str, right: str) -> str:

@@ -234,6 +234,47 @@ def math_of_integers(a, b):
     return math.gcd(a, b), math.lcm(a, b), math.isqrt(abs(a)), math.factorial(abs(b) % 9)
 
 
+MIXED = arr("f8", 21, values=[1.5, 2.0, 700.0, *[0.25] * 15, -1.0, 0.0, 3.0])
+
+
+@program(
+    [
+        (arr("f8", 70, values="positive"), 0.5),
+        (arr("f4", 5, values="positive"), 2.0),
+        (arr("f8", 0), 0.0),
+        raising(ValueError, MIXED, 0.5),
+        raising(OverflowError, MIXED, 1.5),
+        raising(ZeroDivisionError, arr("f8", 9, values="positive"), 0.0),
+    ],
+    ulp=ELEMENTARY,
+    message=True,
+)
+def math_of_elements(x, u):
+    """The loop is a vector loop, and runs once more if an iteration fails."""
+    out = np.empty((len(x), 2))
+    for i in range(len(x)):
+        out[i, 0] = math.exp(u * x[i]) + u ** (3 - i)
+        out[i, 1] = math.log(x[i]) if x[i] < 500 else math.sqrt(x[i])
+    return out
+
+
+@program(
+    [
+        (arr("f8", 5), arr("f8", 5, values=[0.5, -0.5, 2.0, 0.0, 1.0])),
+        raising(ValueError, arr("f8", 3), arr("i8", 3, values=[1, 9, 2])),
+    ]
+)
+def guarded_elements(x, y):
+    """What is accessed depends on the checks: these cannot wait."""
+    out = np.zeros(len(y))
+    for i in range(len(y)):
+        place = int(y[i])
+        if place >= len(x):
+            raise ValueError("no such place")
+        out[i] = x[place]
+    return out
+
+
 @program([raising(ValueError, -1.0), raising(ValueError, -2)], message=True)
 def root_of_negative(x):
     return math.sqrt(x)

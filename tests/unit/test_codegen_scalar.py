@@ -113,6 +113,48 @@ def test_arithmetic(name: str, dtype: str) -> None:
     assert_same(run(name, [dtype, dtype], dtype, left, right), wanted, signs=name not in ("fmin", "fmax"))
 
 
+@pytest.mark.parametrize("kind", ["vector", "serial"])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_division_by_known_numbers(dtype: str, kind: str) -> None:
+    info = np.iinfo(dtype)
+    divisors = [
+        1,
+        2,
+        3,
+        7,
+        10,
+        64,
+        127,
+        255,
+        641,
+        2**31,
+        2**32 + 1,
+        10**18 + 9,
+        2**63 - 1,
+        2**63 + 1,
+        2**64 - 1,
+        -1,
+        -6,
+    ]
+    cases = [(name, d) for name in ("floordiv", "mod", "fmod") for d in divisors if info.min <= d <= info.max]
+    rng = np.random.default_rng(0)
+    left = np.concatenate([values(dtype), rng.integers(info.min, info.max, 50, dtype=dtype)])
+    x, n, i = Var("x", Array(dtype, 1, "C")), Var("n", INT), Var("i", INT)
+    element, out = Var("e", Scalar(dtype)), Var("out", Array(dtype, 2, "C"))
+    body: list[ir.Statement] = [let(element, ir.Load(x, (i,)))]
+    for row, (name, divisor) in enumerate(cases):
+        result = Var("r", Scalar(dtype))
+        body.append(let(result, Prim(name, (element, const(divisor, dtype)))))
+        body.append(ir.Store(out, (const(row), i), result, POS))
+    loop = ir.For(i, const(0), n, const(1), block(*body), kind)
+    found = np.empty((len(cases), left.size), dtype)
+    roots = {x: frozenset({0}), out: frozenset({1})}
+    Native(function([x, out], [let(n, ir.Dim(x, 0)), loop], roots=roots))(left, found)
+    with np.errstate(all="ignore"):
+        for got, (name, divisor) in zip(found, cases, strict=True):
+            np.testing.assert_array_equal(got, BINARY[name](left, np.array(divisor, dtype)), f"{name} {divisor}")
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_division(dtype: str) -> None:
     left, right = pairs(dtype)
