@@ -19,7 +19,8 @@ A `concatenate` part writes into arrays that hold the whole result, so that noth
 share a memory. Which elements a part reads and writes is `access.Touched`; `Division.inputs` is the short form.
 
 An operator that may fail is cut along its outermost axis only, so that the first part that fails has the first failure;
-one that may fail and stores into memory that others see is not cut, as all its checks come before its first store.
+one that may fail and stores into memory that is seen when the call has failed (an argument's, or what Python has been
+given) is not cut, as all its checks come before its first store.
 Nor is one whose combine may fail: what overflows depends on the grouping.
 """
 
@@ -62,14 +63,15 @@ from parakeet_py.typed_ir.writer import Writer
 Space = Map | Reduce | Scan | Compress | Scatter
 
 
-def divisions(let: Let, name: str = "part") -> tuple[Division, ...]:
-    """All ways to cut an operator, best first: without a join, along outer axes."""
+def divisions(let: Let, name: str = "part", seen: Callable[[Var], bool] = lambda array: True) -> tuple[Division, ...]:
+    """All ways to cut an operator, best first: without a join, along outer axes; `seen`: whether somebody sees an array
+    of the outside when the call has failed."""
     op = let.op
     if isinstance(op, Matmul):
         return tuple(product(op, axis, name) for axis in range(_rank(op.out)))
     if not isinstance(op, Space):
         return ()
-    maker = _Maker(op, let.outs, let.pos, name)
+    maker = _Maker(op, let.outs, let.pos, name, seen)
     return tuple(sorted(maker.all(), key=lambda one: one.join != "concatenate"))
 
 
@@ -90,8 +92,8 @@ def _rank(array: Var) -> int:
 class _Maker:
     """Makes the divisions of one operator."""
 
-    def __init__(self, op: Space, outs: tuple[Var, ...], pos: Pos, name: str) -> None:
-        self.op, self.outs, self.pos, self.name = op, outs, pos, name
+    def __init__(self, op: Space, outs: tuple[Var, ...], pos: Pos, name: str, seen: Callable[[Var], bool]) -> None:
+        self.op, self.outs, self.pos, self.name, self.seen = op, outs, pos, name, seen
         self.free = tuple(free_in_op(op))
         self.touched = Touched(op)
         self.indices, self.extents = op.indices, op.extents
@@ -104,18 +106,18 @@ class _Maker:
         combine = getattr(op, "combine", None)
         if combine is not None and may_fail(combine.body):
             return []
-        stores = self.stores_outside()
-        if stores and fails:
+        if fails and self.stores_where_it_is_seen():
             return []
         axes = range(min(1, len(self.indices))) if fails else range(len(self.indices))
         return [one for axis in axes for one in self.along(axis)]
 
-    def stores_outside(self) -> bool:
+    def stores_where_it_is_seen(self) -> bool:
         made = {out for let in walk(self.op.body) for out in let.outs}
         targets = [let.op.array for let in walk(self.op.body) if isinstance(let.op, Store)]
         targets += [let.op.target for let in walk(self.op.body) if isinstance(let.op, Scatter)]
         targets += [let.op.out for let in walk(self.op.body) if isinstance(let.op, Matmul)]
-        return isinstance(self.op, Scatter) or any(target not in made for target in targets)
+        targets += [self.op.target] if isinstance(self.op, Scatter) else []
+        return any(target not in made and self.seen(target) for target in targets)
 
     def along(self, axis: int) -> list[Division]:
         match self.op:

@@ -8,7 +8,7 @@ that cannot be cut.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from parakeet_py.hybrid.access import Touched
 from parakeet_py.hybrid.division import Division
@@ -99,6 +99,7 @@ class _Cutter(Rewriter):
         self.sites: list[Region | Group] = []
         aliases = Aliases(function)
         seen = aliases.world.union(*map(aliases.atoms, function.params))
+        self.seen: Callable[[Var], bool] = lambda array: not seen.isdisjoint(aliases.atoms(array))
         self.stages = Stages(aliases, seen, _computes)
 
     def block(self, block: Block) -> Block:
@@ -141,7 +142,7 @@ class _Cutter(Rewriter):
         kind = type(let.op).__name__.lower()
         name = f"{self.name}_{kind}_{len(self.sites)}"
         whole = standalone(name, args, Block((let,), let.outs))
-        found = divisions(let, name)
+        found = divisions(let, name, self.seen)
         tiled = tile(let.op, name) if isinstance(let.op, Matmul) else None
         self.sites.append(
             Region(name, let.pos.line, let.op, let.outs, args, whole, Touched(let.op), found, _uneven(let.op), tiled)

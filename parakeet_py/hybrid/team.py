@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from parakeet_py.hybrid.cost import Cost, shares
+from parakeet_py.hybrid.cost import Cost, device_speed, shares
 from parakeet_py.hybrid.device import Device
 
 Range = tuple[int, int, int]  # of whom (the number of its memory), lo, hi
@@ -41,8 +41,11 @@ class Team:
 
     @property
     def first(self) -> int:
-        """Who does what cannot be shared."""
-        return (self.only or self.members)[0]
+        """Who does what cannot be shared: the CPU, else the fastest device."""
+        members = self.only or self.members
+        if len(members) == 1 or not members[0]:
+            return members[0]
+        return max(members, key=lambda who: device_speed(self.devices[who - 1]).operations)
 
     @property
     def reason(self) -> str:

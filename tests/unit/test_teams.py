@@ -216,6 +216,38 @@ def test_what_parts_would_write_meets() -> None:
     assert [one.join for one in run.regions][-1] == "whole"
 
 
+def test_what_may_fail_and_stores_to_an_array_of_its_own_is_cut() -> None:
+    @accelerate
+    def rows_of(starts: Any, columns: Any, values: Any, x: Any) -> Any:
+        out = np.empty(len(starts) - 1)
+        for i in range(len(starts) - 1):
+            total = 0.0
+            for k in range(starts[i], starts[i + 1]):
+                total += values[k] * x[columns[k]]
+            out[i] = total
+        return out
+
+    source = np.random.default_rng(1)
+    starts, values = np.arange(31) * 3, source.random(90)
+    columns, x = source.integers(0, 20, 90), source.random(20)
+    for split in (0.5, None):
+        result, run = on(Team(DEVICES[:2], split is not None, split), rows_of, starts, columns, values, x)
+        assert np.allclose(result, rows_of.__wrapped__(starts, columns, values, x)) and run.regions[-1].axis == 0
+        wrong = columns.copy()
+        wrong[[20, 70]] = 21, 22
+        with pytest.raises(IndexError, match="index 21 is out of bounds for axis 0 with size 20"):
+            on(Team(DEVICES[:2], split is not None, split), rows_of, starts, wrong, values, x)
+    slow, fast = simulated(1e6, 3e6)
+
+    @accelerate
+    def in_turn(x: Any) -> None:
+        for k in range(1, len(x)):
+            x[k] += 0.5 * x[k - 1]
+
+    _, run = on(Team((slow, fast), False), in_turn, x)
+    assert run.regions[-1].by == 2
+
+
 def test_joins() -> None:
     @accelerate
     def all_of_them(x: Any, k: Any) -> Any:
