@@ -3,12 +3,12 @@ library's own interface (`cublas_library`).
 
 A kernel that is a whole product says so (`Kernel.product`); when it is launched on a CUDA device and cuBLAS can take
 the matrices as they lie, cuBLAS computes it in the kernel's place, in the order of the same stream. Everything else
-(parts of a long shared axis, matrices without a unit stride) stays with the kernel. cuBLAS is looked for when the first
+(matrices without a unit stride, integers) stays with the kernel. cuBLAS is looked for when the first
 product is met, and never asked again once it has failed. The calls are those of nvmath-python 1.0.
 
 cuBLAS has matrices in column-major order: what lies in rows is its transpose there, so `out = left @ right` is asked
 for as `out.T = right.T @ left.T`. float32 is multiplied in float32; with `fastmath=True` tensor cores may round its
-factors to TF32 (10 bits) first.
+factors to TF32 (10 bits) first. float16 is multiplied exactly and summed in float32, as NumPy does.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _ONE: dict[str, ctypes.Array[Any]] = {
     "complex128": (ctypes.c_double * 2)(1, 0),
 }
 _ZERO = (ctypes.c_double * 2)(0, 0)
+HALF, SINGLE = 2, 0  # cudaDataType_t: CUDA_R_16F, CUDA_R_32F
+IN_SINGLE, ANY_WAY = 68, -1  # CUBLAS_COMPUTE_32F of cublasComputeType_t, CUBLAS_GEMM_DEFAULT of cublasGemmAlgo_t
 
 _log = logging.getLogger("parakeet_py")
 
@@ -65,25 +67,21 @@ class Cublas:
                     self._give_up(error)
             return self._handle is not None
 
+    def takes(self, left: DeviceView, right: DeviceView, out: DeviceView) -> bool:
+        """Whether there is cuBLAS, and it has products of matrices that lie so."""
+        return _product(left, right, out) is not None and self.ready()
+
     def multiply(self, stream: int, left: DeviceView, right: DeviceView, out: DeviceView, tf32: bool) -> bool:
         """out = left @ right in the order of a stream; whether cuBLAS could take it."""
-        first, second, result = (operand_of(matrix) for matrix in (right, left, out))
-        if first is None or second is None or result is None or result.turned or out.dtype not in _CALLS:
+        product = _product(left, right, out)
+        if product is None or not self.ready():
             return False
-        rows, columns = out.shape
-        depth = left.shape[1]
-        if not 0 < depth < LIMIT or not self.ready():
-            return False
-        one, zero = ctypes.addressof(_ONE[out.dtype]), ctypes.addressof(_ZERO)
-        given = [
-            *(first.turned, second.turned, columns, rows, depth, one),
-            *(first.address, first.distance, second.address, second.distance, zero, result.address, result.distance),
-        ]
+        call, given = product
         with self._lock:
             try:
                 self._library.set_stream(self._handle, stream)
                 self._library.set_math_mode(self._handle, TF32_MATH if tf32 else DEFAULT_MATH)
-                getattr(self._library, _CALLS[out.dtype])(self._handle, *given)
+                getattr(self._library, call)(self._handle, *given)
             except Exception as error:
                 self._give_up(error)
                 return False
@@ -103,6 +101,31 @@ def _found() -> Any:
 
         return cublas_library.find()
     return cublas
+
+
+def _product(left: DeviceView, right: DeviceView, out: DeviceView) -> tuple[str, list[int]] | None:
+    """The call that computes out = left @ right, and its arguments; None if there is none."""
+    first, second, result = (operand_of(matrix) for matrix in (right, left, out))
+    if first is None or second is None or result is None or result.turned:
+        return None
+    rows, columns = out.shape
+    sizes = columns, rows, left.shape[1]
+    if not 0 < left.shape[1] < LIMIT:
+        return None
+    dtypes = {left.dtype, right.dtype}
+    of_factor: tuple[int, ...]
+    of_result: tuple[int, ...]
+    how: tuple[int, ...]
+    if dtypes == {out.dtype} and out.dtype in _CALLS:
+        call, of_factor, of_result, how = _CALLS[out.dtype], (), (), ()
+    elif dtypes == {"float16"} and out.dtype == "float32":
+        call, of_factor, of_result, how = "gemm_ex", (HALF,), (SINGLE,), (IN_SINGLE, ANY_WAY)
+    else:
+        return None
+    one, zero = ctypes.addressof(_ONE[out.dtype]), ctypes.addressof(_ZERO)
+    turned = first.turned, second.turned
+    factors = [item for each in (first, second) for item in (each.address, *of_factor, each.distance)]
+    return call, [*turned, *sizes, one, *factors, zero, result.address, *of_result, result.distance, *how]
 
 
 def operand_of(matrix: DeviceView) -> Operand | None:

@@ -9,10 +9,10 @@ from typing import Any
 
 _NAMES = {"sgemm": "cublasSgemm_v2", "dgemm": "cublasDgemm_v2", "cgemm": "cublasCgemm_v2", "zgemm": "cublasZgemm_v2"}
 _INT, _POINTER = ctypes.c_int, ctypes.c_void_p
-_GEMM = (
-    *(_POINTER, _INT, _INT, _INT, _INT, _INT, _POINTER),
-    *(_POINTER, _INT, _POINTER, _INT, _POINTER, _POINTER, _INT),
-)
+_SIZES = (_POINTER, _INT, _INT, _INT, _INT, _INT, _POINTER)
+_GEMM = (*_SIZES, *(_POINTER, _INT, _POINTER, _INT, _POINTER, _POINTER, _INT))
+_TYPED = _POINTER, _INT, _INT  # a matrix whose elements are said to be of some type
+_GEMM_EX = (*_SIZES, *_TYPED, *_TYPED, _POINTER, *_TYPED, _INT, _INT)
 
 
 class CublasError(RuntimeError):
@@ -33,6 +33,7 @@ class Library:
         self._set_stream = _call(library, "cublasSetStream_v2", _POINTER, _POINTER)
         self._set_math_mode = _call(library, "cublasSetMathMode", _POINTER, _INT)
         self._products = {name: _call(library, symbol, *_GEMM) for name, symbol in _NAMES.items()}
+        self._products["gemm_ex"] = _call(library, "cublasGemmEx", *_GEMM_EX)
 
     def create(self) -> int:
         handle = ctypes.c_void_p()

@@ -433,6 +433,11 @@ class CudaDevice:
         except Exception as error:
             raise self._failed(f"launching {kernel}", error) from error
 
+    def offered(self, left: DeviceView, right: DeviceView, out: DeviceView) -> bool:
+        """Whether cuBLAS takes `out = left @ right`."""
+        self._enter()
+        return self.cublas.takes(left, right, out)
+
     def multiply(self, left: DeviceView, right: DeviceView, out: DeviceView, fast: bool) -> bool:
         """Let cuBLAS do `out = left @ right`; whether it could. `fast`: float32 may be rounded to TF32."""
         self._flush()

@@ -92,6 +92,11 @@ class Meter:
         if self.wait:
             self.synchronize()
 
+    def offered(self, left: Any, right: Any, out: Any) -> bool:
+        """Whether a library would multiply matrices that lie so."""
+        ask = getattr(self.device, "offered", None)
+        return ask is not None and bool(ask(left, right, out))
+
     def multiply(self, left: Any, right: Any, out: Any, fast: bool) -> bool:
         """Let a library multiply matrices; whether there is one that can."""
         ask = getattr(self.device, "multiply", None)

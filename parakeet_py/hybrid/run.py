@@ -238,6 +238,10 @@ class Call:
     def _place(self, array: DeviceView, indices: tuple[int, ...]) -> int:
         return array.address + sum(index * stride for index, stride in zip(indices, array.strides, strict=True))
 
+    def offered(self, left: DeviceView, right: DeviceView, out: DeviceView) -> bool:
+        """Whether the device has a library that takes this product of matrices."""
+        return self.device.offered(left, right, out)
+
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
         if blocks <= 0:
             return

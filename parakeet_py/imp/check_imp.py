@@ -31,6 +31,7 @@ from parakeet_py.imp.ir import (
     Let,
     Matmul,
     NewArray,
+    Offered,
     Opaque,
     Parallel,
     Peers,
@@ -363,6 +364,12 @@ class _Checker:
             case Peers(value):
                 self.gpu_only("a comparison of lanes")
                 self.index(value, scope, "compared value")
+            case Offered(left, right, result):
+                for matrix in (left, right, result):
+                    if self.array(matrix, scope).rank != 2:
+                        self.fail(f"{matrix!r} is no matrix")
+                if self.outer_cells is not None:
+                    self.fail("a library inside a region")
             case Atomic(name, array, indices, value, expected):
                 if name not in ATOMICS or (expected is None) != (name != "compare"):
                     self.fail(f"no such atomic: {name}")

@@ -126,7 +126,17 @@ class Atomic:
     expected: Operand | None = None
 
 
-Rhs = Prim | Cast | Read | Load | Dim | NewArray | View | Reshape | Lane | Shuffle | Ballot | Peers | Atomic
+@record
+class Offered:
+    """Whether a library of the device computes left @ right into `out`, in the place of a kernel that says it does
+    nothing else (`Grid.product`). For the host of a GPU."""
+
+    left: Var
+    right: Var
+    out: Var
+
+
+Rhs = Prim | Cast | Read | Load | Dim | NewArray | View | Reshape | Lane | Shuffle | Ballot | Peers | Atomic | Offered
 
 # ---- statements ------------------------------------------------------------------------------------------------------
 
@@ -471,6 +481,8 @@ def _operands_of_rhs(rhs: Rhs) -> tuple[Operand, ...]:
             return (value,)
         case Atomic(_, array, indices, value, expected):
             return (array, *indices, value) if expected is None else (array, *indices, value, expected)
+        case Offered(left, right, out):
+            return (left, right, out)
         case Read() | Lane():
             return ()
         case _:

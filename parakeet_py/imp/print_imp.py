@@ -34,6 +34,7 @@ from parakeet_py.imp.ir import (
     Let,
     Matmul,
     NewArray,
+    Offered,
     Opaque,
     Parallel,
     Peers,
@@ -178,6 +179,8 @@ def _rhs(rhs: Rhs) -> str:
             return f"{mode} thread {format_operand(condition)}"
         case Peers(value):
             return f"lanes with {format_operand(value)}"
+        case Offered(left, right, out):
+            return f"offered {out!r} = {left!r} @ {right!r}"
         case Atomic(name, array, indices, value, expected):
             where = "" if expected is None else f" where {format_operand(expected)}"
             return f"atomic {name} {array!r}[{_list(indices)}], {format_operand(value)}{where}"

@@ -32,6 +32,7 @@ from parakeet_py.imp.ir import (
     Let,
     Matmul,
     NewArray,
+    Offered,
     Opaque,
     Peers,
     Read,
@@ -71,6 +72,8 @@ def mentioned(statement: Statement) -> Iterator[Var | Cell]:
                     return
                 case Atomic(_, array):
                     operands = (array,)
+                case Offered(left, right, out):
+                    operands = (left, right, out)
                 case _:
                     operands = operands_of(rhs)
         case Declare(cell, init):

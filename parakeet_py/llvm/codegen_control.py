@@ -130,7 +130,7 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
             assert isinstance(out.type, Array)
             sizes = [scope.scalar(extent) for extent in extents]
             return codegen_arrays.reshape(f, out.type, scope.array(base), sizes)
-        case ir.Lane() | ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.Atomic():
+        case ir.Lane() | ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.Atomic() | ir.Offered():
             return scope.unit.value(scope, let)
 
 

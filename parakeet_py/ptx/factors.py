@@ -53,7 +53,8 @@ class Product:
     Attributes
     ----------
     depth : the extent of the shared axis
-    whole : it is a `Matmul`, which a library may do, and where products and sums may be fused
+    whole : a library may do it, and products and sums may be fused: a `Matmul`, or one of float16, whose products are
+        exact in float32
     """
 
     left: Factor
@@ -104,7 +105,10 @@ def of_reduction(lo: Lowering, op: Reduce, out: Var) -> Product | None:
     if len(found) != 2 or len(op.body.statements) != len(_needed(definitions, op.body.results[0])):
         return None
     extents = lo.operands((*op.extents, *op.reduced_extents))
-    return Product(found[row], found[depth], out, extents[0], extents[1], extents[2], False)
+    left, right = found[row], found[depth]
+    halves = kind == "float32" and left.dtype == right.dtype == "float16"
+    as_they_are = right.depth_first and not left.depth_first
+    return Product(left, right, out, extents[0], extents[1], extents[2], halves and as_they_are)
 
 
 def _loaded(definitions: Mapping[Var, object], operand: Operand) -> Load | None:

@@ -83,13 +83,18 @@ def in_parts(lo: Lowering, product: Product, tile: int, launch: Callable[[Store,
         launch(lambda part, row, column, value: lo.store(partial, (part, row, column), value), parts)
         _add_up(lo, partial, out, parts)
 
+    several: Operand = lo.compare("gt", parts, ONE)
+    if product.whole:  # a library knows better
+        offer = lo.let("offered", BOOL, imp.Offered(product.left.array, product.right.array, out))
+        several = lo.prim("and", several, lo.prim("not", offer, type_=BOOL), type_=BOOL)
+
     def whole() -> None:
         launch(lambda part, row, column, value: lo.store(out, (row, column), value), ONE)
 
     if isinstance(product.depth, Const) and int(product.depth.value) < 2 * PART:  # type: ignore[arg-type]
         whole()
     else:
-        lo.when(lo.compare("gt", parts, ONE), some, whole)
+        lo.when(several, some, whole)
 
 
 def tiles_of(lo: Lowering, rows: Operand, columns: Operand, tile: int) -> Operand:

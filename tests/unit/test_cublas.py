@@ -39,11 +39,21 @@ class Bindings(types.ModuleType):
         self.mode = mode
 
     def __getattr__(self, name: str) -> Any:
+        if name == "gemm_ex":
+            return self.gemm_ex
         if name not in DTYPES:
             raise AttributeError(name)
         return lambda *given: self.gemm(name, np.dtype(DTYPES[name]), *given)
 
-    def gemm(self, name: str, dtype: np.dtype[Any], handle: int, *given: int) -> None:
+    def gemm_ex(self, handle: int, *given: int) -> None:
+        """Of float16, summed in float32: `cudaDataType_t`, `cublasComputeType_t` and the like are where cuBLAS has
+        them."""
+        *sizes, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, compute, algorithm = given
+        assert (a_type, b_type, c_type, compute, algorithm) == (2, 2, 0, 68, -1)
+        self.gemm("gemm_ex", np.dtype("f4"), handle, *sizes, a, lda, b, ldb, beta, c, ldc, of=np.dtype("f2"))
+
+    def gemm(self, name: str, dtype: np.dtype[Any], handle: int, *given: int, of: np.dtype[Any] | None = None) -> None:
+        of = of or dtype
         turn_a, turn_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc = given
         for place, value in ((alpha, 1), (beta, 0)):
             assert np.frombuffer((ctypes.c_uint8 * dtype.itemsize).from_address(place), dtype)[0] == value
@@ -51,7 +61,7 @@ class Bindings(types.ModuleType):
         assert not context.capturing
         self.asked.append(name)
 
-        def matrix(address: int, rows: int, columns: int, distance: int) -> tuple[Any, Any]:
+        def matrix(address: int, rows: int, columns: int, distance: int, dtype: np.dtype[Any] = of) -> tuple[Any, Any]:
             """The memory of a matrix, and the matrix in it."""
             assert distance >= rows
             memory = np.empty(distance * (columns - 1) + rows, dtype)
@@ -61,8 +71,8 @@ class Bindings(types.ModuleType):
         def work() -> None:
             left = matrix(a, k, m, lda)[1].T if turn_a else matrix(a, m, k, lda)[1]
             right = matrix(b, n, k, ldb)[1].T if turn_b else matrix(b, k, n, ldb)[1]
-            memory, result = matrix(c, m, n, ldc)
-            result[:] = left @ right
+            memory, result = matrix(c, m, n, ldc, dtype)
+            result[:] = left.astype(dtype) @ right.astype(dtype)
             context.device.copy_in(c, memory.view(np.uint8))
 
         context.queue.append(work)
@@ -93,6 +103,25 @@ def test_dtypes(dtype: str, cublas: Bindings) -> None:
     found = accelerate(product)(x, y)
     assert np.array_equal(found, x @ y) and found.dtype == x.dtype and cublas.mode == 0
     assert [DTYPES[name] for name in cublas.asked] == [dtype]
+
+
+@pytest.mark.parametrize("shape", [(20, 24, 18), (20, 600, 18), (17, 33, 19)])
+def test_float16(shape: tuple[int, int, int], cublas: Bindings) -> None:
+    x, y = numbers("f2", *shape[:2]), numbers("f2", *shape[1:])
+    found = accelerate(product)(x, y)
+    assert np.array_equal(found, x @ y) and found.dtype == np.float16
+    assert cublas.asked == ["gemm_ex"]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_long_shared_axis(dtype: str, cublas: Bindings) -> None:
+    """Kernels would compute it in parts; nothing of that is launched."""
+    x, y = numbers(dtype, 6, 1040), numbers(dtype, 1040, 5)
+    function = accelerate(product)
+    assert np.array_equal(function(x, y), x @ y)
+    assert [DTYPES[name] for name in cublas.asked] == [dtype]
+    plan = calls.plan_of(function._dispatcher.compiled_for_normal((x, y)))
+    assert plan.last_run is not None and [blocks for (_, blocks), _ in plan.last_run.launches] == [0]
 
 
 @pytest.mark.parametrize(
@@ -165,20 +194,23 @@ class Loaded:
             types = (*[pointer], *[integer] * 5, *[pointer] * 2, integer, pointer, integer, *[pointer] * 2, integer)
             symbol = f"cublas{name.capitalize()}_v2"
             setattr(self, symbol, function(types, getattr(bindings, name)))
+        typed = pointer, integer, integer
+        types = (*[pointer], *[integer] * 5, pointer, *typed, *typed, pointer, *typed, integer, integer)
+        self.cublasGemmEx = function(types, bindings.gemm_ex)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
 def test_the_library_itself(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without nvmath: the same calls in C."""
     made = Bindings()
     loaded = Loaded(made)
     monkeypatch.setitem(sys.modules, "nvmath", None)
     monkeypatch.setattr(cublas_library, "find", lambda: cublas_library.Library(loaded))
-    x, y = numbers(dtype, 5, 7), numbers(dtype, 3, 7).T
+    x, y = numbers(dtype, 17, 19), numbers(dtype, 18, 19).T
     with fake_cuda.installed(), options(devices="cuda:0"):
         function = accelerate(product)
         assert np.array_equal(function(x, y), x @ y) and made.mode == 0
-        assert [DTYPES[name] for name in made.asked] == [dtype]
+        assert [DTYPES.get(name, "f2") for name in made.asked] == [dtype]
         loaded.status = 13
         assert np.array_equal(function(x, y), x @ y)  # by kernels from now on
 
