@@ -132,8 +132,8 @@ Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec |
 # ("attribute", module name, name): the __dict__ of sys.modules[module name].  ("class", module name, class name, name):
 # the __dict__ of the class with that qualified name.  ("field", index, name, ...): an attribute (of an attribute ...)
 # of the argument with that index, see `fields`.  ("method", index, ..., name): what the class of that argument, or of
-# that attribute of it, holds under a name.  ("apart", index, name, ..., index, name, ...): are the two of them, arguments
-# or attributes of these, different objects?
+# that attribute of it, holds under a name.  ("apart", index, name, ..., index, name, ...): are the two of them,
+# arguments or attributes of these, different objects?
 Source = tuple[str | int, ...]
 
 

@@ -43,12 +43,41 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
         s.builder.rollback(mark)
         del s.sites[sites:]
         return _one_by_one(s, value)
+    except LengthDepends:
+        if value.kind == "tuple":
+            raise s.unsupported("a tuple whose length depends on data") from None
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        return _grown(s, value)
     except ArrayElements:
         if value.kind == "tuple":
             raise
         s.builder.rollback(mark)
         del s.sites[sites:]
         return _of_arrays(s, value)
+
+
+def _chosen(s: Specializer, value: ComprehensionV, items: Sequence[Value]) -> Value:
+    """The list of those of some items that are wanted."""
+    held: Value = TupleV((), "list")
+    for item in items:
+        wanted = ir.Const(True, PYBOOL) if value.condition is None else s.truth(s.call(value.condition, [item], {}))
+
+        def added(item: Value = item, before: Value = held) -> list[Value]:
+            return grown_lists.changed(s, "append", before, s.settle([s.call(value.element, [item], {})]))
+
+        def kept(before: Value = held) -> list[Value]:
+            return [before]
+
+        if isinstance(wanted, ir.Const):
+            (held,) = added() if wanted.value else kept()
+        else:
+            (held,) = control.branch(s, wanted, added, kept)
+    return held
+
+
+class LengthDepends(Exception):
+    """Which of known items are wanted depends on values."""
 
 
 def _of_arrays(s: Specializer, value: ComprehensionV) -> Value:
@@ -58,7 +87,18 @@ def _of_arrays(s: Specializer, value: ComprehensionV) -> Value:
             numbers = range(*(int(bound.value.real) for bound in (start, stop, step)))
             if len(numbers) <= FEW:
                 return compute(s, replace(value, iterable=TupleV(tuple(map(py, numbers)))))
-    parts = [value.iterable, value.element, value.condition or lift(None), lift(value.flatten)]
+    return _grown(s, value)
+
+
+def _grown(s: Specializer, value: ComprehensionV) -> Value:
+    """A list that grows in a loop; a column of the items is gone through as an array is."""
+    items = value.iterable
+    known = control.static_items(items)
+    if isinstance(items, TupleV) and grown_lists.is_uniform(items) and not value.flatten:
+        return _at_once(s, replace(value, iterable=grown_lists.shown(s, grown_lists.of_scalars(s, items))))
+    if known is not None and not value.flatten:
+        return _chosen(s, value, known)
+    parts = [items, value.element, value.condition or lift(None), lift(value.flatten)]
     return s.call_library("python_list", parts)
 
 
@@ -76,7 +116,7 @@ def _at_once(s: Specializer, value: ComprehensionV) -> Value:
             if value.condition is not None:
                 chosen = s.truth(s.call(value.condition, [item], {}))
                 if not isinstance(chosen, ir.Const):
-                    raise s.unsupported("a comprehension whose length depends on data, over a tuple")
+                    raise LengthDepends
                 if not chosen.value:
                     continue
             result = s.call(value.element, [item], {})

@@ -27,6 +27,7 @@ from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.requests import NotGrown
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
+    NONE,
     ArraysV,
     ArrayV,
     DictV,
@@ -42,6 +43,7 @@ from parakeet_py.typed_ir.values import (
     Unknown,
     Value,
     is_known,
+    is_none,
     known,
     py,
 )
@@ -57,12 +59,16 @@ _ROWS = ("array", "table")  # items of lists that are described as a whole
 
 def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     """The outs of a change: the new list, for `pop` after the item."""
-    from parakeet_py.typed_ir import builtin_sorting, containers, operators, sorted_lists
-
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
         return [NeverV()] * (2 if op.change in GIVING else 1)
-    kind = op.change
+    return changed(s, op.change, held, args)
+
+
+def changed(s: Specializer, kind: str, held: Value, args: list[Value]) -> list[Value]:
+    """The same for values."""
+    from parakeet_py.typed_ir import builtin_sorting, containers, operators, sorted_lists
+
     if kind == "deque":
         if not isinstance(args[0], Static) or args[0].object is not collections.deque:
             raise s.unsupported("a deque that is not collections.deque")
@@ -92,6 +98,8 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
         raise s.unsupported(f"a change of {s.describe(held)}")
     if isinstance(held, ArraysV):
         return array_lists.change(s, held, kind, args)
+    if kind in ("set", "delete") and isinstance(args[0], SliceV):
+        return [_part_replaced(s, held, args[0], args[1] if kind == "set" else TupleV((), "list"))]
     adds = kind in ("append", "insert", "set") or (kind in sorted_lists.FUNCTIONS and len(args) > 1)
     if kind == "heappop" and isinstance(held, TupleV) and not held.items:
         s.check(ir.Const(False, PYBOOL), "IndexError", "index out of range")
@@ -113,11 +121,9 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
         case "popleft", []:
             return list(_popleft(s, grown))
         case "delete", [index]:
-            _check_position(index, s)
             place = position(s, grown, index, "list assignment index out of range")
             return [without(s, grown, place)]
         case "set", [index, item]:
-            _check_position(index, s)
             return [replace_item(s, grown, index, item)]
         case "clear", []:
             return [TupleV((), "list")]
@@ -131,7 +137,7 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
                 raise s.unsupported(".remove() of such a list")
             found_at = builtin_sorting.place_of(s, listed, item, "list.remove(x): x not in list")
             return [NeverV()] if found_at is None else [without(s, grown, found_at.operand)]
-    raise s.unsupported(f".{op.change}() of a list")
+    raise s.unsupported(f".{kind}() of a list")
 
 
 def _change_dict(s: Specializer, held: DictV, change: str, args: Sequence[Value]) -> list[Value] | None:
@@ -163,9 +169,53 @@ def has_item_type(value: Value) -> bool:
     return is_list(value) and not (isinstance(value, ListV) and (value.array.rank > 1 or value.items in _ROWS))
 
 
-def _check_position(index: Value, s: Specializer) -> None:
-    if isinstance(index, SliceV):
-        raise s.unsupported("a slice of a list that is changed")
+def _part_replaced(s: Specializer, value: Value, part: SliceV, new: Value) -> Value:
+    """value[start:stop] = new, and `del value[start:stop]`, as a new list."""
+    listed = shown(s, s.call(Static(list), [new], {}))
+    if not is_none(part.step):
+        return _items_replaced(s, value, part, listed)
+    held = as_grown(s, value, _item_template(s, value))
+    b = s.builder
+    length = held.length.operand
+
+    def bound(value: Value, otherwise: ir.Operand) -> ir.Operand:
+        if is_none(value):
+            return otherwise
+        if not isinstance(value, ScalarV) or value.type not in (PYINT, PYBOOL):
+            raise s.unsupported(f"{s.describe(value)} as the bound of a slice")
+        place = b.cast(value.operand, PYINT)
+        counted = b.select(b.prim("lt", place, ZERO, type=PYBOOL), b.prim("add", place, length), place)
+        return b.index_min(b.max0(counted), length)
+
+    first = bound(part.lower, ZERO)
+    last = b.prim("maximum", first, bound(part.upper, length))
+    before = subscript(s, held, SliceV(NONE, ScalarV(first), NONE))
+    behind = subscript(s, held, SliceV(ScalarV(last), NONE, NONE))
+    return s.binary("add", s.binary("add", shown(s, before), listed), shown(s, behind))
+
+
+def _items_replaced(s: Specializer, value: Value, part: SliceV, new: Value) -> Value:
+    """value[start:stop:step] = new: as many items, of the type that the others have."""
+    held = as_grown(s, value, _item_template(s, value))
+    array = s.as_array(new)
+    match new:
+        case TupleV([ScalarV() as first, *_]) if is_uniform(new):
+            kind = first.type
+        case ListV() if new.items in ("", new.array.dtype):
+            kind = Scalar(new.array.dtype, not new.items)
+        case _:
+            raise s.unsupported("a slice with a step of a list that is changed")
+    if not isinstance(array, ArrayV) or array.rank != 1 or kind != held.item:
+        raise s.unsupported("a slice of a list assigned, with items of another type")
+    own = shown(s, held)
+    assert isinstance(own, ListV)
+    view = indexing.read(s, own.array, part)
+    assert isinstance(view, ArrayV)
+    sizes = [array.extents[0], view.extents[0]]
+    text = "attempt to assign sequence of size {0} to extended slice of size {1}"
+    s.check(s.builder.prim("eq", *sizes, type=PYBOOL), "ValueError", text, sizes)
+    store_array(s, view, array)
+    return held
 
 
 def _change_known(s: Specializer, held: TupleV, change: str, args: Sequence[Value]) -> list[Value] | None:
@@ -200,9 +250,14 @@ def _change_known(s: Specializer, held: TupleV, change: str, args: Sequence[Valu
                 item = items.pop(*(known(arg) for arg in args))
                 return [item, TupleV(tuple(items), "list")]
             case "set", [index, item]:
-                if isinstance(index, SliceV):
-                    return None
-                items[known(index)] = item
+                if not isinstance(index, SliceV):
+                    items[known(index)] = item
+                else:
+                    new = control.static_items(item)
+                    part = known(index)
+                    if new is None or (part.step not in (None, 1) and len(items[part]) != len(new)):
+                        return None
+                    items[part] = new
             case "delete", [index]:
                 del items[known(index)]
     except (Unknown, IndexError, TypeError):

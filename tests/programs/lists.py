@@ -822,3 +822,44 @@ def array_in_a_list_stored_to(x, n):
 @program([(arr("c16", 4),), (arr("f8", 4),)], opaque=None, fell_back=None)
 def complex_or_real_items(x):
     return [v if v.real > 0 else 0.5 for v in x]
+
+
+SIX = [3, 1, 2, 5, 4, 2]
+
+
+@program([(SIX, 1, 3), (SIX, 3, 1), (SIX, -2, 10), ([], 0, 0), ((4.0, 5.0), None, None)])
+def parts_replaced(items, a, b):
+    one = list(items)
+    other = list(items)
+    one[a:b] = [10, 20, 30]
+    del other[a:b]
+    other[1:1] = one[:2]
+    return one, other, len(other)
+
+
+@program([(20,), (5,), (3,)])
+def sieve_by_slices(n):
+    prime = [True] * n
+    prime[0:2] = [False, False]
+    for i in range(2, int(n**0.5) + 1):
+        if prime[i]:
+            prime[i * i :: i] = [False] * len(prime[i * i :: i])
+    return [i for i, flag in enumerate(prime) if flag]
+
+
+@program([(4,), raising(ValueError, 5)], message=True)
+def step_of_another_size(n):
+    items = [i for i in range(n)]
+    items[::2] = [0, 0]
+    return items
+
+
+@program([(SIX,), ([],), ([1, 2.5, 3],), (("a", "bc"),), (list(range(40)),)], fell_back=None)
+def wanted_items_of_an_argument(items):
+    chosen = [v for v in items if v != 2]
+    return chosen, sum(1 for v in items if v == 2), len([v for v in chosen if v != 1])
+
+
+@program([([(1, 2.0), (3, 4.0)],), ([(5, 1.0)],)])
+def wanted_pairs(pairs):
+    return [b for a, b in pairs if a > 1], [(a, b) for a, b in pairs if b > 2]
