@@ -36,6 +36,8 @@ from parakeet_py.typed_ir.ir import (
     Reshape,
     Scatter,
     Store,
+    Stride,
+    Strided,
     Var,
     View,
     While,
@@ -103,7 +105,7 @@ class Touched:
                 self._access(self.reads, array, self._all(indices))
             case Store(array, indices):
                 self._access(self.writes, array, self._all(indices))
-            case Dim(array):
+            case Dim(array) | Stride(array):
                 self.shapes.add(array)
             case View(base, starts, axes):
                 steps = {axis.source: (number, axis.step) for number, axis in enumerate(axes)}
@@ -111,7 +113,7 @@ class Touched:
                     base,
                     tuple(_Axis(self._form(s), *steps.get(d, (None, None))) for d, s in enumerate(starts)),
                 )
-            case Reshape(base):
+            case Reshape(base) | Strided(base):
                 self._views[outs[0]] = base, tuple(_Axis(None, None, None) for _ in range(_rank(base)))
             case Matmul(out, left, right):
                 for array in (left, right):

@@ -47,7 +47,7 @@ from parakeet_py.hybrid.timeline import PART, recorder, recording, span
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var, dtype_of
-from parakeet_py.typed_ir.semantics import scalar
+from parakeet_py.typed_ir.semantics import scalar, strided
 from parakeet_py.typed_ir.types import Array, Object, Scalar
 
 FINE = 8  # indices for each member: then nobody gets much more or less than it should
@@ -213,6 +213,14 @@ class DividedCall:
     def reshape(self, base: SharedArray, shape: tuple[int, ...]) -> SharedArray:
         strides = strides_of(shape, base.host.itemsize)
         return SharedArray(base.root, _view(base.host, (0,) * base.host.ndim, shape, strides))
+
+    def stride(self, array: SharedArray, axis: int) -> int:
+        return array.host.strides[axis]
+
+    def strided(
+        self, base: SharedArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
+    ) -> SharedArray:
+        return SharedArray(base.root, strided(base.host, offset, shape, strides, dtype))
 
     def load(self, array: SharedArray, indices: tuple[int, ...]) -> Any:
         array.root.bring(HOST, array.spans(_point(indices)))

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from parakeet_py.hybrid.host_scalars import ELEMENTARY, elementary
 from parakeet_py.imp import ir
-from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
+from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
 from parakeet_py.typed_ir.semantics import OVERFLOW, convert, evaluate, scalar
 from parakeet_py.typed_ir.types import FLOATS, Array, Scalar, Type
 
@@ -32,6 +32,8 @@ class Runtime(Protocol):
     def new(self, dtype: str, shape: tuple[int, ...], layout: str) -> Any: ...
     def view(self, base: Any, starts: Sequence[int], axes: Sequence[tuple[int | None, int, int]]) -> Any: ...
     def reshape(self, base: Any, shape: tuple[int, ...]) -> Any: ...
+    def stride(self, array: Any, axis: int) -> int: ...
+    def strided(self, base: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any: ...
     def load(self, array: Any, indices: tuple[int, ...]) -> Any: ...
     def store(self, array: Any, indices: tuple[int, ...], value: Any) -> None: ...
     def offered(self, left: Any, right: Any, out: Any) -> bool: ...
@@ -222,6 +224,11 @@ class _Writer:
                 return f"rt.view({self.name(base)}, {self.tuple_of(starts)}, ({shown}))"
             case Reshape(base, extents):
                 return f"rt.reshape({self.name(base)}, {self.tuple_of(extents)})"
+            case Stride(array, axis):
+                return f"rt.stride({self.name(array)}, {axis})"
+            case Strided(base, offset, extents, strides):
+                place = f"{self.operand(offset)}, {self.tuple_of(extents)}, {self.tuple_of(strides)}"
+                return f"rt.strided({self.name(base)}, {place}, {dtype_of(out)!r})"
         raise AssertionError(f"{rhs!r} in a host part")
 
     def prim(self, out: Var, name: str, args: tuple[Operand, ...]) -> str:

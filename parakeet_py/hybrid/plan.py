@@ -21,7 +21,7 @@ from parakeet_py.ptx import target
 from parakeet_py.ptx.codegen import NARROW, kernel_ir, stored_roots, strides_passed
 from parakeet_py.ptx.lowering import lower_for_gpu
 from parakeet_py.ptx.outline import Kernel
-from parakeet_py.typed_ir.ir import Function, Var, dtype_of
+from parakeet_py.typed_ir.ir import Function, Stride, Var, dtype_of
 from parakeet_py.typed_ir.types import Array, Scalar, Type, is_complex, real_dtype
 
 _CODES = {
@@ -69,6 +69,7 @@ class Plan:
     stores : for each parameter of each kernel whether it is an array that the kernel stores to
     stored_params : the array parameters that are stored to
     gives_views : a result may be a view of an argument
+    asks_strides : the function asks for strides, which have to be those that the host has
     failure_types : the dtypes of the arguments of each failure's message
     opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
     routines : of NumPy's, which the host does, by the numbers of their calls
@@ -108,6 +109,7 @@ class Plan:
         self.stores = tuple(map(_stores, self.kernels, stored))
         self.stored_params = _stored_params(self.function, stored)
         self.gives_views = _gives_views(self.function)
+        self.asks_strides = any(isinstance(let.op, Stride) for let in function.statements())
         self.failure_types: dict[int, tuple[str, ...]] = {}
         self.opaque_args: dict[int, tuple[Type, ...]] = {}
         self.opaque_outs: dict[int, tuple[Type, ...]] = {}

@@ -98,7 +98,7 @@ class Call:
     def run(self, leaves: Sequence[Any], keep_strides: bool) -> list[Any]:
         params = self.plan.function.params
         places = [number for number, param in enumerate(params) if isinstance(param.type, Array)]
-        keep_strides = keep_strides or bool(self.plan.opaque_args)
+        keep_strides = keep_strides or self.plan.asks_strides or bool(self.plan.opaque_args)
         values = [_entering(leaf, param.type) for leaf, param in zip(leaves, params, strict=True)]
         if self.foreign is not None:
             for number in places:
@@ -224,6 +224,14 @@ class Call:
     def reshape(self, base: DeviceView, shape: tuple[int, ...]) -> DeviceView:
         strides = strides_of(shape, np.dtype(base.dtype).itemsize)
         return DeviceView(base.buffer, base.offset, base.dtype, shape, strides, readonly=base.readonly)
+
+    def stride(self, array: DeviceView, axis: int) -> int:
+        return array.strides[axis]
+
+    def strided(
+        self, base: DeviceView, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
+    ) -> DeviceView:
+        return DeviceView(base.buffer, base.offset + offset, dtype, shape, strides, readonly=base.readonly)
 
     def load(self, array: DeviceView, indices: tuple[int, ...]) -> Any:
         element = np.empty(1, array.dtype)

@@ -15,7 +15,7 @@ import numpy as np
 from parakeet_py.imp.ir import Declare, Function, Let, NewArray, Read, Write, walk
 from parakeet_py.imp.storage import Owner
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import Cast, Const, Dim, Operand, Prim, Reshape, Var, View
+from parakeet_py.typed_ir.ir import Cast, Const, Dim, Operand, Prim, Reshape, Strided, Var, View
 from parakeet_py.typed_ir.print_ir import format_operand
 from parakeet_py.typed_ir.semantics import evaluate, scalar
 from parakeet_py.typed_ir.types import INT64, Array, Scalar, itemsize
@@ -155,7 +155,7 @@ def _sources(function: Function) -> set[Var]:
     flows: dict[Owner, set[Owner]] = {}
     for statement in walk(function.body):
         match statement:
-            case Let(out, View(base=source) | Reshape(base=source)) | Let(out, Read(source)):
+            case Let(out, View(base=source) | Reshape(base=source) | Strided(base=source) | Read(source)):
                 flows.setdefault(out, set()).add(source)
             case Declare(cell, Var() as value) | Write(cell, Var() as value):
                 flows.setdefault(cell, set()).add(value)

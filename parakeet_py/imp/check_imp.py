@@ -62,6 +62,8 @@ from parakeet_py.typed_ir.ir import (
     Operand,
     Prim,
     Reshape,
+    Stride,
+    Strided,
     Var,
     View,
 )
@@ -332,7 +334,7 @@ class _Checker:
                 dtype = self.access(array, indices, scope)
                 if getattr(out.type, "dtype", None) != dtype:
                     self.fail(f"{out!r} is {out.type!r}, loaded from {dtype}")
-            case Dim(array, axis):
+            case Dim(array, axis) | Stride(array, axis):
                 if not 0 <= axis < self.array(array, scope).rank:
                     self.fail(f"{array!r} has no axis {axis}")
             case NewArray(extents, space):
@@ -385,6 +387,12 @@ class _Checker:
                     self.index(operand, scope)
                 if getattr(out.type, "rank", -1) != len(axes):
                     self.fail(f"{len(axes)} axes for {out!r} of {out.type!r}")
+            case Strided(base, offset, extents, strides):
+                self.array(base, scope)
+                for operand in (offset, *extents, *strides):
+                    self.index(operand, scope)
+                if not getattr(out.type, "rank", -1) == len(extents) == len(strides):
+                    self.fail(f"{len(extents)} extents and {len(strides)} strides for {out!r} of {out.type!r}")
             case Reshape(base, extents):
                 if self.array(base, scope).layout != "C":
                     self.fail(f"{base!r} is not contiguous")

@@ -46,8 +46,8 @@ from parakeet_py.imp.ir import (
 )
 from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.interpret import BrokenInvariant, OpaqueCallback, format_failure
-from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
-from parakeet_py.typed_ir.semantics import convert, evaluate, scalar
+from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
+from parakeet_py.typed_ir.semantics import convert, evaluate, scalar, strided
 from parakeet_py.typed_ir.types import Array, Scalar, Type
 
 
@@ -231,6 +231,8 @@ class _Machine:
                 return convert(self.value(arg), dtype_of(out))
             case Dim(array, axis):
                 return np.int64(self.values[array].array.shape[axis])
+            case Stride(array, axis):
+                return np.int64(self.values[array].array.strides[axis])
             case NewArray(extents, space):
                 return self.new(out, self.numbers(extents), space)
             case View():
@@ -240,6 +242,9 @@ class _Machine:
                 if not array.flags.c_contiguous:
                     raise BrokenInvariant(f"{base!r} is reshaped but is not contiguous")
                 return Descriptor(array.reshape(self.numbers(extents)), self.values[base].memory)
+            case Strided(base, offset, extents, strides):
+                place = int(self.value(offset)), self.numbers(extents), self.numbers(strides)
+                return Descriptor(strided(self.array(base), *place, dtype_of(out)), self.values[base].memory)
 
     def view(self, op: View) -> Descriptor:
         base, memory = self.array(op.base), self.values[op.base].memory

@@ -38,7 +38,20 @@ from typing import Any
 
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import Cast, Dim, Failure, Load, Operand, Prim, Reshape, Var, View, operands_of
+from parakeet_py.typed_ir.ir import (
+    Cast,
+    Dim,
+    Failure,
+    Load,
+    Operand,
+    Prim,
+    Reshape,
+    Stride,
+    Strided,
+    Var,
+    View,
+    operands_of,
+)
 from parakeet_py.typed_ir.types import Type
 
 _uids = itertools.count(1)
@@ -136,7 +149,24 @@ class Offered:
     out: Var
 
 
-Rhs = Prim | Cast | Read | Load | Dim | NewArray | View | Reshape | Lane | Shuffle | Ballot | Peers | Atomic | Offered
+Rhs = (
+    Prim
+    | Cast
+    | Read
+    | Load
+    | Dim
+    | Stride
+    | NewArray
+    | View
+    | Reshape
+    | Strided
+    | Lane
+    | Shuffle
+    | Ballot
+    | Peers
+    | Atomic
+    | Offered
+)
 
 # ---- statements ------------------------------------------------------------------------------------------------------
 

@@ -207,6 +207,18 @@ def _reshape(lo: Lowering, outs: tuple[Var, ...], op: typed.Reshape) -> None:
     lo.sink.append(imp.Let(out, reshape, lo.pos))
 
 
+def _stride(lo: Lowering, outs: tuple[Var, ...], op: typed.Stride) -> None:
+    lo.sink.append(imp.Let(lo.bind(outs[0]), typed.Stride(lo.array(op.array), op.axis), lo.pos))
+
+
+def _strided(lo: Lowering, outs: tuple[Var, ...], op: typed.Strided) -> None:
+    extents = lo.operands(op.extents)
+    strided = typed.Strided(lo.array(op.base), lo.operand(op.offset), extents, lo.operands(op.strides))
+    out = lo.bind(outs[0])
+    lo.shapes.define(out, extents)
+    lo.sink.append(imp.Let(out, strided, lo.pos))
+
+
 def _check(lo: Lowering, outs: tuple[Var, ...], op: typed.Check) -> None:
     condition = lo.operand(op.condition)
     if not lo.checking or (isinstance(condition, typed.Const) and condition.value):
@@ -301,7 +313,9 @@ _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Store: _store,
     typed.Alloc: _alloc,
     typed.View: _view,
+    typed.Stride: _stride,
     typed.Reshape: _reshape,
+    typed.Strided: _strided,
     typed.Check: _check,
     typed.Matmul: _matmul,
     typed.Routine: _routine,

@@ -50,7 +50,7 @@ from parakeet_py.imp.ir import (
     While,
     Write,
 )
-from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, View
+from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Stride, Strided, View
 from parakeet_py.typed_ir.print_ir import format_operand
 
 _INDENT = "    "
@@ -169,6 +169,12 @@ def _rhs(rhs: Rhs) -> str:
             return f"dim {array!r}, {axis}"
         case NewArray(extents, space):
             return f"new {space} ({_list(extents)})"
+        case Stride(array, axis):
+            return f"stride {array!r}, {axis}"
+        case Strided(base, offset, extents, strides):
+            return (
+                f"strided {base!r} from byte {format_operand(offset)}: ({_list(extents)}) by ({_list(strides)}) bytes"
+            )
         case Reshape(base, extents):
             return f"reshape {base!r} to ({_list(extents)})"
         case Lane(name):

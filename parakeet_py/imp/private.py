@@ -17,6 +17,7 @@ from parakeet_py.typed_ir.ir import (
     Opaque,
     Operand,
     Reshape,
+    Strided,
     Var,
     View,
     While,
@@ -34,7 +35,7 @@ def private_arrays(function: Function) -> frozenset[Var]:
     handed: list[Operand] = []
     for let in walk(function.body):
         match let.op:
-            case View(base=source) | Reshape(base=source):
+            case View(base=source) | Reshape(base=source) | Strided(base=source):
                 base[let.outs[0]] = source
             case Opaque() | Call():
                 handed += operands_of(let.op)

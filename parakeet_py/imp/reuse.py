@@ -37,7 +37,7 @@ from parakeet_py.imp.ir import (
     blocks_of,
 )
 from parakeet_py.imp.storage import mentioned
-from parakeet_py.typed_ir.ir import Dim, Load, Operand, Reshape, Var, View
+from parakeet_py.typed_ir.ir import Dim, Load, Operand, Reshape, Stride, Strided, Var, View
 
 Shape = tuple[Operand, ...]
 Renaming = dict[Operand, Operand]
@@ -117,7 +117,7 @@ class _Uses:
         self.owners = {array.variable: array for array in arrays}
 
     def visit(self, place: int, statement: Statement) -> None:
-        if isinstance(statement, Let) and isinstance(statement.rhs, Reshape | View):
+        if isinstance(statement, Let) and isinstance(statement.rhs, Reshape | View | Strided):
             base, out = statement.rhs.base, statement.out
             owner = self.owners.get(base)
             if owner is not None:
@@ -140,7 +140,7 @@ class _Uses:
         for block in blocks_of(statement):
             for inner in block.statements:
                 for owner in self.mentions(inner):
-                    if isinstance(inner, Let) and isinstance(inner.rhs, Reshape | View):
+                    if isinstance(inner, Let) and isinstance(inner.rhs, Reshape | View | Strided):
                         owner.escapes = True
                     yield owner
 
@@ -248,6 +248,10 @@ def _rename_rhs(rhs: Rhs, names: Renaming) -> Rhs:
             return Dim(_var(names, array), axis)
         case View(base, starts, axes) if base in names:
             return View(_var(names, base), starts, axes)
+        case Stride(array, axis) if array in names:
+            return Stride(_var(names, array), axis)
+        case Strided(base) if base in names:
+            return replace(rhs, base=_var(names, base))
         case Reshape(base, extents) if base in names:
             return Reshape(_var(names, base), extents)
         case _:

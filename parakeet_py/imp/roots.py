@@ -8,7 +8,7 @@ of everything written to it, an array that an opaque call returned those of ever
 from __future__ import annotations
 
 from parakeet_py.imp.ir import Block, Call, Cell, Declare, Let, NewArray, Opaque, Read, Statement, Write, walk
-from parakeet_py.typed_ir.ir import Operand, Reshape, Var, View
+from parakeet_py.typed_ir.ir import Operand, Reshape, Strided, Var, View
 from parakeet_py.typed_ir.types import Array
 
 Roots = dict[Var | Cell, frozenset[int]]
@@ -32,7 +32,7 @@ def find_roots(body: Block, params: tuple[Var, ...], disjoint: bool) -> Roots:
             case Let(out, NewArray()):
                 roots[out] = frozenset((count,))
                 count += 1
-            case Let(out, View() | Reshape() | Read()) if isinstance(out.type, Array):
+            case Let(out, View() | Reshape() | Strided() | Read()) if isinstance(out.type, Array):
                 relevant.append(statement)
             case Declare(cell, _) | Write(cell, _) if isinstance(cell.type, Array):
                 relevant.append(statement)
@@ -49,7 +49,7 @@ def find_roots(body: Block, params: tuple[Var, ...], disjoint: bool) -> Roots:
         changed = False
         for statement in relevant:
             match statement:
-                case Let(out, View(base=source) | Reshape(base=source)) | Let(out, Read(source)):
+                case Let(out, View(base=source) | Reshape(base=source) | Strided(base=source) | Read(source)):
                     changed |= _grow(roots, out, roots.get(source, _NONE))
                 case Declare(cell, value) | Write(cell, value):
                     changed |= _grow(roots, cell, _of(roots, value))

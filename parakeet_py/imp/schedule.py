@@ -39,6 +39,8 @@ from parakeet_py.typed_ir.ir import (
     Scan,
     Scatter,
     Store,
+    Stride,
+    Strided,
     Var,
     View,
     While,
@@ -73,7 +75,7 @@ class Study:
     block: Block
     accesses: list[Access] = field(default_factory=list)
     definitions: dict[Var, Prim | Cast] = field(default_factory=dict)
-    views: dict[Var, View | Reshape] = field(default_factory=dict)
+    views: dict[Var, View | Reshape | Strided] = field(default_factory=dict)
     inside: set[Var] = field(default_factory=set)
     other_uses: set[Var] = field(default_factory=set)  # operands of everything but loads and stores, and results
     has_check: bool = False
@@ -124,9 +126,9 @@ def _walk(block: Block, found: Study) -> None:
                 found.has_check |= op.name.endswith("_checked")
             case Cast():
                 found.definitions[let.outs[0]] = op
-            case Dim():
+            case Dim() | Stride():
                 pass
-            case View() | Reshape():
+            case View() | Reshape() | Strided():
                 found.views[let.outs[0]] = op
                 found.has_array = True
             case Check():

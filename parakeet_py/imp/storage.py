@@ -47,7 +47,7 @@ from parakeet_py.imp.ir import (
     blocks_of,
     walk,
 )
-from parakeet_py.typed_ir.ir import Const, Load, Operand, Prim, Reshape, Var, View, operands_of
+from parakeet_py.typed_ir.ir import Const, Load, Operand, Prim, Reshape, Strided, Var, View, operands_of
 from parakeet_py.typed_ir.types import Array, Object
 
 Owner = Var | Cell
@@ -109,7 +109,9 @@ class _Manager:
         match statement:
             case Let(out, NewArray(_, "heap")):
                 owners[out] = out
-            case Let(out, View(base=source) | Reshape(base=source)) | Let(out, Read(source)) if counted(out.type):
+            case Let(out, View(base=source) | Reshape(base=source) | Strided(base=source) | Read(source)) if counted(
+                out.type
+            ):
                 if source in owners:
                     owners[out] = owners[source]
             case Declare(cell, init) if counted(cell.type):

@@ -24,16 +24,16 @@ from parakeet_py.library.intrinsics import (
     hand_back,
     is_known,
     is_writeable,
-    layout_of,
     load,
     order_of,
     permute,
     reduce_axes,
     reshape,
     standing_for_view,
+    stride_of,
+    strided,
     wants_view,
 )
-from parakeet_py.library.memory import diagonal_view
 from parakeet_py.library.products import tensordot
 from parakeet_py.library.reductions import accumulator_kind
 from parakeet_py.library.registry import implements, static
@@ -128,6 +128,12 @@ def by_stride(order, term, letters):
 @static
 def collapse_message(which, letter):
     return f"dimensions in {which} for collapsing index '{letter}' don't match ({{0}} != {{1}})"
+
+
+@static
+def all_positions_of(letters, term):
+    """For each letter all the axes of a term that it stands for."""
+    return tuple(tuple(axis for axis, own in enumerate(term) if own == letter) for letter in letters)
 
 
 def must_collapse(a, term, which):
@@ -344,9 +350,11 @@ def view_of(a, term, result):
     letters = once(term)
     if letters == term:
         return permute(a, positions_of(result, term))
-    if wants_view() and len(term) == 2 and layout_of(a) in ("C", "F"):
+    if wants_view():
         must_collapse(a, term, SINGLE)
-        return diagonal_view(a if layout_of(a) == "C" else permute(a, (1, 0)), 0, 0, 1)
+        shape = tuple([a.shape[axis] for axis in positions_of(result, term)])
+        strides = [sum([stride_of(a, axis) for axis in axes]) for axes in all_positions_of(result, term)]
+        return strided(a, 0, shape, strides)
     return standing_for_view(
         permute(diagonal_of_term(a, term, SINGLE), positions_of(result, letters)), a, is_writeable(a)
     )

@@ -17,6 +17,7 @@ from parakeet_py.library.intrinsics import (
     elementwise,
     generate,
     hand_back,
+    in_order,
     is_array,
     is_known,
     is_sequence,
@@ -29,6 +30,7 @@ from parakeet_py.library.intrinsics import (
     standing_for_view,
     surely_strided,
     unsupported,
+    wants_view,
 )
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shared import ALL, fitting, inverse_axes, kind_of, result_kind, single_axis
@@ -184,7 +186,7 @@ def converted_array(a, dtype, order, always):
         fresh = True
         made = cast(made, dtype)
     if always and not fresh:
-        return copy(made, order)
+        return copied(made, order)
     return made if order == "A" else in_memory_order(made, order)
 
 
@@ -194,7 +196,12 @@ def in_memory_order(a, order):
         return a
     if may_lie_in_both(order, layout_of(a)):
         return a if a.flags.f_contiguous else copy(a, "F")
-    return copy(a, order) if surely_strided(a) else standing_for_view(copy(a, order), a, is_writeable(a))
+    if surely_strided(a):
+        return copy(a, order)
+    if wants_view() and is_writeable(a):
+        together = in_order(a, order) if order in ("C", "F") else in_order(a, "C") or in_order(a, "F")
+        return a if together else copy(a, order)
+    return standing_for_view(copy(a, order), a, is_writeable(a))
 
 
 @static
@@ -230,7 +237,7 @@ def copy_function(a, order="K", subok=False):
 
 @method("copy")
 def copy_method(a, order="C"):
-    return copy(a, order_name(order, "C"))
+    return copied(a, order_name(order, "C"))
 
 
 @method("__copy__")
@@ -268,6 +275,9 @@ def astype_function(x, dtype, /, *, copy=True, device=None):
 
 
 def copied(a, order):
+    """A copy in an order; "A" is Fortran order of what lies in that order and not in C order, too."""
+    if order == "A" and layout_of(a) not in ("C", "F"):
+        return copy(a, "F") if a.flags.fnc else copy(a, "C")
     return copy(a, order)
 
 

@@ -48,7 +48,7 @@ FUNCTIONS = {  # functions, by module and name
     ),
     "matrices": "numpy.diag numpy.diagflat numpy.linalg.norm numpy.trace",
     "membership": "numpy.isin",
-    "memory": "numpy.diagonal numpy.lib.stride_tricks.sliding_window_view",
+    "memory": "numpy.diagonal numpy.lib.stride_tricks.as_strided numpy.lib.stride_tricks.sliding_window_view",
     "nan_reductions": (
         "numpy.nanargmax numpy.nanargmin numpy.nanmax numpy.nanmean numpy.nanmin numpy.nanprod numpy.nanstd "
         "numpy.nansum numpy.nanvar"
@@ -151,6 +151,7 @@ HELPERS = {  # helpers the compiler calls by name
     "iteration": "vectorized",
     "memory": "flat_item flat_line flat_read flat_write",
     "scalars": "int_power",
+    "shape": "reshaped_memory",
     "ufunc_methods": "of_tuples python_all python_any python_dict python_list python_list_part python_max python_min "
     "python_sum python_sum_int python_sum_rows",
 }

@@ -175,6 +175,31 @@ def reshape(array: Any, shape: Any) -> Any:
     _intrinsic("reshape")
 
 
+def stride_of(array: Any, axis: Any) -> int:
+    """The bytes between the elements along an axis; anything for an axis of extent 1."""
+    _intrinsic("stride_of")
+
+
+def in_order(array: Any, order: Any) -> bool:
+    """Whether the elements lie one after the other in C or F order, found out at run time where it is not known."""
+    _intrinsic("in_order")
+
+
+def strided(array: Any, offset: Any, shape: Any, strides: Any, dtype: Any = None, layout: Any = "A") -> Any:
+    """Any array over the memory of another: of a shape, by strides (both from its first element and in bytes)."""
+    _intrinsic("strided")
+
+
+def reshaped_strides(array: Any, shape: Any) -> tuple[bool, tuple[int, ...]]:
+    """Whether the array can have another shape, in C order, without a copy; the strides it has then."""
+    _intrinsic("reshaped_strides")
+
+
+def shared_elements(array: Any) -> Any:
+    """The same array, some elements of which are the same: stores through it are left to NumPy."""
+    _intrinsic("shared_elements")
+
+
 def surely_strided(array: Any) -> bool:
     """Whether an array that is not known to be in C order surely isn't; known."""
     _intrinsic("surely_strided")

@@ -1,15 +1,15 @@
 """The memory of an array seen in other ways: as another dtype, along its diagonals, through windows, as one line.
 
-NumPy makes views of these. What a view cannot express here is a copy that stands for one (`standing_for_view`), which
-fuses with what reads it; where it has to be the real view, because it is returned or somebody stores to its memory, the
-operation is left to Python, or (diagonals of contiguous arrays) made as a view of the array's memory as one line.
+NumPy makes views of these. Here they are copies that stand for views (`standing_for_view`) and fuse with what reads
+them; where it has to be the real view (`wants_view`), because it is returned or somebody stores to its memory, that is
+made from the array's strides (`strided`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
-from numpy.lib.stride_tricks import sliding_window_view
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from parakeet_py.library.intrinsics import (
     as_array,
@@ -33,11 +33,15 @@ from parakeet_py.library.intrinsics import (
     prim,
     read_only,
     reshape,
+    shared_elements,
     standing_for_view,
+    stride_of,
+    strided,
+    unsupported,
     wants_view,
 )
 from parakeet_py.library.registry import helper, implements, method, static
-from parakeet_py.library.shape import ravel
+from parakeet_py.library.shape import positions, ravel
 from parakeet_py.library.shared import inverse_axes, must_be_writeable
 
 # ---- the same bits as another dtype ----------------------------------------------------------------------------------
@@ -67,6 +71,12 @@ def reinterpreted(x, kind):
     return prim("from_bits", bits) if kind.kind == "f" else cast(bits, kind)
 
 
+RESIZED = (
+    "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the "
+    "array."
+)
+
+
 @method("view")
 def view(a, dtype=None, type=None):
     if type is not None:
@@ -78,9 +88,35 @@ def view(a, dtype=None, type=None):
         hand_back("a view as another class of arrays")
     if kind == dtype_of(a):
         return a[...]
-    if not is_reinterpreted(dtype_of(a), kind):
-        hand_back("a view with items of another size")
+    own = dtype_of(a)
+    if not same_alignment(own, kind):
+        hand_back("a view with items that may lie anywhere or be neither true nor false")
+    if not is_reinterpreted(own, kind) or wants_view():
+        return resized(a, own.itemsize, kind)
     return standing_for_view(as_array(elementwise(lambda x: reinterpreted(x, kind), a)), a, is_writeable(a))
+
+
+@static
+def same_alignment(own, kind):
+    """Whether memory of one dtype can hold another one, as it lies."""
+    known = own.kind in "iufcb" and kind.kind in "iufc" and kind.isnative
+    return known and kind.alignment <= own.alignment
+
+
+def resized(a, own, kind):
+    """The bytes of an array as items of another dtype, more or fewer along its last axis."""
+    size = kind.itemsize
+    strides = tuple([stride_of(a, axis) for axis in positions(a.ndim)])
+    if size == own:
+        return strided(a, 0, a.shape, strides, kind, "C" if layout_of(a) == "C" else "A")
+    check(a.ndim > 0, "ValueError", "Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
+    extent = a.shape[-1]
+    apart = "To change to a dtype of a different size, the last axis must be contiguous"
+    check((extent == 1) | (a.size == 0) | (strides[-1] == own), "ValueError", apart)
+    fits = (extent * own) % size == 0
+    check(fits, "ValueError", RESIZED)
+    shape = (*a.shape[:-1], extent * own // size)
+    return strided(a, 0, shape, (*strides[:-1], size), kind, "C" if layout_of(a) == "C" else "A")
 
 
 # ---- diagonals -------------------------------------------------------------------------------------------------------
@@ -103,38 +139,27 @@ def diagonal_values(a, offset, axis1, axis2):
 
 
 @static
-def neighbours(axis1, axis2):
-    return abs(axis1 - axis2) == 1
+def diagonal_axes(axes, rank):
+    """The axes of an array of diagonals: those of the array without two, and its last."""
+    return tuple(axis for axis in range(rank) if axis not in axes)
 
 
-@static
-def last_instead(axis, rank):
-    """The order of axes in which one of them comes last."""
-    return (*range(axis), *range(axis + 1, rank), axis)
-
-
-def diagonal_view(a, offset, axis1, axis2):
-    """The diagonals in the memory of a C-contiguous array, whose two axes follow each other: every n + 1st element."""
-    first = min(axis1, axis2)
-    offset = offset if axis1 < axis2 else -offset
-    rows, columns = a.shape[first], a.shape[first + 1]
+def diagonal_view(a, offset, axes):
+    """The diagonals in the memory of an array."""
+    rest = diagonal_axes(axes, a.ndim)
     down, right = max(-offset, 0), max(offset, 0)
-    count = max(min(rows - down, columns - right), 0)
-    merged = reshape(a, (*a.shape[:first], rows * columns, *a.shape[first + 2 :]))
-    merged = permute(merged, last_instead(first, merged.ndim))
-    start = down * columns + right
-    return merged[..., start : start + count * (columns + 1) : columns + 1]
+    count = max(min(a.shape[axes[0]] - down, a.shape[axes[1]] - right), 0)
+    along, across = stride_of(a, axes[0]), stride_of(a, axes[1])
+    strides = tuple([stride_of(a, axis) for axis in rest])
+    shape = (*[a.shape[axis] for axis in rest], count)
+    return strided(a, down * along + right * across, shape, (*strides, along + across))
 
 
 def diagonal_of(a, offset, axis1, axis2):
-    axis1, axis2 = plane_axes(axis1, axis2, a.ndim)
-    if wants_view() and neighbours(axis1, axis2):
-        if layout_of(a) == "C":
-            return read_only(diagonal_view(a, offset, axis1, axis2))
-        if layout_of(a) == "F":
-            if a.ndim == 2:
-                return read_only(diagonal_view(permute(a, (1, 0)), offset, axis2, axis1))
-    return standing_for_view(diagonal_values(a, offset, axis1, axis2), a)
+    axes = plane_axes(axis1, axis2, a.ndim)
+    if wants_view():
+        return read_only(diagonal_view(a, offset, axes))
+    return standing_for_view(diagonal_values(a, offset, *axes), a)
 
 
 @implements(np.diagonal)
@@ -171,11 +196,21 @@ def windows(x, window_shape, axis=None, *, subok=False, writeable=False):
         check(trimmed[own] >= extent, "ValueError", "window shape cannot be larger than input array shape")
         trimmed = (*trimmed[:own], trimmed[own] - extent + 1, *trimmed[own + 1 :])
     shape = (*trimmed, *window)
+    if wants_view():
+        strides = [stride_of(x, own) for own in window_sources(axes, x.ndim)]
+        view = strided(x, 0, shape, strides)
+        return shared_elements(view) if writeable else read_only(view)
     order = with_windows(order_of(x) if x.ndim > 0 else (), axes)
     turned = tuple([shape[axis] for axis in order])
     places = inverse_axes(order)
     made = generate(turned, lambda *place: load(x, *window_place([place[at] for at in places], axes, x.ndim)))
     return standing_for_view(permute(made, places), x, writeable and is_writeable(x))
+
+
+@static
+def window_sources(axes, rank):
+    """The axes along which windows and the places in them move."""
+    return (*range(rank), *axes)
 
 
 @static
@@ -191,6 +226,34 @@ def window_place(place, axes, rank):
     for axis, within in zip(axes, place[rank:]):
         found = (*found[:axis], found[axis] + within, *found[axis + 1 :])
     return found
+
+
+def is_given(value):
+    return not is_known(value) or value is not None
+
+
+@implements(as_strided)
+def strided_function(x, shape=None, strides=None, subok=False, writeable=True, *, check_bounds=None):
+    """Any view of an array's own elements; of the memory around them NumPy makes it."""
+    x = as_array(x)
+    if not is_writeable(x) or not (is_given(shape) and is_given(strides)):
+        hand_back("as_strided of a read-only array, or by its own shape or strides")
+    shape = tuple(shape) if is_sequence(shape) else (shape,)
+    strides = tuple(strides) if is_sequence(strides) else (strides,)
+    if len(shape) != len(strides):
+        unsupported("strides and shape do not have the same length")
+    low, high, some = 0, dtype_of(x).itemsize, x.size > 0
+    for axis in positions(x.ndim):
+        reach = (x.shape[axis] - 1) * stride_of(x, axis)
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    for extent, stride in zip(shape, strides):
+        reach = (extent - 1) * stride
+        low, high = low - min(reach, 0), high - max(reach, 0)
+        some = some & (extent > 0) & (stride % dtype_of(x).alignment == 0)
+    inside = (low <= 0) & (high >= dtype_of(x).itemsize)
+    check(some & inside, "Deoptimize", "as_strided beyond the elements of an array")
+    view = strided(x, 0, shape, strides)
+    return shared_elements(view) if writeable else read_only(view)
 
 
 # ---- one element after the other: a.flat -----------------------------------------------------------------------------

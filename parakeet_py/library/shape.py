@@ -15,8 +15,10 @@ from parakeet_py.library.intrinsics import (
     broadcast_view,
     check,
     copy,
+    dtype_of,
     extent_is_one,
     hand_back,
+    in_order,
     is_array,
     is_known,
     is_sequence,
@@ -25,11 +27,14 @@ from parakeet_py.library.intrinsics import (
     layout_of,
     permute,
     reshape,
+    reshaped_strides,
     standing_for_view,
+    strided,
     surely_strided,
     unsupported,
+    wants_view,
 )
-from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.registry import helper, implements, method, static
 from parakeet_py.library.shared import ALL, insert_index, must_be_array, reduction_axes
 
 REVERSED = slice(None, None, -1)
@@ -119,13 +124,22 @@ def reshape_method(a, /, *shape, order="C", copy=None):
     return reshape_in(a, shape, order, copy)
 
 
+def memory_order(a, what):
+    """C or F: the order in which all elements lie in memory."""
+    if layout_of(a) not in ("C", "F"):
+        hand_back(what)
+    return layout_of(a)
+
+
 @implements(np.ravel)
 @method("ravel")
 def ravel_function(a, order="C"):
-    if order == "K":
-        hand_back("ravel in the order of memory")
     a = as_array(a)
+    if order == "K":
+        order = memory_order(a, "ravel in the order of memory")
     line = permute(a, reversed_axes(a.ndim)) if fortran_order(order, layout_of(a)) else a
+    if layout_of(line) != "C" and wants_view():
+        return line_of(line)
     made = ravel(line)
     if layout_of(line) == "C" or surely_strided(line) or (layout_of(a) not in ("C", "F") and surely_strided(a)):
         return made
@@ -138,10 +152,31 @@ def ravel(a):
     return reshape(a if layout_of(a) == "C" else copy(a, "C"), (a.size,))
 
 
+@helper
+def reshaped_memory(a, shape):
+    """The array under a new shape of equal size, as NumPy does it: a view where the strides allow it, else a copy."""
+    fits, strides = reshaped_strides(a, shape)
+    if not is_writeable(a) and not is_known(fits):
+        hand_back("a reshape that is read-only if it is a view")
+    if fits:
+        return strided(a, 0, shape, strides)
+    return reshape(copy(a, "C"), shape)
+
+
+def line_of(a):
+    """All elements in C order: the memory where they lie so, else a copy, as NumPy's `ravel` does it."""
+    together = in_order(a, "C")
+    if not is_writeable(a) and not is_known(together):
+        hand_back("ravel that is read-only if it is a view")
+    if together:
+        return strided(a, 0, (a.size,), (dtype_of(a).itemsize,), None, "C")
+    return reshape(copy(a, "C"), (a.size,))
+
+
 @method("flatten")
 def flatten(a, order="C"):
     if order == "K":
-        hand_back("flatten in the order of memory")
+        order = memory_order(a, "flatten in the order of memory")
     if fortran_order(order, layout_of(a)):
         a = permute(a, reversed_axes(a.ndim))
     return reshape(copy(a, "C"), (a.size,))

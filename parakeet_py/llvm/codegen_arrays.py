@@ -330,6 +330,21 @@ def reshape(f: FunctionText, kind: Array, base: Descriptor, extents: list[str]) 
     return Descriptor(kind, fields | strides)
 
 
+def strided(
+    f: FunctionText, kind: Array, base: Descriptor, offset: str, extents: list[str], strides: list[str]
+) -> Descriptor:
+    """Any array over the memory of another; what its layout says of the strides is not asked."""
+    data = base["data"]
+    if offset != "0":  # an empty array may begin outside: not inbounds
+        data = f.value(f"getelementptr i8, ptr {data}, i64 {offset}")
+    fields = {"object": "null", "base": base["base"], "block": base["block"], "data": data}
+    fields |= {f"extent{axis}": extent for axis, extent in enumerate(extents)}
+    if kind.layout in "SA":
+        for axis, stride in enumerate(strides):
+            fields[f"stride{axis}"] = fixed_stride(kind, f"stride{axis}") or stride
+    return complete(f, kind, fields)
+
+
 class AliasScopes:
     """The memory roots that one LLVM function touches, as alias scopes: accesses with disjoint roots never alias.
 

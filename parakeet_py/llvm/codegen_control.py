@@ -17,7 +17,7 @@ from parakeet_py.llvm.codegen_cast import cast
 from parakeet_py.llvm.codegen_scalar import primitive
 from parakeet_py.llvm.codegen_scope import LoopGroup, Scope
 from parakeet_py.llvm.context import OUT_OF_MEMORY
-from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Var, View, dtype_of
+from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
 from parakeet_py.typed_ir.types import Array, Scalar
 
 
@@ -130,6 +130,13 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
             assert isinstance(out.type, Array)
             sizes = [scope.scalar(extent) for extent in extents]
             return codegen_arrays.reshape(f, out.type, scope.array(base), sizes)
+        case Stride(array, axis):
+            return scope.array(array)[f"stride{axis}"]
+        case Strided(base, offset, extents, strides):
+            assert isinstance(out.type, Array)
+            place, *numbers = [scope.scalar(operand) for operand in (offset, *extents, *strides)]
+            sizes, steps = numbers[: len(extents)], numbers[len(extents) :]
+            return codegen_arrays.strided(f, out.type, scope.array(base), place, sizes, steps)
         case ir.Lane() | ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.Atomic() | ir.Offered():
             return scope.unit.value(scope, let)
 

@@ -20,6 +20,7 @@ from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
 from parakeet_py.typed_ir.intrinsic_table import rank0
 from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.strided import stride_of, strided, strides_shown
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar, is_complex, itemsize, real_dtype
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -204,6 +205,8 @@ def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
             return ScalarV(b.index_mul(size_of(s, array), ir.Const(itemsize(array.dtype), PYINT)))
         case "flags" | "flat":
             return MethodV(array, name)
+        case "strides":
+            return TupleV(tuple(map(ScalarV, strides_shown(s, array))))
         case "T":
             return transpose(s, array, tuple(reversed(range(array.rank))))
         case "mT":
@@ -230,8 +233,13 @@ def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
 
 
 def _complex_part(s: Specializer, array: ArrayV, name: str) -> Value:
-    """The real or imaginary parts: a view in NumPy, here a copy that may not be stored to."""
+    """The real or imaginary parts: a view in NumPy, here a copy as long as nobody stores to it."""
     kind = Scalar(real_dtype(array.dtype))
+    if s.shadows.site in s.shadows.wanted:
+        offset = ir.Const(itemsize(kind.dtype) if name == "imag" else 0, PYINT)
+        strides = [stride_of(s, array, axis) for axis in range(array.rank)]
+        view = strided(s, array, offset, array.extents, strides, dtype=kind.dtype)
+        return replace(view, nonunit=array.nonunit, order=array.order)
     [made] = elementwise(s, lambda operands: [s.builder.prim(name, operands[0], type=kind)], [array])
     if isinstance(made, ScalarV):
         made = rank0(s, made.operand)

@@ -51,6 +51,8 @@ from parakeet_py.typed_ir.ir import (
     Scan,
     Scatter,
     Store,
+    Stride,
+    Strided,
     Var,
     View,
     While,
@@ -192,7 +194,7 @@ class _Checker:
             added += let.outs
             if self.local and isinstance(let.op, Alloc | Map | Reduce | Scan | Compress):
                 self.local[-1].update(let.outs)
-            if self.local and isinstance(let.op, View | Reshape) and let.op.base in self.local[-1]:
+            if self.local and isinstance(let.op, View | Reshape | Strided) and let.op.base in self.local[-1]:
                 self.local[-1].update(let.outs)
             self.let = outer
         self.use(block.results)
@@ -289,7 +291,7 @@ class _Checker:
                 self.require(isinstance(arg.type, Scalar), f"cast of {show(arg)}")
                 good = len(outs) == 1 and isinstance(outs[0].type, Scalar)
                 self.require(good, "a cast gives one scalar")
-            case Dim(array, axis):
+            case Dim(array, axis) | Stride(array, axis):
                 kind = self.array(array, "the operand")
                 self.require(kind is None or 0 <= axis < kind.rank, f"{array!r} has no axis {axis}")
                 self.outs(outs, Scalar("int64"))
@@ -319,6 +321,11 @@ class _Checker:
                         kind.layout == "C" or kind.rank == 0, f"{show(base)} is reshaped, but its layout is not C"
                     )
                     self.outs(outs, Array(kind.dtype, len(extents)))
+            case Strided(base, offset, extents, strides):
+                self.array(base, "the base")
+                self.indices((offset, *extents, *strides), "an extent or stride")
+                self.require(len(extents) == len(strides), f"{len(extents)} extents and {len(strides)} strides")
+                self.array(outs[0], "the out", len(extents))
             case If(condition, then, orelse):
                 self.scalar(condition, "bool", "the condition")
                 for block in (then, orelse):

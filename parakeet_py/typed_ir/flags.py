@@ -1,8 +1,8 @@
-"""The flags of an array, `a.flags.c_contiguous` and so on, as far as its type tells them.
+"""The flags of an array, `a.flags.c_contiguous` and so on.
 
 The layout of an argument is what NumPy's flags say of it. Of an array that is made here more may become known at run
 time: one in Fortran order with a single axis that is longer than 1, or with no elements, is in C order as well. Where
-the layout is not known at all, or who owns the memory is asked for, Python answers.
+who owns the memory is asked for, Python answers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.strided import in_order
 from parakeet_py.typed_ir.types import PYBOOL
 from parakeet_py.typed_ir.values import ArrayV, ScalarV, Value
 
@@ -63,13 +63,4 @@ def _contiguous(s: Specializer, array: ArrayV, order: str) -> ir.Operand:
         return ir.Const(True, PYBOOL)
     if argument and (order == "C" or array.layout != "C"):
         return ir.Const(False, PYBOOL)  # it would have that layout
-    if array.layout not in ("C", "F"):
-        raise s.hand_back("the flags of an array whose strides are known at run time")
-    b = s.builder
-    long: ir.Operand = ZERO
-    some: ir.Operand = ir.Const(True, PYBOOL)
-    for extent in array.extents:
-        more = b.prim("gt", extent, ONE, type=PYBOOL)
-        long = b.index_add(long, b.select(more, ONE, ZERO))
-        some = b.logical_and(some, b.prim("ne", extent, ZERO, type=PYBOOL))
-    return b.logical_or(b.prim("le", long, ONE, type=PYBOOL), b.prim("not", some, type=PYBOOL))
+    return in_order(s, array, order)

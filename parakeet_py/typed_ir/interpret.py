@@ -50,13 +50,15 @@ from parakeet_py.typed_ir.ir import (
     Scan,
     Scatter,
     Store,
+    Stride,
+    Strided,
     Var,
     View,
     While,
     dtype_of,
 )
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
-from parakeet_py.typed_ir.semantics import TOO_DEEP, convert, evaluate, scalar
+from parakeet_py.typed_ir.semantics import TOO_DEEP, convert, evaluate, scalar, strided
 from parakeet_py.typed_ir.types import Array, Scalar, Type
 
 OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
@@ -174,6 +176,8 @@ class _Machine:
                 return [convert(self.value(arg), dtype_of(outs[0]))]
             case Dim(array, axis):
                 return [np.int64(self.values[array].shape[axis])]
+            case Stride(array, axis):
+                return [np.int64(self.values[array].strides[axis])]
             case Load(array, indices):
                 return [self.values[array][self.element(array, indices)]]
             case Store(array, indices, value):
@@ -188,6 +192,9 @@ class _Machine:
                 if not array.flags.c_contiguous:
                     raise BrokenInvariant(f"{base!r} is reshaped but is not contiguous")
                 return [array.reshape(self.numbers(extents))]
+            case Strided(base, offset, extents, strides):
+                place = int(self.value(offset)), self.numbers(extents), self.numbers(strides)
+                return [strided(self.values[base], *place, dtype_of(outs[0]))]
             case If(condition, then, orelse):
                 return self.block(then if self.value(condition) else orelse)
             case For() | While():

@@ -1,6 +1,6 @@
 """Words that make views: another order of axes, another shape, other extents over the same elements.
 
-Where NumPy gives a view and the specializer cannot, the copy in its place is a shadow (`shadows.py`).
+Where NumPy gives a view and a copy is as good, that is a shadow (`shadows.py`).
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parakeet_py.library import intrinsics as words
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import ir, strided
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.intrinsic_queries import in_fortran_order_only
-from parakeet_py.typed_ir.intrinsic_table import extents_of, handles
+from parakeet_py.typed_ir.intrinsic_table import dtype_name, extents_of, handles
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.types import PYBOOL, Array
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array
 from parakeet_py.typed_ir.values import (
     ArrayV,
+    ScalarV,
+    TupleV,
     Value,
+    is_none,
 )
 from parakeet_py.typed_ir.views import make_view, transpose
 
@@ -40,8 +43,11 @@ def _reshape(s: Specializer, array: Value, shape: Value) -> Value:
     if view is not None:
         return view
     if array.layout != "C":
+        surely = _surely_copies(array, extents)
+        if not surely and s.shadows.site in s.shadows.wanted:
+            return s.call_library("reshaped_memory", [array, TupleV(tuple(map(ScalarV, extents)))])
         copied = copy_array(s, array, order="C")
-        if not _surely_copies(array, extents):
+        if not surely:
             copied = replace(copied, roots=s.shadow(array))
         array = copied
     if len(extents) == 0:
@@ -73,6 +79,55 @@ def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]
             axis = sources.pop(0)
             axes.append((axis, array.extents[axis], ONE))
     return make_view(s, array, (ZERO,) * array.rank, axes)
+
+
+@handles(words.stride_of)
+def _stride_of(s: Specializer, array: Value, axis: Value) -> Value:
+    assert isinstance(array, ArrayV)
+    return ScalarV(strided.stride_of(s, array, s.static_int(axis, "an axis")))
+
+
+@handles(words.in_order)
+def _in_order(s: Specializer, array: Value, order: Value) -> Value:
+    assert isinstance(array, ArrayV)
+    return ScalarV(strided.in_order(s, array, s.static(order, "the order of memory")))
+
+
+@handles(words.strided)
+def _strided(
+    s: Specializer,
+    array: Value,
+    offset: Value,
+    shape: Value,
+    strides: Value,
+    dtype: Value | None = None,
+    layout: Value | None = None,
+) -> Value:
+    assert isinstance(array, ArrayV)
+    assert isinstance(strides, TupleV)
+    place, *steps = [_whole_number(s, one) for one in (offset, *strides.items)]
+    kind = "" if dtype is None or is_none(dtype) else dtype_name(s, dtype)
+    known = "A" if layout is None else s.static(layout, "a layout")
+    return strided.strided(s, array, place, extents_of(s, shape), steps, dtype=kind, layout=known)
+
+
+@handles(words.reshaped_strides)
+def _reshaped_strides(s: Specializer, array: Value, shape: Value) -> Value:
+    assert isinstance(array, ArrayV)
+    fits, strides = strided.reshaped_strides(s, array, extents_of(s, shape))
+    return TupleV((ScalarV(fits), TupleV(tuple(map(ScalarV, strides)))))
+
+
+@handles(words.shared_elements)
+def _shared_elements(s: Specializer, array: Value) -> Value:
+    assert isinstance(array, ArrayV)
+    return replace(array, roots=array.roots | s.shadows.guard(s))
+
+
+def _whole_number(s: Specializer, value: Value) -> ir.Operand:
+    number = s.numeric(value)
+    assert isinstance(number, ScalarV)
+    return s.builder.cast(number.operand, PYINT)
 
 
 @handles(words.standing_for_view)

@@ -5,7 +5,7 @@ and allocation that NumPy leaves implicit is a statement here. Statements are `L
 operands are a typed `Var` or a scalar `Const`. Control is structured (`If`, `For`, `While`) with gates as block
 results, as in the untyped IR.
 
-**Arrays** are descriptors (memory, extents, strides). `View` and `Reshape` make a new descriptor of the same memory;
+**Arrays** are descriptors (memory, extents, strides). `View`, `Reshape`, `Strided` make a new one of the same memory;
 `Alloc` and the operators make new memory. Memory is mutable: `Store` changes it for every view of it. Order of
 statements is the order of effects.
 
@@ -147,6 +147,14 @@ class Dim:
 
 
 @record
+class Stride:
+    """How many bytes the memory of an array moves along an axis."""
+
+    array: Var
+    axis: int
+
+
+@record
 class Load:
     array: Var
     indices: tuple[Operand, ...]
@@ -194,6 +202,17 @@ class Reshape:
 
     base: Var
     extents: tuple[Operand, ...]
+
+
+@record
+class Strided:
+    """An array of any dtype over the memory of `base`: its first element is `offset` bytes from the base's, strides
+    are bytes. All elements lie among the base's, and different ones apart where somebody stores through it."""
+
+    base: Var
+    offset: Operand
+    extents: tuple[Operand, ...]
+    strides: tuple[Operand, ...]
 
 
 # ---- control ---------------------------------------------------------------------------------------------------------
@@ -369,11 +388,13 @@ Op = (
     Prim
     | Cast
     | Dim
+    | Stride
     | Load
     | Store
     | Alloc
     | View
     | Reshape
+    | Strided
     | If
     | For
     | While
@@ -427,7 +448,7 @@ class Function:
 
 
 _LEAVES = frozenset(
-    {Prim, Cast, Dim, Load, Store, Alloc, View, Reshape, Check, Matmul, Routine, Opaque, Call}
+    {Prim, Cast, Dim, Stride, Load, Store, Alloc, View, Reshape, Strided, Check, Matmul, Routine, Opaque, Call}
 )  # no blocks inside
 
 
@@ -476,7 +497,7 @@ def operands_of(op: Op) -> tuple[Operand, ...]:
             return args
         case Cast(arg):
             return (arg,)
-        case Dim(array, _):
+        case Dim(array, _) | Stride(array, _):
             return (array,)
         case Load(array, indices):
             return (array, *indices)
@@ -488,6 +509,8 @@ def operands_of(op: Op) -> tuple[Operand, ...]:
             return (base, *starts, *(operand for axis in axes for operand in (axis.extent, axis.step)))
         case Reshape(base, extents):
             return (base, *extents)
+        case Strided(base, offset, extents, strides):
+            return (base, offset, *extents, *strides)
         case If(condition, _, _):
             return (condition,)
         case For(_, start, stop, step, _, inits, _, _):

@@ -43,6 +43,8 @@ from parakeet_py.typed_ir.ir import (
     Scan,
     Scatter,
     Store,
+    Stride,
+    Strided,
     Var,
     View,
     While,
@@ -136,6 +138,10 @@ def _op(op: Op) -> Iterator[str]:
                 for axis in axes
             )
             yield f"view {base!r} from [{_list(starts)}]: ({shown})"
+        case Stride(array, axis):
+            yield f"stride {array!r}, {axis}"
+        case Strided(base, offset, extents, strides):
+            yield f"strided {base!r} from byte {format_operand(offset)}: ({_list(extents)}) by ({_list(strides)}) bytes"
         case Reshape(base, extents):
             yield f"reshape {base!r} to ({_list(extents)})"
         case If(condition, then, orelse):

@@ -70,7 +70,7 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         case ArrayV(var):
             s.shadows.result(value, s.param_roots)
             made = leaf(var, "array", value.dtype, False, value.rank)
-            view = isinstance(s.builder.definition.get(var), ir.View | ir.Reshape)
+            view = isinstance(s.builder.definition.get(var), ir.View | ir.Reshape | ir.Strided)
             return replace(made, view=view, readonly=value.readonly and var not in s.leaf_param)
         case ObjectV(var):
             return leaf(var, "object", "", False)
@@ -151,7 +151,7 @@ def stored_params(function: ir.Function) -> frozenset[int]:
     def visit(block: ir.Block) -> list[frozenset[int]]:
         for let in block.statements:
             match let.op:
-                case ir.View(view_base, _, _) | ir.Reshape(view_base, _):
+                case ir.View(base=view_base) | ir.Reshape(base=view_base) | ir.Strided(base=view_base):
                     roots[let.outs[0]] = base(view_base)
                 case ir.Store(array, _, _) | ir.Scatter(array, _, _, _, _) | ir.Matmul(array, _, _):
                     written.update(base(array))

@@ -45,6 +45,8 @@ from parakeet_py.typed_ir.ir import (
     Scan,
     Scatter,
     Store,
+    Stride,
+    Strided,
     Var,
     View,
     ViewAxis,
@@ -102,7 +104,9 @@ _FIELDS: dict[type, _Fields] = {
         _each(op.starts, o),
         _each_once(op.axes, lambda axis: _view_axis(axis, o)),
     ),
+    Stride: lambda op, o, v, b: (o(op.array), op.axis),
     Reshape: lambda op, o, v, b: (o(op.base), _each(op.extents, o)),
+    Strided: lambda op, o, v, b: (o(op.base), o(op.offset), _each(op.extents, o), _each(op.strides, o)),
     If: lambda op, o, v, b: (o(op.condition), b(op.then), b(op.orelse)),
     For: lambda op, o, v, b: (
         v(op.index),

@@ -8,7 +8,7 @@ checked operation does not fit, and nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -195,3 +195,20 @@ def convert(value: Value, dtype: str) -> Value:
 def scalar(value: Any, dtype: str) -> Value:
     """A Python number as a NumPy scalar of `dtype`."""
     return np.dtype(dtype).type(value)
+
+
+class _Memory:
+    """Memory that NumPy makes an array of."""
+
+    def __init__(self, owner: np.ndarray[Any, Any], interface: dict[str, Any]) -> None:
+        self.owner = owner
+        self.__array_interface__ = interface
+
+
+def strided(
+    base: np.ndarray[Any, Any], offset: int, shape: Sequence[int], strides: Sequence[int], dtype: str
+) -> np.ndarray[Any, Any]:
+    """An array over the memory of another, `offset` bytes from its first element."""
+    place = base.__array_interface__["data"][0] + offset
+    interface = {"data": (place, False), "shape": tuple(shape), "strides": tuple(strides), "version": 3}
+    return np.asarray(_Memory(base, {**interface, "typestr": np.dtype(dtype).str}))

@@ -3,7 +3,8 @@
 Some views cannot be expressed as a `View`: the real parts of a complex array, a diagonal, a reshape of strided memory
 (a view or a copy, as the strides have it). They are computed as new arrays, which fuse with what reads them, and that
 cannot be told from a view as long as nobody stores to the memory afterwards and nobody else sees it. When somebody
-does, specialization starts again with that one operation handed back to Python (`NeedView`), which makes the real view.
+does, specialization starts again (`NeedView`), and that one operation makes the real view (`strided`): a view or a copy
+as the strides have it when the program runs. What cannot be said so is handed back to Python.
 
 Real views whose elements share memory (np.broadcast_arrays) are the same for who reads them; a store through one, of
 which NumPy warns, hands them back likewise.
@@ -48,7 +49,7 @@ class Shadows:
         if self.site in self.wanted:
             raise s.hand_back("a view that cannot be compiled, of memory that is stored to or seen elsewhere")
         if base.roots & self.written and _loops(s):
-            raise s.hand_back("a view that cannot be compiled, in a loop that stores to the memory")
+            raise NeedView(self.wanted | {self.site})
         root = s.new_root()
         self.made[root] = (base.roots, self.site)
         return frozenset({root})

@@ -522,9 +522,8 @@ def column_copied(a, k):
 
 @program(
     [(arr("f8", 4, 4), k) for k in (4, 2, 1)] + [(arr("f8", 4, 4, layout="F"), 1), (arr("f8", 1, 1), 1)],
-    opaque=None,
-    fell_back=None,
     mutates=(0,),
+    sums=4,
 )
 def views_made_in_a_loop(a, k):
     """A view or a copy, as the strides have it, that is stored to after the loop."""
@@ -534,7 +533,7 @@ def views_made_in_a_loop(a, k):
     return a.sum(), r
 
 
-@program([(arr("f8", 4, 4), k) for k in (4, 2, 1)], opaque=None, fell_back=None, mutates=(0,))
+@program([(arr("f8", 4, 4), k) for k in (4, 2, 1)], mutates=(0,))
 def views_handed_on_in_a_loop(a, k):
     r = a.ravel()
     for _ in range(3):
@@ -545,7 +544,7 @@ def views_handed_on_in_a_loop(a, k):
     return a, s
 
 
-@program([(arr("f8", 4, 4), k) for k in (4, 2, 0)], opaque=None, fell_back=None, mutates=(0,))
+@program([(arr("f8", 4, 4), k) for k in (4, 2, 0)], mutates=(0,), sums=4)
 def memory_changed_after_views_in_nested_loops(a, k):
     r = a[:1].ravel()
     for _ in range(2):
@@ -553,3 +552,89 @@ def memory_changed_after_views_in_nested_loops(a, k):
             r = np.ravel(a[:k, :k])
     a += 1
     return r.sum()
+
+
+INNER = each([arr("f8", 4, 5), arr("f4", 3, 3), arr("f8", 3, 6, layout="F"), arr("i4", 5, 3, layout="stepped")])
+
+
+@program(INNER[:3], mutates=(0,))
+def view_or_copy_as_it_lies(a):
+    """Whether memory lies in order is known when the program runs."""
+    inner, column = a[1:-1, 1:-1].ravel(), a[:, 1:2]
+    inner[:] = 3
+    return inner, column.ravel(), column.reshape(-1), a.T.reshape(-1), a[1:].reshape(-1, 1, a.shape[1]), a.ravel("K")
+
+
+@program(INNER)
+def as_it_lies_asked_and_required(a):
+    rows, columns = a[1:], a[:, 1:]
+    flags = rows.flags.c_contiguous, columns.T.flags.f_contiguous, columns.flags.forc, rows.flags.fnc
+    made = np.ascontiguousarray(columns)
+    made[0] = 5
+    return flags, np.require(rows, requirements="C"), np.asfortranarray(columns), rows.copy("A"), made
+
+
+@program(INNER)
+def strides_of_views(a):
+    return a.strides, a.T.strides, a[1:].strides, a[::2, ::-1].strides, (a + 1).strides, a[None].strides
+
+
+@program(each([arr("c16", 4, 5), arr("c8", 2, 3, layout="F"), arr("c8", 6, layout="reversed")]), mutates=(0,))
+def parts_stored_in_place(c):
+    """The parts of complex numbers, stored to and returned."""
+    c.imag[...] += 1
+    for i in range(len(c)):
+        part = c[i:].real
+        part += i
+    y = c.imag
+    return y.squeeze(), y, c.T.real[1:]
+
+
+@program(each([arr("f8", 4, 5), arr("f4", 3, 3), arr("f8", 3, 6, layout="F"), arr("f8", 3, 3, 4)]), mutates=(0,))
+def diagonals_in_a_loop(a):
+    total = 0.0
+    for k in range(2):
+        d = a.diagonal(k - 1)
+        a[0] += k
+        total += np.sum(d[:1])
+    return d, a.T[1:].diagonal(), total
+
+
+@program(each([arr("f8", 5), arr("i4", 6, layout="stepped")]), mutates=(0,))
+def windows_in_a_loop(x):
+    for i in range(3):
+        w = np.lib.stride_tricks.sliding_window_view(x, 3)
+        x[i] = w[i, 2] + 1
+    return w
+
+
+@program(each([arr("f8", 3, 4), arr("i8", 2, 6), arr("c16", 4)]), mutates=(0,))
+def items_of_another_size(x):
+    halves = x.view(np.int32)
+    halves[..., 0] = 1
+    return halves, x.view(np.uint8)[..., ::2]
+
+
+@program([raising(ValueError, arr("f8", 3, 4, layout="F")), raising(ValueError, arr("f4", 3, 4, layout="stepped"))])
+def items_apart(x):
+    return x.view(np.int16)
+
+
+@program([(arr("f8", 6), 4, 3), (arr("i4", 9), 3, 7)])
+def strides_of_ones_own(x, n, w):
+    rows = np.lib.stride_tricks.as_strided(x, (n, w), (x.strides[0], x.strides[0]))
+    return rows.max(axis=1), rows, np.lib.stride_tricks.as_strided(x, (2,), (16,), writeable=False)
+
+
+@program([(arr("f8", 6), 4, 30)], opaque=None, mutates=(0,))
+def strides_stored_through(x, n, w):
+    rows = np.lib.stride_tricks.as_strided(x, (2, 2), (8, 8))
+    rows[0] = w
+    return x
+
+
+@program([(arr("f8", 3, 3), True), (arr("f8", 4, 4, layout="F"), False)], mutates=(0,))
+def diagonal_by_einsum(a, w):
+    d = np.einsum("ii->i", a[1:, 1:])
+    d[...] = 5
+    return d, np.einsum("iij->ji" if w else "jii->ij", np.array([a, a, a])[:, :3, :3])

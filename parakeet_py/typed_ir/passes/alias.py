@@ -36,6 +36,7 @@ from parakeet_py.typed_ir.ir import (
     Scan,
     Scatter,
     Store,
+    Strided,
     Var,
     View,
     While,
@@ -117,7 +118,7 @@ class Aliases:
         for let in block.statements:
             op, outs = let.op, let.outs
             match op:
-                case View(base=base) | Reshape(base=base):
+                case View(base=base) | Reshape(base=base) | Strided(base=base):
                     self._flow(base, outs[0])
                 case Alloc() | Map() | Reduce() | Scan() | Compress():
                     for out in outs:

@@ -25,6 +25,8 @@ from parakeet_py.typed_ir.ir import (
     Prim,
     Reshape,
     Store,
+    Stride,
+    Strided,
     Var,
     View,
     While,
@@ -35,7 +37,7 @@ from parakeet_py.typed_ir.passes.alias import Aliases
 from parakeet_py.typed_ir.rewrite import Rewriter, rebuild
 from parakeet_py.typed_ir.types import Scalar
 
-_PURE = frozenset({Prim, Cast, Dim, View, Reshape})
+_PURE = frozenset({Prim, Cast, Dim, Stride, View, Reshape, Strided})
 _LOOPS = (For, While, *PARALLEL)
 
 

@@ -31,6 +31,8 @@ from parakeet_py.typed_ir.ir import (
     Reduce,
     Reshape,
     Store,
+    Stride,
+    Strided,
     Var,
     View,
     walk,
@@ -42,7 +44,7 @@ from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, substitute
 
 _WINDOW = 6  # how many earlier operators of the same space are tried
 _MOST_ARRAYS = 16  # arrays one merged operator may touch: more streams than caches and registers like
-_SCALAR = (Prim, Cast, Dim, View, Reshape)
+_SCALAR = (Prim, Cast, Dim, Stride, View, Reshape, Strided)
 
 
 def fuse_horizontally(function: Function) -> Function:

@@ -35,6 +35,7 @@ from parakeet_py.typed_ir.ir import (
     Reshape,
     Scan,
     Store,
+    Strided,
     Var,
     View,
     While,
@@ -119,7 +120,7 @@ class Simplifier(ArraySimplifier):
             case Opaque(site, args):
                 exact = self.exact(args)
                 return None if exact is args else (Let(let.outs, Opaque(site, exact), let.pos),)
-            case Alloc() | Map() | Reduce() | Scan() | Compress() | Reshape():
+            case Alloc() | Map() | Reduce() | Scan() | Compress() | Reshape() | Strided():
                 new = self.descend(let)
                 made = new[0] if new else let
                 if isinstance(made.op, Map | Reduce):

@@ -30,6 +30,7 @@ from parakeet_py.typed_ir.ir import (
     Reshape,
     Scan,
     Store,
+    Strided,
     Var,
     View,
     ViewAxis,
@@ -107,7 +108,7 @@ class ArraySimplifier(Rewriter):
         match let.op:
             case Alloc(extents) | Map(extents=extents) | Reduce(extents=extents) | Scan(extents=extents):
                 return extents[axis]
-            case Reshape(_, extents):
+            case Reshape(_, extents) | Strided(_, _, extents, _):
                 return extents[axis]
             case Compress():
                 return let.outs[0]
