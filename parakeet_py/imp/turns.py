@@ -13,7 +13,7 @@ differently, so what is computed with which must follow from the index alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.schedule import DEAR, Study, static_cost
@@ -47,8 +47,18 @@ def turning(found: Study, index: Var, extent: Operand) -> list[Turn]:
         return []
     branches = [let.op for let in walk(found.block) if isinstance(let.op, If)]
     conditions = dict.fromkeys(op.condition for op in branches if op.then.statements or op.orelse.statements)
+    conditions |= dict.fromkeys(op.args[0] for op in _chosen_places(found))
     turns = [_turn(found, condition, index) for condition in conditions if isinstance(condition, Var)]
     return [turn for turn in turns if turn is not None][:MOST]
+
+
+def _chosen_places(found: Study) -> Iterator[Prim]:
+    """The choices between indices: of what lies beyond the other end of an array, for one."""
+    for access in found.accesses:
+        for place in access.indices:
+            definition = found.definitions.get(place) if isinstance(place, Var) else None
+            if isinstance(definition, Prim) and definition.name == "select":
+                yield definition
 
 
 def _turn(found: Study, condition: Var, index: Var) -> Turn | None:

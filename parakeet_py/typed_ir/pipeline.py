@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.passes.parallelize import parallelize
 from parakeet_py.typed_ir.passes.simplify import simplify
 from parakeet_py.typed_ir.passes.sink import sink_operators
 from parakeet_py.typed_ir.passes.unroll import unroll_maps, unroll_reductions
+from parakeet_py.typed_ir.passes.wrap import wrap_indices
 from parakeet_py.typed_ir.print_ir import format_function
 
 _log = logging.getLogger("parakeet_py")
@@ -56,7 +57,7 @@ class Pass:
 
 
 _LOOPS = ("equal-extents", "hoist-checks")
-_OPERATORS = ("parallelize", "fuse", "unroll-reductions", "fuse-again", "interchange", "unroll-maps")
+_OPERATORS = ("parallelize", "fuse", "unroll-reductions", "fuse-again", "interchange", "unroll-maps", "wrap")
 PASSES: tuple[Pass, ...] = (
     Pass("sink", "move pure operators down to their first use, below the checks", sink_operators),
     Pass("simplify", "fold constants, resolve extents and views, decide what ranges decide", simplify),
@@ -75,6 +76,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("interchange", "run loops around pointwise operators tile by tile", interchange_loops),
     Pass("fuse-tiles", "start tiles from what made the arrays", fuse, ("interchange",)),
     Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
+    Pass("wrap", "remainders of what is out of range by less than the divisor become choices", wrap_indices),
     Pass("simplify-again", "fold what fusion brought together", simplify, _OPERATORS),
     Pass("licm-again", "compute before a loop what is the same in all its iterations", move_invariants, _OPERATORS),
     Pass("cse-again", "compute each value once", eliminate_common_subexpressions, ("licm", *_LOOPS, *_OPERATORS)),

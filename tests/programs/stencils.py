@@ -170,3 +170,42 @@ def periodic_diffusion(u, steps, c):
 @program([(arr("f8", 60), arr("f8", 5, seed=1)), (arr("f8", 30), arr("f8", 25, seed=1))], sums=8)
 def convolved(x, window):
     return np.convolve(x, window), np.convolve(window, x, "same"), np.correlate(x, window)
+
+
+@program(
+    [
+        (arr("f8", 5, 7), 3),
+        (arr("f8", 1, 1), 2),
+        (arr("f8", 1, 4), 1),
+        (arr("f8", 2, 3), 2),
+        (arr("f8", 0, 3), 1),
+    ]
+)
+def torus(u, times):
+    """Remainders of what is out of range by less than the divisor, and of what is farther out."""
+    n, m = u.shape
+    for _ in range(times):
+        v = np.empty_like(u)
+        for i in range(n):
+            for j in range(m):
+                v[i, j] = (
+                    u[(i + 1) % n, j] - u[(i - 1) % n, (j + 1) % m] + 2 * u[i, (j - 1) % m] + u[(i + 3) % n, j - 1]
+                )
+        u = v
+    return u
+
+
+@program([(arr("i8", 6), 4), (arr("i8", 1), 2), (arr("i8", 5), 0)], mutates=(0,))
+def generations(u, times):
+    """New memory is apart from what was there before, not from what comes after."""
+    older, shared = u, u
+    for t in range(times):
+        new = np.zeros_like(u)
+        for i in range(1, len(u)):
+            new[i] = u[i - 1] + older[i] - shared[(i + t) % len(u)]
+        older, u = u, new
+        if t % 2:
+            shared = new
+        for i in range(1, len(u)):
+            shared[i - 1] = u[i] + 1
+    return older.copy(), u.copy(), shared.copy()

@@ -421,6 +421,24 @@ def _has_loop(block: Block) -> bool:
     return any(isinstance(let.op, For) for let in walk(block))
 
 
+# ---- wrap ------------------------------------------------------------------------------------------------------------
+
+
+def test_remainders_of_what_is_hardly_out_of_range_are_choices(x: Var) -> None:
+    p = Program(x)
+    n = p.dim(x)
+
+    def body(w: Writer, i: Var) -> Operand:
+        places = [w.prim("mod", w.prim("add", i, index_const(k), type_=PYINT), n, type_=PYINT) for k in (-1, 1, 2)]
+        return w.prim("add", w.prim("add", w.load(x, places[0]), w.load(x, places[1])), w.load(x, places[2]))
+
+    before, after = only("wrap", p, p.map1([n], body), x=DATA)
+    names = [let.op.name for let in after.statements() if isinstance(let.op, Prim)]
+    # n may be 1, so that i + 2 may be out of range by more
+    assert names.count("select") == 2 and names.count("mod") == 1
+    assert "select" not in [let.op.name for let in before.statements() if isinstance(let.op, Prim)]
+
+
 # ---- all of them -----------------------------------------------------------------------------------------------------
 
 

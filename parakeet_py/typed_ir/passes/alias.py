@@ -2,7 +2,8 @@
 
 Every array variable has a set of *atoms*: the places its memory may come from (a parameter, an `Alloc`, an operator's
 out, the result of a call into Python). Views and reshapes have their base's atoms, gates the union of what flows in;
-two variables may alias if their sets meet. Parameters are different atoms where `Function.disjoint` says so (then they
+two variables may alias if their sets meet, unless one is memory that was new when the other was already bound (`u` and
+`v` in a loop that ends with `u = v`). Parameters are different atoms where `Function.disjoint` says so (then they
 overlap at most where both are only read, which orders nothing), else they are one atom.
 
 Python code behind an `Opaque` may read and write every parameter, all that was ever handed to such code and all that
@@ -11,6 +12,8 @@ writes those it says it stores into, and may give views of them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
@@ -72,13 +75,19 @@ class Aliases:
         self._atoms: dict[Var, Atoms] = {}
         self._flows: list[tuple[Var, Var]] = []
         self._handed_over: list[Var] = []
+        self._settled = False
         self._from_python: list[Var] = []
+        self._base: dict[Var, Var] = {}
+        self._order: dict[Var, int] = {}  # of the statements that bind arrays
+        self._made: set[Var] = set()
         arrays = [param for param in function.params if isinstance(param.type, Array)]
         for param in arrays:
             self._atoms[param] = frozenset((param if function.disjoint else arrays[0],))
         self.world: Atoms = frozenset().union(*self._atoms.values())
         self.has_calls = False
+        self._bound(arrays)
         self.add(function.body)
+        self._settled = True  # the order of what is added from now on is not known
 
     def add(self, block: Block) -> None:
         """Take note of the statements of a block (also one made after the analysis)."""
@@ -99,7 +108,19 @@ class Aliases:
         return self._atoms.get(var, _NONE)
 
     def may_alias(self, left: Var, right: Var) -> bool:
-        return not self.atoms(left).isdisjoint(self.atoms(right))
+        """Whether two variables may share memory where both are known."""
+        if self.atoms(left).isdisjoint(self.atoms(right)):
+            return False
+        while left in self._base:
+            left = self._base[left]
+        while right in self._base:
+            right = self._base[right]
+        return not (self._new_beside(left, right) or self._new_beside(right, left))
+
+    def _new_beside(self, made: Var, other: Var) -> bool:
+        """Whether an array was made when another was there already."""
+        order = self._order.get(other)
+        return made in self._made and order is not None and order < self._order[made]
 
     def shared(self) -> set[Var]:
         """The atoms that may be seen through another variable, or from Python."""
@@ -114,21 +135,30 @@ class Aliases:
         if isinstance(source, Var) and isinstance(target.type, Array) and isinstance(source.type, Array):
             self._flows.append((source, target))
 
+    def _bound(self, variables: Sequence[Var]) -> None:
+        if not self._settled:
+            order = len(self._order)
+            self._order.update((var, order) for var in variables if isinstance(var.type, Array))
+
     def _collect(self, block: Block) -> None:
         for let in block.statements:
             op, outs = let.op, let.outs
             match op:
                 case View(base=base) | Reshape(base=base) | Strided(base=base):
                     self._flow(base, outs[0])
+                    self._base[outs[0]] = base
                 case Alloc() | Map() | Reduce() | Scan() | Compress():
                     for out in outs:
                         if isinstance(out.type, Array):
                             self._atoms[out] = frozenset((out,))
+                            if not self._settled:
+                                self._made.add(out)
                 case If(_, then, orelse):
                     for inner in (then, orelse):
                         for result, out in zip(inner.results, outs, strict=True):
                             self._flow(result, out)
                 case For() | While():
+                    self._bound(op.params)
                     skip = 1 if op.stoppable else 0
                     for param, init, result, out in zip(
                         op.params, op.inits, op.body.results[skip:], outs[skip:], strict=True
@@ -151,6 +181,7 @@ class Aliases:
                             self._flow(arg, out)
             for inner in blocks_of(op):
                 self._collect(inner)
+            self._bound(outs)
 
     def _propagate(self) -> None:
         """Let atoms flow until nothing changes; flows are in program order, so one round settles all but loops."""

@@ -104,11 +104,12 @@ class _Parallelizer(Rewriter):
     def independent(self, op: For, writes: set[Var]) -> bool:
         inside = _bound(op)
         shared = writes - inside
+        stored = {self.base_position(array, None)[0] for array in _stored(op.body)}
         touched: dict[Var, list[Position]] = {}  # array -> where it is touched
         for array, position in self.touches(op.body):
             if not self.aliases.atoms(array).isdisjoint(shared):
                 touched.setdefault(array, []).append(position)
-        arrays = list(touched)
+        arrays = [array for array in touched if any(self.aliases.may_alias(array, other) for other in stored)]
         for number, array in enumerate(arrays):
             # Two descriptors of one memory cannot be compared by their indices.
             if any(self.aliases.may_alias(array, other) for other in arrays[:number]):
@@ -244,6 +245,18 @@ class _Parallelizer(Rewriter):
         for name, init, out, final in zip(names, op.inits, outs, let.outs, strict=True):
             writer.statements.append(Let((final,), Prim(name, (init, out)), let.pos))
         return writer.statements
+
+
+def _stored(block: Block) -> Iterator[Var]:
+    """The arrays that a block stores into."""
+    for let in walk(block):
+        match let.op:
+            case Store(array, _, _):
+                yield array
+            case Matmul(out=array) | Scatter(target=array):
+                yield array
+            case Routine(outs=arrays):
+                yield from arrays
 
 
 def _bound(op: For) -> set[Var]:
