@@ -17,7 +17,7 @@ into a host part and kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,7 @@ from parakeet_py.imp.schedule import Study, static_cost, study
 from parakeet_py.imp.writer import ZERO
 from parakeet_py.ptx.compress import lower_compress
 from parakeet_py.ptx.outline import DeviceFunction, outline
+from parakeet_py.ptx.points import at_points
 from parakeet_py.ptx.products import lower_matmul
 from parakeet_py.ptx.reductions import lower_reduce
 from parakeet_py.ptx.regions import grid, unravel, walked
@@ -101,15 +102,16 @@ def _space(lo: Lowering, op: typed.Map, extents: tuple[Operand, ...], arrays: Ou
     (axes,) = merge(lo, found, space)
     outs = merged_outs(lo, arrays, space, axes)
 
+    def store(values: Sequence[Operand]) -> None:
+        lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
+
+    def at(places: Sequence[Callable[[], None]]) -> None:
+        at_points(lo, found, op.body, places, store)
+
     lines = walked(lo, axes)
     if len(lines) > 1:
-
-        def here() -> None:
-            values = lo.lower_block(op.body)
-            lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
-
         try:
-            lower_tiles(lo, found, lines, axes, outs, here)
+            lower_tiles(lo, found, lines, axes, outs, at)
         finally:
             lo.merged = merged
         return
@@ -117,17 +119,15 @@ def _space(lo: Lowering, op: typed.Map, extents: tuple[Operand, ...], arrays: Ou
     width = _width(op, found, arrays) if len(lines) == 1 else 1
 
     def point(number: Operand) -> None:
-        unravel(lo, lines, number)
-        values = lo.lower_block(op.body)
-        lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
+        at([lambda: unravel(lo, lines, number)])
 
     def some(thread: Var) -> None:
         start = lo.multiply(thread, Const(width, INT64))
         stop = lo.add(start, Const(width, INT64))
 
         def all_of_them() -> None:
-            for position in range(width):
-                point(lo.add(start, Const(position, INT64)))
+            numbers = [lo.add(start, Const(position, INT64)) for position in range(width)]
+            at([partial(unravel, lo, lines, number) for number in numbers])
 
         def rest() -> None:
             number = lo.index("k")

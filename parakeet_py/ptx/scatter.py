@@ -2,7 +2,7 @@
 
 * A combine that is an addition, extremum or bit operation is one atomic, a product or difference a loop of compare and
   swap (`atomics`). A small target is first filled in shared memory, a copy for each block, which is combined into the
-  target once.
+  target once. Points that are only counted are counted in 32 bits there: shared memory has no additions of 64.
 * A combine that just takes the new value: of several points of one element the last one wins, as in NumPy. A first pass
   finds out which point that is, a second one stores.
 * Any other combine is done in order, by one thread.
@@ -23,9 +23,11 @@ from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.atomics import WORD
 from parakeet_py.ptx.combining import TOGETHER, stride
 from parakeet_py.ptx.regions import THREADS, grid, grid_of_blocks, index_of, split32, unravel
-from parakeet_py.typed_ir.ir import Const, Operand, Prim, Scatter, Var
+from parakeet_py.typed_ir.ir import Cast, Const, Operand, Prim, Scatter, Var
 from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, is_float, is_unsigned, itemsize
 
+COUNT = Scalar("uint32")
+COUNTED = 1 << 32  # points that are so few that 32 bits hold their number
 SHARED_BYTES = 16 << 10  # of a target that is filled in shared memory
 BLOCKS = 528  # blocks that fill copies of a small target
 ATOMICS = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor"})
@@ -43,6 +45,10 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         on_cpu.lower_scatter(lo, outs, op)
         return
     target = lo.array(op.target)
+    counts = (
+        change == "add" and kind.dtype in ("int64", "uint64") and op.body.results[-1] == Const(1, Scalar(kind.dtype))
+    )
+    own_dtype = COUNT.dtype if counts else kind.dtype  # of copies in shared memory
     points = lo.product(axis.extent for axis in axes)
     cost = static_cost(op.body)
 
@@ -64,14 +70,14 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
     def through_shared(name: str) -> None:
         extents = [lo.extent(target, axis) for axis in range(kind.rank)]
         size = lo.product(extents)
-        words = Const(max(WORD // itemsize(kind.dtype), 1), INT64)  # elements that share a word are set together
-        count = SHARED_BYTES // itemsize(kind.dtype)
+        words = Const(max(WORD // itemsize(own_dtype), 1), INT64)  # elements that share a word are set together
+        count = SHARED_BYTES // itemsize(own_dtype)
         wanted = lo.ceil_div(points, Const(THREADS * TOGETHER, INT64))
         blocks = lo.minimum(lo.maximum(wanted, ONE), Const(BLOCKS, INT64))
-        nothing = identity(name, kind.dtype)
+        nothing = identity(name, own_dtype)
 
         def some(block: Var, thread: Var) -> None:
-            own = lo.let("own", Array(kind.dtype, 1, "C"), imp.NewArray((Const(count, INT64),), "shared"))
+            own = lo.let("own", Array(own_dtype, 1, "C"), imp.NewArray((Const(count, INT64),), "shared"))
             step = Const(THREADS, INT64)
             whole = lo.multiply(lo.ceil_div(size, words), words)
             stride(lo, thread, whole, step, 1, lambda element: lo.store(own, (element,), nothing))
@@ -84,7 +90,7 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
                     element: Operand = ZERO
                     for index, extent in zip(place, extents, strict=True):
                         element = lo.add(lo.multiply(element, extent), index)
-                    update(name, own, (element,), value)
+                    update(name, own, (element,), Const(1, COUNT) if counts else value)
 
                 lo.when(keep, here)
 
@@ -97,7 +103,10 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
                 for extent in extents[:0:-1]:
                     rest, index = split32(lo, rest, extent)
                     place.insert(0, index)
-                update("add" if name == "sub" else name, target, (rest, *place), lo.load(own, element))
+                found: Operand = lo.load(own, element)
+                if counts:
+                    found = lo.let("found", Scalar(kind.dtype), Cast(found))
+                update("add" if name == "sub" else name, target, (rest, *place), found)
 
             stride(lo, thread, size, step, 1, leave)
 
@@ -135,9 +144,11 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         last_wins()
     elif change is not None and not is_complex(kind.dtype):
         size = lo.product(lo.extent(target, axis) for axis in range(kind.rank))
-        small = lo.compare("le", size, Const(SHARED_BYTES // itemsize(kind.dtype), INT64))
+        small = lo.compare("le", size, Const(SHARED_BYTES // itemsize(own_dtype), INT64))
         many = lo.compare("ge", points, lo.multiply(size, Const(4, INT64)))
         both = lo.prim("and", small, many, type_=BOOL)
+        if counts:
+            both = lo.prim("and", both, lo.compare("lt", points, Const(COUNTED, INT64)), type_=BOOL)
         lo.when(both, lambda: through_shared(change), to_target)
     else:
         to_target()

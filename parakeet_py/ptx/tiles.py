@@ -15,6 +15,7 @@ arrays that the body does not store to.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.builder import Lowering, Outs
@@ -39,9 +40,9 @@ def lower_tiles(
     axes: Sequence[Axis],
     every: Sequence[Axis],
     outs: Outs,
-    point: Callable[[], None],
+    at: Callable[[Sequence[Callable[[], None]]], None],
 ) -> None:
-    """A region over two and more axes; `point` writes the body at the present values of the index variables.
+    """A region over two and more axes; `at` writes the body at points, given what sets the index variables to each.
 
     The outs are arrays over `every` axis, also those along which there is only one point.
     """
@@ -76,19 +77,17 @@ def lower_tiles(
         start = lo.add(top, lo.multiply(row, Const(rows, INT64)))
         lo.alias(x.index, column)
 
-        def one(place: Operand) -> None:
+        def go(place: Operand) -> None:
             lo.alias(y.index, place)
             for access, array in zip(transposed, tiles, strict=True):
                 _redirect(lo, access, array, (lane, lo.subtract(place, top)))
-            point()
 
         def some() -> None:
-            for number in range(rows):
-                one(lo.add(start, Const(number, INT64)))
+            at([partial(go, lo.add(start, Const(number, INT64))) for number in range(rows)])
 
         def rest_of_them() -> None:
             place = lo.index("y")
-            lo.loop(place, start, y.extent, lambda: one(place), "vector")  # not unrolled
+            lo.loop(place, start, y.extent, lambda: at([lambda: go(place)]), "vector")  # not unrolled
 
         whole = lo.compare("le", lo.add(start, Const(rows, INT64)), y.extent)
         lo.when(

@@ -203,3 +203,14 @@ def test_narrow_kernels_compute_in_32_bits() -> None:
     narrow, wide = (plan.ptx("sm_90", 0, Form(True, narrow)) for narrow in (True, False))
     assert len(re.findall(r"\.[bsu]64\s", narrow)) < len(re.findall(r"\.[bsu]64\s", wide))
     assert ".param .u32" in narrow and ".param .u32" not in wide
+
+
+def test_elementary_functions_keep_neighbours_together() -> None:
+    """Functions that branch do not come between the loads of a thread's points, nor between its stores."""
+    text = accelerate(lambda x: np.exp(-x) * np.sin(x)).ptx(np.ones(1000, np.float32))
+    assert text.count("ld.global.nc.v4.b32") == text.count("st.global.v4.b32") == 1
+
+
+def test_counts_are_of_32_bits_in_shared_memory() -> None:
+    text = accelerate(lambda i: np.bincount(i, minlength=256)).ptx(np.ones(1000, np.int64))
+    assert "atom.shared.add.u32" in text and "atom.shared.add.u64" not in text
