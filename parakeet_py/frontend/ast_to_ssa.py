@@ -12,6 +12,7 @@ import sys
 
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend.bindings import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
+from parakeet_py.frontend.cells import without_nonlocal
 from parakeet_py.frontend.exceptions import without_try
 from parakeet_py.frontend.patterns import without_match
 from parakeet_py.frontend.prune import prune
@@ -47,7 +48,7 @@ def ast_to_ssa(source: Source) -> Function:
         pos, first = pos_of(inner), source.first_line
         raise UnsupportedError(message, source.filename, pos, source.lines, hint, first_line=first)
 
-    node = without_try(without_match(node, refuse), refuse)
+    node = without_try(without_match(without_nonlocal(node), refuse), refuse)
     try:
         builder = FunctionBuilder(source, scopes, scopes.scope(node))
         return builder.function(node, "<lambda>" if isinstance(node, ast.Lambda) else node.name).function

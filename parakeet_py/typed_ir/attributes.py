@@ -55,6 +55,8 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
             return _array_attribute(s, value, name)
         case ScalarV():
             return _scalar_attribute(s, value, name)
+        case Static(field_state.Cell() as cell):
+            return field_state.contents(s, cell)
         case Static(obj):
             return _static_attribute(s, obj, name)
         case TupleV(items, _, named) if named is not None and name in named._fields:
@@ -119,6 +121,9 @@ def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
         return
     if isinstance(value, ArrayV) and name == "flat":
         s.call_library("flat_write", [value, lift(slice(None)), new, lift("array is read-only")])
+        return
+    if isinstance(value, Static) and isinstance(value.object, field_state.Cell):
+        field_state.set_contents(s, value.object, new)
         return
     known = known_object(s, value) if isinstance(value, ObjectV) else None
     if known is not None:

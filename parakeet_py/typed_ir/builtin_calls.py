@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from parakeet_py import operators
 from parakeet_py.errors import UnsupportedError, name_of_exception
-from parakeet_py.typed_ir import control, convert, dict_items, grown_lists, hash_maps, ir, long_ints
+from parakeet_py.typed_ir import control, convert, dict_items, field_state, grown_lists, hash_maps, ir, long_ints
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.messages import format_values, is_text, text_of_error
@@ -232,6 +233,11 @@ def _dict(s: Specializer, value: Value | None = None, /, **items: Value) -> Valu
     if held is None:
         raise s.hand_back("dict of what is no dict")
     return DictV(tuple((dict(held.items) | items).items()))
+
+
+@builtin(types.CellType)
+def _cell(s: Specializer, value: Value) -> Value:
+    return field_state.new_cell(s, value)
 
 
 @builtin(set)

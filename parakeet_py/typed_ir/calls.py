@@ -462,6 +462,11 @@ def call_library(s: Specializer, name: str, args: list[Value]) -> Value:
     return call_python(s, registry.find_helper(name), args, {}, trusted=True)
 
 
+def call_plain(s: Specializer, name: str, args: list[Value]) -> Value:
+    """Call a helper that means what it would mean in Python, as a function of the user's."""
+    return call_python(s, registry.find_helper(name), args, {}, trusted=False)
+
+
 def library_loop(
     s: Specializer, ufunc: np.ufunc, names: Sequence[str]
 ) -> Callable[[list[ir.Operand]], list[ir.Operand]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, gates, grown_lists, ir, unions
+from parakeet_py.typed_ir import control, field_state, gates, grown_lists, ir, unions
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -42,6 +42,8 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
             raise
         s.builder.rollback(mark)
         del s.sites[sites:]
+        if field_state.carried(s):
+            return _grown(s, value)  # a loop that carries what its elements assign
         return _one_by_one(s, value)
     except LengthDepends:
         if value.kind == "tuple":
@@ -99,7 +101,7 @@ def _grown(s: Specializer, value: ComprehensionV) -> Value:
     if known is not None and not value.flatten:
         return _chosen(s, value, known)
     parts = [items, value.element, value.condition or lift(None), lift(value.flatten)]
-    return s.call_library("python_list", parts)
+    return s.call_plain("python_list", parts)
 
 
 def _at_once(s: Specializer, value: ComprehensionV) -> Value:
@@ -191,12 +193,14 @@ def _stores_in_rows(s: Specializer) -> bool:
 def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) -> Value | None:  # type: ignore[no-untyped-def]
     """A comprehension whose elements are arrays of one shape: they become the rows of one array, filled in a loop."""
     b = s.builder
-    mark, before = b.mark(), s.roots
+    mark, before, held = b.mark(), s.roots, field_state.carried(s)
     index = s.index_var("i", length)
     with b.block():
         item = s.call(value.element, [item_at(index)], {})
         if isinstance(item, ComprehensionV):
             raise s.unsupported("a list of iterators")
+        if any(new is not old for new, old in zip(field_state.carried(s), held, strict=False)):
+            raise Sequential.at(s.frames[-1].function, b.pos, "an assignment by the elements of a comprehension")
         item = grown_lists.shown(s, item)
         first = s.as_array(item) if isinstance(item, TupleV | ListV) else item
     b.rollback(mark)

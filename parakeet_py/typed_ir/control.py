@@ -85,9 +85,9 @@ def _branch(
         field_state.take(s, before)
         with b.block() as statements:
             variants.learn(s, condition, holds)
-            values = field_state.with_results(s, run())
+            values = field_state.with_results(s, run(), len(before))
             sides.append(Side(statements, s.settle(values), dict(b.equal), b.scopes[-1]))
-    return field_state.taken(s, joined(s, condition, *sides))
+    return field_state.taken(s, joined(s, condition, *sides), len(before))
 
 
 class Side(NamedTuple):
@@ -409,7 +409,9 @@ def _counted_loop(  # type: ignore[no-untyped-def]
         node = ir.For(index, start, stop, step, params, starts, block, op.stoppable)
         outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
         stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-        values = field_state.taken(s, _loop_values(s, inits, templates, params, block.results, outs))
+        values = field_state.taken(
+            s, _loop_values(s, inits, templates, params, block.results, outs), len(inits) - len(op.inits)
+        )
         return [*stopped, *values]
 
     def ran() -> ir.Operand:
@@ -435,7 +437,9 @@ def _counted_loop(  # type: ignore[no-untyped-def]
         gates.EitherT(template.kinds, position in rare) if isinstance(template, gates.EitherT) else template
         for position, template in enumerate(templates)
     ]
-    return field_state.taken(s, _loop_values(s, inits, templates, params, block.results, every))
+    return field_state.taken(
+        s, _loop_values(s, inits, templates, params, block.results, every), len(inits) - len(op.inits)
+    )
 
 
 def _independent_loop(s: Specializer, op: ssa.For, iterable: RangeV) -> list[Value]:
@@ -499,8 +503,8 @@ def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type
                 finally:
                     s.looping -= 1
                 if number == len(runs) - 1:
-                    results = field_state.with_results(s, results)
-                elif any(new is not old for new, old in zip(field_state.carried(s), held, strict=True)):
+                    results = field_state.with_results(s, results, len(held))
+                elif any(new is not old for new, old in zip(field_state.carried(s), held, strict=False)):
                     raise s.unsupported("an attribute assigned in the condition of a loop")
                 if number < len(runs) - 1:
                     blocks.append((tuple(statements), tuple(results)))
@@ -554,4 +558,5 @@ def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
     kinds = [kind for template in templates for kind in gates.types_of(template)]
     outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
     stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-    return [*stopped, *field_state.taken(s, _loop_values(s, inits, templates, params, node.body.results, outs))]
+    values = _loop_values(s, inits, templates, params, node.body.results, outs)
+    return [*stopped, *field_state.taken(s, values, len(inits) - len(op.inits))]

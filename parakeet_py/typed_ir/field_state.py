@@ -20,7 +20,8 @@ from parakeet_py.fields import holds_plainly, is_item, key_of, stores_plainly
 from parakeet_py.result_tree import Result, ResultLeaf, ResultTuple, SetAttributes
 from parakeet_py.signature import ObjectSpec, Source, Spec
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.values import NeverV, ObjectV, Value, known
+from parakeet_py.typed_ir.requests import Sequential
+from parakeet_py.typed_ir.values import NeverV, ObjectV, Static, Value, known
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -44,9 +45,7 @@ def assign(s: Specializer, cls: type, source: Source, new: Value) -> None:
     name, text = str(source[-1]), f"assignment to {_described(source)}"
     if not (holds_plainly(cls, name) and stores_plainly(cls)):
         raise s.unsupported(f"{text}, which {cls.__name__} does in its own way")
-    if s.guards or s.in_body or s.procedures.active:
-        place = "inside `try`" if s.guards else "in a recursion or an element function"
-        raise s.unsupported(f"{text} {place}")
+    _only_outside(s, text)
     if not _stands_alone(s, cls, source):
         raise s.unsupported(f"{text} of one of several objects that may be the same")
     if source not in s.assigned:
@@ -55,6 +54,14 @@ def assign(s: Specializer, cls: type, source: Source, new: Value) -> None:
     if s.assigned_at is None:
         s.assigned_at = len(s.builder.scopes[0].statements)
     s.builder.fields[source] = settled
+
+
+def _only_outside(s: Specializer, text: str) -> None:
+    """Refuse an assignment where branches and loops do not carry what it gives."""
+    if s.guards or s.procedures.active:
+        raise s.unsupported(f"{text} {'inside `try`' if s.guards else 'in a recursion'}")
+    if s.in_body:
+        raise Sequential.at(s.frames[-1].function, s.builder.pos, f"{text} in an element function")
 
 
 def _described(source: Source) -> str:
@@ -89,6 +96,36 @@ def now(s: Specializer, source: Source, value: Value) -> Value:
     return s.builder.fields.get(source, value)
 
 
+# ---- names that functions share --------------------------------------------------------------------------------------
+
+
+class Cell:
+    """A cell that a function makes for a name which functions in it bind: a field of nothing."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+
+def new_cell(s: Specializer, value: Value) -> Value:
+    """A cell that holds a value."""
+    cell = Cell(("local", s.new_root()))
+    set_contents(s, cell, value)
+    return Static(cell)
+
+
+def contents(s: Specializer, cell: Cell) -> Value:
+    if s.procedures.active:
+        raise s.unsupported("a name that functions share and bind, in a recursion")
+    if cell.source not in s.builder.fields:
+        raise s.unsupported("a name that functions share, after the function that made it")
+    return s.builder.fields[cell.source]
+
+
+def set_contents(s: Specializer, cell: Cell, value: Value) -> None:
+    _only_outside(s, "assignment to a name of an enclosing function")
+    (s.builder.fields[cell.source],) = s.settle([value])
+
+
 # ---- branches and loops ----------------------------------------------------------------------------------------------
 
 
@@ -97,21 +134,20 @@ def carried(s: Specializer) -> list[Value]:
     return [] if s.in_body or s.procedures.active else list(s.builder.fields.values())
 
 
-def with_results(s: Specializer, results: list[Value]) -> list[Value]:
-    """The results of a block, and what attributes hold at its end: nothing if it is not reached."""
+def with_results(s: Specializer, results: list[Value], count: int) -> list[Value]:
+    """The results of a block, and what the first `count` attributes hold at its end: nothing if it is not reached."""
     ended = s.dead or (bool(results) and all(isinstance(result, NeverV) for result in results))
-    return [*results, *(NeverV() if ended else value for value in carried(s))]
+    return [*results, *(NeverV() if ended else value for value in carried(s)[:count])]
 
 
 def take(s: Specializer, values: Sequence[Value]) -> None:
-    """Let attributes hold values, in the order of `carried`."""
-    if values:
-        s.builder.fields = dict(zip(s.builder.fields, values, strict=True))
+    """Let attributes hold values, in the order of `carried`; cells made since then are gone."""
+    if not (s.in_body or s.procedures.active):
+        s.builder.fields = dict(zip(s.builder.fields, values, strict=False))
 
 
-def taken(s: Specializer, values: list[Value]) -> list[Value]:
-    """The values of a branch or loop without those of attributes, which are taken."""
-    count = len(carried(s))
+def taken(s: Specializer, values: list[Value], count: int) -> list[Value]:
+    """The values of a branch or loop without those of `count` attributes, which are taken."""
     take(s, values[len(values) - count :])
     return values[: len(values) - count]
 
@@ -123,7 +159,8 @@ def finished(s: Specializer, tree: Result, leaves: list[ir.Operand]) -> Result:
     """The result tree with what assigned attributes hold."""
     from parakeet_py.typed_ir.results import result_tree
 
-    changed = [source for source, value in s.builder.fields.items() if value is not s.fields_before[source]]
+    held = s.builder.fields
+    changed = [source for source, before in s.fields_before.items() if held[source] is not before]
     if not changed:
         return tree
     objects: dict[Source, Result] = {}

@@ -485,6 +485,9 @@ class Specializer:
     def call_library(self, name: str, args: list[Value]) -> Value:
         return calls.call_library(self, name, args)
 
+    def call_plain(self, name: str, args: list[Value]) -> Value:
+        return calls.call_plain(self, name, args)
+
     def library_loop(self, ufunc: np.ufunc, names: Sequence[str]) -> Callable[[list[ir.Operand]], list[ir.Operand]]:
         return calls.library_loop(self, ufunc, names)
 

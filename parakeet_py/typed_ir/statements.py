@@ -182,7 +182,7 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
                 listed = ComprehensionV("list", source, s.value(element), wanted, flatten)
                 return hash_maps.set_of(s, s.as_list(listed))
             if kind == "dict":
-                return s.call_library("python_dict", [source, s.value(element), wanted or NONE, lift(flatten)])
+                return s.call_plain("python_dict", [source, s.value(element), wanted or NONE, lift(flatten)])
             made = ComprehensionV(kind, source, s.value(element), wanted, flatten)
             return s.as_list(made) if kind == "list" else made
         case ssa.Import(module, name, level):

@@ -52,7 +52,7 @@ def closure_sees_later_assignment(x, k):
     return before, inner()
 
 
-@program([(3,), (0,)], fell_back=True)
+@program([(3,), (0,)])
 def nonlocal_counter(n):
     count = 0
 
@@ -386,3 +386,71 @@ def known_texts(x, how):
     if how.startswith(" m"):
         return x.mean(), chr(65) in "ABC", hex(255)
     return [part.upper() for part in how.split("-")]
+
+
+@program([(5,), (0,), (-1,)])
+def shared_names(n):
+    if n < 0:
+        return None
+    count = 0
+    last = 0.0
+
+    def add(k):
+        nonlocal count, last
+        count += k
+        last = k * 0.5
+        return count
+
+    total = sum(add(i) for i in range(n) if i % 2)
+    for i in range(n):
+        if i % 2:
+            total += add(i)
+    return count, last, total, [add(1) for _ in range(n)]
+
+
+@program([(3,)])
+def counters(n):
+    def counter(step):
+        c = 0
+
+        def following():
+            nonlocal c
+            c += step
+            return c
+
+        return following
+
+    one, ten = counter(1), counter(10)
+    for _ in range(n):
+        ten()
+    return one(), one(), ten()
+
+
+@program([(lambda: (arr("f8", 5).make(), 2))])
+def shared_array(x, k):
+    total, calls = np.zeros(2), 0
+
+    def add(v):
+        nonlocal total, calls
+        total = total + v
+        calls += 1
+        return total * k
+
+    rows = [add(v).sum() for v in x]
+    while calls < 8:
+        add(1.0)
+    return rows, total, calls
+
+
+class Tally:
+    def __init__(self):
+        self.n = 0
+
+    def row(self, k):
+        self.n += k
+        return np.full(2, self.n)
+
+
+@program([lambda: (Tally(), 4)])
+def elements_that_assign(tally, n):
+    return [tally.row(i) for i in range(n)], tally.n

@@ -170,7 +170,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "`g` holds a function that uses `i`, which has been bound again since",
         "g()",
     ),
-    "def f(c):\n    x = 1\n    def g():\n        nonlocal x\n        x = 2\n    g()\n    return x": (
+    "def f(c):\n    if c: x = 1\n    def g():\n        nonlocal x\n        x = 2\n    g()\n    return x": (
         "`x` of an enclosing function cannot be bound here",
         "x = 2",
     ),

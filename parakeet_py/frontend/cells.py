@@ -1,0 +1,174 @@
+"""`nonlocal` as what it is: names in cells, which functions share. Syntax trees to syntax trees.
+
+    count = 0                       count = 0; count = CellType(count)
+    def add(k):                     def add(k):
+        nonlocal count
+        count += k                      count.cell_contents += k
+    add(2)                          add(2)
+    return count                    return count.cell_contents
+
+The name then stands for one cell for good, so that it can be captured by value. That is done for names that are surely
+bound before any function can see them: parameters, and names whose first mention is an assignment among the statements
+of the function itself. All others stay, and are refused where they are bound.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import types
+from typing import TypeVar
+
+_N = TypeVar("_N", bound=ast.AST)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def without_nonlocal(node: _N) -> _N:
+    """The same function, or a copy of it whose shared names are cells."""
+    if not any(isinstance(inner, ast.Nonlocal) for inner in ast.walk(node)):
+        return node
+    rewritten = copy.deepcopy(node)
+    for inner in list(ast.walk(rewritten)):
+        if isinstance(inner, ast.FunctionDef):
+            _share(inner)
+    return rewritten
+
+
+def _share(function: ast.FunctionDef) -> None:
+    """Put the names of one function that others inside it bind into cells."""
+    parameters = _parameters(function)
+    for name in sorted(_wanted(function.body)):
+        place = _first_binding(function.body, name, name in parameters)
+        if place is None or any(map(_hides_in(name), _own_parts(function.body))):
+            continue
+        made = ast.Assign(
+            [ast.Name(name, ast.Store())], ast.Call(ast.Constant(types.CellType), [ast.Name(name, ast.Load())], [])
+        )
+        like = function.body[place - 1] if place else function.body[0]
+        for inner in ast.walk(made):
+            ast.copy_location(inner, like)
+        rest = [_Contents(name).visit(statement) for statement in function.body[place:]]
+        function.body[place:] = [made, *rest]
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    own = function.args
+    stars = [star for star in (own.vararg, own.kwarg) if star is not None]
+    return {arg.arg for arg in (*own.posonlyargs, *own.args, *own.kwonlyargs, *stars)}
+
+
+def _wanted(body: list[ast.stmt]) -> set[str]:
+    """The names that functions in this body declare nonlocal, but not names of functions in between."""
+    found: set[str] = set()
+    for part in _own_parts(body):
+        if isinstance(part, ast.FunctionDef):
+            own = {name for inner in _own_parts(part.body) if isinstance(inner, ast.Nonlocal) for name in inner.names}
+            found |= own | (_wanted(part.body) - _bound(part))
+    return found
+
+
+def _bound(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """The names that are a function's own."""
+    body = [ast.Expr(function.body)] if isinstance(function, ast.Lambda) else function.body
+    found, shared = _parameters(function), set()
+    for part in _own_parts(body):
+        match part:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.FunctionDef(name=name):
+                found.add(name)
+            case ast.Nonlocal(names=names) | ast.Global(names=names):
+                shared.update(names)
+    return found - shared
+
+
+def _own_parts(body: list[ast.stmt]) -> list[ast.AST]:
+    """What stands in a function itself; functions inside it are one part each."""
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop(0)
+        found.append(node)
+        if isinstance(node, _FUNCTIONS):
+            waiting += [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
+        else:
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def _first_binding(body: list[ast.stmt], name: str, is_parameter: bool) -> int | None:
+    """The number of statements after which the name is surely bound, and before which no function can see it."""
+    for place, statement in enumerate(body):
+        mentioned = any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(statement))
+        shared = any(isinstance(inner, ast.Nonlocal) and name in inner.names for inner in ast.walk(statement))
+        if not mentioned and not shared:
+            continue
+        if is_parameter:
+            return place
+        match statement:
+            case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+                parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+                named = any(isinstance(part, ast.Name) and part.id == name for part in parts)
+                before = any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(value))
+                return place + 1 if named and not before else None
+        return None
+    return None
+
+
+def _hides_in(name: str):  # type: ignore[no-untyped-def]
+    """Does a part of a function bind a name in a way that an attribute cannot be bound?"""
+
+    def hides(part: ast.AST) -> bool:
+        match part:
+            case ast.NamedExpr(target=ast.Name(id=bound)) | ast.FunctionDef(name=bound) | ast.MatchAs(name=bound):
+                return bound == name
+            case ast.MatchStar(name=bound) | ast.MatchMapping(rest=bound) | ast.ExceptHandler(name=bound):
+                return bound == name
+            case ast.alias():
+                return name in (part.asname, part.name.partition(".")[0])
+            case ast.Global(names=names):
+                return name in names
+            case ast.Delete(targets=targets):
+                return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+            case ast.comprehension(target=target):
+                return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(target))
+        return False
+
+    def look(part: ast.AST) -> bool:
+        if hides(part):
+            return True
+        if not isinstance(part, _FUNCTIONS) or name in _bound(part):
+            return False
+        body = [ast.Expr(part.body)] if isinstance(part, ast.Lambda) else part.body
+        return any(map(look, _own_parts(body)))
+
+    return look
+
+
+class _Contents(ast.NodeTransformer):
+    """Makes a name the contents of a cell of that name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id != self.name:
+            return node
+        cell = ast.copy_location(ast.Name(node.id, ast.Load()), node)
+        return ast.copy_location(ast.Attribute(cell, "cell_contents", node.ctx), node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
+        names = [name for name in node.names if name != self.name]
+        return ast.copy_location(ast.Nonlocal(names) if names else ast.Pass(), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return self._function(node)
+
+    def _function(self, node: ast.FunctionDef | ast.Lambda) -> ast.AST:
+        if self.name not in _bound(node):
+            return self.generic_visit(node)
+        node.args.defaults = [self.visit(default) for default in node.args.defaults]
+        node.args.kw_defaults = [default and self.visit(default) for default in node.args.kw_defaults]
+        return node
