@@ -17,11 +17,12 @@ from __future__ import annotations
 import ast
 import copy
 import types
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 _N = TypeVar("_N", bound=ast.AST)
+_CELL: Any = types.CellType  # stands for itself among literals
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def without_nonlocal(node: _N) -> _N:
@@ -43,7 +44,7 @@ def _share(function: ast.FunctionDef) -> None:
         if place is None or any(map(_hides_in(name), _own_parts(function.body))):
             continue
         made = ast.Assign(
-            [ast.Name(name, ast.Store())], ast.Call(ast.Constant(types.CellType), [ast.Name(name, ast.Load())], [])
+            [ast.Name(name, ast.Store())], ast.Call(ast.Constant(_CELL), [ast.Name(name, ast.Load())], [])
         )
         like = function.body[place - 1] if place else function.body[0]
         for inner in ast.walk(made):
@@ -81,7 +82,7 @@ def _bound(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set
     return found - shared
 
 
-def _own_parts(body: list[ast.stmt]) -> list[ast.AST]:
+def _own_parts(body: Sequence[ast.stmt]) -> list[ast.AST]:
     """What stands in a function itself; functions inside it are one part each."""
     found: list[ast.AST] = []
     waiting: list[ast.AST] = list(body)
