@@ -101,10 +101,14 @@ class ObjectSpec:
 
 @record
 class TupleSpec:
-    """An exact tuple or list of `len(items)` items, or a slice (items start, stop, step)."""
+    """An exact tuple or list of `len(items)` items, or a slice (items start, stop, step).
+
+    `named` is the class of a named tuple; only results of operations that Python does are known so (`observed_spec`).
+    """
 
     items: tuple[Spec, ...]
     kind: Literal["tuple", "list", "slice"] = "tuple"
+    named: type | None = None
 
 
 @record(eq=False)

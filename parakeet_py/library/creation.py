@@ -170,6 +170,8 @@ def leading_axes(rank, wanted):
 
 @implements(np.array)
 def array(a, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None):
+    if copy is False:
+        must_do_as_it_is(a, dtype, order)
     made = converted_array(a, dtype, order_name(order, "K"), copy is not False and copy is not None)
     return made[leading_axes(made.ndim, ndmin)] if ndmin > made.ndim else made
 
@@ -211,7 +213,15 @@ def may_lie_in_both(order, layout):
 
 @implements(np.asarray, np.asanyarray)
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+    if copy is False:
+        must_do_as_it_is(a, dtype, order)
     return converted_array(a, dtype, order_name(order, "K"), copy is True)
+
+
+def must_do_as_it_is(a, dtype, order):
+    """NumPy refuses to copy, if it is asked to, what cannot stay as it is."""
+    if not is_array(a) or (dtype is not None and dtype_of(a) != np.dtype(dtype)) or order in ("C", "F"):
+        hand_back("copy=False of what may have to be copied")
 
 
 @implements(np.ascontiguousarray)

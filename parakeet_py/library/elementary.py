@@ -25,7 +25,7 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.reductions import all_
 from parakeet_py.library.registry import helper, implements, method, static
-from parakeet_py.library.shared import converted, into, must_be_int, not_scalar_into, real_kind, result_kind
+from parakeet_py.library.shared import SAME, converted, into, must_be_int, not_scalar_into, real_kind, result_kind
 
 PI = math.pi
 DEGREES = 180 / math.pi
@@ -174,7 +174,7 @@ def rounded(a, decimals, out):
         scale = power_of_ten(decimals)
         result = np.rint(a / scale) * scale
         result = converted(result, kind)
-    return result if out is None else into(out, as_array(result), "unsafe")
+    return result if out is None else into(out, as_array(result), SAME)
 
 
 @implements(np.round, np.around)

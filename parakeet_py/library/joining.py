@@ -47,7 +47,7 @@ def joined_kind(dtype, casting, *kinds):
     """The dtype of arrays put together; a Python scalar among them is weak."""
     found = result_kind(*kinds) if dtype is None else np.dtype(dtype)
     for kind in kinds:
-        if kind not in (bool, int, float, complex) and not np.can_cast(kind, found, casting):
+        if isinstance(kind, np.dtype) and not np.can_cast(kind, found, casting):
             raise TypeError(f"Cannot cast array data from {kind!r} to {found!r} according to the rule {casting!r}")
     return found
 

@@ -18,7 +18,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.reductions import reduce_ufunc, squared_size
 from parakeet_py.library.registry import implements
 from parakeet_py.library.scans import replaced_nan
-from parakeet_py.library.shared import NO_VALUE, into
+from parakeet_py.library.shared import NO_VALUE, SAME, into
 
 
 @implements(np.nansum)
@@ -85,7 +85,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
         hand_back("np.nanmean into another dtype")
     total = np.sum(replaced_nan(a, 0), axis, dtype, None, keepdims, where=where)
     result = divided_by_count(total, number_count(a, axis, keepdims, where))
-    return result if out is None else into(out, as_array(result), "unsafe")
+    return result if out is None else into(out, as_array(result), SAME)
 
 
 @implements(np.nanvar)
@@ -115,7 +115,7 @@ def nanvar(
         return missing if is_array(result) else missing[()]
     if dtype_of(out) != dtype_of(result):
         hand_back("np.nanvar into another dtype")
-    return into(out, as_array(missing), "unsafe")
+    return into(out, as_array(missing), SAME)
 
 
 @implements(np.nanstd)
@@ -125,4 +125,4 @@ def nanstd(
     variance = nanvar(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
     result = np.sqrt(variance)
     result = result if dtype_of(result) == dtype_of(variance) else cast(result, dtype_of(variance))
-    return result if out is None else into(out, as_array(result), "unsafe")
+    return result if out is None else into(out, as_array(result), SAME)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_py.library.intrinsics import as_array, check, hand_back, is_sequence, unsupported
+from parakeet_py.library.intrinsics import as_array, check, is_sequence, unsupported
 from parakeet_py.library.registry import implements
 from parakeet_py.library.shape import positions
 
@@ -29,9 +29,7 @@ def tensordot(x1, x2, /, *, axes=2):
 
 @implements(np.linalg.vecdot)
 def vecdot(x1, x2, /, *, axis=-1):
-    if axis != -1:
-        hand_back("np.linalg.vecdot along another axis than the last")
-    return np.vecdot(x1, x2)
+    return np.vecdot(x1, x2, axis=axis)
 
 
 @implements(np.linalg.trace)

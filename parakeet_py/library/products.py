@@ -20,8 +20,10 @@ from parakeet_py.library.intrinsics import (
     constant,
     dtype_of,
     elementwise,
+    hand_back,
     is_array,
     is_weak,
+    layout_of,
     matmul_into,
     permute,
     reduce_axes,
@@ -31,7 +33,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.reductions import accumulator_kind
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import positions, ravel, size_of
-from parakeet_py.library.shared import ALL, converted, in_order, into, result_kind
+from parakeet_py.library.shared import ALL, SAME, converted, in_order, into, result_kind
 
 CORE = "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
 VECTORS = "vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
@@ -145,10 +147,12 @@ def matmul(x1, x2, /, out=None):
 
 
 @implements(np.vecdot)
-def vecdot(x1, x2, /, out=None):
+def vecdot(x1, x2, /, out=None, *, axis=-1):
     a, b = as_array(x1), as_array(x2)
     if a.ndim == 0 or b.ndim == 0:
         unsupported("vecdot: Input operand does not have enough dimensions")
+    if axis != -1:
+        a, b = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
     check(a.shape[-1] == b.shape[-1], "ValueError", VECTORS, b.shape[-1], a.shape[-1])
     kind = product_kind(dtype_of(a), dtype_of(b))
     result = contract(np.conjugate(a) if dtype_of(a).kind == "c" else a, b, batch_axis(a.ndim, b.ndim), kind)
@@ -229,7 +233,12 @@ def dot(a, b, out=None):
     else:
         aligned(a, b, a.ndim - 1, max(b.ndim - 2, 0))
         result = over_last_axes(a, permute(b, second_last_to_end(b.ndim)) if b.ndim > 1 else b)
-    return result if out is None else into(out, as_array(result))
+    if out is None:
+        return result
+    result = as_array(result)
+    if out.ndim != result.ndim or layout_of(out) != "C":
+        hand_back("np.dot into an array that may not be acceptable")
+    return into(out, result, SAME, "output array has wrong dimensions")
 
 
 def scaled(a, b):

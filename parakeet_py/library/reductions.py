@@ -27,6 +27,7 @@ from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
 from parakeet_py.library.shared import (
     NO_VALUE,
+    SAME,
     checked_dtype,
     count_along,
     finish,
@@ -314,7 +315,7 @@ def masked_mean(a, axis, kind, out, keepdims, where):
     total = reduce_ufunc(np.add, a, axis, kind, None, keepdims, NO_VALUE, where)
     count = reduce_ufunc(np.add, mask_over(a, where), axis, np.int64, None, keepdims)
     result = divided(total, count, dtype_of(a) if dtype_of(a) == np.float16 and out is None else kind)
-    return result if out is None else into(out, as_array(result), "unsafe")
+    return result if out is None else into(out, as_array(result), SAME)
 
 
 def squared_size(x):
@@ -362,7 +363,7 @@ def masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where, mean):
     total = reduce_ufunc(np.add, deviations, axis, wide, None, keepdims, NO_VALUE, where)
     final = dtype_of(a) if dtype is None and dtype_of(a) == np.float16 and out is None else wide
     result = divided(total, np.maximum(count - ddof, 0), final)
-    return result if out is None else into(out, as_array(result), "unsafe")
+    return result if out is None else into(out, as_array(result), SAME)
 
 
 @method("var")

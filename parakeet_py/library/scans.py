@@ -8,7 +8,7 @@ from parakeet_py.library.intrinsics import as_array, cast, constant, copy, dtype
 from parakeet_py.library.reductions import can_reduce, identity_of, neutral, one_by_one, reduction_kind
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
-from parakeet_py.library.shared import ALL, NO_VALUE, check_output_cast, converted, into, single_axis
+from parakeet_py.library.shared import ALL, NO_VALUE, SAME, check_output_cast, converted, into, single_axis
 
 
 @static
@@ -24,7 +24,7 @@ def accumulate(ufunc, a, axis, dtype, out):
     else:
         start = constant(neutral(ufunc, kind), kind)
         result = scan_axis(a, axis, start, lambda x: cast(x, kind), lambda s, x: ufunc(s, x))
-    return result if out is None else into(out, result, "unsafe")
+    return result if out is None else into(out, result, SAME)
 
 
 def products_in_order(a, axis, kind):

@@ -34,6 +34,7 @@ from parakeet_py.library.shape import ravel, size_of
 from parakeet_py.library.shared import (
     ALL,
     NO_VALUE,
+    SAME,
     fitting,
     in_order,
     integer_limits,
@@ -198,7 +199,7 @@ def choose(a, choices, out=None, mode="raise"):
         return chosen
 
     result = in_order(elementwise(choose_one, as_numeric(a), *parts))
-    return result if out is None else into(out, as_array(result))
+    return result if out is None else into(out, as_array(result), SAME)
 
 
 # ---- take and compress -----------------------------------------------------------------------------------------------
@@ -231,7 +232,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         places = elementwise(lambda i: np.minimum(np.maximum(cast(i, "int64"), 0), extent - 1), places)
     found = a[(ALL,) * axis + (places,)]
     found = copy(found, "C") if is_array(found) and not is_array(places) else in_order(found)
-    return found if out is None else into(out, as_array(found))
+    return found if out is None else into(out, as_array(found), SAME)
 
 
 def check_taken(out, shape):
@@ -261,7 +262,7 @@ def compress(condition, a, axis=None, out=None):
             message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
             check(last < a.shape[axis], "IndexError", message, last, a.shape[axis])
     found = in_order(a[(ALL,) * axis + (places,)])
-    return found if out is None else into(out, found)
+    return found if out is None else into(out, found, SAME)
 
 
 @method("compress")

@@ -32,6 +32,7 @@ from parakeet_py.library.registry import static
 
 NO_VALUE = np._NoValue
 ALL = slice(None)
+SAME = "equiv"  # the casting of functions that compute in another way when `out` has another dtype
 
 
 @static
@@ -142,6 +143,8 @@ def must_be_writeable(a, message="output array is read-only"):
 
 def into(out, result, casting="same_kind", shape_message="output array does not have the right shape"):
     """Store a result in `out=`, which is then the value of the call."""
+    if casting == SAME and dtype_of(out) != dtype_of(result):
+        hand_back("out= of another dtype than the result's")
     check_output_cast(dtype_of(result), dtype_of(out), casting)
     product_of_ranks(out.ndim, result.ndim)
     for own, wanted in zip(out.shape, result.shape):
@@ -163,7 +166,7 @@ def finish(result, axes, rank, keepdims, out):
         result = as_array(result)[keeping_index(axes, rank)]
     if out is None:
         return result
-    return into(out, as_array(result), "unsafe")
+    return into(out, as_array(result), SAME)
 
 
 def count_along(a, axes):

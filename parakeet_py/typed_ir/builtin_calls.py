@@ -384,7 +384,7 @@ def _str(s: Specializer, value: Value | None = None) -> Value:
         case Static(None):
             return Static("None")
         case ScalarV():
-            return format_values(s, [(value, "", "")])
+            return format_values(s, [(value, "s", "")])  # what NumPy formats otherwise
     raise s.hand_back("str is not compiled")
 
 

@@ -139,6 +139,8 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
                 del s.sites[sites:]
                 return handler(s, *map(s.as_list, args), **kwargs)
     if isinstance(target, type) and issubclass(target, np.generic):
+        if kwargs:
+            raise s.hand_back(f"{target.__name__} with {', '.join(kwargs)}")
         return _scalar_type(s, target, args)
     if isinstance(target, type) and issubclass(target, BaseException):
         return build_exception(s, target, args)
@@ -397,6 +399,7 @@ def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict
     where = kwargs.pop("where", None)
     dtype = kwargs.pop("dtype", None)
     casting = kwargs.pop("casting", None)
+    axis = {"axis": kwargs.pop("axis")} if ufunc is np.vecdot and "axis" in kwargs else {}
     if kwargs or (casting is not None and known(casting) != "same_kind"):
         raise s.hand_back(f"np.{ufunc.__name__} with {', '.join(kwargs) or 'casting'}")
     if len(args) > ufunc.nin and out is None:
@@ -408,7 +411,7 @@ def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict
         if body is None or dtype is not None or where is not None:
             raise s.hand_back(f"np.{ufunc.__name__}")
         extra = {} if out is None or is_none(out) else {"out": out}
-        return call_python(s, body, args, extra, trusted=True)
+        return call_python(s, body, args, {**extra, **axis}, trusted=True)
     if isinstance(out, TupleV) and len(out.items) == 1:
         out = out.items[0]
     return call_ufunc(
@@ -431,6 +434,8 @@ def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) ->
         raise s.hand_back(f"{target.__name__} is not compiled")
     if not args:
         return lift(np.dtype(name).type())
+    if len(args) > 1:
+        raise s.hand_back(f"{target.__name__} of several arguments")
     if long_ints.is_long(args[0]) and name in ("uint64", "float64"):
         try:
             return lift(np.dtype(name).type(known(args[0])))

@@ -13,7 +13,7 @@ from parakeet_py.errors import NoSourceError, UnsupportedError
 from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.frontend.evaluate import CHANGED, Key
 from parakeet_py.frontend.frames import reads_its_frame
-from parakeet_py.signature import ArraySpec, ObjectSpec, Spec, TupleSpec, spec_of
+from parakeet_py.signature import MAX_ITEMS, ArraySpec, ObjectSpec, Spec, TupleSpec, spec_of
 
 
 def normalized(spec: Spec) -> Spec:
@@ -21,14 +21,22 @@ def normalized(spec: Spec) -> Spec:
     match spec:
         case ArraySpec(dtype, rank, layout, _, writeable):
             return ArraySpec(dtype, rank, "C" if layout == "C" else "A", (False,) * rank, writeable)
-        case TupleSpec(items, kind):
-            return TupleSpec(tuple(normalized(item) for item in items), kind)
+        case TupleSpec(items, kind, named):
+            return TupleSpec(tuple(normalized(item) for item in items), kind, named)
     return spec
 
 
 def observed_spec(value: Any) -> Spec:
     """The spec of an opaque operation's result."""
+    if is_named_tuple(value) and len(value) <= MAX_ITEMS:
+        return TupleSpec(tuple(map(observed_spec, value)), "tuple", type(value))
     return normalized(spec_of(value))
+
+
+def is_named_tuple(value: Any) -> bool:
+    """Is this a tuple whose items have names, and which holds nothing else?"""
+    kind = type(value)
+    return kind.__bases__ == (tuple,) and kind.__basicsize__ == tuple.__basicsize__ and hasattr(kind, "_fields")
 
 
 ANY = ObjectSpec(object)  # as the spec of a result: any object at all
@@ -45,8 +53,12 @@ def join_specs(left: Spec, right: Spec) -> Spec:
             right.writeable,
         ):
             return ArraySpec(dtype, rank, "A", unit, writeable)
-        case TupleSpec(items, kind), TupleSpec(others, other) if kind == other and len(items) == len(others):
-            return TupleSpec(tuple(map(join_specs, items, others)), kind)
+        case TupleSpec(items, kind, named), TupleSpec(others) if (kind, named, len(items)) == (
+            right.kind,
+            right.named,
+            len(others),
+        ):
+            return TupleSpec(tuple(map(join_specs, items, others)), kind, named)
     return ANY
 
 
@@ -55,8 +67,8 @@ def loosened(spec: Spec) -> Spec:
     match spec:
         case ArraySpec(dtype, rank, _, unit, writeable) if rank:
             return ArraySpec(dtype, rank, "A", unit, writeable)
-        case TupleSpec(items, kind):
-            return TupleSpec(tuple(map(loosened, items)), kind)
+        case TupleSpec(items, kind, named):
+            return TupleSpec(tuple(map(loosened, items)), kind, named)
     return spec
 
 

@@ -423,8 +423,8 @@ def result_value(s: Specializer, spec: Spec, outs: list[ir.Var], roots: frozense
             return lift(value)
         case TupleSpec(items, "slice"):
             return SliceV(*(result_value(s, item, outs, roots) for item in items))
-        case TupleSpec(items, kind):
-            return TupleV(tuple(result_value(s, item, outs, roots) for item in items), kind)
+        case TupleSpec(items, kind, named):
+            return TupleV(tuple(result_value(s, item, outs, roots) for item in items), kind, named)
     raise AssertionError(spec)
 
 

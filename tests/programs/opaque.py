@@ -237,3 +237,19 @@ def values_of_every_kind_handed_back(a, x, n, flag, number):
 def call_of_one_of_several_functions(x, function):
     """One compiled function for all calls: none of these changes the array, so a call can be begun again."""
     return function(x)
+
+
+@program(
+    [
+        (arr("f8", 3, 3),),
+        (np.array([[0.0, 1.0], [-1.0, 0.0]]),),
+        (np.array([[2.0, 1.0], [1.0, 2.0]]),),
+    ],
+    opaque=None,
+    sums=256,
+)
+def values_and_vectors_with_names(a):
+    """The result is a named tuple, of real or complex arrays."""
+    pair = np.linalg.eig(a)
+    values, vectors = pair
+    return pair, a @ vectors - vectors * values, pair.eigenvalues.sum()

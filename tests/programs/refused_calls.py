@@ -129,3 +129,40 @@ def deleted_at_no_position(a, place):
 @program([raising(TypeError, LINE)], message=True, opaque=None)
 def choices_by_floats(a):
     return a.choose([a, a])
+
+
+@program(
+    [raising(TypeError, arr("f8", 4)), raising(TypeError, arr("c16", 4)), (arr("i4", 4),)],
+    message=True,
+)
+def together_in_small_integers(a):
+    return np.concatenate([a, a[:2]], dtype=np.int8)
+
+
+@program([raising(ValueError, arr("f8", 3, 4)), (arr("f4", 3, 4),)], message=True, opaque=None)
+def no_copy_where_one_is_needed(a):
+    return np.asarray(a, dtype=np.float32, copy=False)
+
+
+@program(
+    [(arr("f8", 3, 3), arr("f8", 3, 3)), raising(ValueError, arr("i8", 3, 3), arr("f8", 3, 3))],
+    opaque=None,
+    mutates=(1,),
+)
+def product_into_another_dtype(a, out):
+    return a.dot(a, out)
+
+
+OUTPUTS = [(arr(kind, 4, 3, values="positive"), arr(out, 3)) for kind in ("f2", "f8", "i4") for out in ("f4", "c16")]
+
+
+@program(OUTPUTS, opaque=None, mutates=(1,), sums=64)
+def means_into_another_dtype(a, out):
+    """NumPy computes in the dtype of `out` here."""
+    return np.mean(a, 0, out=out).copy(), np.max(a, axis=0, out=out).copy()
+
+
+@program([(arr("f2", 4), arr("f8", 4)), (arr("f8", 4), arr("f4", 4))], opaque=None, mutates=(1,))
+def rounded_into_another_dtype(a, out):
+    np.round(a, 1, out=out)
+    return out + 1
