@@ -294,7 +294,8 @@ def gives_up_early(compiled: Compiled) -> bool:
 
 def python_may_begin_again(compiled: Compiled, error: Exception, unchanged: bool) -> bool:
     """After a call that was given up: may Python run it from the beginning? `unchanged`: no argument was stored to."""
-    if isinstance(error, DeoptimizedError) and gives_up_early(compiled):
+    checked = compiled.specialization.assigns and not isinstance(error, MemoryError)
+    if (isinstance(error, DeoptimizedError) or checked) and gives_up_early(compiled):
         return True
     return unchanged and (not compiled.specialization.opaque_sites or may_be_undone(compiled))
 

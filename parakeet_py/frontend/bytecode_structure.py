@@ -208,6 +208,8 @@ def _graph(nodes: dict[int, Node], entry: int) -> _Graph:
                 dominator[offset], changed = new, True
     graph = _Graph(order, place, before, dominator)
     for offset in order:
+        if nodes[offset].iterable is not None:
+            graph.loops.setdefault(offset, {offset})  # also of a body that never ends a turn: `for x in y: return x`
         for header in nodes[offset].successors:
             if place[header] > place[offset]:
                 continue

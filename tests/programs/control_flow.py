@@ -424,3 +424,25 @@ def store_into_a_number_or_an_array(a, b, n):
         c = np.sign(-1) or (a[-1] + a)
     c[b[1:] > 0] = c or np.float32(1.5)
     return a, c
+
+
+@program([(arr("f8", 3),), (arr("f8", 0),), (arr("i4", 2, 2),)], fell_back=None)
+def a_loop_left_in_its_first_turn(a):
+    for x in a:
+        return x
+    return a
+
+
+@program([(arr("i8", 3), 3), (arr("i8", 0), 2), (arr("i8", 4, seed=1), 0)])
+def inner_loops_left_in_their_first_turn(a, k):
+    total = 0
+    for i in range(k):
+        for x in a:
+            if x > 1:
+                break
+            total += x * i
+            break
+        else:
+            total += 100
+        total *= 2
+    return total

@@ -1,9 +1,16 @@
 """Calls that only Python can finish, after compiled code has stored into arguments: what was stored is undone first."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tests.arrays import arr
-from tests.corpus import program, raising
+from tests.corpus import Case, program, raising
+
+
+@dataclass
+class Clock:
+    t: float
 
 
 @program(
@@ -80,3 +87,16 @@ def read_only_that_python_may_see(a, b):
     for _ in enumerate(range(2)):
         return a
     return total
+
+
+@program(
+    [
+        Case(lambda k=k: (Clock(0.5), np.arange(3, dtype="u4"), k), {}, None if k > 0 else OverflowError)
+        for k in (1, -1)
+    ],
+    message=True,
+    mutates=(0, 1),
+)
+def attribute_before_an_exception(clock, a, k):
+    clock.t += k
+    a[0] -= k

@@ -34,11 +34,13 @@ PROGRAMS = Path(__file__).parents[1] / "programs"
 WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache")
 HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
 
+from math import inf, nan  # noqa: F401
+
 import numpy as np  # noqa: F401
 
 from tests.arrays import Array  # noqa: F401
 from tests.corpus import Case, program
-from tests.property.recipes import Overlapping, Same, made  # noqa: F401
+from tests.property.recipes import Attributes, Overlapping, Same, made  # noqa: F401
 
 
 @program([{cases}], sums={sums}, ulp={ulp}, opaque=None, fell_back=None, order=False)
@@ -48,11 +50,12 @@ from tests.property.recipes import Overlapping, Same, made  # noqa: F401
 
 def recipes_text(recipes: tuple[Any, ...]) -> str:
     """The recipes as an expression."""
+    from tests.property.recipes import Attributes
 
     def text(recipe: Any) -> str:
-        if not isinstance(recipe, Array):
+        if not isinstance(recipe, Array | Attributes):
             return repr(recipe)
-        return f"Array({', '.join(repr(getattr(recipe, one.name)) for one in fields(recipe))})"
+        return f"{type(recipe).__name__}({', '.join(text(getattr(recipe, one.name)) for one in fields(recipe))})"
 
     return ", ".join(map(text, recipes))
 

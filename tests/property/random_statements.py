@@ -279,7 +279,7 @@ class Statements(Expressions):
         inner = {name: scope[self.pick(names)] for name in "xy"}
         name, first, second = self.name(), self.pick(names), self.pick(names)
         head = f"def {name}(x, y):"
-        match self.draw_below(11):
+        match self.draw_below(10):
             case 6 | 7:
                 return self.recursion(scope, name, first)
             case 8:
@@ -297,21 +297,6 @@ class Statements(Expressions):
                 made, more = self.name(), self.expression({**inner, first: scope[first]}, 1)
                 lines = [f"def {name}(x):", "    def inner(y):", f"        return {more}", "    return inner"]
                 return [*lines, f"{made} = {name}({first})", f"{self.name()} = {made}({second})"]
-            case 10:
-                self.refusable = True
-                lines = [
-                    f"def {name}(x):",
-                    f"    nonlocal_ = {first}",
-                    "    def inner(y):",
-                    "        nonlocal nonlocal_",
-                ]
-                lines += [
-                    "        nonlocal_ = nonlocal_ + y",
-                    "        return y",
-                    "    inner(x)",
-                    "    return nonlocal_",
-                ]
-                return [*lines, f"{self.name()} = {name}({second})"]
             case 0 | 1:
                 more = self.store(inner) or ["pass"]
                 return [head, *indented([*more, "return x"]), f"{self.name()} = {name}({first}, {second})"]
