@@ -37,7 +37,6 @@ from parakeet_py.hybrid.simulated import SimulatedDevice
 from parakeet_py.hybrid.spans import intersection
 from parakeet_py.hybrid.streaming import stream
 from parakeet_py.hybrid.team import Range
-from parakeet_py.typed_ir.ir import Scatter
 
 GRAINS = 512  # pieces that an index space is divided into, at most, of whole warps; a claim is some of them
 RESERVE = 4  # a claim is one part in so many of what its member would get if all went on as it has
@@ -124,8 +123,7 @@ class Claims:
     def run(self) -> list[Any]:
         """Let everybody claim until nothing is left; the results of the region."""
         parts, call = self.parts, self.parts.call
-        if not isinstance(parts.division.op, Scatter):
-            parts.make_results()
+        parts.make_results()
         for number in range(len(parts.ranges)):
             parts.prepare(number, parts.division.part)
         call.memories.set_marks()
@@ -235,7 +233,7 @@ class Claims:
         try:
             piece.bring()
             if piece.streamed:
-                stream(piece, 0)
+                stream(piece, [0], parts.division.part, [()])
             else:
                 piece.start(0, parts.division.part, ())()
             return time.perf_counter() - begun if device is None else device.seconds(start, device.mark())
@@ -247,7 +245,8 @@ class Claims:
                 self.front = self.back  # all before it has run
             return 0.0
         finally:
-            piece.has_written(0)
+            if not piece.streamed:
+                piece.has_written(0)
 
 
 def _joined(taken: Sequence[Range]) -> tuple[Range, ...]:

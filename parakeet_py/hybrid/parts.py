@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from parakeet_py.hybrid.access import Part
 from parakeet_py.hybrid.crew import Stop, together
-from parakeet_py.hybrid.device import Machine
 from parakeet_py.hybrid.division import Bounds, Division
 from parakeet_py.hybrid.losses import Lost
+from parakeet_py.hybrid.part_runs import PartRun
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray, of_host
 from parakeet_py.hybrid.spans import NOTHING, Spans, difference, intersection, size_of, union
-from parakeet_py.hybrid.streaming import Windows, no_memory, stream
+from parakeet_py.hybrid.streaming import UNDER_WAY, Windows, fits, no_memory
 from parakeet_py.hybrid.team import Range
 from parakeet_py.typed_ir.ir import Function, Scatter, Var
 from parakeet_py.typed_ir.types import Array
@@ -40,6 +39,9 @@ class Parts:
     ----------
     ranges : who has what
     across : the ranges of the second axis, if there is one
+    again : parts change what they have made, and need nothing else
+    streamed : the parts that a device computes in pieces
+    computed : the ranges that results are of: those of the parts, or of the pieces of those that are streamed
     """
 
     def __init__(
@@ -57,7 +59,9 @@ class Parts:
         self.stored = {access.array for access in division.touched.writes}
         if division.join == "histogram":
             self.stored = set()
-        self.streamed: set[int] = set()  # parts that a device computes in pieces
+        self.again = False
+        self.streamed: set[int] = set()
+        self.computed: list[Range] = []
         self.stop = Stop()
         self.needed: list[Written] = []
         self.written: list[Written] = []
@@ -94,9 +98,13 @@ class Parts:
         return True
 
     def run(self) -> list[Any]:
-        division, op = self.division, self.division.op
-        if division.join in ("concatenate", "scan") and not isinstance(op, Scatter):
-            self.make_results()
+        self.make_results()
+        self._make_room()
+        best = self._in_small_enough_pieces() if self.streamed else self
+        return best._run()
+
+    def _run(self) -> list[Any]:
+        division = self.division
         partial = self._all(division.part, ())
         match division.join:
             case "concatenate":
@@ -112,6 +120,9 @@ class Parts:
         raise AssertionError(division.join)
 
     def make_results(self) -> None:
+        """The arrays that parts fill together, if they do."""
+        if self.division.join not in ("concatenate", "scan") or isinstance(self.division.op, Scatter):
+            return
         arrays = [out for out in self.region.outs if isinstance(out.type, Array)]
         if not arrays:
             return
@@ -134,15 +145,21 @@ class Parts:
         """Another part of the same region, for the same results; of a second axis it has what part `number` has."""
         across = self.across[number : number + 1]
         made = Parts(self.call, self.region, self.division, self.values, [part], across)
-        made.whole = self.whole
-        made._fills()
+        made.fill(self.whole, self.again)
         return made
+
+    def fill(self, whole: list[SharedArray], again: bool = False) -> None:
+        """Let parts write into results that exist; `again`: they are there, and parts change them."""
+        self.whole, self.again = whole, again
+        self._fills()
+        self.needed = self.written if again else self.needed
 
     def bring(self) -> None:
         """Bring what every part needs to where it will run."""
         self._make_room()
         for number in range(len(self.ranges)):
-            self._deliver(number, ())
+            if number not in self.streamed:
+                self.deliver(number, ())
 
     def _make_room(self) -> None:
         """Make place for what parts need and write on their devices; what does not fit even so will be streamed."""
@@ -150,9 +167,37 @@ class Parts:
             try:
                 self._reserve(number) if who != HOST else None
             except Lost as lost:
-                if not no_memory(lost) or self.division.join != "concatenate":
+                if not no_memory(lost):
                     raise
                 self.streamed.add(number)
+
+    def _in_small_enough_pieces(self) -> Parts:
+        """This, or the region cut in another way, if an index is too much for a device to stream."""
+        ways = [self]
+        for pieces in (UNDER_WAY, 1):
+            for parts in ways:
+                if all(fits(parts, number, pieces) for number in parts.streamed):
+                    run = self.call.runs[-1]
+                    ranges, across = tuple(parts.ranges), tuple(parts.across)
+                    division = parts.division
+                    changed = run._replace(join=division.join, axis=division.axis, ranges=ranges, across=across)
+                    self.call.runs[-1] = run if parts is self else changed
+                    return parts
+                if parts is self and len(ways) == 1:
+                    ways += self._other_ways()
+        return self
+
+    def _other_ways(self) -> list[Parts]:
+        """The region cut along other axes."""
+        call, found = self.call, []
+        for division in self.region.divisions:
+            ranges = call.ranges(division, self.values) if division is not self.division else ()
+            parts = Parts(call, self.region, division, self.values, ranges)
+            if ranges and parts.independent():
+                parts.make_results()
+                parts._make_room()
+                found.append(parts)
+        return found
 
     def _reserve(self, number: int) -> None:
         who = self.ranges[number][0]
@@ -166,10 +211,10 @@ class Parts:
                 if not no_memory(lost) or not self.call.memories.evict(who, roots):
                     raise
 
-    def _deliver(self, number: int, more: Sequence[Any]) -> None:
+    def deliver(self, number: int, more: Sequence[Any]) -> None:
         """Bring what a part needs, and more arguments of it, to where it will run."""
         who = self.ranges[number][0]
-        for root, spans in self.needed[number].items() if number not in self.streamed else ():
+        for root, spans in self.needed[number].items():
             root.bring(who, spans)
         for array in more:
             if isinstance(array, SharedArray) and array.host.size:
@@ -213,14 +258,17 @@ class Parts:
         return [*own, *(self.values[var] for var in division.free)], [*[None] * len(own), *division.free]
 
     def has_written(self, number: int) -> None:
-        """A part has run; one that was streamed has told it already."""
-        for root, spans in self.written[number].items() if number not in self.streamed else ():
+        """A part has run."""
+        for root, spans in self.written[number].items():
             root.wrote(self.ranges[number][0], spans)
 
     def _all(self, function: Function, extra: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """Run a function for every range, with more arguments for each; gives their results in order."""
-        runs = [_PartRun(self, number, function, extra[number] if extra else ()) for number in range(len(self.ranges))]
         self._make_room()
+        runs = [
+            PartRun(self, numbers, function, [extra[number] if extra else () for number in numbers])
+            for numbers in self._together()
+        ]
         if self._worth_a_crew():
             runs[0].bring()  # before anybody writes to the host's memory
             together([run.all for run in runs], self.stop)
@@ -235,7 +283,19 @@ class Parts:
         failed = [run.error for run in runs if run.error is not None]
         if failed:
             raise failed[0]
-        return [run.results for run in runs]
+        self.computed = [part for run in runs for part, _ in run.results]
+        return [results for run in runs for _, results in run.results]
+
+    def _together(self) -> list[list[int]]:
+        """The numbers of parts, those together that one device streams after each other."""
+        found: list[list[int]] = []
+        for number, (who, _, _) in enumerate(self.ranges):
+            last = found[-1][-1] if found else None
+            if number in self.streamed and last in self.streamed and self.ranges[last][0] == who:
+                found[-1].append(number)
+            else:
+                found.append([number])
+        return found
 
     def _on_host(self, function: Function, args: Sequence[Any], stored: bool = False) -> list[Any]:
         """A join, on the host; with `stored` it stores to its first argument."""
@@ -259,9 +319,9 @@ class Parts:
             before = [totals[0]]
             for more in totals[1:-1]:
                 before.append(self._on_host(combine, [*before[-1], *more]))
-            self.ranges, self.written = self.ranges[1:], self.written[1:]
-            self.needed = self.written  # parts change what they have made
-            self._all(after, before)
+            others = Parts(self.call, self.region, self.division, self.values, self.computed[1:])
+            others.fill(self.whole, again=True)
+            others._all(after, before)
         return [*self.whole]
 
     def _joined(self, partial: Sequence[list[Any]]) -> list[Any]:
@@ -278,98 +338,3 @@ class Parts:
         if target.host.size:
             target.root.wrote(HOST, target.spans(exact=True))
         return []
-
-
-class _PartRun:
-    """A part that is run: brought what it needs, begun, waited for.
-
-    Attributes
-    ----------
-    results, error : what has come of it
-    """
-
-    def __init__(self, parts: Parts, number: int, function: Function, more: Sequence[Any]) -> None:
-        self.parts, self.number, self.function, self.more = parts, number, function, more
-        self.who = parts.ranges[number][0]
-        own = function is parts.division.part
-        self.clock = _Clock(parts, number) if own else None
-        self.results: list[Any] = []
-        self.error: Exception | None = None
-        self._wait: Callable[[], list[Any]] | None = None
-        self._brought = False
-
-    def all(self) -> None:
-        self.bring()
-        self.begin()
-        self.end()
-
-    def bring(self) -> None:
-        if not self._brought:
-            self._brought = True
-            self.parts._deliver(self.number, self.more)
-
-    def begin(self) -> None:
-        parts = self.parts
-        parts.prepare(self.number, self.function, self.more)
-        if self.clock is not None:
-            self.clock.begin()
-        if self.number in parts.streamed:
-            self._try(lambda: stream(parts, self.number))
-            self._wait = list
-        else:
-            self._wait = parts.start(self.number, self.function, self.more)
-        if self.clock is not None:
-            self.clock.stop()
-
-    def end(self) -> None:
-        if self._wait is None:
-            self.begin()
-        assert self._wait is not None
-        wait = self._wait
-
-        def finish() -> None:
-            self.results = wait()
-            if self.clock is not None and self.error is None:
-                self.clock.learn()
-
-        self._try(finish)
-        self.parts.has_written(self.number)
-
-    def _try(self, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except Lost:
-            raise
-        except Exception as error:
-            self.error = error
-
-
-class _Clock:
-    """Measures a part, if that is wanted."""
-
-    def __init__(self, parts: Parts, number: int) -> None:
-        call, who = parts.call, parts.ranges[number][0]
-        self.count, self.key = parts.points(number), id(parts.division.part)
-        self.rates = call.plan.rates
-        self.device = None if who == HOST else cast(Machine, call.team.devices[who - 1])
-        self.name = "cpu" if self.device is None else self.device.name
-        self.wanted = self.rates.wanted(self.key, self.name)
-        self.start: Any = None
-        self.stopped: Any = None
-
-    def begin(self) -> None:
-        """The part begins."""
-        if self.wanted:
-            self.start = time.perf_counter() if self.device is None else self.device.mark()
-
-    def stop(self) -> None:
-        """Everything has been given to the device."""
-        if self.wanted and self.device is not None:
-            self.stopped = self.device.mark()
-
-    def learn(self) -> None:
-        """The part has run."""
-        if self.wanted:
-            device, start = self.device, self.start
-            seconds = time.perf_counter() - start if device is None else device.seconds(start, self.stopped)
-            self.rates.learn(self.key, self.name, self.count, seconds)

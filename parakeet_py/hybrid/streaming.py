@@ -2,17 +2,19 @@
 
 A piece has a *window* of every array that it touches: memory on the device for the bytes from the first to the last
 that it needs or writes, and no more. What it needs is copied into its windows, what it has written goes back to the
-host. What all pieces need alike (the other factor of a product, all bodies of a simulation) is brought once instead.
+host, and so does what it gives (a partial sum, the totals of a scan, what it has selected), which is joined as if each
+piece were a part. What all pieces need alike (the other factor of a product, all bodies of a simulation) is brought
+once instead.
 
 Three pieces are under way at a time, each in a lane of the device: while one is filled, the one before it is computed
 and the results of the one before that are copied back. Pieces are halved until three fit; if they become no smaller
-by that, fewer are under way.
+by that, fewer are under way. Where three of a single index do not fit, the region is cut along another axis.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,10 +23,12 @@ from parakeet_py.hybrid.arrays import GRANULE, Buffer, DeviceView, memory_of
 from parakeet_py.hybrid.device import Device, DeviceMemoryError
 from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray
-from parakeet_py.hybrid.spans import NOTHING, Spans, pieces, size_of, union
+from parakeet_py.hybrid.spans import NOTHING, Spans, intersection, pieces, size_of, union
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.parts import Parts
+    from parakeet_py.hybrid.team import Range
+    from parakeet_py.typed_ir.ir import Function
 
 UNDER_WAY = 3
 
@@ -50,46 +54,98 @@ def no_memory(lost: Lost) -> bool:
     return isinstance(lost.error, DeviceMemoryError)
 
 
-def stream(parts: Parts, number: int) -> None:
-    """Compute one of the parts of a region, whose results are concatenated, in pieces."""
-    _Stream(parts, number).run()
+def stream(
+    parts: Parts, numbers: Sequence[int], function: Function, more: Sequence[Sequence[Any]]
+) -> list[tuple[Range, list[Any]]]:
+    """Compute parts of a region that one device has, in pieces, by a function that takes `more` of each of them; gives
+    the range and the results of each piece."""
+    found = _Stream(parts, numbers[0], function, parts.again)
+    for number, values in zip(numbers, more, strict=True):
+        found.run(number, values)
+    return found.end()
+
+
+def fits(parts: Parts, number: int, count: int) -> bool:
+    """Whether a device has memory for so many pieces of one index of its part."""
+    who, lo, _ = parts.ranges[number]
+    _give_up(parts, number)
+    alike = _alike(parts, number)
+    piece = parts.piece((who, lo, lo + 1), number)
+    size = count * sum(size for _, size in _extents(piece, alike).values()) + sum(root.size for root in alike)
+    try:
+        Buffer(parts.call.memories.devices[who - 1], size)
+    except Lost as lost:
+        if not no_memory(lost):
+            raise
+        return False
+    return True
+
+
+def _give_up(parts: Parts, number: int) -> None:
+    """Give up what a part touches on its device."""
+    for root in {**parts.needed[number], **parts.written[number]}:
+        root.give_up(parts.ranges[number][0])
+
+
+def _alike(parts: Parts, number: int) -> set[Root]:
+    """What all pieces of a part need alike, and none of them writes."""
+    who, lo, _ = parts.ranges[number]
+    first = parts.piece((who, lo, lo + 1), number).needed[0]
+    written = parts.written[number]
+    return {
+        root
+        for root, spans in parts.needed[number].items()
+        if root not in written and np.array_equal(spans, first.get(root, NOTHING))  # all need together what one needs
+    }
+
+
+def _extents(piece: Parts, alike: set[Root]) -> dict[Root, tuple[int, int]]:
+    """Where the window of each array begins, and its size."""
+    touched: dict[Root, Spans] = dict(piece.needed[0])
+    for root, spans in piece.written[0].items():
+        touched[root] = union(touched.get(root, NOTHING), spans)
+    found = {}
+    for array in (*piece.whole, *(piece.values[var] for var in piece.division.free)):
+        if isinstance(array, SharedArray) and array.root not in alike:
+            spans = touched.get(array.root, NOTHING)
+            start = int(spans[0]) // GRANULE * GRANULE if len(spans) else 0
+            found[array.root] = start, int(spans[-1]) - start if len(spans) else 1
+    return found
 
 
 class _Running(NamedTuple):
     piece: Parts
+    more: Sequence[Any]
     windows: Windows
     wait: Callable[[], list[Any]]
 
 
 class _Stream:
-    """One part that is computed in pieces.
+    """Parts that are computed in pieces, by one device; `ready`: the parts are pieces already.
 
     Attributes
     ----------
     alike : what all pieces need alike, and is on the device
     running : the pieces under way
+    results : of those that are done
     """
 
-    def __init__(self, parts: Parts, number: int) -> None:
-        self.parts, self.number = parts, number
-        self.who, self.lo, self.hi = parts.ranges[number]
+    def __init__(self, parts: Parts, number: int, function: Function, ready: bool) -> None:
+        self.parts, self.function, self.ready = parts, function, ready
+        self.who = parts.ranges[number][0]
         self.memories = parts.call.memories
         self.device: Device = self.memories.devices[self.who - 1]
         self.running: deque[_Running] = deque()
+        self.results: list[tuple[Range, list[Any]]] = []
         self.started = 0
-        for root in {**parts.needed[number], **parts.written[number]}:
-            root.give_up(self.who)
-        self.alike = self._bring_what_is_alike(number)
+        _give_up(parts, number)
+        self.alike = set() if ready else self._bring_what_is_alike(number)
 
     def _bring_what_is_alike(self, number: int) -> set[Root]:
-        first = self.parts.piece((self.who, self.lo, self.lo + 1), number).needed[0]
-        written = self.parts.written[number]
         found: set[Root] = set()
-        for root, spans in self.parts.needed[number].items():
-            if root in written or not np.array_equal(spans, first.get(root, NOTHING)):
-                continue  # what all need together is not what one needs
+        for root in _alike(self.parts, number):
             try:
-                root.bring(self.who, spans)
+                root.bring(self.who, self.parts.needed[number][root])
             except Lost as lost:
                 if not no_memory(lost):
                     raise
@@ -100,35 +156,56 @@ class _Stream:
             self.device.synchronize()  # before other lanes look
         return found
 
-    def run(self) -> None:
-        lo, count = self.lo, -(-(self.hi - self.lo) // UNDER_WAY)
+    def run(self, number: int, more: Sequence[Any]) -> None:
+        """Start the pieces of a part."""
+        _, lo, end = self.parts.ranges[number]
+        count = end - lo if self.ready else -(-(end - lo) // UNDER_WAY)
         size = None
-        while lo < self.hi and not self.parts.stop.asked:
-            piece = self.parts.piece((self.who, lo, min(lo + count, self.hi)), self.number)
+        while lo < end and not self.parts.stop.asked:
+            piece = self.parts.piece((self.who, lo, min(lo + count, end)), number)
+            while self.running and self._waits(piece):
+                self._finish()
             try:
-                self._start(piece)
+                self._start(piece, more)
             except Lost as lost:
                 if not no_memory(lost) or (count == 1 and not self.running):
                     raise
                 smaller = size is None or self._size(piece) < 0.75 * size
                 if self.running:
                     self._finish()
-                if count > 1 and (smaller or not self.running):
+                if count > 1 and not (self.ready and self.running) and (smaller or not self.running):
                     size, count = self._size(piece), -(-count // 2)
                 continue
             lo = piece.ranges[0][2]
             if len(self.running) == UNDER_WAY:
                 self._finish()
+
+    def end(self) -> list[tuple[Range, list[Any]]]:
+        """The results, once all pieces are done."""
         while self.running:
             self._finish()
+        return self.results
 
-    def _start(self, piece: Parts) -> None:
+    def _waits(self, piece: Parts) -> bool:
+        """Whether a piece needs or writes what one under way writes, as in sums that meet in an element."""
+        theirs: dict[Root, Spans] = {}
+        for one in self.running:
+            for root, spans in one.piece.written[0].items():
+                theirs[root] = union(theirs.get(root, NOTHING), spans)
+        return any(
+            root in theirs and len(intersection(spans, theirs[root]))
+            for touched in (piece.written[0], piece.needed[0])
+            for root, spans in touched.items()
+        )
+
+    def _start(self, piece: Parts, more: Sequence[Any]) -> None:
         """Fill the windows of a piece and start it."""
         for root, spans in piece.needed[0].items():
             root.bring(HOST, spans)
         with self.device.lane(1 + self.started % UNDER_WAY):
             windows = {
-                root: Window(Buffer(self.device, size), start) for root, (start, size) in self._extents(piece).items()
+                root: Window(Buffer(self.device, size), start)
+                for root, (start, size) in _extents(piece, self.alike).items()
             }
             for root, spans in piece.needed[0].items():
                 if root in self.alike:
@@ -137,34 +214,29 @@ class _Stream:
                 for start, stop in pieces(spans):
                     self.device.copy_in(window.buffer.address + start - window.start, host[start:stop])
                 self.memories.count(HOST, self.who, size_of(spans))
-            wait = piece.start(0, self.parts.division.part, (), windows)
-        self.running.append(_Running(piece, windows, wait))
+            for array in _arrays(more):
+                array.root.bring(self.who, array.spans())
+            wait = piece.start(0, self.function, more, windows)
+        self.running.append(_Running(piece, more, windows, wait))
         self.started += 1
 
-    def _extents(self, piece: Parts) -> dict[Root, tuple[int, int]]:
-        """Where the window of each array begins, and its size."""
-        touched: dict[Root, Spans] = dict(piece.needed[0])
-        for root, spans in piece.written[0].items():
-            touched[root] = union(touched.get(root, NOTHING), spans)
-        found = {}
-        for array in (*piece.whole, *(piece.values[var] for var in piece.division.free)):
-            if isinstance(array, SharedArray) and array.root not in self.alike:
-                spans = touched.get(array.root, NOTHING)
-                start = int(spans[0]) // GRANULE * GRANULE if len(spans) else 0
-                found[array.root] = start, int(spans[-1]) - start if len(spans) else 1
-        return found
-
     def _size(self, piece: Parts) -> int:
-        return sum(size for _, size in self._extents(piece).values())
+        return sum(size for _, size in _extents(piece, self.alike).values())
 
     def _finish(self) -> None:
         """Bring the results of the oldest piece under way to the host."""
-        piece, windows, wait = self.running.popleft()
+        piece, more, windows, wait = self.running.popleft()
         with self.device.lane(1 + (self.started - len(self.running) - 1) % UNDER_WAY):
-            wait()
+            self.results.append((piece.ranges[0], wait()))
             for root, spans in piece.written[0].items():
                 window, host = windows[root], memory_of(root.address, root.size)
                 for start, stop in pieces(spans):
                     self.device.copy_out(host[start:stop], window.buffer.address + start - window.start)
                 self.memories.count(self.who, HOST, size_of(spans))
                 root.wrote(HOST, spans)
+            for array in _arrays(more):
+                array.root.give_up(self.who)
+
+
+def _arrays(values: Sequence[Any]) -> list[SharedArray]:
+    return [value for value in values if isinstance(value, SharedArray) and value.host.size]

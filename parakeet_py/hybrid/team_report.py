@@ -72,8 +72,7 @@ class Rehearsal(DividedCall):
             for root, spans in written.items():
                 root.wrote(self.team.first, spans)
             return [self._result(region, out, values) for out in region.outs]
-        if parts.division.join in ("concatenate", "scan"):
-            parts.make_results()
+        parts.make_results()
         for (who, _, _), needed in zip(parts.ranges, parts.needed, strict=True):
             for root, spans in needed.items():
                 root.bring(who, spans)

@@ -665,6 +665,32 @@ def test_data_stream_at_the_speed_of_link_and_device(rate: float) -> None:
     assert run.moved[0, 1] <= 1.05 * x.nbytes
 
 
+STREAMED = {
+    "sum": lambda x: x.sum(),
+    "largest": lambda x: (x.argmax(), x.reshape(-1, 4).max(axis=0)),
+    "cumsum": lambda x: np.cumsum(x),
+    "lines": lambda x: np.cumsum(x.reshape(-1, 4), axis=0),
+    "selected": lambda x: x[x > 0.5],
+    "histogram": lambda x: np.bincount((x * 9.0).astype(np.int64), minlength=10),
+}
+
+
+@pytest.mark.parametrize("name", STREAMED)
+@pytest.mark.parametrize("cpu", [False, True])
+def test_all_joins_are_streamed(name: str, cpu: bool) -> None:
+    function = accelerate(STREAMED[name])
+    x = np.random.default_rng(1).random(16384)
+    device = SimulatedDevice(f"emulated:{next(_names)}", Speed(1e10, 1e7, 1e-9), x.nbytes // 5)
+    with options(check=False), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result, run = on(Team((device,), cpu, 0.75 if cpu else 1.0), function, x)
+    for got, right in zip(*(one if name == "largest" else (one,) for one in (result, STREAMED[name](x))), strict=True):
+        assert np.allclose(got, right)
+    assert run.moved[0, 1] >= x.nbytes * (0.7 if cpu else 1.0)
+    if name in ("sum", "largest", "lines"):  # others wait for a number of each piece
+        assert device.clock <= 1.3 * x.nbytes / 1e7 * (1 if name == "sum" else 2)
+
+
 def test_pieces_that_need_the_same_at_both_ends() -> None:
     mirrored = accelerate(lambda x: generate(len(x), lambda k: x[np.minimum(k, len(x) - 1 - k)] * 2.0))
     x = np.random.default_rng(1).random(3000)
