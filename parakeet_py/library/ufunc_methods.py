@@ -220,9 +220,13 @@ def ufunc_at(ufunc, a, indices, b=NO_VALUE, /):
 def tolist(a):
     if a.ndim == 0:
         return python_scalar(a[()])
-    if a.ndim > 1:
-        hand_back("tolist of several axes")
-    return [python_scalar(x) for x in a]
+    if a.ndim == 1:
+        return [python_scalar(x) for x in a]
+    if a.ndim == 2:
+        return [[python_scalar(x) for x in row] for row in a]
+    if a.ndim == 3:
+        return [[[python_scalar(x) for x in row] for row in table] for table in a]
+    hand_back("tolist of more than three axes")
 
 
 @method("item")

@@ -863,3 +863,17 @@ def wanted_items_of_an_argument(items):
 @program([([(1, 2.0), (3, 4.0)],), ([(5, 1.0)],)])
 def wanted_pairs(pairs):
     return [b for a, b in pairs if a > 1], [(a, b) for a, b in pairs if b > 2]
+
+
+@program([(arr("f8", 3, 4),), (arr("i4", 2, 3),), (arr("f8", 0, 2),), (arr("?", 2, 2),)])
+def table_as_lists(a):
+    rows = a.tolist()
+    return rows, [sum(row) for row in rows], a[None].tolist()
+
+
+@program([(arr("i8", 3, 4),)])
+def items_of_a_table_as_lists(a):
+    rows = a.tolist()
+    for i in range(len(rows)):
+        rows[i][1] = rows[i][0] + rows[i][-1]
+    return rows
