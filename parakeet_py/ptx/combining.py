@@ -16,13 +16,15 @@ from parakeet_py.imp.builder import Lowering, Outs
 from parakeet_py.imp.combine import Combination, Conditions, combination, combine, takes
 from parakeet_py.imp.extrema import arg_extremum
 from parakeet_py.imp.ir import Cell
-from parakeet_py.imp.writer import ONE, ZERO
+from parakeet_py.imp.schedule import Study
+from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.regions import THREADS, WARP
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
-from parakeet_py.typed_ir.types import INT64, Array
+from parakeet_py.typed_ir.types import INT64, Array, itemsize
 
 UNROLLED = 64  # operations of the contributions that a thread asks for together
 TOGETHER = 4  # contributions that a thread asks for together
+IN_FLIGHT = 32  # bytes that it asks for together, where elements are small
 
 Visit = Callable[[Operand], None]
 
@@ -103,10 +105,19 @@ def store_cells(lo: Lowering, arrays: Outs, place: Sequence[Operand], cells: Seq
 # ---- in a thread -----------------------------------------------------------------------------------------------------
 
 
-def stride(lo: Lowering, first: Operand, stop: Operand, step: Operand, cost: int, visit: Visit) -> None:
-    """Visit first, first + step, ... before stop; several at a time, if they are cheap, so that their loads are on
+def ahead(found: Study) -> int:
+    """How many contributions a thread asks for together, by what it loads for each."""
+    size = max((itemsize(array_type(access.array).dtype) for access in found.accesses), default=IN_FLIGHT)
+    return min(max(IN_FLIGHT // size, TOGETHER), 2 * TOGETHER)
+
+
+def stride(
+    lo: Lowering, first: Operand, stop: Operand, step: Operand, cost: int, visit: Visit, count: int = TOGETHER
+) -> None:
+    """Visit first, first + step, ... before stop; `count` at a time, if they are cheap, so that their loads are on
     their way together."""
-    count = TOGETHER if cost * TOGETHER <= UNROLLED else 1
+    while count > 1 and cost * count > UNROLLED:
+        count = TOGETHER if count > TOGETHER else 1
     place = lo.declare("k", INT64, first)
 
     def some(number: int) -> None:
@@ -127,11 +138,19 @@ def stride(lo: Lowering, first: Operand, stop: Operand, step: Operand, cost: int
     some(1)
 
 
-def gather(lo: Lowering, with_: Combine, size: Operand, team: tuple[Operand, Operand], cost: int, visit: Visit) -> None:
-    """Visit what the member of a team, (number, of how many), takes of `size` contributions."""
+def gather(
+    lo: Lowering,
+    with_: Combine,
+    size: Operand,
+    team: tuple[Operand, Operand],
+    cost: int,
+    visit: Visit,
+    count: int = TOGETHER,
+) -> None:
+    """Visit what the member of a team, (number, of how many), takes of `size` contributions; see `stride`."""
     member, members = team
     if any_order(with_):
-        stride(lo, member, size, members, cost, visit)
+        stride(lo, member, size, members, cost, visit, count)
         return
     share = lo.ceil_div(size, members)
     start = lo.multiply(member, share)

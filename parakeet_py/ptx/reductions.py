@@ -28,6 +28,7 @@ from parakeet_py.ptx.combining import (
     Combine,
     Placed,
     across_block,
+    ahead,
     any_order,
     cells_of,
     combine_of,
@@ -134,6 +135,7 @@ class _Line:
     def __init__(self, lo: Lowering, op: Reduce, found: Study, with_: Combine, axes: Sequence[Axis]) -> None:
         self.lo, self.op, self.with_, self.axes = lo, op, with_, axes
         self.cost = static_cost(op.body)
+        self.ahead = ahead(found)
         self.size = lo.product(axis.extent for axis in axes)
         wanted = lo.ceil_div(self.size, Const(THREADS * PER_THREAD, INT64))
         self.blocks = lo.minimum(lo.maximum(wanted, ONE), Const(MAX_BLOCKS, INT64))
@@ -149,7 +151,7 @@ class _Line:
             take(lo, self.with_, cells, lo.lower_block(self.op.body), number)
 
         if width == 1:
-            gather(lo, self.with_, self.size, (me, self.threads), self.cost, one)
+            gather(lo, self.with_, self.size, (me, self.threads), self.cost, one, self.ahead)
             return
         each = Const(width, INT64)
         chunks = lo.floor_div(self.size, each)
@@ -170,6 +172,7 @@ class _Nest:
     def __init__(self, lo: Lowering, op: Reduce, found: Study, with_: Combine, axes: Sequence[Axis]) -> None:
         self.lo, self.op, self.with_, self.axes = lo, op, with_, axes
         self.cost = static_cost(op.body)
+        self.ahead = ahead(found)
         self.inner = min(reversed(axes), key=lambda axis: stride_cost(found, axis.mover))
         self.outer = [axis for axis in axes if axis is not self.inner]
         self.rows = lo.product(axis.extent for axis in self.outer)
@@ -190,7 +193,7 @@ class _Nest:
 
         def row(number: Operand) -> None:
             unravel(lo, self.outer, number)
-            stride(lo, column, self.inner.extent, step, self.cost, one)
+            stride(lo, column, self.inner.extent, step, self.cost, one, self.ahead)
 
         def one(place: Operand) -> None:
             lo.alias(self.inner.index, place)

@@ -15,6 +15,7 @@ from parakeet_py.ptx.combining import (
     across_block,
     across_rows,
     across_warp,
+    ahead,
     any_order,
     cells_of,
     combine_of,
@@ -66,6 +67,7 @@ class _Work:
         extents = lo.operands(op.extents)
         self.with_ = combine_of(lo, op.combine, op.inits)
         self.cost = static_cost(op.body)
+        self.ahead = ahead(found)
         self.merged = lo.merged
         space, inner = axes_of(op.indices, extents), axes_of(op.reduced_indices, lo.operands(op.reduced_extents))
         self.every, reduced = merge(lo, found, space, inner)
@@ -139,7 +141,7 @@ class _Work:
                 unravel(lo, self.kept, number)
                 cells = cells_of(lo, self.with_)
                 team = lane, Const(WARP, INT64)
-                gather(lo, self.with_, self.size, team, self.cost, lambda place: self.take(cells, place))
+                gather(lo, self.with_, self.size, team, self.cost, lambda place: self.take(cells, place), self.ahead)
                 across_warp(lo, self.with_, cells)
                 lo.when(lo.compare("eq", lane, ZERO), lambda: self.leave(cells))
 
@@ -154,7 +156,7 @@ class _Work:
             unravel(lo, self.kept, block, True)
             cells = cells_of(lo, self.with_)
             team = thread, Const(THREADS, INT64)
-            gather(lo, self.with_, self.size, team, self.cost, lambda place: self.take(cells, place))
+            gather(lo, self.with_, self.size, team, self.cost, lambda place: self.take(cells, place), self.ahead)
             across_block(lo, self.with_, cells, thread)
             lo.when(lo.compare("eq", thread, ZERO), lambda: self.leave(cells))
 
@@ -172,7 +174,7 @@ class _Work:
             unravel(lo, self.kept, point, True)
             cells = cells_of(lo, self.with_)
             team = lo.add(lo.multiply(part, whole), thread), lo.multiply(parts, whole)
-            gather(lo, self.with_, self.size, team, self.cost, lambda place: self.take(cells, place))
+            gather(lo, self.with_, self.size, team, self.cost, lambda place: self.take(cells, place), self.ahead)
             across_block(lo, self.with_, cells, thread)
             lo.when(lo.compare("eq", thread, ZERO), lambda: store_cells(lo, partial, (point, part), cells))
 
@@ -242,7 +244,7 @@ class _Work:
             def column() -> None:
                 unravel(lo, self.kept, point)
                 step = lo.multiply(parts, shape.height)
-                stride(lo, row, size, step, self.cost, lambda number: get(cells, point, number))
+                stride(lo, row, size, step, self.cost, lambda number: get(cells, point, number), self.ahead)
 
             inside = lo.compare("lt", point, self.points)
             lo.when(inside, column)

@@ -7,7 +7,8 @@ block orders a tile by one digit: see `sort_ranks`.
 pass by their numbers puts each one's elements together again.
 
 **Long lines**: one pass through memory for each digit (Adinets and Merrill, "Onesweep: A Faster Least Significant Digit
-Radix Sort for GPUs", 2022). How often each digit occurs in each place of the keys is counted beforehand. A block draws
+Radix Sort for GPUs", 2022). How often each digit occurs in each place of the keys is counted beforehand; what all
+elements have alike, as the upper digits of small integers, takes no pass, for which the host waits once. A block draws
 a tile by ticket, publishes its counts, and looks back for those of the tiles before it, a thread for each digit; who
 knows all before it publishes that. Counts are integers, so it does not matter how far a thread has to look. A word
 holds a count and what it stands for, and of which pass it is, so that nothing is cleared between passes.
@@ -170,12 +171,15 @@ class _Sort:
         per_line = Const(self.passes * DIGITS, INT64)
         counts = lo.multiply(self.lines, per_line)
         blocks = lo.multiply(self.lines, tiles)
-        room = lo.add(Const(self.passes, INT64), lo.add(counts, lo.multiply(blocks, Const(DIGITS, INT64))))
-        # tickets of all passes; counts of digits by line and pass; what tiles publish
+        first_word = lo.add(Const(self.passes, INT64), counts)
+        end = lo.add(first_word, lo.multiply(blocks, Const(DIGITS, INT64)))
+        room = lo.add(end, Const(1 + self.passes, INT64))
+        # tickets of all passes; counts of digits by line and pass; what tiles publish; which passes change nothing, as
+        # bits, and of how many lines each of them
         state = lo.new_array("state", Array("int64", 1, "C"), (room,))
         grid(lo, room, "clear", lambda number: lo.store(state, (number,), ZERO))
         self._count(state)
-        self._add_up(state)
+        self._add_up(state, end)
         shape = self.lines, self.length
         matrix = [Array(dtype, 2, "C") for dtype in self.dtypes]
         if self.places is None:
@@ -189,19 +193,25 @@ class _Sort:
 
             self._points("sort gather", gather)
         spare = [lo.new_array("spare", kind, shape) for kind in matrix]
-        first_word = lo.add(Const(self.passes, INT64), counts)
-        if self.passes == 1:
-            self._pass(state, first_word, tiles, ZERO, given, spare)
-            self._points("copy", lambda *at: lo.store(given[-1], at, lo.load(spare[-1], *at)))
-            return
-        pair = lo.index("pair")
+        idle = lo.load(state, end)
+        away = lo.declare("away", BOOL, Const(False, BOOL))  # whether what is sorted so far is in the spare arrays
+        number = lo.index("pass")
 
-        def two() -> None:
-            here = lo.multiply(pair, Const(2, INT64))
-            self._pass(state, first_word, tiles, here, given, spare)
-            self._pass(state, first_word, tiles, lo.add(here, ONE), spare, given)
+        def back() -> None:
+            self._pass(state, first_word, tiles, number, spare, given)
+            lo.write(away, Const(False, BOOL))
 
-        lo.loop(pair, ZERO, Const(self.passes // 2, INT64), two)
+        def forth() -> None:
+            self._pass(state, first_word, tiles, number, given, spare)
+            lo.write(away, Const(True, BOOL))
+
+        def one() -> None:
+            bit = lo.prim("and", lo.prim("shr", idle, number), ONE)
+            lo.when(lo.compare("eq", bit, ZERO), lambda: lo.when(lo.read(away), back, forth))
+
+        lo.loop(number, ZERO, Const(self.passes, INT64), one)
+        copy = lambda *at: lo.store(given[-1], at, lo.load(spare[-1], *at))  # noqa: E731
+        lo.when(lo.read(away), lambda: self._points("copy", copy))
 
     def _points(self, name: str, visit: Callable[[Operand, Operand], None]) -> None:
         """A thread for each element."""
@@ -250,16 +260,31 @@ class _Sort:
 
         grid_of_blocks(lo, lo.multiply(self.lines, blocks), "sort counts", some)
 
-    def _add_up(self, state: Var) -> None:
-        """Counts of digits become those of all lower ones: where the elements of a digit start in the line."""
+    def _add_up(self, state: Var, idle: Operand) -> None:
+        """Counts of digits become those of all lower ones: where the elements of a digit start in the line. Where all
+        elements of all lines have one digit, the pass is noted in the word `idle` of the state."""
         lo = self.lo
+
+        def same(number: Operand) -> None:
+            place = lo.add(idle, lo.add(ONE, number))
+            before = lo.let("lines", INT64, imp.Atomic("add", state, (place,), ONE))
+            bit = lo.prim("shl", ONE, number)
+            last = lo.compare("eq", before, lo.subtract(self.lines, ONE))
+
+            def note() -> None:
+                lo.let("old", INT64, imp.Atomic("or", state, (idle,), bit))
+
+            lo.when(last, note)
 
         def some(block: Var, thread: Var) -> None:
             lane = lo.let("lane", INT64, imp.Lane("lane"))
             sums = shared(lo, "sums", "int64", WARPS)
             slot = lo.add(Const(self.passes, INT64), lo.add(lo.multiply(block, Const(DIGITS, INT64)), thread))
             warp = lo.floor_div(thread, Const(WARP, INT64))
-            lo.store(state, (slot,), exclusive(lo, lo.load(state, slot), lane, warp, sums))
+            count = lo.load(state, slot)
+            _, number = split32(lo, block, Const(self.passes, INT64))
+            lo.when(lo.compare("eq", count, self.length), lambda: same(number))
+            lo.store(state, (slot,), exclusive(lo, count, lane, warp, sums))
 
         grid_of_blocks(lo, lo.multiply(self.lines, Const(self.passes, INT64)), "sort starts", some)
 

@@ -70,6 +70,28 @@ def test_sorted(function: Any, dtype: str, how: str) -> None:
 
 
 @pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize("function", [sort, argsort])
+def test_digits_that_all_elements_share_take_no_pass(function: Any) -> None:
+    accelerated = accelerate(function)
+    lines = np.random.default_rng(7).integers(0, 200, (2, 1300))
+    with options(devices="emulated"):
+        for a, passes in (
+            (lines, 1),
+            (lines - 100, 8),
+            (lines + (lines << 40), 2),
+            (lines * 0 + 7, 0),
+            (lines * 0 + [[1], [300]], 0),  # the same in each line
+            (lines % 2 + [[1], [300]], 1),
+        ):
+            assert same_bits(accelerated(a), function(a))
+            plan = plan_of(accelerated._dispatcher.compiled_for_normal((a,)))
+            assert plan.last_run is not None
+            launches = plan.last_run.launches
+            made = sum(times for (number, _), times in launches if "sort_pass" in plan.kernels[number].name)
+            assert made == passes
+
+
+@pytest.mark.usefixtures("small_tiles")
 def test_what_builds_on_sorting() -> None:
     """An axis that is not the last; places that come in an order of their own; arrays that are sorted in place."""
 
