@@ -250,8 +250,9 @@ def operators_of(block: ir.Block) -> list[Operator]:
 def describe_spec(spec: Spec) -> str:
     """A spec as people write it: float64[2 axes, C order]."""
     match spec:
-        case ArraySpec(dtype, rank, layout, unit, writeable, inner):
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner, axes):
             order = {"C": "", "F": ", Fortran order", "S": ", rows", "A": ", strided"}[layout]
+            order += f", axes in order {' '.join(map(str, axes))}" if axes else ""
             ones = "".join(f", axis {axis} of 1" for axis, one in enumerate(unit) if one)
             last = f", last axis of {inner}" if inner else ""
             return f"{dtype}[{rank} axes{order}{ones}{last}{'' if writeable else ', read-only'}]"

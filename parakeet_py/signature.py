@@ -47,7 +47,8 @@ class ArraySpec:
     itemsize), A (none of these). `unit` says which axes have extent 1. `inner` is the extent of the last axis if
     that is 2, 3 or 4 and there are others (coordinates, colour channels: loops over them are unrolled), else 0.
     `writeable` is the array's flag. A writeable array whose elements share memory with each other is never an
-    `ArraySpec`.
+    `ArraySpec`. `order` holds the axes of a layout S or A from the largest stride to the smallest, axes of extent 1
+    where they are; it is empty if that is the order of the axes, or if some stride is 0.
     """
 
     dtype: str
@@ -56,6 +57,7 @@ class ArraySpec:
     unit: tuple[bool, ...]
     writeable: bool = True
     inner: int = 0
+    order: tuple[int, ...] = ()
 
 
 @record
@@ -327,7 +329,19 @@ def _array_spec(array: np.ndarray[Any, Any]) -> Spec:
         layout = "S" if array.strides[-1] == array.itemsize else "A"
     shape = array.shape
     inner = shape[-1] if len(shape) > 1 and 2 <= shape[-1] <= MAX_INNER else 0
-    return ArraySpec(name, array.ndim, layout, tuple(extent == 1 for extent in shape), flags.writeable, inner)
+    unit = tuple(extent == 1 for extent in shape)
+    order = order_of_strides(array.strides, unit) if layout in ("S", "A") else ()
+    return ArraySpec(name, array.ndim, layout, unit, flags.writeable, inner, order)
+
+
+def order_of_strides(strides: Sequence[int], unit: Sequence[bool]) -> tuple[int, ...]:
+    """The `order` of an array (see `ArraySpec`)."""
+    axes = [axis for axis, one in enumerate(unit) if not one]
+    if not all(strides[axis] for axis in axes):
+        return ()
+    moved = dict(zip(axes, sorted(axes, key=lambda axis: -abs(strides[axis])), strict=True))
+    order = tuple(moved.get(axis, axis) for axis in range(len(unit)))
+    return () if order == tuple(range(len(unit))) else order
 
 
 def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:

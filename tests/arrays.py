@@ -121,6 +121,8 @@ def laid_out(values: np.ndarray, layout: str) -> np.ndarray:
             return np.broadcast_to(values[:1].copy(), values.shape)
         case "transposed":
             return np.ascontiguousarray(values.T).T
+        case "rotated":  # the first axis is the fastest, the second one the slowest
+            return np.moveaxis(np.ascontiguousarray(np.moveaxis(values, 0, -1)), -1, 0)
         case "reversed":
             backwards = (slice(None, None, -1),) * values.ndim
             return values[backwards].copy()[backwards]

@@ -23,6 +23,7 @@ from parakeet_py.library.intrinsics import (
     is_sequence,
     is_weak,
     is_writeable,
+    known_in_order,
     layout_of,
     order_of,
     permute,
@@ -197,12 +198,13 @@ def in_memory_order(a, order):
     if fits_order(order, layout_of(a), a.ndim):
         return a
     if may_lie_in_both(order, layout_of(a)):
-        return a if a.flags.f_contiguous else copy(a, "F")
+        return known_in_order(a, "F") if a.flags.f_contiguous else copy(a, "F")
     if surely_strided(a):
         return copy(a, order)
     if wants_view() and is_writeable(a):
-        together = in_order(a, order) if order in ("C", "F") else in_order(a, "C") or in_order(a, "F")
-        return a if together else copy(a, order)
+        if order in ("C", "F"):
+            return known_in_order(a, order) if in_order(a, order) else copy(a, order)
+        return a if in_order(a, "C") | in_order(a, "F") else copy(a, order)
     return standing_for_view(copy(a, order), a, is_writeable(a))
 
 

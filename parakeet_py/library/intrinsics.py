@@ -185,6 +185,11 @@ def in_order(array: Any, order: Any) -> bool:
     _intrinsic("in_order")
 
 
+def known_in_order(array: Any, order: Any) -> Any:
+    """The same array, which is known to lie in C or F order."""
+    _intrinsic("known_in_order")
+
+
 def strided(array: Any, offset: Any, shape: Any, strides: Any, dtype: Any = None, layout: Any = "A") -> Any:
     """Any array over the memory of another: of a shape, by strides (both from its first element and in bytes)."""
     _intrinsic("strided")

@@ -6,6 +6,7 @@ that another thread may drop during the call (items of lists, hidden arguments) 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -251,6 +252,7 @@ class ArgumentWriter(GateWriter):
                 self.checkpoint()
                 call = f"call i1 @gate.overlaps_itself(i64 {spec.rank}, ptr {dims_at}, ptr {strides_at}, i64 {size})"
                 self.need(self.let(f"xor i1 {self.let(call)}, true"))
+            self.stride_order(strides, spec)
         data = self.field(value, Layout.DATA)
         self.arrays[self.leaf] = value
         self.store_slot("ptr", value)
@@ -258,6 +260,34 @@ class ArgumentWriter(GateWriter):
         for number in (*dims, *strides):
             self.store_slot("i64", number)
         self.extents[self.leaf] = self.extent(data, dims, strides, spec, size)
+
+    def stride_order(self, strides: list[str], spec: ArraySpec) -> None:
+        """The order of the axes by their strides; any order will do for strides of 0 if it is none that is known."""
+        axes = [axis for axis in spec.order or range(spec.rank) if not spec.unit[axis]]
+        if len(axes) < 2:
+            return
+        sizes = {}
+        for axis in axes:
+            negative = self.let(f"icmp slt i64 {strides[axis]}, 0")
+            sizes[axis] = self.let(
+                f"select i1 {negative}, i64 {self.let(f'sub i64 0, {strides[axis]}')}, i64 {strides[axis]}"
+            )
+        ordered = []
+        for slower, faster in itertools.pairwise(axes):
+            compare = "uge" if slower < faster else "ugt"
+            ordered.append(self.let(f"icmp {compare} i64 {sizes[slower]}, {sizes[faster]}"))
+        if spec.order:
+            for condition in ordered:
+                self.need(condition)
+            self.need(self.let(f"icmp ne i64 {sizes[axes[-1]]}, 0"))
+            return
+        good = ordered[0]
+        for condition in ordered[1:]:
+            good = self.let(f"and i1 {good}, {condition}")
+        for axis in axes:
+            zero = self.let(f"icmp eq i64 {sizes[axis]}, 0")
+            good = self.let(f"or i1 {good}, {zero}")
+        self.need(good)
 
     def array_flags(self, value: str, spec: ArraySpec) -> str:
         mask = Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE | Flags.C

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.typed_ir import ir, long_ints
-from parakeet_py.typed_ir.axis_order import fortran
+from parakeet_py.typed_ir.axis_order import copied_order, fortran
 from parakeet_py.typed_ir.elementwise import broadcast_extents, generate, load_broadcast, scalar_operand, shape_text
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
@@ -55,7 +55,7 @@ def copy_array(
     if not exact:
         keep_imaginary(s, array.dtype, kind.dtype)
     kept = array.order == fortran(array.rank) if order == "A" else order == "K"
-    own = fortran(array.rank) if order == "F" else array.order if kept else ()
+    own = fortran(array.rank) if order == "F" else copied_order(s.builder, array) if kept else ()
 
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
         element = s.builder.emit1(ir.Load(array.var, indices), Scalar(array.dtype))

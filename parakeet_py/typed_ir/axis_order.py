@@ -72,8 +72,27 @@ def merged_order(b: Builder, arrays: Sequence[ArrayV], rank: int, *, joined: boo
 def _strides(b: Builder, array: ArrayV, rank: int) -> list[int]:
     """Numbers ordered as the strides of the broadcast axes are, 0 for those that are not known to have one."""
     places = inverse(array.axes_by_stride)
-    own = [0 if _is_single(b, extent) else array.rank - places[axis] for axis, extent in enumerate(array.extents)]
+    own = [
+        0 if _is_still(b, array, axis) or _is_single(b, extent) else array.rank - places[axis]
+        for axis, extent in enumerate(array.extents)
+    ]
     return [0] * (rank - array.rank) + own
+
+
+def copied_order(b: Builder, array: ArrayV) -> Order:
+    """The order of what is copied in the order of an array: axes along which memory does not move are the fastest."""
+    return canonical(sorted(array.axes_by_stride, key=lambda axis: _is_still(b, array, axis)))
+
+
+def _is_still(b: Builder, array: ArrayV, axis: int) -> bool:
+    """Has broadcasting made this axis, or may it have?"""
+    view = b.definition.get(array.var)
+    if not isinstance(view, ir.View) or len(view.axes) != array.rank:
+        return False
+    step = view.axes[axis].step
+    made = b.definition.get(step) if isinstance(step, ir.Var) else None
+    maybe = isinstance(made, ir.Prim) and made.name == "select" and ir.ZERO in made.args
+    return array.extents[axis] != _ONE and (view.axes[axis].source is None or step == ir.ZERO or maybe)
 
 
 def _is_single(b: Builder, extent: ir.Operand) -> bool:

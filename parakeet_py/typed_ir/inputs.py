@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 def parameter(s: Specializer, spec: Spec, index: int) -> Value:
     """The value of an argument; its leaves become parameters of the typed function."""
     match spec:
-        case ArraySpec(dtype, rank, layout, unit, writeable, inner):
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner, order):
             var = _leaf(s, Array(dtype, rank, layout), index, f"a{index}")
             extents = tuple(ONE if one else s.dim(var, axis) for axis, one in enumerate(unit))
             if inner:
@@ -63,8 +63,8 @@ def parameter(s: Specializer, spec: Spec, index: int) -> Value:
             root = s.shared_root if s.shared_root >= 0 else s.new_root()
             s.param_roots |= {root}
             nonunit = tuple(not one for one in unit)
-            order = fortran(rank) if layout == "F" else ()
-            return ArrayV(var, extents, frozenset({root}), not writeable, nonunit, order)
+            known_order = fortran(rank) if layout == "F" else order
+            return ArrayV(var, extents, frozenset({root}), not writeable, nonunit, known_order)
         case ScalarSpec(dtype, python):
             return ScalarV(_leaf(s, Scalar(dtype, python), index, f"a{index}"))
         case NoneSpec():

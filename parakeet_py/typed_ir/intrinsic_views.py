@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import ir, strided
 from parakeet_py.typed_ir.array_store import copy_array
+from parakeet_py.typed_ir.axis_order import fortran
 from parakeet_py.typed_ir.intrinsic_queries import in_fortran_order_only
 from parakeet_py.typed_ir.intrinsic_table import dtype_name, extents_of, handles
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -93,6 +94,13 @@ def _in_order(s: Specializer, array: Value, order: Value) -> Value:
     return ScalarV(strided.in_order(s, array, s.static(order, "the order of memory")))
 
 
+@handles(words.known_in_order)
+def _known_in_order(s: Specializer, array: Value, order: Value) -> Value:
+    assert isinstance(array, ArrayV)
+    fortran_order = s.static(order, "the order of memory") == "F"
+    return replace(array, order=fortran(array.rank) if fortran_order else ())
+
+
 @handles(words.strided)
 def _strided(
     s: Specializer,
@@ -172,4 +180,4 @@ def _broadcast_view(s: Specializer, array: Value, shape: Value, writeable: Value
     view = make_view(s, array, (ZERO,) * array.rank, axes)
     stored = writeable is not None and bool(s.static(writeable, "writeable"))
     roots = view.roots | s.shadows.guard(s) if stored else view.roots
-    return ArrayV(view.var, view.extents, roots, not stored, view.nonunit)
+    return replace(view, roots=roots, readonly=not stored)

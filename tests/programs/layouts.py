@@ -75,3 +75,18 @@ def columns_lie_in_both_orders(a):
     b[...] = 1
     c += 2
     return a, b, c, a.astype(a.dtype, "F", copy=False), np.ascontiguousarray(a)
+
+
+@program(
+    [
+        (arr("f8", 3, 4, 5, layout="rotated"), arr("f8", 3, 4, 5)),
+        (arr("f4", 3, 4, 5), arr("f8", 3, 4, 5, layout="rotated")),
+        (arr("i4", 3, 1, 5, layout="rotated"), arr("f8", 3, 4, 5, layout="F")),
+        (arr("i4", 3, 4, 2, layout="rotated"), arr("f8", 3, 4, 2, layout="rotated")),
+    ],
+    sums=4,
+)
+def arguments_in_any_order(a, b):
+    """Results lie as NumPy's do, whatever the order of the arguments' axes."""
+    made = a * 2, a + b, np.where(a > 0, a, b), np.zeros_like(a), a.copy("K"), a[::-1] - 1, np.asfortranarray(b) * 2
+    return made, a.sum(0), b.mean(1, keepdims=True), np.stack([b, b], 1), np.concatenate([b, b], 2), b[[1, 0]]

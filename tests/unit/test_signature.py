@@ -52,6 +52,20 @@ def test_layout_is_exact(array: np.ndarray, layout: str, unit: tuple[bool, ...])
     assert spec_of(array) == ArraySpec("float64", array.ndim, layout, unit, True, inner)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("array", "order"),
+    [
+        (np.zeros((5, 6, 7)).transpose(1, 0, 2), (1, 0, 2)),
+        (np.zeros((5, 6, 7)).transpose(2, 0, 1)[::-1, ::2], (1, 2, 0)),
+        (np.zeros((5, 1, 7)).transpose(2, 1, 0)[:, :, ::2], (2, 1, 0)),
+        (np.zeros((5, 6, 7))[:, ::2], ()),
+        (np.broadcast_to(np.zeros((6, 5)).T, (7, 5, 6)), ()),
+    ],
+)
+def test_order_of_axes_is_known(array: np.ndarray, order: tuple[int, ...]) -> None:
+    assert spec_of(array).order == order  # type: ignore[union-attr]
+
+
 def test_short_last_axes_are_known() -> None:
     assert [spec_of(np.zeros((5, n))).inner for n in range(7)] == [0, 0, 2, 3, 4, 0, 0]  # type: ignore[union-attr]
     assert spec_of(np.zeros(3)).inner == 0  # type: ignore[union-attr]
