@@ -358,6 +358,8 @@ def leaves_of(value: Any) -> Iterator[np.ndarray]:
         case tuple() | list():
             for item in value:
                 yield from leaves_of(item)
+        case dict():
+            yield from leaves_of(tuple(value.values()))
         case _ if is_dataclass(value) and hasattr(value, "__dict__"):
             yield from leaves_of(tuple(vars(value).values()))
 

@@ -211,15 +211,15 @@ def plan_gather(s: Specializer, array: ArrayV, entries: Sequence[Entry]) -> Gath
 def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
     """array[index] = value."""
     b = s.builder
+    if array.readonly:  # NumPy asks before it looks at the index
+        s.check(ir.Const(False, PYBOOL), "ValueError", "assignment destination is read-only")
+        return
     entries = parse_index(s, array, index)
     value = s.numeric(long_ints.beside(value, array))
     if not any(isinstance(entry, Gather | Mask) for entry in entries):
         if all(isinstance(entry, Fixed) for entry in entries) and not (
             _has_ellipsis(index) and isinstance(value, ArrayV)
         ):
-            if array.readonly:
-                s.check(ir.Const(False, PYBOOL), "ValueError", "assignment destination is read-only")
-                return
             s.will_store(array)
             one = isinstance(value, ScalarV)
             if isinstance(value, ArrayV) and value.rank == 0:
@@ -230,9 +230,6 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
             b.emit(ir.Store(array.var, indices, store_cast(s, value.operand, Scalar(array.dtype), one=one)))
             return
         store_array(s, basic_view(s, array, entries), value)
-        return
-    if array.readonly:
-        s.check(ir.Const(False, PYBOOL), "ValueError", "assignment destination is read-only")
         return
     s.will_store(array)
     if len(entries) == 1 and isinstance(entries[0], Mask):

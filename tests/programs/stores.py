@@ -314,6 +314,21 @@ def read_only_in_place(x):
     x += 1
 
 
+@program(
+    [(arr("f8", n, 3, layout="readonly"), k) for n in (0, 2) for k in (0, 7)],
+    raises=ValueError,
+    message=True,
+    opaque=None,
+)
+def read_only_is_asked_before_the_index(x, k):
+    x[k] = 1
+
+
+@program([(arr("f8", 2, layout="readonly"), arr("i8", 3))], raises=ValueError, message=True)
+def read_only_is_asked_before_the_indices(x, places):
+    x[places * 9] = 1
+
+
 @program([(arr("f8", 3, 3), arr("i8", 3, values=[1, 2, 3])), (arr("i4", 2, 3), [5, 6, 7])], mutates=(0,))
 def list_stored(x, v):
     x[0] = v

@@ -22,6 +22,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 import tests.conftest  # noqa: F401  (the environment of the tests, before the package is imported)
@@ -40,7 +41,7 @@ import numpy as np  # noqa: F401
 
 from tests.arrays import Array  # noqa: F401
 from tests.corpus import Case, program
-from tests.property.recipes import Attributes, Overlapping, Same, made  # noqa: F401
+from tests.property.recipes import Attributes, Nested, Overlapping, Same, made  # noqa: F401
 
 
 @program([{cases}], sums={sums}, ulp={ulp}, opaque=None, fell_back=None, order=False)
@@ -50,10 +51,14 @@ from tests.property.recipes import Attributes, Overlapping, Same, made  # noqa: 
 
 def recipes_text(recipes: tuple[Any, ...]) -> str:
     """The recipes as an expression."""
-    from tests.property.recipes import Attributes
+    from tests.property.recipes import Attributes, Nested
 
     def text(recipe: Any) -> str:
-        if not isinstance(recipe, Array | Attributes):
+        if isinstance(recipe, tuple):
+            return f"({''.join(text(one) + ', ' for one in recipe)})"
+        if isinstance(recipe, type):
+            return f"np.{recipe.__name__}" if issubclass(recipe, np.generic) else recipe.__name__
+        if not isinstance(recipe, Array | Attributes | Nested):
             return repr(recipe)
         return f"{type(recipe).__name__}({', '.join(text(getattr(recipe, one.name)) for one in fields(recipe))})"
 

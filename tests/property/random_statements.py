@@ -134,7 +134,7 @@ class Statements(Expressions):
         forms = ["{0}, {1} = {1}, {0}", "{2} = {0}", "{2} = {0} if k > 1 else {1}", "{0} = {1}", "{2} = ({0}, {1})"]
         forms += ["{2}, {0} = {0}, {1} + 1", "{2} = [{0}, {1}]", "{2} = ({0}, {1})[k % 2]"]
         form = self.pick(forms)
-        self.refusable |= form.endswith("]")
+        self.refusable |= form.endswith("]") or "k" in form
         return [form.format(one, two, self.name())]
 
     # ---- lists, dicts, None ----

@@ -69,6 +69,22 @@ class Attributes:
 
 
 @dataclass(frozen=True)
+class Nested:
+    """A tuple, list or dict (of the keys a, b...) of arrays."""
+
+    kind: str
+    items: tuple[Array, ...]
+
+    def make(self) -> Any:
+        items = [item.make() for item in self.items]
+        return (
+            dict(zip("abc", items, strict=False))
+            if self.kind == "dict"
+            else {"tuple": tuple, "list": list}[self.kind](items)
+        )
+
+
+@dataclass(frozen=True)
 class Same:
     """The argument at a position once more."""
 
@@ -82,7 +98,7 @@ def made(recipes: Sequence[Any]) -> tuple[Any, ...]:
         match recipe:
             case Overlapping():
                 args += recipe.make()
-            case Array() | Attributes():
+            case Array() | Attributes() | Nested():
                 args.append(recipe.make())
             case Same():
                 args.append(args[recipe.position])
@@ -121,10 +137,18 @@ def recipes(draw: st.DrawFn) -> tuple[Any, ...]:
         layouts = [*LAYOUTS * 8, *RARE_LAYOUTS]
         layout, shape = draw(st.sampled_from(layouts)), draw(st.sampled_from(shapes))
         chosen.append(_array(dtype, shape, layout, draw(st.sampled_from(VALUES))))
-    more = draw(st.integers(0, 12))
+    more = draw(st.integers(0, 15))
     if more in (10, 11):
         windows = st.sampled_from(VECTORS if more == 10 else MATRICES)
         chosen.append(Overlapping(draw(st.sampled_from(DTYPES[:4])), tuple(draw(windows) for _ in "ab")))
+    elif more in (13, 14):
+        kind = draw(st.sampled_from(["tuple", "tuple", "list", "dict"]))
+        shape, dtypes = draw(st.sampled_from(shapes)), draw(st.sampled_from([("f8", "f8"), ("f8", "i8"), ("i4",) * 3]))
+        chosen.append(Nested(kind, tuple(_array(dtype, shape, "C", VALUES[0]) for dtype in dtypes)))
+    elif more == 15:
+        chosen.append(
+            draw(st.sampled_from([None, "up", "down", slice(1, None), slice(None, None, -1), np.float32, int]))
+        )
     elif more == 12:
         chosen.append(Attributes(_array(draw(st.sampled_from(DTYPES[:4])), (n,), "C", VALUES[0]), 0.5, 2))
     elif more in (8, 9):
@@ -151,9 +175,13 @@ def variants(draw: st.DrawFn, given: tuple[Any, ...]) -> tuple[Any, ...]:
                 if draw(st.integers(0, 4)) == 4:
                     dtype = draw(st.sampled_from([*DTYPES, *MORE_DTYPES]))
                     recipe = _array(dtype, recipe.shape, draw(st.sampled_from(LAYOUTS)), VALUES[0])
-            case bool() | list() | tuple() | Overlapping() | Same() | Attributes() | np.generic():
+            case bool() | list() | tuple() | Overlapping() | Same() | Attributes() | Nested() | np.generic():
                 pass
             case int():
                 recipe = draw(st.sampled_from([recipe, 1, 0, 2, -1, 6]))
+                if draw(st.integers(0, 9)) == 9:
+                    recipe = draw(
+                        st.sampled_from([True, 2.0, None, np.int32(2), np.uint8(3), np.float64(1.5), "x", (1,)])
+                    )
         changed.append(recipe)
     return tuple(changed)
