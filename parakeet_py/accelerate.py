@@ -50,6 +50,9 @@ def _wrapper(target: Callable[..., Any]) -> types.FunctionType:
     return made
 
 
+_OPTIONS = frozenset(("strict", "threads", "devices", "split", "deterministic", "contract", "fastmath", "libdevice"))
+
+
 @overload
 def accelerate(function: F, /) -> F: ...
 
@@ -64,6 +67,7 @@ def accelerate(
     deterministic: bool = ...,
     contract: bool = ...,
     fastmath: bool = ...,
+    libdevice: bool = ...,
 ) -> Callable[[F], F]: ...
 
 
@@ -87,6 +91,9 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
     contract, fastmath : bool
         Allow fused multiply-add; allow reassociation of floating point, and on GPUs products of float32 matrices
         whose factors are rounded to TF32.
+    libdevice : bool
+        Elementary functions on GPUs are those of NVIDIA's libdevice, where CUDA or the package ``nvidia-cuda-nvcc`` is
+        installed: faster in single precision, but not those of the CPU to the bit.
 
     Returns
     -------
@@ -94,7 +101,7 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
         A callable with `specializations`, `opaque_calls`, `fell_back`, `explain(*args)`, `untyped_ir()`,
         `typed_ir(*args)`, `imp(*args)`, `llvm(*args)` and `ptx(*args, target="sm_90")`.
     """
-    unknown = set(options) - {"strict", "threads", "devices", "split", "deterministic", "contract", "fastmath"}
+    unknown = set(options) - _OPTIONS
     if unknown:
         raise TypeError(f"accelerate() has no option {sorted(unknown)[0]!r}")
     with settings.options(**options):

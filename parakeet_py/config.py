@@ -48,6 +48,7 @@ class Config:
     deterministic : bit-identical results for any number of threads (PARAKEET_DETERMINISTIC)
     contract : a*b+c may be rounded once (PARAKEET_CONTRACT)
     fastmath : floating point may be reassociated and assumed finite (PARAKEET_FASTMATH)
+    libdevice : elementary functions on GPUs are NVIDIA's, where its library is installed (PARAKEET_LIBDEVICE)
     debug : 0 to 4, how much to tell in the log (PARAKEET_DEBUG)
     print_passes : passes after which the IR is logged (PARAKEET_PRINT, comma separated)
     stop_pass : pass after which compilation stops (PARAKEET_STOP)
@@ -64,6 +65,7 @@ class Config:
     deterministic: bool = True
     contract: bool = False
     fastmath: bool = False
+    libdevice: bool = False
     debug: int = 0
     print_passes: tuple[str, ...] = ()
     stop_pass: str | None = None
@@ -124,6 +126,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "deterministic": ("PARAKEET_DETERMINISTIC", _parse_bool),
     "contract": ("PARAKEET_CONTRACT", _parse_bool),
     "fastmath": ("PARAKEET_FASTMATH", _parse_bool),
+    "libdevice": ("PARAKEET_LIBDEVICE", _parse_bool),
     "debug": ("PARAKEET_DEBUG", int),
     "print_passes": ("PARAKEET_PRINT", _parse_names),
     "stop_pass": ("PARAKEET_STOP", str.strip),
@@ -277,8 +280,8 @@ def _typed(name: str, value: Any) -> Any:
             return value
         case "devices" | "stop_pass" if value is None or isinstance(value, str):
             return value
-        case "check" | "strict" | "cache" | "deterministic" | "contract" | "fastmath" | "timeline" if isinstance(
-            value, bool
+        case "check" | "strict" | "cache" | "deterministic" | "contract" | "fastmath" | "libdevice" | "timeline" if (
+            isinstance(value, bool)
         ):
             return value
     raise TypeError(f"the setting {name} cannot be {value!r}")

@@ -469,7 +469,7 @@ def _would_be_the_same(compiled: Compiled, config: settings.Config) -> bool:
 
     What is known of operations handed back to Python grows with every call, so code that has some is made anew.
     """
-    of_code = ("contract", "fastmath", "stop_pass")
+    of_code = ("contract", "fastmath", "libdevice", "stop_pass")
     same = all(getattr(compiled.config, name) == getattr(config, name) for name in of_code)
     specialization = compiled.specialization
     return same and not (config.print_passes or config.debug or specialization.opaque_sites or specialization.guessed)

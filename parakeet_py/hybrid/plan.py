@@ -17,7 +17,7 @@ from parakeet_py.hybrid.meter import Run
 from parakeet_py.hybrid.routine_calls import as_calls
 from parakeet_py.hybrid.timeline import Timeline
 from parakeet_py.imp import ir as imp
-from parakeet_py.ptx import target
+from parakeet_py.ptx import libdevice, target
 from parakeet_py.ptx.codegen import NARROW, kernel_ir, stored_roots, strides_passed
 from parakeet_py.ptx.lowering import lower_for_gpu
 from parakeet_py.ptx.outline import Kernel
@@ -84,7 +84,11 @@ class Plan:
     """
 
     def __init__(self, function: Function, config: Config, filename: str) -> None:
-        self.flags = {"contract": config.contract, "fastmath": config.fastmath}
+        self.flags = {
+            "contract": config.contract,
+            "fastmath": config.fastmath,
+            "libdevice": config.libdevice and libdevice.find() is not None,
+        }
         function, self.routines = as_calls(function)
         device_function = lower_for_gpu(function, config.fastmath)
         if config.check:

@@ -80,10 +80,13 @@ class ModuleText:
     host : the machine the text is for
     flags : fast-math flags of every float operation, with a trailing blank ("" is strict IEEE 754)
     symbols : external functions that the loader must supply, in order of first use
+    elementary : who calls elementary functions of a GPU's library, given a function's text, name, dtype and arguments;
+        gives None where our own are to be called
     """
 
     host: HostInfo
     flags: str = ""
+    elementary: Callable[[FunctionText, str, str, list[str]], str | None] | None = None
     symbols: dict[str, None] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     _declarations: dict[str, str] = field(default_factory=dict)

@@ -42,6 +42,9 @@ def call(f: FunctionText, name: str, dtype: str, arguments: list[str]) -> str:
     if f.module.host.gpu or (name in _BETTER_INLINE and forms.supported(f.module.host)):
         from parakeet_py.llvm import vector_math_inline
 
+        other = f.module.elementary and f.module.elementary(f, name, dtype, arguments)
+        if other:
+            return other
         return vector_math_inline.call(f, name, dtype, arguments)
     kind = LLVM_TYPE[dtype]
     module, arity = f.module, len(arguments)

@@ -28,6 +28,7 @@ from parakeet_py.llvm.codegen_control import emit_block
 from parakeet_py.llvm.codegen_scope import Scope, Unit
 from parakeet_py.llvm.engine import HostInfo
 from parakeet_py.ptx.atomics import BITS, SCOPE, atomic, call
+from parakeet_py.ptx.libdevice import call as libdevice_call
 from parakeet_py.ptx.outline import Kernel
 from parakeet_py.ptx.warp_products import warp_product
 from parakeet_py.record import record
@@ -52,6 +53,7 @@ def kernel_ir(
     parts: int = 1,
     contract: bool = False,
     fastmath: bool = False,
+    libdevice: bool = False,
 ) -> str:
     """The LLVM IR of one kernel.
 
@@ -62,9 +64,10 @@ def kernel_ir(
     narrow : 32 bits hold every extent, stride, integer argument and the number of threads
     parts : each block is launched as so many smaller ones, a power of two; for kernels that are `divisible`
     contract, fastmath : as for the CPU
+    libdevice : elementary functions are those of NVIDIA's library
     """
     flags = "fast " if fastmath else "contract " if contract or kernel.contract else ""
-    module = ModuleText(host, flags)
+    module = ModuleText(host, flags, libdevice_call if libdevice else None)
     unit = KernelUnit(
         kernel.function,
         module,

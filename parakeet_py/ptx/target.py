@@ -14,6 +14,7 @@ from typing import Any
 from parakeet_py import config as settings
 from parakeet_py.llvm import disk_cache, engine
 from parakeet_py.llvm.engine import CodegenError, HostInfo
+from parakeet_py.ptx import libdevice
 
 TRIPLE = "nvptx64-nvidia-cuda"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120")
@@ -71,7 +72,8 @@ def compile_ptx(text: str, architecture: str = DEFAULT, name: str = "") -> str:
         known = _texts.get(key)
     if known is not None:
         return known
-    on_disk = disk_cache.digest("ptx", text, architecture) if settings.current().uses_disk else None
+    stamp = libdevice.stamp() if libdevice.calls(text) else ""
+    on_disk = disk_cache.digest("ptx", text, architecture, stamp) if settings.current().uses_disk else None
     stored = disk_cache.get(on_disk) if on_disk is not None else None
     if stored is None:
         made = _compile(text, architecture)
@@ -90,7 +92,10 @@ def _compile(text: str, architecture: str) -> str:
     try:
         # the layout comes first: a load or store that says no alignment has that of its type
         layout = f'target datalayout = "{gpu(architecture).data_layout}"\ntarget triple = "{TRIPLE}"\n'
-        module = engine.parsed(layout + text)
+        context = llvm.create_context()
+        module = llvm.parse_assembly(layout + text, context)
+        if libdevice.calls(text):
+            libdevice.link(module, machine, context)
         module.verify()
     except RuntimeError as error:
         raise CodegenError(f"LLVM refuses the generated code: {error}") from error

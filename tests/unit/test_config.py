@@ -44,6 +44,7 @@ def test_every_variable(environment: pytest.MonkeyPatch) -> None:
         "DETERMINISTIC": "off",
         "CONTRACT": "true",
         "FASTMATH": "ON",
+        "LIBDEVICE": "1",
         "DEBUG": "2",
         "PRINT": "fuse, cse,",
         "STOP": "fuse",
@@ -53,8 +54,8 @@ def test_every_variable(environment: pytest.MonkeyPatch) -> None:
         environment.setenv("PARAKEET_" + name, text)
     assert config.reload() == Config(
         threads=3, check=True, strict=True, cache=False, cache_dir=Path("/some/where"), devices="cpu,cuda:0",
-        split=0.25, deterministic=False, contract=True, fastmath=True, debug=2, print_passes=("fuse", "cse"),
-        stop_pass="fuse", timeline=True,
+        split=0.25, deterministic=False, contract=True, fastmath=True, libdevice=True, debug=2,
+        print_passes=("fuse", "cse"), stop_pass="fuse", timeline=True,
     )  # fmt: skip
     assert current().thread_count == 3
 
