@@ -87,8 +87,9 @@ def logarithm(k: Lanes, x: Pair, shift: str | None = None) -> Pair:
     n, f = split_exponent(k, x[0])
     two = k.constant(2.0)
     bottom, bottom_low = fast_sum(k, two, f)
-    s = k.div(f, bottom)
-    s_low = k.div(k.fma(k.neg(s), bottom_low, k.fma(k.neg(s), bottom, f)), bottom)
+    inverse = k.div(k.constant(1.0), bottom)  # the only division: these are slow
+    s = k.mul(f, inverse)
+    s_low = k.mul(k.fma(k.neg(s), bottom_low, k.fma(k.neg(s), bottom, f)), inverse)
     z, z_low = product(k, s, s)
     z_low = k.fma(k.add(s, s), s_low, z_low)
     third, third_low = k.pair(*TWO_THIRDS)
@@ -98,7 +99,10 @@ def logarithm(k: Lanes, x: Pair, shift: str | None = None) -> Pair:
     head, rest = product_of_pairs(k, (outer, k.add(outer_low, middle_low)), (s, s_low))
     n = n if shift is None else k.add(n, shift)
     high, low = ln2(k)
-    rest = k.add(rest, k.fma(n, k.constant(low), k.div(x[1], x[0])))
+    small = k.mul(n, k.constant(low))
+    if x[1] != k.constant(0.0):
+        small = k.fma(n, k.constant(low), k.div(x[1], x[0]))
+    rest = k.add(rest, small)
     total, lost = fast_sum(k, k.mul(n, k.constant(high)), head)
     return fast_sum(k, total, k.add(lost, rest))
 

@@ -6,6 +6,7 @@ NumPy's functions of the same names give NaN or infinity where these raise; the 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,13 @@ def _real(s: Specializer, value: Value) -> ir.Operand:
     return s.builder.cast(operand, PYFLOAT)
 
 
+_GREATEST = {  # the last argument for which the result is finite
+    "exp": math.log(sys.float_info.max),
+    "expm1": math.log(sys.float_info.max),
+    "exp2": math.nextafter(1024.0, 0.0),
+}
+
+
 def _math_unary(
     prim: str, domain: Callable[[Specializer, ir.Operand], ir.Operand] | None = None
 ) -> Callable[..., Value]:
@@ -37,7 +45,11 @@ def _math_unary(
         if domain is not None:
             s.check(domain(s, x), "ValueError", "math domain error")
         result = b.prim(prim, x)
-        if prim in ("exp", "exp2", "expm1", "sinh", "cosh", "gamma", "lgamma"):
+        if prim in _GREATEST:  # a comparison is cheaper than the function, where it is not needed otherwise
+            large = b.prim("gt", x, ir.Const(_GREATEST[prim], PYFLOAT), type=PYBOOL)
+            overflow = b.logical_and(large, b.prim("isfinite", x, type=PYBOOL))
+            s.check(b.prim("not", overflow), "OverflowError", "math range error")
+        elif prim in ("sinh", "cosh", "gamma", "lgamma"):
             overflow = b.logical_and(b.prim("isinf", result, type=PYBOOL), b.prim("isfinite", x, type=PYBOOL))
             s.check(b.prim("not", overflow), "OverflowError", "math range error")
         return ScalarV(result)

@@ -260,6 +260,26 @@ def math_of_elements(x, u):
 
 @program(
     [
+        (arr("f8", 70, values="positive"), arr("f8", 70)),
+        (arr("f8", 0), arr("f8", 3)),
+        raising(ValueError, MIXED, arr("f8", 21)),
+        raising(OverflowError, arr("f8", 3, values=[0.5, -800.0, -900.0]), arr("f8", 3)),
+        raising(IndexError, arr("f8", 5, values="positive"), arr("f8", 3)),
+    ],
+    ulp=ELEMENTARY,
+    mutates=(1,),
+)
+def math_into(x, out):
+    """All iterations are tested before the first; if one fails, those before it have stored."""
+    for i in range(len(x)):
+        if x[i] > 2.0:
+            out[i] += math.sqrt(x[i] - 2.5) if x[i] > 2.5 else 0.0
+        else:
+            out[i] = math.exp(-x[i]) + math.log1p(x[i] * 2)
+
+
+@program(
+    [
         (arr("f8", 5), arr("f8", 5, values=[0.5, -0.5, 2.0, 0.0, 1.0])),
         raising(ValueError, arr("f8", 3), arr("i8", 3, values=[1, 9, 2])),
     ]

@@ -4,7 +4,8 @@ Iterations are independent when nothing is carried from one to the next, nothing
 array that is written is only touched, in all reads and writes, at elements that no other iteration touches:
 in some axis all index forms are the same c + k*i with k != 0 (arrays made inside the loop are its own). Checks that
 cannot be proved away keep a loop serial, because a failing one must leave the effects of the iterations before it;
-unless it stores only into arrays of this call, which nobody sees if it fails. And all that can fail must be the same
+unless it stores only into arrays of this call, which nobody sees if it fails, or the checks can all be tested
+beforehand (`waiting`): then it is a `Map` if they hold, else the loop. And all that can fail must be the same
 before the iteration's stores as after them (`foresight`).
 
 A loop that only accumulates with an operation that is exact in any order (integers; minimum, maximum) is a `Reduce`.
@@ -16,6 +17,7 @@ A `Map` that contains nothing but another `Map` over a fixed space becomes one `
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from parakeet_py.typed_ir.ir import (
     CHECKED,
@@ -25,6 +27,7 @@ from parakeet_py.typed_ir.ir import (
     Dim,
     For,
     Function,
+    If,
     Lambda,
     Let,
     Load,
@@ -47,10 +50,11 @@ from parakeet_py.typed_ir.ir import (
 from parakeet_py.typed_ir.passes.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.foresight import foresees
 from parakeet_py.typed_ir.passes.linear import Forms, Linear
-from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, is_const, substitute
+from parakeet_py.typed_ir.passes.waiting import can_wait, outcome, without_checks
+from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, fresh_copy, is_const, substitute
 from parakeet_py.typed_ir.semantics import integer_bounds
-from parakeet_py.typed_ir.types import PYINT, Array, Scalar, is_float, is_integer
-from parakeet_py.typed_ir.writer import Writer, index_const
+from parakeet_py.typed_ir.types import BOOL, PYINT, Array, Scalar, is_float, is_integer
+from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 
 _LARGEST_COEFFICIENT = 1 << 20
 _MOST_SCALARS = 8  # recomputed at every point of a joined index space, unless the compiler below moves them
@@ -85,6 +89,8 @@ class _Parallelizer(Rewriter):
             effects = self.aliases.effects(op)
             # A failure midway must leave what came before; nobody sees that of memory made in this call.
             unseen = effects.writes.isdisjoint(self.aliases.world)
+            if effects.fails and not unseen and not effects.calls and not op.params:
+                return self.as_either(made, op, effects) or new
             if effects.calls or (effects.fails and not unseen):
                 return new
             if not op.params:
@@ -176,6 +182,23 @@ class _Parallelizer(Rewriter):
         writer.let(made)
         return writer.statements
 
+    def as_either(self, let: Let, op: For, effects: Effects) -> list[Let] | None:
+        """A `Map` for when no iteration would fail, and the loop."""
+        if not (can_wait(op.body) and self.independent(op, effects.writes) and self.foreseen(op, effects)):
+            return None
+        writer = Writer(let.pos)
+        (copy,) = fresh_copy(Block((let,), ())).statements
+        assert isinstance(copy.op, For)
+        count, index, body = self.counted(writer, copy.op, Block(*_contribution(copy.op.body)))
+        holds = Var("ok", BOOL)
+        reduced = Reduce((), (), (count,), (index,), body, (Const(True, BOOL),), combiner("and", ["bool"]))
+        writer.let(reduced, holds)
+        (copy,) = fresh_copy(Block((let,), ())).statements
+        assert isinstance(copy.op, For)
+        made = self.as_map(copy, replace(copy.op, body=without_checks(copy.op.body)))
+        writer.let(If(holds, Block(tuple(made), ()), Block((let,), ())))
+        return writer.statements
+
     def counted(self, writer: Writer, op: For, body: Block) -> tuple[Operand, Var, Block]:
         """The number of iterations, an index that counts them, and the body in terms of it."""
         assert isinstance(op.step, Const) and isinstance(op.step.value, int)
@@ -245,6 +268,13 @@ class _Parallelizer(Rewriter):
         for name, init, out, final in zip(names, op.inits, outs, let.outs, strict=True):
             writer.statements.append(Let((final,), Prim(name, (init, out)), let.pos))
         return writer.statements
+
+
+def _contribution(body: Block) -> tuple[tuple[Let, ...], tuple[Operand, ...]]:
+    """What an iteration would find out."""
+    statements, holds = outcome(body)
+    assert holds is not None
+    return statements, (holds,)
 
 
 def _stored(block: Block) -> Iterator[Var]:
