@@ -1,10 +1,9 @@
 """CUDA devices, through `cuda.core` (the `cuda` extra; what is asked of it: `tests/unit/test_cuda_api.py`).
 
-Nothing of CUDA is imported before libcuda has been found: its Python packages must not be touched without a driver.
-Every device has a stream of its own for everything (and more, its lanes, where copies shall overlap kernels), the
-driver's stream-ordered memory pool, pinned memory that copies go through (`staging`), kernels that are given to it
-together (`launches`), and modules from PTX that the driver compiles for it. `probe` says what there is, or why there is
-nothing.
+Nothing of CUDA is imported before libcuda has been found (`cuda_probe`). Every device has a stream of its own for
+everything (and more, its lanes, where copies shall overlap kernels), the driver's stream-ordered memory pool, pinned
+memory that copies go through (`staging`), kernels that are given to it together (`launches`), and modules from PTX that
+the driver compiles for it.
 
 A kernel that faults takes the context of its device along: everything on it fails from then on, in this process. The
 device remembers what happened and says it again instead of the driver's later errors.
@@ -14,21 +13,22 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from parakeet_py.hybrid.arrays import DeviceView
 from parakeet_py.hybrid.cublas import Cublas
+from parakeet_py.hybrid.cuda_probe import Found as Found
+from parakeet_py.hybrid.cuda_probe import probe as probe
 from parakeet_py.hybrid.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.guard import Resources
 from parakeet_py.hybrid.launches import Launches
-from parakeet_py.hybrid.staging import Staging
+from parakeet_py.hybrid.spans import Rows
+from parakeet_py.hybrid.staging import MOST_PITCH, Staging
 from parakeet_py.hybrid.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
 from parakeet_py.ptx.target import ARCHITECTURES
 
@@ -46,69 +46,6 @@ _TYPES = {
     "P": ctypes.c_uint64,
 }
 OLDEST = (7, 5)  # the least compute capability that kernels are made for
-OLDEST_DRIVER = (12, 0)  # the least CUDA version that cuda-core supports
-
-
-class Found(NamedTuple):
-    """What a probe has found.
-
-    Attributes
-    ----------
-    devices : how many devices can be used
-    reason : why there is none
-    names : of the devices that the driver has, usable or not
-    driver : the newest CUDA version that the driver knows, as (major, minor)
-    """
-
-    devices: int
-    reason: str
-    names: tuple[str, ...] = ()
-    driver: tuple[int, int] | None = None
-
-
-@lru_cache(maxsize=1)
-def probe() -> Found:
-    """Whether CUDA devices can be used here; opens nothing."""
-    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-    try:
-        driver = ctypes.CDLL(name)
-    except OSError:
-        return Found(0, f"no NVIDIA driver ({name}) is installed")
-    status = driver.cuInit(0)
-    if status != 0:
-        return Found(0, f"the NVIDIA driver cannot be started: cuInit gives {status} ({_error_name(driver, status)})")
-    count, release = ctypes.c_int(0), ctypes.c_int(0)
-    driver.cuDeviceGetCount(ctypes.byref(count))
-    driver.cuDriverGetVersion(ctypes.byref(release))
-    version = release.value // 1000, release.value % 1000 // 10
-    names = tuple(_device_name(driver, number) for number in range(count.value))
-    if not names:
-        return Found(0, "the NVIDIA driver finds no device (CUDA_VISIBLE_DEVICES?)", names, version)
-    if version < OLDEST_DRIVER:
-        text = f"the NVIDIA driver knows CUDA {version[0]}.{version[1]}, at least {OLDEST_DRIVER[0]}.0 is needed"
-        return Found(0, text, names, version)
-    try:
-        import cuda.core
-    except ImportError as error:
-        text = f"the Python package cuda-core cannot be imported ({error}): pip install 'parakeet-py[cuda]'"
-        return Found(0, text, names, version)
-    if not hasattr(cuda.core, "LEGACY_DEFAULT_STREAM"):
-        text = f"cuda-core {getattr(cuda.core, '__version__', '')} is too old: pip install -U 'parakeet-py[cuda]'"
-        return Found(0, text, names, version)
-    return Found(len(names), "", names, version)
-
-
-def _error_name(driver: Any, status: int) -> str:
-    text = ctypes.c_char_p()
-    driver.cuGetErrorName(status, ctypes.byref(text))
-    return (text.value or b"unknown").decode()
-
-
-def _device_name(driver: Any, number: int) -> str:
-    label = ctypes.create_string_buffer(256)
-    driver.cuDeviceGetName(label, len(label), number)
-    return label.value.decode(errors="replace")
-
 
 _lock = threading.Lock()
 _open: dict[int, CudaDevice] = {}
@@ -165,6 +102,35 @@ class _Lane(NamedTuple):
     stream: Any
     staging: Staging
     launches: Launches
+
+
+class _InOrder:
+    """Something that is asked of a lane besides kernels: what has been launched there goes first, and no other thread
+    asks the lane for anything meanwhile (what it is asked while launches are captured as a graph would get into that).
+
+    No generator: from Python 3.13 on its frame would keep the exception, and so the memory of the call, in a cycle.
+    """
+
+    def __init__(self, device: CudaDevice, what: str) -> None:
+        self.device, self.what = device, what
+
+    def __enter__(self) -> _Lane:
+        self.device._enter()
+        self.lane = self.device._lane()
+        self.lane.launches.lock.acquire()
+        try:
+            self.lane.launches.flush()
+        except BaseException as error:
+            self.lane.launches.lock.release()
+            if not isinstance(error, Exception) or isinstance(error, DeviceError):
+                raise
+            raise self.device._failed("launching kernels", error) from error
+        return self.lane
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self.lane.launches.lock.release()
+        if isinstance(error, Exception) and not isinstance(error, DeviceError):
+            raise self.device._failed(self.what, error) from error
 
 
 class CudaDevice:
@@ -253,13 +219,9 @@ class CudaDevice:
     def _stream(self) -> Any:
         return self._lane().stream
 
-    def _flush(self) -> None:
-        """Before anything but kernels comes: what has been launched goes first."""
-        self._enter()
-        try:
-            self._lane().launches.flush()
-        except Exception as error:
-            raise self._failed("launching kernels", error) from error
+    def _order(self, what: str) -> _InOrder:
+        """Around what is asked of this thread's lane besides kernels; `what` failed if something is raised inside."""
+        return _InOrder(self, what)
 
     # ---- memory ------------------------------------------------------------------------------------------------------
 
@@ -313,45 +275,48 @@ class CudaDevice:
         kept = int(pool.reserved_mem_current) - int(pool.used_mem_current)
         return kept + (int(free) if int(status) == 0 else 0)
 
-    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        with span(self, COPY_IN, "", data.nbytes):
-            self._copied("copying to the device", self._lane().staging.copy_in, address, data)
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
+        with span(self, COPY_IN, "", data.nbytes), self._order("copying to the device") as lane:
+            lane.staging.copy_in(address, data, pitch)
 
-    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
-        with span(self, COPY_OUT, "", data.nbytes):
-            self._copied("copying from the device", self._lane().staging.copy_out, data, address)
-
-    def _copied(self, what: str, copy: Callable[[Any, Any], None], *where: Any) -> None:
-        self._flush()
-        try:
-            with self._lane().launches.lock:
-                copy(*where)
-        except DeviceError:
-            raise
-        except Exception as error:  # what the copy has waited for
-            raise self._failed(what, error) from error
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
+        with span(self, COPY_OUT, "", data.nbytes), self._order("copying from the device") as lane:
+            lane.staging.copy_out(data, address, pitch)
 
     def reaches(self, source: Device) -> bool:
         return isinstance(source, CudaDevice)
 
-    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
+    def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
         """By the driver: over the link between the two if there is one, else as it thinks best."""
         assert isinstance(source, CudaDevice)
-        source._flush()  # its context is current now, as it must be for its events
-        theirs = source._stream
-        ready = theirs.record() if after is None else after
-        self._flush()
+        what = f"copying from {source.name}"
+        ready = after
+        if ready is None:
+            with source._order(what) as theirs:  # its context is current now, as it must be for its events
+                ready = theirs.stream.record()
         self._let_access(source)
-        with span(self, COPY_OVER, "", size):
-            self._stream.wait(ready)
-            call = self._driver.cuMemcpyPeerAsync(
-                address, self._context, place, source._context, size, self._stream.handle
-            )
-            self._checked(call, f"copying from {source.name}")
-        done = self._stream.record()
-        source._enter()
-        theirs.wait(done)  # it is not overwritten before
+        with span(self, COPY_OVER, "", rows.height * rows.width), self._order(what) as lane:
+            lane.stream.wait(ready)
+            for number in range(rows.height if rows.pitch > MOST_PITCH else 1):
+                step = number * rows.pitch
+                self._from_peer(address + step, source, place + step, rows if rows.pitch <= MOST_PITCH else rows.first)
+            done = lane.stream.record()
+        with source._order(what) as theirs:
+            theirs.stream.wait(done)  # it is not overwritten before
         self._enter()
+
+    def _from_peer(self, address: int, source: CudaDevice, place: int, rows: Rows) -> None:
+        driver, stream = self._driver, self._stream.handle
+        if rows.height == 1:
+            call = driver.cuMemcpyPeerAsync(address, self._context, place, source._context, rows.width, stream)
+        else:
+            what = driver.CUDA_MEMCPY3D_PEER()
+            what.srcMemoryType = what.dstMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
+            what.srcContext, what.srcDevice, what.srcPitch = source._context, place, rows.pitch
+            what.dstContext, what.dstDevice, what.dstPitch = self._context, address, rows.pitch
+            what.WidthInBytes, what.Height, what.Depth = rows.width, rows.height, 1
+            call = driver.cuMemcpy3DPeerAsync(what, stream)
+        self._checked(call, f"copying from {source.name}")
 
     def _let_access(self, source: CudaDevice) -> None:
         """Let this device read another one's memory without the host, if they are so connected."""
@@ -365,39 +330,42 @@ class CudaDevice:
                 source._memory.peer_accessible_by = [one]
 
     def copy_within(self, target: int, source: int, size: int) -> None:
-        self._flush()
-        self._checked(
-            self._driver.cuMemcpyDtoDAsync(target, source, size, self._stream.handle), "copying on the device"
-        )
+        with self._order("copying on the device") as lane:
+            call = self._driver.cuMemcpyDtoDAsync(target, source, size, lane.stream.handle)
+            self._checked(call, "copying on the device")
 
     # ---- time and order ----------------------------------------------------------------------------------------------
 
     @property
     def stream(self) -> int:
-        self._flush()
-        return int(self._stream.handle)
+        with self._order("launching kernels") as lane:
+            return int(lane.stream.handle)
 
     def mark(self) -> Any:
         from cuda.core import EventOptions
 
-        self._flush()
-        return self._stream.record(options=EventOptions(True))  # with times; cuda-core 1.0 has renamed this field
+        with self._order("recording an event") as lane:
+            return lane.stream.record(options=EventOptions(True))  # with times; cuda-core 1.0 has renamed this field
 
     def seconds(self, start: Any, end: Any) -> float:
-        end.sync()
-        return float(end - start) / 1e3
+        self._enter()
+        try:
+            end.sync()
+            return float(end - start) / 1e3
+        except Exception as error:
+            raise self._failed("a kernel", error) from error
 
     def owns(self, address: int) -> bool:
         self._enter()
         return bool(_ordinal(self._driver, address) == self._device.device_id)
 
     def wait_for(self, stream: int) -> None:
-        self._flush()
-        self._stream.wait(_stream(stream))
+        with self._order("waiting for another stream") as lane:
+            lane.stream.wait(_stream(stream))
 
     def let_wait(self, stream: int) -> None:
-        self._flush()
-        _stream(stream).wait(self._stream)
+        with self._order("letting another stream wait") as lane:
+            _stream(stream).wait(lane.stream)
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
 
@@ -440,16 +408,12 @@ class CudaDevice:
 
     def multiply(self, left: DeviceView, right: DeviceView, out: DeviceView, fast: bool) -> bool:
         """Let cuBLAS do `out = left @ right`; whether it could. `fast`: float32 may be rounded to TF32."""
-        self._flush()
-        with span(self, KERNEL, "cuBLAS", 0):
-            return self.cublas.multiply(int(self._stream.handle), left, right, out, fast)
+        with span(self, KERNEL, "cuBLAS", 0), self._order("cuBLAS") as lane:
+            return self.cublas.multiply(int(lane.stream.handle), left, right, out, fast)
 
     def synchronize(self) -> None:
-        self._flush()
-        try:
-            self._stream.sync()
-        except Exception as error:
-            raise self._failed("a kernel", error) from error
+        with self._order("a kernel") as lane:
+            lane.stream.sync()
 
 
 def _ordinal(driver: Any, address: int) -> int | None:

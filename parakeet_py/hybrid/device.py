@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from parakeet_py.hybrid.spans import Rows
+
 
 class DeviceError(RuntimeError):
     """A device has failed: a fault in a kernel, a driver that does not work."""
@@ -58,18 +60,19 @@ class Device(Protocol):
     def free(self, address: int) -> None:
         """Give memory back once everything launched before is done with it."""
 
-    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        """Copy contiguous host memory to the device."""
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
+        """Copy contiguous host memory to the device; with `pitch` it is rows of bytes (two axes, the second one
+        contiguous), which begin so many bytes apart on the device."""
 
-    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
-        """Copy to contiguous host memory, after everything launched before."""
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
+        """Copy to contiguous host memory, or to rows (see `copy_in`), after everything launched before."""
 
     def reaches(self, source: Device) -> bool:
         """Whether another device's memory can be copied from directly."""
 
-    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
+    def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
         """Copy from another device that it reaches, after everything launched there before; or, if all of it has been
-        there since, after a mark of that device's."""
+        there since, after a mark of that device's. `rows` say what begins at `place` and lies alike on both."""
 
     def load(self, ptx: str) -> Any:
         """A module that `launch` takes kernels from."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.hybrid.device import Device, DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.spans import Rows
 from parakeet_py.hybrid.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
 from parakeet_py.ptx import emulator
 from parakeet_py.ptx.target import DEFAULT
@@ -55,24 +56,28 @@ class EmulatedDevice:
         """Around whatever takes time, see `timeline.Event`."""
         return span(self, kind, name, amount)
 
-    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
         with self._lock, self._does(COPY_IN, "", data.nbytes):
-            self._device.copy_in(address, data)
+            for number, row in enumerate(data if pitch else (data,)):
+                self._device.copy_in(address + number * pitch, row)
 
-    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         with self._lock, self._does(COPY_OUT, "", data.nbytes):
-            self._device.copy_out(address, data)
+            for number, row in enumerate(data if pitch else (data,)):
+                self._device.copy_out(address + number * pitch, row)
 
     def reaches(self, source: Device) -> bool:
         return isinstance(source, EmulatedDevice)
 
-    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
+    def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
         assert isinstance(source, EmulatedDevice)
-        data = np.empty(size, np.uint8)
+        data = np.empty((rows.height, rows.width), np.uint8)
         with source._lock:
-            source._device.copy_out(place, data)
-        with self._lock, self._does(COPY_OVER, "", size):
-            self._device.copy_in(address, data)
+            for number, row in enumerate(data):
+                source._device.copy_out(place + number * rows.pitch, row)
+        with self._lock, self._does(COPY_OVER, "", data.nbytes):
+            for number, row in enumerate(data):
+                self._device.copy_in(address + number * rows.pitch, row)
 
     def copy_within(self, target: int, source: int, size: int) -> None:
         data = np.empty(size, np.uint8)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from parakeet_py.hybrid.device import Device, DeviceError, DeviceMemoryError, DeviceWarning
+from parakeet_py.hybrid.spans import Rows
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.team import Team
@@ -77,21 +78,21 @@ class Member:
         with suppress(DeviceError):  # a device that is lost has nothing to give back
             self.device.free(address)
 
-    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
         with self._watched():
-            self.device.copy_in(address, data)
+            self.device.copy_in(address, data, pitch)
 
-    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         with self._watched():
-            self.device.copy_out(data, address)
+            self.device.copy_out(data, address, pitch)
 
     def reaches(self, source: Device) -> bool:
         return isinstance(source, Member) and self.device.reaches(source.device)
 
-    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
+    def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
         assert isinstance(source, Member)
         with self._watched():
-            self.device.copy_over(address, source.device, place, size, after)
+            self.device.copy_over(address, source.device, place, rows, after)
 
     def load(self, ptx: str) -> Any:
         with self._watched():

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.spans import Rows
 
 REMEMBERED = 8  # launches that an error speaks of
 
@@ -69,20 +70,20 @@ class Meter:
     def free(self, address: int) -> None:
         self.device.free(address)
 
-    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        self.device.copy_in(address, data)
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
+        self.device.copy_in(address, data, pitch)
         self.bytes_in += data.nbytes
 
-    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
-        self.device.copy_out(data, address)
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
+        self.device.copy_out(data, address, pitch)
         self.bytes_out += data.nbytes
         self.unfinished.clear()
 
     def reaches(self, source: Device) -> bool:
         return self.device.reaches(source)
 
-    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
-        self.device.copy_over(address, source, place, size, after)
+    def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
+        self.device.copy_over(address, source, place, rows, after)
 
     def load(self, ptx: str) -> Any:
         return self.device.load(ptx)

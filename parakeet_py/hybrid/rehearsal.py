@@ -22,6 +22,7 @@ from parakeet_py.hybrid.homes import Home
 from parakeet_py.hybrid.meter import Run
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import Call
+from parakeet_py.hybrid.spans import Rows
 from parakeet_py.hybrid.timeline import Timeline
 from parakeet_py.interpreters import values_of
 from parakeet_py.ptx.codegen import FAILURE_WORDS
@@ -62,16 +63,16 @@ class _NoDevice:
     def free(self, address: int) -> None:
         pass
 
-    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
         pass
 
-    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         pass
 
     def reaches(self, source: Device) -> bool:
         return False
 
-    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
+    def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
         raise Unknown
 
     def load(self, ptx: str) -> Any:

@@ -29,7 +29,17 @@ from numpy.lib.array_utils import byte_bounds
 from parakeet_py.hybrid.access import Box
 from parakeet_py.hybrid.arrays import Buffer, DeviceView, memory_of
 from parakeet_py.hybrid.device import Device
-from parakeet_py.hybrid.spans import Spans, bytes_of_box, difference, intersection, pieces, size_of, span, union
+from parakeet_py.hybrid.spans import (
+    Spans,
+    bytes_of_box,
+    difference,
+    in_rows,
+    intersection,
+    rows_of,
+    size_of,
+    span,
+    union,
+)
 
 HOST = 0  # the number of the host's memory; devices are counted from 1
 
@@ -165,11 +175,11 @@ class Root:
             host = memory_of(self.address, self.size)
             memory = source if target == HOST else target
             buffer, device = self.copy_on(memory), self.memories.devices[memory - 1]
-            for start, stop in pieces(some):
+            for rows in rows_of(some):
                 if target == HOST:
-                    device.copy_out(host[start:stop], buffer.address + start)
+                    device.copy_out(in_rows(host, rows), buffer.address + rows.start, rows.pitch)
                 else:
-                    device.copy_in(buffer.address + start, host[start:stop])
+                    device.copy_in(buffer.address + rows.start, in_rows(host, rows), rows.pitch)
         self.memories.count(source, target, size_of(some))
         with self.memories.lock:
             self.valid[target] = union(self.valid.get(target, _NONE), some)
@@ -183,8 +193,8 @@ class Root:
             theirs, ours = self.copies[source], self.copy_on(target)
             settled = intersection(some, self.settled.get(source, _NONE))
             for after, spans in ((self.memories.marks.get(source), settled), (None, difference(some, settled))):
-                for start, stop in pieces(spans):
-                    reader.copy_over(ours.address + start, giver, theirs.address + start, stop - start, after)
+                for rows in rows_of(spans):
+                    reader.copy_over(ours.address + rows.start, giver, theirs.address + rows.start, rows, after)
         self.memories.count(source, target, size_of(some))
         with self.memories.lock:
             self.valid[target] = union(self.valid.get(target, _NONE), some)

@@ -19,6 +19,7 @@ from typing import Any
 from parakeet_py.hybrid.cost import Speed
 from parakeet_py.hybrid.device import Device, DeviceError
 from parakeet_py.hybrid.emulated import MEMORY, EmulatedDevice
+from parakeet_py.hybrid.spans import Rows
 from parakeet_py.hybrid.timeline import COPY_OUT, COPY_OVER, KERNEL, recorder
 
 GIVEN = "copies to others"  # what keeps a device's end of a link busy while another one copies from it
@@ -70,14 +71,14 @@ class SimulatedDevice(EmulatedDevice):
         if found is not None:
             found.add(self, kind, name, amount, begin, end)
 
-    def copy_over(self, address: int, source: Device, place: int, size: int, after: Any = None) -> None:
+    def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
         if not isinstance(source, SimulatedDevice):
-            super().copy_over(address, source, place, size, after)
+            super().copy_over(address, source, place, rows, after)
             return
         ready = source.mark() if after is None else after
         begin = max(self._free.get(COPY_OVER, 0.0), source._free.get(GIVEN, 0.0), ready)
         self._free[COPY_OVER] = begin
-        super().copy_over(address, source, place, size, after)
+        super().copy_over(address, source, place, rows, after)
         end = source._free[GIVEN] = self._free[COPY_OVER]
         source._free[source._lane()] = max(source._free.get(source._lane(), 0.0), end)  # it is not overwritten before
 

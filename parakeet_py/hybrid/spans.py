@@ -8,7 +8,7 @@ array of any strides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,56 @@ def size_of(spans: Spans) -> int:
 def pieces(spans: Spans) -> Iterator[tuple[int, int]]:
     """The (start, stop) of every span."""
     return zip(spans[::2].tolist(), spans[1::2].tolist(), strict=True)
+
+
+class Rows(NamedTuple):
+    """Spans of one length at equal distances.
+
+    Attributes
+    ----------
+    start : of the first
+    width : bytes of each
+    pitch : from the start of one to that of the next; 0 if there is one only
+    height : how many there are
+    """
+
+    start: int
+    width: int
+    pitch: int
+    height: int
+
+    @property
+    def first(self) -> Rows:
+        """The first one alone."""
+        return Rows(self.start, self.width, 0, 1)
+
+
+def rows_of(spans: Spans) -> Iterator[Rows]:
+    """The spans in order, as few groups that lie regularly: what one pitched copy moves."""
+    if len(spans) == 2:
+        start, stop = spans.tolist()
+        yield Rows(start, stop - start, 0, 1)
+        return
+    starts, widths = spans[::2], spans[1::2] - spans[::2]
+    steps = np.diff(starts)
+    breaks = np.flatnonzero((widths[1:] != widths[:-1]) | np.concatenate(([False], steps[1:] != steps[:-1]))) + 1
+    first = 0
+    for end in (*breaks.tolist(), len(starts)):
+        if end <= first:
+            continue
+        if end - first == 1 and end < len(starts) and widths[end] == widths[first]:
+            continue  # the first of those that follow, whose distance is another one
+        pitch = int(steps[first]) if end - first > 1 else 0
+        yield Rows(int(starts[first]), int(widths[first]), pitch, end - first)
+        first = end
+
+
+def in_rows(memory: np.ndarray[Any, Any], rows: Rows) -> np.ndarray[Any, Any]:
+    """The bytes of rows: one axis if there is one row, else two."""
+    start, width, pitch, height = rows
+    if height == 1:
+        return memory[start : start + width]
+    return np.ndarray((height, width), np.uint8, memory, start, (pitch, 1))
 
 
 def bytes_of_box(array: np.ndarray[Any, Any], base: int, box: tuple[tuple[int, int], ...], exact: bool) -> Spans:

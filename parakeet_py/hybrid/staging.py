@@ -5,7 +5,8 @@ a ring of pinned blocks: a copy to the device fills one block while the one befo
 host's memory has been read; a copy to the host has all blocks under way while it empties the first. Memory that is
 pinned already needs no block, but whoever owns it may change it next, so it is waited for.
 
-Copies of a few kilobytes are the driver's own: it takes those along at once.
+Columns of a matrix are rows that lie apart: the host packs as many into a block as fit, and one pitched copy lays them
+where they belong. Copies of a few kilobytes in one piece are the driver's own: it takes those along at once.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 SMALL = 64 << 10  # bytes that the driver takes along without waiting
 BLOCK = 4 << 20
 BLOCKS = 4
+MOST_PITCH = (1 << 31) - 1  # of a copy in rows: more than any device allows
 
 Checked = Callable[[Any, str], Any]
 
@@ -56,8 +58,11 @@ class Staging:
         self._next = 0
         self._lock = threading.Lock()
 
-    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        """Copy contiguous memory of the host to the device; it has been read when this returns."""
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
+        """Copy contiguous memory of the host, or rows of it, to the device; it has been read when this returns."""
+        if pitch:
+            self._rows_in(address, data, pitch)
+            return
         source, size = data.ctypes.data, data.nbytes
         pinned = size > 0 and self._is_pinned(source)
         if size <= SMALL or pinned:
@@ -74,8 +79,11 @@ class Staging:
                 self._to_device(address + start, block.address, part.size)
                 block.event = self._stream.record(event=block.event)
 
-    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
-        """Copy to contiguous memory of the host, after everything launched before."""
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
+        """Copy to contiguous memory of the host, or to rows of it, after everything launched before."""
+        if pitch:
+            self._rows_out(data, address, pitch)
+            return
         target, size = data.ctypes.data, data.nbytes
         if size <= SMALL or self._is_pinned(target):
             self._to_host(target, address, size)
@@ -94,6 +102,57 @@ class Staging:
                 under_way.append((start, block))
             for start, block in under_way:
                 self._empty(flat, start, block)
+
+    def _rows_in(self, address: int, data: np.ndarray[Any, Any], pitch: int) -> None:
+        count, width = data.shape
+        several = BLOCK // width
+        if pitch > MOST_PITCH or not several:
+            for number, row in enumerate(data):
+                self.copy_in(address + number * pitch, row)
+            return
+        with self._lock:
+            for start in range(0, count, several):
+                part = data[start : start + several]
+                block = self._free_block()
+                np.copyto(block.view[: part.size].reshape(part.shape), part)
+                self._pitched(True, address + start * pitch, pitch, block.address, part.shape)
+                block.event = self._stream.record(event=block.event)
+
+    def _rows_out(self, data: np.ndarray[Any, Any], address: int, pitch: int) -> None:
+        count, width = data.shape
+        several = BLOCK // width
+        if pitch > MOST_PITCH or not several:
+            for number, row in enumerate(data):
+                self.copy_out(row, address + number * pitch)
+            return
+        with self._lock:
+            under_way: list[tuple[np.ndarray[Any, Any], _Block]] = []
+            for start in range(0, count, several):
+                if len(under_way) == BLOCKS:
+                    self._unpack(*under_way.pop(0))
+                part, block = data[start : start + several], self._free_block()
+                self._pitched(False, address + start * pitch, pitch, block.address, part.shape)
+                block.event = self._stream.record(event=block.event)
+                under_way.append((part, block))
+            for part, block in under_way:
+                self._unpack(part, block)
+
+    def _unpack(self, part: np.ndarray[Any, Any], block: _Block) -> None:
+        block.wait()
+        np.copyto(part, block.view[: part.size].reshape(part.shape))
+
+    def _pitched(self, to_device: bool, address: int, pitch: int, packed: int, shape: tuple[int, ...]) -> None:
+        """Copy rows between where they lie apart on the device and where they lie together in pinned memory."""
+        driver = self._driver
+        what, kinds = driver.CUDA_MEMCPY2D(), driver.CUmemorytype
+        what.Height, what.WidthInBytes = shape
+        if to_device:
+            what.srcMemoryType, what.srcHost, what.srcPitch = kinds.CU_MEMORYTYPE_HOST, packed, shape[1]
+            what.dstMemoryType, what.dstDevice, what.dstPitch = kinds.CU_MEMORYTYPE_DEVICE, address, pitch
+        else:
+            what.srcMemoryType, what.srcDevice, what.srcPitch = kinds.CU_MEMORYTYPE_DEVICE, address, pitch
+            what.dstMemoryType, what.dstHost, what.dstPitch = kinds.CU_MEMORYTYPE_HOST, packed, shape[1]
+        self._checked(driver.cuMemcpy2DAsync(what, self._stream.handle), "copying rows")
 
     def _empty(self, flat: np.ndarray[Any, Any], start: int, block: _Block) -> None:
         block.wait()

@@ -23,7 +23,7 @@ from parakeet_py.hybrid.arrays import GRANULE, Buffer, DeviceView, memory_of
 from parakeet_py.hybrid.device import Device, DeviceMemoryError
 from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray
-from parakeet_py.hybrid.spans import NOTHING, Spans, intersection, pieces, size_of, union
+from parakeet_py.hybrid.spans import NOTHING, Spans, in_rows, intersection, rows_of, size_of, union
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.parts import Parts
@@ -211,8 +211,9 @@ class _Stream:
                 if root in self.alike:
                     continue
                 window, host = windows[root], memory_of(root.address, root.size)
-                for start, stop in pieces(spans):
-                    self.device.copy_in(window.buffer.address + start - window.start, host[start:stop])
+                for rows in rows_of(spans):
+                    place = window.buffer.address + rows.start - window.start
+                    self.device.copy_in(place, in_rows(host, rows), rows.pitch)
                 self.memories.count(HOST, self.who, size_of(spans))
             for array in _arrays(more):
                 array.root.bring(self.who, array.spans())
@@ -230,8 +231,9 @@ class _Stream:
             self.results.append((piece.ranges[0], wait()))
             for root, spans in piece.written[0].items():
                 window, host = windows[root], memory_of(root.address, root.size)
-                for start, stop in pieces(spans):
-                    self.device.copy_out(host[start:stop], window.buffer.address + start - window.start)
+                for rows in rows_of(spans):
+                    place = window.buffer.address + rows.start - window.start
+                    self.device.copy_out(in_rows(host, rows), place, rows.pitch)
                 self.memories.count(self.who, HOST, size_of(spans))
                 root.wrote(HOST, spans)
             for array in _arrays(more):

@@ -77,11 +77,11 @@ class Twin:
             self.emulated.free(other)
             self.real.free(address)
 
-    def copy_in(self, address: int, data: np.ndarray[Any, Any]) -> None:
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
         self.real.copy_in(address, data)
         self.emulated.copy_in(self.translated(address), data)
 
-    def copy_out(self, data: np.ndarray[Any, Any], address: int) -> None:
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         self.real.copy_out(data, address)
 
     def block(self, address: int) -> int | None:

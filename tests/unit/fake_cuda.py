@@ -307,6 +307,36 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
     driver.cuCtxGetCurrent = lambda: (0, current[0])
     driver.cuDeviceCanAccessPeer = lambda one, other: (0, 1)
 
+    class Pitched(types.SimpleNamespace):
+        """CUDA_MEMCPY2D and CUDA_MEMCPY3D_PEER."""
+
+        def rows(self, memory: str, pitch: int) -> list[int]:
+            assert pitch >= self.WidthInBytes and self.Height > 0
+            return [getattr(self, memory) + number * pitch for number in range(self.Height)]
+
+    def pitched(what: Pitched, stream: Stream) -> tuple[int]:
+        to_device = what.dstMemoryType == 2
+        host = what.rows(*(("srcHost", what.srcPitch) if to_device else ("dstHost", what.dstPitch)))
+        there = what.rows(*(("dstDevice", what.dstPitch) if to_device else ("srcDevice", what.srcPitch)))
+        assert host[0] in pinned  # the driver would wait for other memory
+
+        def work(device: emulator.Device) -> None:
+            for one, place in zip(host, there, strict=True):
+                data = memory_of(one, what.WidthInBytes)
+                device.copy_in(place, data) if to_device else device.copy_out(place, data)
+
+        return copied(work, False)
+
+    def pitched_from_peer(what: Pitched, stream: Stream) -> tuple[int]:
+        assert what.srcMemoryType == what.dstMemoryType == 2 and what.Depth == 1
+        places = zip(what.rows("dstDevice", what.dstPitch), what.rows("srcDevice", what.srcPitch), strict=True)
+        for target, place in places:
+            from_peer(target, what.dstContext, place, what.srcContext, what.WidthInBytes, stream)
+        return (0,)
+
+    driver.CUDA_MEMCPY2D = driver.CUDA_MEMCPY3D_PEER = Pitched
+    driver.cuMemcpy2DAsync, driver.cuMemcpy3DPeerAsync = pitched, pitched_from_peer
+
     def from_peer(target: int, theirs: Context, place: int, source: Context, size: int, stream: Stream) -> tuple[int]:
         assert stream.context is theirs and stream.waited
         source.finish()  # what it is given from now on comes later
@@ -318,7 +348,7 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
     driver.CUpointer_attribute = types.SimpleNamespace(
         CU_POINTER_ATTRIBUTE_MEMORY_TYPE=2, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9
     )
-    driver.CUmemorytype = types.SimpleNamespace(CU_MEMORYTYPE_HOST=1)
+    driver.CUmemorytype = types.SimpleNamespace(CU_MEMORYTYPE_HOST=1, CU_MEMORYTYPE_DEVICE=2)
 
     def pointer_attribute(attribute: int, address: int) -> tuple[int, int]:
         if attribute == 2:

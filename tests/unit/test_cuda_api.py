@@ -84,6 +84,9 @@ def test_events_with_times() -> None:
         "cuMemcpyHtoDAsync",
         "cuMemcpyDtoHAsync",
         "cuMemcpyDtoDAsync",
+        "cuMemcpy2DAsync",
+        "cuMemcpyPeerAsync",
+        "cuMemcpy3DPeerAsync",
         "cuMemGetInfo",
         "cuCtxSynchronize",
         "cuGetErrorString",
@@ -97,7 +100,14 @@ def test_constants() -> None:
     attribute = driver.CUpointer_attribute
     assert int(attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE) == 2
     assert int(attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) == 9
-    assert int(driver.CUmemorytype.CU_MEMORYTYPE_HOST) == 1
+    kinds = driver.CUmemorytype
+    assert int(kinds.CU_MEMORYTYPE_HOST) == 1
+    for what in (driver.CUDA_MEMCPY2D(), driver.CUDA_MEMCPY3D_PEER()):
+        what.srcMemoryType, what.srcDevice, what.srcPitch = kinds.CU_MEMORYTYPE_DEVICE, 1 << 40, 800
+        what.dstMemoryType, what.dstHost, what.dstPitch = kinds.CU_MEMORYTYPE_HOST, 1 << 30, 80
+        what.WidthInBytes, what.Height = 80, 3
+        assert (int(what.srcDevice), int(what.dstHost), what.Height) == (1 << 40, 1 << 30, 3)
+    what.srcContext, what.dstContext, what.Depth = driver.CUcontext(0), driver.CUcontext(0), 1
 
 
 def part(name: str) -> Any:

@@ -12,6 +12,7 @@ from parakeet_py import accelerate, options
 from parakeet_py.hybrid import cuda, staging
 from parakeet_py.hybrid.device import DeviceError, KernelError
 from parakeet_py.hybrid.devices import open_devices
+from parakeet_py.hybrid.spans import Rows
 from tests.unit import fake_cuda
 
 
@@ -36,6 +37,39 @@ def test_there_and_back(context: fake_cuda.Context, size: int) -> None:
         back = np.empty(size, np.uint8)
         device.copy_out(back, address)
         assert np.array_equal(back, source)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(1, 5), (3, 300), (40, 100), (7, 1000), (3, 1500)])
+def test_rows_that_lie_apart(context: fake_cuda.Context, rows: int, width: int) -> None:
+    (device,) = open_devices("cuda:0")
+    whole = np.random.default_rng(1).integers(0, 256, (rows, width + 11), np.uint8)
+    address = device.allocate(whole.nbytes)
+    device.copy_in(address, np.zeros(whole.size, np.uint8))
+    mine = whole.copy()
+    device.copy_in(address + 3, mine[:, 3 : 3 + width], width + 11)
+    mine[:] = 7  # it has been read
+    flat = np.empty(whole.size, np.uint8)
+    device.copy_out(flat, address)
+    assert np.array_equal(flat.reshape(whole.shape)[:, 3 : 3 + width], whole[:, 3 : 3 + width]) and not flat[:3].any()
+    back = np.zeros_like(whole)
+    device.copy_out(back[:, 3 : 3 + width], address + 3, width + 11)
+    assert np.array_equal(back[:, 3 : 3 + width], whole[:, 3 : 3 + width]) and not back[:, :3].any()
+
+
+def test_rows_from_another_device(context: fake_cuda.Context) -> None:
+    first, second = open_devices("cuda")
+    whole = np.random.default_rng(1).integers(0, 256, (6, 50), np.uint8)
+    addresses = [device.allocate(whole.nbytes) for device in (first, second)]
+    first.copy_in(addresses[0], whole.reshape(-1))
+    second.copy_in(addresses[1], np.zeros(whole.size, np.uint8))
+    settled = first.mark()
+    for after, rows in ((None, Rows(4, 10, 50, 6)), (settled, Rows(254, 40, 0, 1))):
+        second.copy_over(addresses[1] + rows.start, first, addresses[0] + rows.start, rows, after)
+    back = np.empty_like(whole)
+    second.copy_out(back.reshape(-1), addresses[1])
+    wanted = np.zeros_like(whole)
+    wanted[:, 4:14], wanted[5, 4:44] = whole[:, 4:14], whole[5, 4:44]
+    assert np.array_equal(back, wanted)
 
 
 def test_copies_in_wait_for_no_kernel(context: fake_cuda.Context) -> None:

@@ -28,7 +28,7 @@ from parakeet_py.hybrid.emulated import EmulatedDevice
 from parakeet_py.hybrid.executor import DividedCall, TeamRun
 from parakeet_py.hybrid.residency import HOST, Memories, of_arguments, of_host
 from parakeet_py.hybrid.simulated import SimulatedDevice
-from parakeet_py.hybrid.spans import bytes_of_box, difference, intersection, size_of, span, union
+from parakeet_py.hybrid.spans import bytes_of_box, difference, intersection, rows_of, size_of, span, union
 from parakeet_py.hybrid.team import Team
 from parakeet_py.hybrid.team_calls import call_on_team, divided_plan_of
 
@@ -109,6 +109,36 @@ def test_only_what_is_missing_moves() -> None:
     assert memories.moved[1, 0] == 4 * 8
     array.root.bring(2, rows)
     assert memories.moved[0, 2] == 8 + 3 * 8
+
+
+def test_columns_are_one_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    for name in ("copy_in", "copy_out", "copy_over"):
+        kept = getattr(EmulatedDevice, name)
+        monkeypatch.setattr(EmulatedDevice, name, lambda *args, kept=kept: (asked.append(1), kept(*args))[1])
+    memories = Memories(DEVICES[:2])
+    x = np.arange(600.0).reshape(30, 20)
+    array = of_host(memories, x.copy())
+    for memory, columns in ((1, (3, 9)), (2, (5, 12)), (1, (0, 20))):
+        array.root.bring(memory, array.spans(((0, 30), columns)))
+    assert len(asked) == 3 + 2 and sum(memories.moved.values()) == (6 + 7 + 14) * 30 * 8
+    array.root.wrote(1, array.spans(((2, 30), (1, 4))))
+    array.host[2:, 1:4] = 0.0
+    array.root.bring(HOST, array.spans())
+    assert np.array_equal(array.host, x) and len(asked) == 6
+
+
+def test_groups_of_spans_that_lie_regularly() -> None:
+    source = np.random.default_rng(1)
+    for _ in range(300):
+        bounds = np.cumsum(source.integers(1, 4, 2 * source.integers(1, 9)))
+        groups = [*rows_of(bounds)]
+        spans = [
+            (one.start + k * one.pitch, one.start + k * one.pitch + one.width)
+            for one in groups
+            for k in range(one.height)
+        ]
+        assert spans == [*zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True)]
 
 
 def test_arguments_that_overlap_share_their_memory() -> None:
