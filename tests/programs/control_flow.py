@@ -446,3 +446,34 @@ def inner_loops_left_in_their_first_turn(a, k):
             total += 100
         total *= 2
     return total
+
+
+@program(
+    [
+        (arr("f8", 6), arr("f8", 9, values=[-3, -2.5, -1, -0.5, 0, 0.25, 1, 2, 4])),
+        (arr("f8", 3), arr("f8", 0)),
+        (arr("f8", 3), arr("f8", 1)),
+    ]
+)
+def searched(x, edges):
+    """What begins at 0 or more and is made of such stays so, and what is taken away from does not."""
+    places = np.zeros((2, len(x)), np.int64)
+    for i in range(len(x)):
+        low, high = 0, len(edges)
+        while low < high:
+            middle = (low + high) // 2
+            if edges[middle] < x[i]:
+                low = middle + 1
+            else:
+                high = middle
+        places[0, i] = low
+        left, right, steps = 0, max(len(edges) - 1, 0), 0
+        while left <= right and steps < len(edges):
+            middle = (left + right) >> 1
+            if edges[middle - 1] < x[i]:
+                left = middle + 1
+            else:
+                right = middle - 1
+            steps += 1
+        places[1, i] = left - right
+    return places

@@ -26,7 +26,7 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.facts import GREATEST, LEAST, Facts, Interval
 from parakeet_py.typed_ir.passes.linear import Forms, Linear
-from parakeet_py.typed_ir.types import PYINT, Scalar
+from parakeet_py.typed_ir.types import INT64, PYINT, Scalar
 
 Result = Operand | Prim | None
 
@@ -174,9 +174,12 @@ def leave(facts: Facts, let: Let, operands: Sequence[Operand], original: Forms) 
 def _parameters(facts: Facts, op: For | While, trips: int | None, original: Forms, targets: Sequence[Var]) -> None:
     """Bounds of int64 loop parameters that change by a step within [least, most] each time round."""
     results = op.body.results[1:] if op.stoppable else op.body.results
+    kept = _stay_nonnegative(facts, op.params, op.inits, results, original)
     for param, init, result, target in zip(op.params, op.inits, results, targets, strict=True):
         if not isinstance(param.type, Scalar) or param.type.dtype != "int64":
             continue
+        if param in kept:
+            facts.set(facts.interval, target, (0, facts.range(target)[1]))
         step = _step(original, result, param)
         if step is None:
             continue
@@ -195,6 +198,46 @@ def _parameters(facts: Facts, op: For | While, trips: int | None, original: Form
             facts.set(facts.lower, target, (start,))
         if most <= 0:
             facts.set(facts.upper, target, (start,))
+
+
+def _stay_nonnegative(
+    facts: Facts, params: Sequence[Var], inits: Sequence[Operand], results: Sequence[Operand], original: Forms
+) -> set[Var]:
+    """The parameters that begin >= 0 and are handed on as something >= 0 if all of these are: `hi = (lo + hi) // 2`."""
+    integers = [
+        (param, result)
+        for param, init, result in zip(params, inits, results, strict=True)
+        if param.type in (PYINT, INT64) and facts.range_of(facts.form(init))[0] >= 0
+    ]
+    kept = {param for param, _ in integers}
+    before = -1
+    while kept and len(kept) != before:
+        before = len(kept)
+        kept = {param for param, result in integers if param in kept and _nonnegative(facts, original, result, kept)}
+    return kept
+
+
+def _nonnegative(facts: Facts, original: Forms, operand: Operand, kept: set[Var], depth: int = 8) -> bool:
+    """Whether an int64 is >= 0 by how it is computed, if these variables are."""
+    if isinstance(operand, Const):
+        return bool(operand.value >= 0)  # type: ignore[operator]
+    if operand in kept or facts.range(operand)[0] >= 0:
+        return True
+    op = original.definitions.get(operand)
+    if depth == 0 or op is None:
+        return False
+    if isinstance(op, If):
+        position = original.positions[operand]
+        ways: tuple[Operand, ...] = (op.then.results[position], op.orelse.results[position])
+    elif isinstance(op, Prim) and op.name in ("add_checked", "mul_checked", "floordiv", "shr", "mod", "minimum"):
+        ways = op.args
+    elif isinstance(op, Prim) and op.name == "select":
+        ways = op.args[1:]
+    elif isinstance(op, Prim) and op.name in ("maximum", "and"):
+        return any(_nonnegative(facts, original, way, kept, depth - 1) for way in op.args)
+    else:
+        return False
+    return all(_nonnegative(facts, original, way, kept, depth - 1) for way in ways)
 
 
 def _step(original: Forms, result: Operand, param: Var, depth: int = 4) -> tuple[int, int, bool] | None:
