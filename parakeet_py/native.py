@@ -6,7 +6,9 @@ This is all that a process with a warm disk cache needs: nothing here imports th
 from __future__ import annotations
 
 import builtins
+import importlib
 import struct
+import sys
 import time
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -101,8 +103,8 @@ def _read_source(function: FunctionType, source: Source, args: Sequence[Any]) ->
         case ("cell", int() as index):
             return (function.__closure__ or ())[index].cell_contents
         case ("attribute", str() as module, str() as name):
-            import sys
-
+            if module.startswith("parakeet_py."):  # what the library reads, which nobody else imports
+                importlib.import_module(module)
             namespace = sys.modules[module].__dict__
             return namespace[name] if name in namespace else getattr(builtins, name)
         case ("class", str() as module, str() as qualname, str() as name):

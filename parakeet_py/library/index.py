@@ -78,6 +78,10 @@ FUNCTIONS = {  # functions, by module and name
     "products": (
         "numpy.cross numpy.dot numpy.inner numpy.kron numpy.matmul numpy.outer numpy.tensordot numpy.vdot numpy.vecdot"
     ),
+    "random_numbers": (
+        "numpy.random.rand numpy.random.randint numpy.random.random numpy.random.random_sample numpy.random.ranf "
+        "numpy.random.sample numpy.random.uniform"
+    ),
     "reductions": (
         "numpy.all numpy.amax numpy.amin numpy.any numpy.argmax numpy.argmin numpy.count_nonzero numpy.max "
         "numpy.mean numpy.min numpy.prod numpy.ptp numpy.std numpy.sum numpy.var"

@@ -245,6 +245,11 @@ def routine(name: Any, outs: Any, ins: Any) -> Any:
     _intrinsic("routine")
 
 
+def hidden_array(module: Any, name: Any) -> Any:
+    """The array that a module of the package holds under a name, which calls read and change where it is."""
+    _intrinsic("hidden_array")
+
+
 def has_routine(name: Any, *kinds: Any) -> bool:
     """Whether a compiled loop of NumPy for these known dtypes (of inputs, then outputs) can be used; known."""
     _intrinsic("has_routine")

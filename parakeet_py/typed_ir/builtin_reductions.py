@@ -156,9 +156,11 @@ def _any(s: Specializer, value: Value) -> Value:
 def _quantifier(s: Specializer, value: Value, universal: bool) -> Value:
     b = s.builder
     if isinstance(value, ComprehensionV):
-        mark, start = b.mark(), len(b.scopes[-1].statements)
+        mark, start, stores = b.mark(), len(b.scopes[-1].statements), s.stores_of_elements
         listed = s.as_list(value)
-        if may_raise(b.scopes[-1].statements[start:]):  # items after the one that decides must not be computed
+        if (
+            may_raise(b.scopes[-1].statements[start:]) or s.stores_of_elements > stores
+        ):  # items after the one that decides must not be computed
             b.rollback(mark)
             parts = [value.iterable, value.element, value.condition or lift(None), lift(value.flatten)]
             return s.call_library("python_all" if universal else "python_any", parts)

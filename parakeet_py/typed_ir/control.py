@@ -447,7 +447,7 @@ def _independent_loop(s: Specializer, op: ssa.For, iterable: RangeV) -> list[Val
     b = s.builder
     length = range_length(s, iterable)
     point = s.index_var("i", length)
-    with b.block() as statements, s.element_function():
+    with b.block() as statements, s.element_function(stores=True):
         item = b.index_add(iterable.start.operand, b.index_mul(iterable.step.operand, point))
         s.bind(op.item, ScalarV(item))
         s.run(op.body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -303,6 +304,12 @@ def _matmul_into(s: Specializer, out: Value, left: Value, right: Value) -> Value
     assert isinstance(out, ArrayV) and isinstance(left, ArrayV) and isinstance(right, ArrayV)
     s.builder.emit(ir.Matmul(out.var, left.var, right.var))
     return NONE
+
+
+@handles(words.hidden_array)
+def _hidden_array(s: Specializer, module: Value, name: Value) -> Value:
+    holder, own = s.static(module, "the name of a module"), s.static(name, "the name of an array")
+    return s.hidden_value(("attribute", holder, own), getattr(sys.modules[holder], own))
 
 
 @handles(words.named)

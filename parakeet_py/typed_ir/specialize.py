@@ -62,7 +62,15 @@ from parakeet_py.typed_ir.messages import compact
 from parakeet_py.typed_ir.observed import Lookups
 from parakeet_py.typed_ir.one_shot import Readers
 from parakeet_py.typed_ir.opaque import OpaqueSite, descriptions, is_pure_site, seldom_sites
-from parakeet_py.typed_ir.requests import FieldsMayChange, HandBack, NeedHidden, NeedObservation, NeedStatic, NeedWhole
+from parakeet_py.typed_ir.requests import (
+    FieldsMayChange,
+    HandBack,
+    NeedHidden,
+    NeedObservation,
+    NeedStatic,
+    NeedWhole,
+    Sequential,
+)
 from parakeet_py.typed_ir.shadows import NeedView, Shadows
 from parakeet_py.typed_ir.types import PYINT, Scalar
 from parakeet_py.typed_ir.values import (
@@ -145,6 +153,8 @@ class Specializer:
         self.pos = ssa.Pos(1, 0, 1, 0)
         self.out: ssa.Var | None = None  # of the statement that is being specialized
         self.in_body = 0
+        self.outside: int | None = None  # roots up to this one are not of the element function that is specialized
+        self.stores_of_elements = 0  # how often a store to such memory was met
         self.unrolling = 0
         self.looping = 0
         self.has_loops = False
@@ -315,6 +325,9 @@ class Specializer:
 
     def will_store(self, array: ArrayV) -> None:
         """Called for every array that is stored to."""
+        if self.outside is not None and any(root <= self.outside for root in array.roots):
+            self.stores_of_elements += 1
+            raise Sequential.at(self.frames[-1].function, self.builder.pos, "a store in an element function")
         self.shadows.store(array.roots)
 
     def give_list(self, what: str) -> None:
@@ -411,13 +424,19 @@ class Specializer:
                 return f"a {type(value).__name__.removesuffix('V').lower()}"
 
     @contextmanager
-    def element_function(self) -> Iterator[None]:
-        """Inside, nothing can be handed back to Python: the code runs once per element, in parallel."""
+    def element_function(self, stores: bool = False) -> Iterator[None]:
+        """Inside, nothing can be handed back to Python: the code runs once per element, in parallel.
+
+        Without `stores`, what is outside cannot be stored to either: elements are computed in any order.
+        """
         self.in_body += 1
+        outside = self.outside
+        self.outside = outside if stores else self.roots
         try:
             yield
         finally:
             self.in_body -= 1
+            self.outside = outside
 
     def add_site(self, site: OpaqueSite) -> int:
         self.sites.append(site)

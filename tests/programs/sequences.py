@@ -465,3 +465,23 @@ def starred_names(x):
     first, *rest, last = x
     *most, end = x.tolist()
     return first, rest, last, most, end, sum(rest)
+
+
+def _counted(total, i):
+    total[0] += i
+    return total[0] * 2
+
+
+@program([(np.zeros(1), 6)], fell_back=None)
+def elements_that_store(total, n):
+    """What elements store to is one memory: they are computed one after the other."""
+    total = total.copy()
+    kept = [_counted(total, i) for i in range(n) if _counted(total, 1) > 3]
+    some = any(_counted(total, i) > 90 for i in range(n))
+    return kept, some, [_counted(total, i) for i in range(n) if i % 2], sum(_counted(total, i) for i in range(n)), total
+
+
+@program([(np.ones((4, 2)),)], fell_back=None)
+def lines_that_store(a):
+    total = np.zeros(1)
+    return np.apply_along_axis(lambda line: _counted(total, line[0]), 1, a), total
