@@ -17,7 +17,6 @@ from parakeet_py.library.intrinsics import (
     elementwise,
     generate,
     hand_back,
-    in_order,
     is_array,
     is_known,
     is_sequence,
@@ -25,6 +24,7 @@ from parakeet_py.library.intrinsics import (
     is_writeable,
     known_in_order,
     layout_of,
+    lies_in_order,
     order_of,
     permute,
     prim,
@@ -203,8 +203,8 @@ def in_memory_order(a, order):
         return copy(a, order)
     if wants_view() and is_writeable(a):
         if order in ("C", "F"):
-            return known_in_order(a, order) if in_order(a, order) else copy(a, order)
-        return a if in_order(a, "C") | in_order(a, "F") else copy(a, order)
+            return known_in_order(a, order) if lies_in_order(a, order) else copy(a, order)
+        return a if lies_in_order(a, "C") | lies_in_order(a, "F") else copy(a, order)
     return standing_for_view(copy(a, order), a, is_writeable(a))
 
 

@@ -19,6 +19,7 @@ from parakeet_py.library.intrinsics import (
     is_array,
     is_sequence,
     is_weak,
+    layout_of,
     prim,
     ufunc_call,
     unsupported,
@@ -152,6 +153,13 @@ def power_of_ten(decimals):
     return 10.0 ** abs(decimals)
 
 
+def in_order_of(a, result):
+    """A result as it is put into a new array, which is in C order unless the operand is in Fortran order."""
+    if not is_array(a) or layout_of(a) in ("C", "F") or a.ndim < 2:
+        return result
+    return copy(result, "C") if layout_of(result) != "C" else result
+
+
 def rounded(a, decimals, out):
     not_scalar_into(a, out)
     a = as_numeric(a)
@@ -169,11 +177,10 @@ def rounded(a, decimals, out):
         hand_back("rounding of complex numbers to digits")
     elif decimals > 0:
         scale = power_of_ten(decimals)
-        result = np.rint(a * scale) / scale
+        result = in_order_of(a, np.rint(a * scale) / scale)
     else:
         scale = power_of_ten(decimals)
-        result = np.rint(a / scale) * scale
-        result = converted(result, kind)
+        result = in_order_of(a, converted(np.rint(a / scale) * scale, kind))
     return result if out is None else into(out, as_array(result), SAME)
 
 

@@ -180,9 +180,9 @@ def stride_of(array: Any, axis: Any) -> int:
     _intrinsic("stride_of")
 
 
-def in_order(array: Any, order: Any) -> bool:
+def lies_in_order(array: Any, order: Any) -> bool:
     """Whether the elements lie one after the other in C or F order, found out at run time where it is not known."""
-    _intrinsic("in_order")
+    _intrinsic("lies_in_order")
 
 
 def known_in_order(array: Any, order: Any) -> Any:

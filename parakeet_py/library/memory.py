@@ -196,13 +196,13 @@ def windows(x, window_shape, axis=None, *, subok=False, writeable=False):
         check(trimmed[own] >= extent, "ValueError", "window shape cannot be larger than input array shape")
         trimmed = (*trimmed[:own], trimmed[own] - extent + 1, *trimmed[own + 1 :])
     shape = (*trimmed, *window)
-    if wants_view():
-        strides = [stride_of(x, own) for own in window_sources(axes, x.ndim)]
-        view = strided(x, 0, shape, strides)
-        return shared_elements(view) if writeable else read_only(view)
     order = with_windows(order_of(x) if x.ndim > 0 else (), axes)
     turned = tuple([shape[axis] for axis in order])
     places = inverse_axes(order)
+    if wants_view():
+        sources = window_sources(axes, x.ndim)
+        view = permute(strided(x, 0, turned, [stride_of(x, sources[axis]) for axis in order]), places)
+        return shared_elements(view) if writeable else read_only(view)
     made = generate(turned, lambda *place: load(x, *window_place([place[at] for at in places], axes, x.ndim)))
     return standing_for_view(permute(made, places), x, writeable and is_writeable(x))
 

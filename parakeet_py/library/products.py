@@ -32,7 +32,7 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.reductions import accumulator_kind
 from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shape import positions, ravel, size_of
+from parakeet_py.library.shape import positions, ravel, reshaped_memory, size_of
 from parakeet_py.library.shared import ALL, SAME, converted, in_order, into, result_kind
 
 CORE = "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
@@ -335,7 +335,8 @@ def kron(a, b):
         return np.multiply(a, b)
     a, b = a[more_axes(a.ndim, rank)], b[more_axes(b.ndim, rank)]
     made = np.multiply(a[axes_between(rank, False)], b[axes_between(rank, True)])  # in the order of the operands
-    return reshape(made, tuple([left * right for left, right in zip(a.shape, b.shape)]))
+    shape = tuple([left * right for left, right in zip(a.shape, b.shape)])
+    return reshape(made, shape) if layout_of(made) == "C" else reshaped_memory(made, shape)
 
 
 @implements(np.cross)

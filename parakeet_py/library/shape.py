@@ -18,13 +18,13 @@ from parakeet_py.library.intrinsics import (
     dtype_of,
     extent_is_one,
     hand_back,
-    in_order,
     is_array,
     is_known,
     is_sequence,
     is_weak,
     is_writeable,
     layout_of,
+    lies_in_order,
     permute,
     reshape,
     reshaped_strides,
@@ -165,7 +165,7 @@ def reshaped_memory(a, shape):
 
 def line_of(a):
     """All elements in C order: the memory where they lie so, else a copy, as NumPy's `ravel` does it."""
-    together = in_order(a, "C")
+    together = lies_in_order(a, "C")
     if not is_writeable(a) and not is_known(together):
         hand_back("ravel that is read-only if it is a view")
     if together:

@@ -88,7 +88,7 @@ def _stride_of(s: Specializer, array: Value, axis: Value) -> Value:
     return ScalarV(strided.stride_of(s, array, s.static_int(axis, "an axis")))
 
 
-@handles(words.in_order)
+@handles(words.lies_in_order)
 def _in_order(s: Specializer, array: Value, order: Value) -> Value:
     assert isinstance(array, ArrayV)
     return ScalarV(strided.in_order(s, array, s.static(order, "the order of memory")))

@@ -638,3 +638,14 @@ def diagonal_by_einsum(a, w):
     d = np.einsum("ii->i", a[1:, 1:])
     d[...] = 5
     return d, np.einsum("iij->ji" if w else "jii->ij", np.array([a, a, a])[:, :3, :3])
+
+
+@program([(arr("c16", 4), 2), (arr("c16", 1), 0), (arr("c8", 5), 0)], mutates=(0,))
+def parts_made_in_a_try(c, k):
+    try:
+        t = np.real(c[::-2])
+        t[0] = 3 // k
+    except ZeroDivisionError:
+        t = np.ogrid[0:3] * np.float32(1) if c.itemsize == 8 else np.ogrid[0:3] * 1.0
+    t.swapaxes(0, -1)[0] = 7
+    return t, c
