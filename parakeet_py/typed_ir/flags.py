@@ -58,6 +58,7 @@ def _known(value: bool) -> ScalarV:
 
 
 def _contiguous(s: Specializer, array: ArrayV, order: str) -> ir.Operand:
+    s.shadows.shown(array.roots)
     argument = array.var in s.leaf_param
     if array.layout == order or array.rank == 0:
         return ir.Const(True, PYBOOL)

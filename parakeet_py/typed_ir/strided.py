@@ -47,6 +47,7 @@ def stride_of(s: Specializer, array: ArrayV, axis: int) -> ir.Operand:
 
 def strides_shown(s: Specializer, array: ArrayV) -> list[ir.Operand]:
     """The strides that NumPy tells, also where there is a single element along an axis; of empty arrays Python does."""
+    s.shadows.shown(array.roots)
     b = s.builder
     filled: ir.Operand = _TRUE
     for extent in array.extents:

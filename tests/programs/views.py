@@ -649,3 +649,11 @@ def parts_made_in_a_try(c, k):
         t = np.ogrid[0:3] * np.float32(1) if c.itemsize == 8 else np.ogrid[0:3] * 1.0
     t.swapaxes(0, -1)[0] = 7
     return t, c
+
+
+@program(each([arr("f8", 4, 5), arr("f8", 3, 3, layout="F"), arr("f8", 4, 4, layout="stepped")]))
+def facts_of_views_that_nobody_else_sees(a):
+    """Flags and strides are those of the view, where a copy would do for its elements."""
+    windows, line, part = np.lib.stride_tricks.sliding_window_view(a, 2, axis=0), np.diag(a[:, :3]), (a + 1j).imag
+    asked = windows.flags.c_contiguous, line.flags.forc, part.flags.c_contiguous, a[1:, 1:].ravel().flags.c_contiguous
+    return asked, windows.strides, part.strides, a.view(np.int64).strides
