@@ -14,6 +14,7 @@ from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend.bindings import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
 from parakeet_py.frontend.cells import without_nonlocal
 from parakeet_py.frontend.exceptions import without_try
+from parakeet_py.frontend.generators import is_generator, without_yield
 from parakeet_py.frontend.patterns import without_match
 from parakeet_py.frontend.prune import prune
 from parakeet_py.frontend.scopes import Comprehension, Scope, Scopes
@@ -48,7 +49,7 @@ def ast_to_ssa(source: Source) -> Function:
         pos, first = pos_of(inner), source.first_line
         raise UnsupportedError(message, source.filename, pos, source.lines, hint, first_line=first)
 
-    node = without_try(without_match(without_nonlocal(node), refuse), refuse)
+    node = without_try(without_match(without_yield(without_nonlocal(node), refuse), refuse), refuse)
     try:
         builder = FunctionBuilder(source, scopes, scopes.scope(node))
         return builder.function(node, "<lambda>" if isinstance(node, ast.Lambda) else node.name).function
@@ -72,6 +73,7 @@ class FunctionBuilder(Statements):
         unbound: tuple[str, ...] = (),
     ) -> None:
         super().__init__(source, scopes, scope.declared_global)
+        self.generator = False
         self.local_names = frozenset(scope.locals)
         self.own_lists = scope.own_lists
         self.own_queues = scope.own_queues
@@ -96,13 +98,15 @@ class FunctionBuilder(Statements):
             self.held[itself] = frozenset((one, self.env[one].identity()) for one in self.captured)
         if isinstance(node, ast.Lambda):
             return self.finish(name, params, self.expression(node.body, "result"))
+        self.generator = is_generator(node)
         self.block([*node.body, ast.copy_location(ast.Return(None), node)])
         return self.finish(name, params, self.control(RETURN))
 
     def finish(self, name: str, params: tuple[Param, ...], result: Operand) -> Converted:
         body = prune(Block(tuple(self.arm.out), (result,)))
         source = self.source
-        function = Function(name, params, self.captures, body, source.filename, source.first_line, source.lines)
+        place = source.first_line, source.lines
+        function = Function(name, params, self.captures, body, source.filename, *place, self.generator)
         if not isinstance(result, Var):
             return Converted(function, frozenset(), frozenset())
         returned = frozenset(captured for captured, _ in self.held.get(result, ()) if captured in self.captured)

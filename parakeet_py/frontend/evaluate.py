@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 from parakeet_py.frontend import binding, ssa
 from parakeet_py.frontend.binding import is_iterable, merged, shim_of, unpacker
 from parakeet_py.frontend.frames import deep_recursion, stand_in
+from parakeet_py.frontend.generators import yielded
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.frontend.own_lists import FUNCTIONS
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Star, Var
@@ -114,6 +115,8 @@ class _Evaluation:
             frame.itself = itself or made
             frame.values.update(zip(function.captures, captures, strict=True))
             frame.values.update((param.var, value) for param, value in zip(function.params, values, strict=True))
+            if function.generator:
+                return frame.items_of(function.body)
             self.running.append(function)
             try:
                 with deep_recursion(len(self.running) == _DEEP):
@@ -228,6 +231,33 @@ class _Frame:
         for let in block.statements:
             self.let(let)
         return tuple(self.get(result) for result in block.results)
+
+    def items_of(self, block: Block) -> Generator[Any, None, tuple[Any, ...]]:
+        """What a generator does: the same as `block`, with a stop at each yield."""
+        for let in block.statements:
+            match let.op:
+                case ssa.Call(Const(value), (Var() | Const() as item,)) if value is yielded:
+                    yield self.get(item)
+                    values: tuple[Any, ...] = (False,)
+                case ssa.If(condition, then, orelse) if _yields(let.op):
+                    values = yield from self.items_of(then if self.get(condition) else orelse)
+                case ssa.For() | ssa.While() as op if _yields(op):
+                    values = yield from self.items_of_loop(op)
+                case _:
+                    self.let(let)
+                    continue
+            self.values.update(zip(let.outs, values, strict=True))
+        return tuple(self.get(result) for result in block.results)
+
+    def items_of_loop(self, op: ssa.For | ssa.While) -> Generator[Any, None, tuple[Any, ...]]:
+        turns = self.turns(op)
+        state = tuple(self.get(init) for init in op.inits)
+        stopped = False
+        while not stopped and turns(state):
+            state = yield from self.items_of(op.body)
+            if op.stoppable:
+                stopped, state = state[0], state[1:]
+        return (stopped, *state) if op.stoppable else state
 
     def let(self, let: Let) -> None:
         if isinstance(let.op, OBSERVED):
@@ -424,23 +454,41 @@ class _Frame:
         return kinds[op.kind](generate())
 
     def loop(self, op: ssa.For | ssa.While) -> tuple[Any, ...]:
+        turns = self.turns(op)
         state = tuple(self.get(init) for init in op.inits)
         stopped = False
-        items = iter(self.get(op.iterable)) if isinstance(op, ssa.For) else None
-        while not stopped:
-            self.values.update(zip(op.params, state, strict=True))
-            if isinstance(op, ssa.For):
-                assert items is not None
-                try:
-                    self.values[op.item] = next(items)
-                except StopIteration:
-                    break
-            elif not self.block(op.condition)[0]:
-                break
+        while not stopped and turns(state):
             state = self.block(op.body)
             if op.stoppable:
                 stopped, state = state[0], state[1:]
         return (stopped, *state) if op.stoppable else state
+
+    def turns(self, op: ssa.For | ssa.While) -> Callable[[tuple[Any, ...]], bool]:
+        """Whether there is another turn, for which what the loop carries is bound."""
+        items = iter(self.get(op.iterable)) if isinstance(op, ssa.For) else None
+
+        def another(state: tuple[Any, ...]) -> bool:
+            self.values.update(zip(op.params, state, strict=True))
+            if isinstance(op, ssa.While):
+                return bool(self.block(op.condition)[0])
+            assert items is not None
+            try:
+                self.values[op.item] = next(items)
+            except StopIteration:
+                return False
+            return True
+
+        return another
+
+
+def _yields(op: ssa.Op) -> bool:
+    """Is there a yield in the blocks of an operator?"""
+    return any(
+        (isinstance(let.op, ssa.Call) and isinstance(let.op.function, Const) and let.op.function.value is yielded)
+        or _yields(let.op)
+        for block in ssa.blocks_of(op)
+        for let in block.statements
+    )
 
 
 # ---- tracebacks ------------------------------------------------------------------------------------------------------

@@ -191,7 +191,7 @@ class Expressions(Builder):
     def refuse_expression(self, node: ast.expr) -> NoReturn:
         match node:
             case ast.Yield() | ast.YieldFrom():
-                self.refuse(node, "a generator cannot be accelerated", "fill an array or a list and return it")
+                self.refuse(node, "a `yield` cannot be accelerated here", "write it as a statement of a function")
             case ast.Await():
                 self.refuse(node, "`await` cannot be accelerated", "await outside and pass the result in")
             case ast.Starred():
@@ -361,6 +361,9 @@ class Expressions(Builder):
     def hold_call(self, node: ast.Call, function: Operand, out: Var, given: list[Operand]) -> None:
         """Note which closures the result of a call, or the object whose method it is, may keep."""
         if isinstance(function, Var):
+            if any(nested.function.generator for nested in self.converted.get(function, ())):
+                self.held[out] = self.held.get(out, frozenset()) | self.held.get(function, frozenset())
+                self.lazy.add(out)
             for nested in self.converted.get(function, ()):
                 kept = frozenset(entry for entry in self.held.get(function, ()) if entry[0] in nested.returned)
                 self.held[out] = self.held.get(out, frozenset()) | kept

@@ -431,6 +431,7 @@ class Function:
     filename: str
     first_line: int
     lines: tuple[str, ...] = field(repr=False, default=())
+    generator: bool = False  # its yields are calls of `generators.yielded`
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""

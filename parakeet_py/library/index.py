@@ -156,8 +156,8 @@ HELPERS = {  # helpers the compiler calls by name
     "memory": "flat_item flat_line flat_read flat_write",
     "scalars": "int_power",
     "shape": "reshaped_memory",
-    "ufunc_methods": "of_tuples python_all python_any python_dict python_list python_list_part python_max python_min "
-    "python_sum python_sum_int python_sum_rows",
+    "ufunc_methods": "lazy_all lazy_any lazy_items lazy_next lazy_next_or of_tuples python_all python_any python_dict "
+    "python_list python_list_part python_max python_min python_sum python_sum_int python_sum_rows",
 }
 
 _lookups: dict[int, dict[str, str]] = {}

@@ -347,6 +347,51 @@ def python_list(items, element, condition, flatten):
 
 
 @helper
+def lazy_any(items):
+    """any() of what a generator gives, no further than it takes."""
+    for item in items:  # noqa: SIM110
+        if item:
+            return True
+    return False
+
+
+@helper
+def lazy_all(items):
+    """all() of what a generator gives, no further than it takes."""
+    for item in items:  # noqa: SIM110
+        if not item:
+            return False
+    return True
+
+
+@helper
+def lazy_items(items, element, condition, flatten):
+    """What a generator expression gives."""
+    for item in items:
+        if condition is None or condition(item):
+            if flatten:
+                yield from element(item)
+            else:
+                yield element(item)
+
+
+@helper
+def lazy_next(items):
+    """next() of what is used for nothing else."""
+    for item in items:
+        return item
+    raise StopIteration
+
+
+@helper
+def lazy_next_or(items, default):
+    """next() with a default."""
+    for item in items:
+        return item
+    return default
+
+
+@helper
 def python_dict(items, element, condition, flatten):
     """The dict of a comprehension, whose elements are pairs."""
     made = {}

@@ -25,6 +25,7 @@ from parakeet_py.typed_ir.values import (
     ComprehensionV,
     DictV,
     ErrorV,
+    GeneratorV,
     GrowV,
     IteratorV,
     ListV,
@@ -121,6 +122,8 @@ def _prange(s: Specializer, *args: Value) -> Value:
 @builtin(zip)
 def _zip(s: Specializer, *items: Value, strict: Value | None = None) -> Value:
     made = IteratorV("zip", tuple(control.pending(s, item) for item in items))
+    if any(isinstance(item, GeneratorV) for item in made.items):
+        raise s.unsupported("zip of a generator", "go through the generator in a loop")
     if strict is not None and s.static(strict, "strict"):
         lengths = [_len(s, item) for item in made.items]
         for length in lengths[1:]:

@@ -25,6 +25,8 @@ from parakeet_py.library import registry
 from parakeet_py.typed_ir import (
     builtin_reductions,  # noqa: F401  adds to BUILTINS
     dict_items,
+    generators,
+    grown_lists,
     ir,
     long_ints,
     math_calls,  # noqa: F401  adds to BUILTINS
@@ -128,6 +130,11 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
             raise s.hand_back(f"{target.__name__} with these arguments is not compiled")
         if target in _GO_THROUGH:
             args = [dict_items.listed(s, arg, target in _LAZY) for arg in args]
+        if any(map(generators.is_lazy, args)):
+            if target in _ENDING and len(args) == 1:
+                return call_plain(s, f"lazy_{target.__name__}", args)
+            if target in _GO_THROUGH and target not in _LAZY:
+                args = [grown_lists.shown(s, s.as_list(arg)) for arg in args]
         mark, sites = s.builder.mark(), len(s.sites)
         with _handing_back(s, target):
             try:
@@ -167,6 +174,7 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     raise s.hand_back(f"{name} is not compiled")
 
 
+_ENDING = (any, all)
 _LAZY = (zip, enumerate, reversed, map, filter)
 _GO_THROUGH = (*_LAZY, len, tuple, list, set, sum, all, any, min, max, sorted)
 _OF_TEXTS: tuple[Any, ...] = (ord, chr, hex, bin, oct)
@@ -307,17 +315,19 @@ def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: d
 
 def run_frame(s: Specializer, frame: Any) -> Value:
     """The value of a call: its body inlined, or a call of a procedure if it is recursive."""
+    if frame.function.generator:
+        return generators.begun(s, frame)
     if frame.namespace.trusted:
-        return _inlined(s, frame)
+        return inlined(s, frame)
     value = procedures.called(s, frame)
     if value is not None:
         return value
     if any(frame.function is active.function for active in s.frames):
-        return _inlined(s, frame)
+        return inlined(s, frame)
     mark, sites, frames, path, recursions = s.builder.mark(), len(s.sites), len(s.frames), s.path, s.recursions
     given = Frame(frame.function, frame.namespace, dict(frame.env), dict(frame.free), closure=frame.closure)
     try:
-        return _inlined(s, frame)
+        return inlined(s, frame)
     except (TooDeep, RecursionError):
         del s.frames[frames:]
         s.path, s.recursions = path, recursions
@@ -329,7 +339,7 @@ def run_frame(s: Specializer, frame: Any) -> Value:
         return value
 
 
-def _inlined(s: Specializer, frame: Any) -> Value:
+def inlined(s: Specializer, frame: Any) -> Value:
     s.recursions += any(frame.function is active.function for active in s.frames)
     if len(s.frames) > MAX_DEPTH or s.recursions > MAX_RECURSIONS:
         raise TooDeep.at(frame.function, s.builder.pos, "recursion is not compiled", "write it as a loop")

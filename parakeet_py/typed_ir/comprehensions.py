@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 def compute(s: Specializer, value: ComprehensionV) -> Value:
     """The list of a comprehension: a `TupleV` of known length or a `ListV`."""
+    from parakeet_py.typed_ir import generators
+
+    if generators.is_lazy(value.iterable):
+        return generators.as_list(s, value) if value.kind != "tuple" and not value.flatten else _grown(s, value)
     mark, sites = s.builder.mark(), len(s.sites)
     try:
         return _at_once(s, value)

@@ -35,6 +35,7 @@ from parakeet_py.typed_ir.values import (
     ArrayV,
     ComprehensionV,
     DictV,
+    GeneratorV,
     GrowV,
     IteratorV,
     ListV,
@@ -87,7 +88,16 @@ def _branch(
             variants.learn(s, condition, holds)
             values = field_state.with_results(s, run(), len(before))
             sides.append(Side(statements, s.settle(values), dict(b.equal), b.scopes[-1]))
-    return field_state.taken(s, joined(s, condition, *sides), len(before))
+    first = len(sides[0].values) - len(before)
+    kept = [
+        place
+        for place, value in enumerate(before, first)
+        if all(side.values[place] is value or isinstance(side.values[place], NeverV) for side in sides)
+    ]
+    values = joined(s, condition, *(side.without(kept) for side in sides))
+    for place in kept:
+        values.insert(place, before[place - first])
+    return field_state.taken(s, values, len(before))
 
 
 class Side(NamedTuple):
@@ -97,6 +107,10 @@ class Side(NamedTuple):
     values: list[Value]
     facts: dict[Any, Any]
     scope: Any
+
+    def without(self, places: Sequence[int]) -> Side:
+        """The side without the values at some places."""
+        return self._replace(values=[value for place, value in enumerate(self.values) if place not in places])
 
 
 def ends_in_failure(statements: Sequence[ir.Let]) -> bool:
@@ -203,6 +217,12 @@ def specialize_for(s: Specializer, op: ssa.For) -> list[Value]:
 
 
 def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
+    from parakeet_py.typed_ir import generators
+
+    if isinstance(iterable, ComprehensionV) and (iterable.condition is not None or iterable.flatten):
+        iterable = generators.of_expression(s, iterable)
+    if generators.is_lazy(iterable):
+        return generators.for_each(s, op, iterable, inits)
     if (view := dict_items.view(s, iterable)) is not None:
         keys, source, kind = view
         return _unroll(s, op, keys, inits, lambda key: dict_items.part(s, source, kind, key))
@@ -308,6 +328,8 @@ def lazy_source(s: Specializer, value: ComprehensionV) -> Value:
 
 def pending(s: Specializer, value: Value) -> Value:
     """An iterable inside of `zip` or `enumerate`: what is computed item by item stays so."""
+    if isinstance(value, GeneratorV):
+        return value
     if not isinstance(value, ComprehensionV) or static_items(value.iterable) is not None:
         return s.as_list(value)
     lazy_source(s, value)

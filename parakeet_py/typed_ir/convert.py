@@ -197,6 +197,10 @@ def item_of(s: Specializer, value: ListV, found: Value) -> Value:
 
 def as_list(s: Specializer, value: Value) -> Value:
     """A comprehension computed: a tuple or list when its length is known, else a ListV."""
+    from parakeet_py.typed_ir import generators
+
+    if generators.is_lazy(value):
+        return generators.as_list(s, value)
     return compute(s, value) if isinstance(value, ComprehensionV) else value
 
 

@@ -62,6 +62,7 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
         return [NeverV()] * (2 if op.change in GIVING else 1)
+    s.list_changes += 1
     return changed(s, op.change, held, args)
 
 

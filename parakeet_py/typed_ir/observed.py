@@ -111,7 +111,7 @@ def looked_into(target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
         template = to_ssa_cached(function)
     except (UnsupportedError, NoSourceError):
         return None
-    return None if reads_its_frame(template) else (template, function)
+    return None if template.generator or reads_its_frame(template) else (template, function)
 
 
 def find_observed(observed: dict[Key, Any], key: Key) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
 from parakeet_py.record import record
-from parakeet_py.typed_ir.values import ComprehensionV, IteratorV, ListV, Static, Value
+from parakeet_py.typed_ir.values import ComprehensionV, GeneratorV, IteratorV, ListV, Static, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -124,7 +124,9 @@ def check_parameters(s: Specializer, function: ssa.Function, env: dict[ssa.Var, 
 
 
 def is_iterator(value: Value) -> bool:
-    return isinstance(value, IteratorV) or (isinstance(value, ComprehensionV) and value.kind == "generator")
+    return isinstance(value, IteratorV | GeneratorV) or (
+        isinstance(value, ComprehensionV) and value.kind == "generator"
+    )
 
 
 def arguments(s: Specializer, items: Sequence[ssa.Item], values: list[Value]) -> list[Value]:

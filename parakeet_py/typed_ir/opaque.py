@@ -31,6 +31,7 @@ from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
     ComprehensionV,
+    GeneratorV,
     IteratorV,
     ListV,
     MapV,
@@ -149,6 +150,8 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
 
 
 def _listed(s: Specializer, value: Value) -> Value:
+    if isinstance(value, GeneratorV):
+        return s.as_list(value)
     if not isinstance(value, ComprehensionV):
         return dict_items.listed(s, value) if isinstance(value, IteratorV) else value
     try:

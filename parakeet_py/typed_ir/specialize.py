@@ -116,6 +116,9 @@ class Specialization:
         return descriptions(self.opaque_sites)
 
 
+NO_GENERATOR = "a generator cannot be accelerated by itself"
+
+
 class Specializer:
     """The state of one specialization, and the vocabulary of the modules that do it."""
 
@@ -161,6 +164,8 @@ class Specializer:
         self.guards: list[Guard] = []  # statements whose exceptions are caught, and sides of branches in them
         self.lists_given = False  # has Python been given lists whose items might be assigned here,
         self.lists_stored = False  # and have items of such lists been assigned?
+        self.yields: list[Callable[[Value], Value]] = []  # what is done with items of generators that are gone through
+        self.list_changes = 0  # statements that have changed lists
         self.recursions = 0  # how often a function has been inlined into itself
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
@@ -213,6 +218,9 @@ class Specializer:
         )
 
     def _specialize(self) -> Specialization:
+        if self.function.generator:
+            hint = "let another function go through it, or fill an array and return it"
+            raise UnsupportedError.at(self.function, self.function.body.statements[0].pos, NO_GENERATOR, hint)
         self.shared_root = self.new_root() if not self.signature.disjoint else -1
         self.functions = [i for i, spec in enumerate(self.signature.params) if isinstance(spec, FunctionSpec)]
         arguments = [inputs.parameter(self, spec, index) for index, spec in enumerate(self.signature.params)]

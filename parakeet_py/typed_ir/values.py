@@ -247,6 +247,14 @@ class ComprehensionV:
     flatten: bool
 
 
+@record(eq=False)
+class GeneratorV:
+    """A generator that has not begun: the call whose items it gives, and `changes` of lists that came before it."""
+
+    frame: Frame
+    changes: int = -1
+
+
 @record
 class ErrorV:
     """An exception instance that has been built but not raised: a builtin exception's name, message and arguments.
@@ -295,6 +303,7 @@ Value = (
     | RangeV
     | IteratorV
     | ComprehensionV
+    | GeneratorV
     | ErrorV
     | MessageV
     | UnboundV
