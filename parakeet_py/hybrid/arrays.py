@@ -105,9 +105,9 @@ class DeviceView:
         low, size = span(self.shape, self.strides, np.dtype(self.dtype).itemsize)
         for (offset, dtype, shape, strides), reference in self.buffer.copies.items():
             copy = reference()
-            data = None if copy is None else copy.base
-            if data is None:
+            if copy is None:
                 continue
+            data = _bytes_of(copy) if copy.base is None else copy.base
             start = 0 if data.size == self.buffer.size else offset + span(shape, strides, np.dtype(dtype).itemsize)[0]
             if start <= self.offset + low and self.offset + low + size <= start + data.size:
                 return np.ndarray(self.shape, self.dtype, data, self.offset - start, self.strides)
@@ -116,11 +116,20 @@ class DeviceView:
     def to_host(self) -> np.ndarray[Any, Any]:
         """A copy of the elements, laid out as they are on the device where that wastes no memory."""
         low, size = span(self.shape, self.strides, np.dtype(self.dtype).itemsize)
-        data = np.empty(size, np.uint8)
         if not size:
             return np.empty(self.shape, self.dtype)
+        host = np.empty_like(np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides))
+        if host.strides == self.strides:  # it owns its memory, as new arrays of NumPy do
+            self.buffer.device.copy_out(_bytes_of(host), self.address)
+            return host
+        data = np.empty(size, np.uint8)
         self.buffer.device.copy_out(data, self.address + low)
         return np.ndarray(self.shape, self.dtype, data, -low, self.strides)
+
+
+def _bytes_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The memory of an array without gaps, whatever the order of its axes."""
+    return array.ravel("K").view(np.uint8)
 
 
 def span(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
