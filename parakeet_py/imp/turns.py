@@ -6,6 +6,8 @@ at that point, each of the two loops knows the condition and drops the branch; w
 is a copy of contiguous memory. With several conditions the cuts are nested; a piece that turns out empty costs a
 comparison.
 
+An equality (`if i == 0`, the diagonal of a matrix) turns twice: it holds for one index, which gets a loop of its own.
+
 A condition turns where it compares the index, or a difference `index - offset` that cannot wrap around, with something
 that the loop does not change. Bodies with elementary functions are left alone: their vector and scalar forms may round
 differently, so what is computed with which must follow from the index alone.
@@ -17,12 +19,12 @@ from collections.abc import Callable, Iterator
 
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.schedule import DEAR, Study, static_cost
-from parakeet_py.imp.writer import ONE
+from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, If, Operand, Prim, Var, walk
 from parakeet_py.typed_ir.types import INT64, PYINT
 
-MOST = 2  # cuts of one loop: there are twice as many copies of the body for each
+MOST = 4  # copies of the body: two for each cut, three for an equality
 COPY_COST = 40  # bodies up to this cost are copied
 SHORT = 32  # known extents below this are not worth cutting
 
@@ -31,12 +33,17 @@ _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 @record
 class Turn:
-    """A condition that is `above` for all indices from `bound` on (`after`: from the one after it), else the other."""
+    """A condition that is `above` for all indices from `bound` on (`after`: from the one after it), else the other.
+
+    With `single` it is `above` for all indices but `bound + further`.
+    """
 
     condition: Var
     bound: Operand
     after: bool
     above: bool
+    single: bool = False
+    further: Operand = ZERO
 
 
 def turning(found: Study, index: Var, extent: Operand) -> list[Turn]:
@@ -48,8 +55,14 @@ def turning(found: Study, index: Var, extent: Operand) -> list[Turn]:
     branches = [let.op for let in walk(found.block) if isinstance(let.op, If)]
     conditions = dict.fromkeys(op.condition for op in branches if op.then.statements or op.orelse.statements)
     conditions |= dict.fromkeys(op.args[0] for op in _chosen_places(found))
-    turns = [_turn(found, condition, index) for condition in conditions if isinstance(condition, Var)]
-    return [turn for turn in turns if turn is not None][:MOST]
+    turns: list[Turn] = []
+    copies = 1
+    for condition in conditions:
+        turn = _turn(found, condition, index) if isinstance(condition, Var) else None
+        if turn is not None and copies * (2 + turn.single) <= MOST:
+            turns.append(turn)
+            copies *= 2 + turn.single
+    return turns
 
 
 def _chosen_places(found: Study) -> Iterator[Prim]:
@@ -69,7 +82,21 @@ def _turn(found: Study, condition: Var, index: Var) -> Turn | None:
                 name, bound = _MIRRORED[name], _meeting(found, right, left, index)
             if bound is not None:
                 return Turn(condition, bound, name in ("gt", "le"), name in ("gt", "ge"))
+        case Prim("eq" | "ne" as name, (left, right)):
+            bound = _meeting(found, left, right, index)
+            if bound is None:
+                bound = _meeting(found, right, left, index)
+            if bound is not None:
+                return Turn(condition, bound, False, name == "ne", single=True)
+            moving, still = (left, right) if left in found.inside else (right, left)
+            match found.definitions.get(moving) if isinstance(moving, Var) and _fixed(found, still) else None:
+                case Prim("sub", (place, offset)) if place is index and offset is not index and _fixed(found, offset):
+                    return Turn(condition, offset, False, name == "ne", single=True, further=still)
     return None
+
+
+def _fixed(found: Study, operand: Operand) -> bool:
+    return operand not in found.inside and operand.type in (INT64, PYINT)
 
 
 def _meeting(found: Study, moving: Operand, still: Operand, index: Var) -> Operand | None:
@@ -93,11 +120,14 @@ def cut_loop(
         loop(start, stop)
         return
     turn, *others = turns
-    point = lo.minimum(lo.operand(turn.bound), stop)
-    if turn.after:
-        point = lo.minimum(lo.add(point, ONE), stop)
-    point = lo.maximum(point, start)
-    for first, last, value in ((start, point, not turn.above), (point, stop, turn.above)):
+    bound = lo.minimum(lo.add(lo.operand(turn.bound), lo.operand(turn.further)), stop)
+    point = lo.maximum(bound, start)
+    beyond = lo.maximum(lo.minimum(lo.add(bound, ONE), stop), start) if turn.after or turn.single else point
+    if turn.single:
+        pieces = [(start, point, turn.above), (point, beyond, not turn.above), (beyond, stop, turn.above)]
+    else:
+        pieces = [(start, beyond, not turn.above), (beyond, stop, turn.above)]
+    for first, last, value in pieces:
         lo.decided[turn.condition] = Const(value, turn.condition.type)  # type: ignore[arg-type]
         cut_loop(lo, others, first, last, loop)
     del lo.decided[turn.condition]

@@ -39,10 +39,32 @@ def from_one_on(a: Array, k: int) -> Array:
     return made
 
 
+def at_one_place(a: Array, k: int) -> Array:
+    made = np.empty(len(a))
+    for i in range(len(a)):
+        if i == 0:
+            made[i] = -a[i]
+        elif i != k:
+            made[i] = a[i] - a[i - 1]
+        else:
+            made[i] = 7.0
+    return made
+
+
+def on_a_diagonal(a: Array, k: int) -> Array:
+    made = np.empty(a.shape)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            made[i, j] = 2.0 * a[i, j] if j - i == k else 0.0
+    return made
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     ("function", "shapes"),
     [
+        (at_one_place, [(1,), (33,), (5000,)]),
+        (on_a_diagonal, [(3, 40), (40, 3), (33, 33)]),
         (rolled, [(1,), (33,), (5000,)]),
         (rolled_twice, [(1,), (33,), (5000,)]),
         (rolled_columns, [(3, 40), (40, 3), (2, 6000)]),
