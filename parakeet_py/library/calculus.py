@@ -70,6 +70,8 @@ def slope_along(f, axis, spacing, order):
     if is_array(spacing):
         message = "when 1d, distances must match the length of the corresponding dimension"
         check(spacing.shape[0] == extent, "ValueError", message)
+        # NumPy compares the distances with the first of them
+        check(extent > 1, "IndexError", "index 0 is out of bounds for axis 0 with size 0")
     message = (
         "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
     )

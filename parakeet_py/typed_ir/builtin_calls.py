@@ -278,8 +278,8 @@ def type_of(s: Specializer, value: Value) -> type:
             return np.dtype(value.dtype).type
         case ArrayV():
             return np.ndarray
-        case TupleV(_, kind):
-            return tuple if kind == "tuple" else list
+        case TupleV(_, kind, named):
+            return named or (tuple if kind == "tuple" else list)
         case ListV():
             return list
         case DictV():

@@ -55,7 +55,8 @@ class StaticT:
 
 @record
 class ContainerT:
-    """tuple, list, slice, range, dict (keys in `keys`), method (`keys[0]`), format (of `keys[0]`).
+    """tuple, list, named (tuple of the class `keys[0]`), slice, range, dict (keys in `keys`), method (`keys[0]`),
+    format (of `keys[0]`).
 
     list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
     not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from an `ArraysV`.
@@ -83,6 +84,8 @@ def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
                     return tuple(parts)
                 case "list":
                     return parts
+                case "named":
+                    return keys[0](*parts)
                 case "slice":
                     return slice(*parts)
                 case "range":
@@ -152,8 +155,9 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             return ContainerT("copies_of", (template_of(s, array, leaves),))
         case ListV(array, items) if items != "table" and (items == "array" or not items or array.rank == 1):
             return ContainerT("items_of" if items else "list_of", (template_of(s, array, leaves),))
-        case TupleV(items, kind):
-            return ContainerT(kind, tuple(template_of(s, item, leaves) for item in items))
+        case TupleV(items, kind, named):
+            parts = tuple(template_of(s, item, leaves) for item in items)
+            return ContainerT(kind, parts) if named is None else ContainerT("named", parts, (named,))
         case SliceV(lower, upper, step):
             return ContainerT("slice", tuple(template_of(s, part, leaves) for part in (lower, upper, step)))
         case RangeV(start, stop, step):

@@ -393,9 +393,9 @@ def known(value: Value) -> Any:
             import numpy as np
 
             return np.dtype(kind.dtype).type(constant)
-        case TupleV(items, kind):
+        case TupleV(items, kind, named):
             made = tuple(known(item) for item in items)
-            return list(made) if kind == "list" else made
+            return list(made) if kind == "list" else made if named is None else named(*made)
         case SliceV(lower, upper, step):
             return slice(known(lower), known(upper), known(step))
         case DictV(items):

@@ -632,3 +632,12 @@ def functions_of_ints(n):
 )
 def selected_from_ints(x, y, otherwise):
     return np.select([x > 2, x < 1], [x, y], otherwise)
+
+
+@program(
+    [raising(IndexError, arr("f8", n), arr("f8", n)) for n in (0, 1)]
+    + [raising(ValueError, arr("f8", 3), arr("f8", 2))],
+    message=True,
+)
+def slopes_over_too_few_places(y, x):
+    return np.gradient(y, x)

@@ -188,3 +188,13 @@ def named_tuple_unpacked(step):
     for v in values:
         total += v * width
     return total
+
+
+@program([(arr("f8", 2, 2), k) for k in (0, 1, 2)], opaque=None, sums=8)
+def named_tuple_on_one_path(x, k):
+    if k == 0:
+        return np.linalg.qr(x), k
+    step = Step(x + k, k)
+    if k == 1:
+        return step, k
+    return x, type(step) is tuple, isinstance(step, Step), type(step) is Step

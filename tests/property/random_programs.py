@@ -191,7 +191,7 @@ class Maker(Syntax):
         source = f"def f({', '.join(self.params)}):\n{textwrap.indent(text, '    ')}\n"
         others = [self.draw(variants(self.recipes)) for _ in range(self.draw(st.integers(0, 2)))]
         found = tuple(other for other in others if self.ends(other))
-        self.refusable |= any(getattr(value, "dtype", np.dtype(int)).kind == "c" for value in made(self.recipes))
+        self.refusable |= any(np.iscomplexobj(value) for value in made(self.recipes))
         self.refusable |= any(isinstance(one, Array) and one.layout in REFUSED_LAYOUTS for one in self.recipes)
         large = self.large(source) if shared else ()
         return Program(source, self.recipes, found, self.sums, self.ulp, self.refusable, large)
