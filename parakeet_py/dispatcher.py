@@ -184,7 +184,7 @@ class Dispatcher:
         try:
             if isinstance(device, Team):
                 return team_calls.call_on_team(self, normal, device)
-            return calls.call(self, normal, device)
+            return calls.call(self, normal, device, signature=signature)
         except (UnsupportedError, NoSourceError) as found:
             return self.refuse(normal, signature, found)
 
@@ -438,15 +438,19 @@ class Dispatcher:
         """What has been compiled before for calls with a signature."""
         return self.compilations.get((signature, extents))
 
-    def compiled_for_normal(self, normal: tuple[Any, ...], extents: Extents = "both") -> Compiled:
-        """`compiled_for` a call in positional form; if not told otherwise, for all extents."""
-        if any(map(lives_elsewhere, normal)):
+    def compiled_for_normal(
+        self, normal: tuple[Any, ...], extents: Extents = "both", signature: Signature | None = None
+    ) -> Compiled:
+        """`compiled_for` a call in positional form, whose signature may be known already (nothing is on devices then);
+        if not told otherwise, for all extents."""
+        if signature is None and any(map(lives_elsewhere, normal)):
             from parakeet_py.hybrid.calls import foreign_arguments
 
             foreign = foreign_arguments(self, normal)
             normal = normal if foreign is None else foreign.args
         with self.lock:
-            signature = self.signature(normal)
+            if signature is None:
+                signature = self.signature(normal)
             found = self.kept(signature, extents)
             if found is None:
                 from parakeet_py.compile import compile_call

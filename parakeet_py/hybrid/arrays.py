@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,12 @@ from parakeet_py.hybrid.device import Device
 
 GRANULE = 16  # memory comes in multiples of it: LLVM loads up to 16 bytes at once where some of them are wanted
 WASTE = 2  # an array is packed if the memory from its first to its last byte is more than so many times its own
+
+
+@lru_cache(maxsize=64)
+def name_of_dtype(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype, which NumPy puts together anew each time."""
+    return dtype.name
 
 
 class Buffer:

@@ -27,6 +27,7 @@ from parakeet_py.interpreters import box, contents_kept, is_for_python, opaque_o
 if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
     from parakeet_py.dispatcher import Dispatcher
+    from parakeet_py.signature import Signature
 
 RECURSIVE = "a function with recursion runs on the CPU"
 
@@ -76,7 +77,7 @@ def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Any] |
         if signature in dispatcher.refused:
             return (dispatcher.run_python(tuple(normal)),)
         try:
-            result = call(dispatcher, foreign.args, foreign.device, foreign)
+            result = call(dispatcher, foreign.args, foreign.device, foreign, signature)
         except (UnsupportedError, NoSourceError) as found:
             return (dispatcher.refuse(tuple(normal), signature, found),)
         return (foreign.leaving(result),)
@@ -84,15 +85,21 @@ def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Any] |
         foreign.done()
 
 
-def call(dispatcher: Dispatcher, normal: Sequence[Any], device: Device, foreign: Foreign | None = None) -> Any:
-    """A call in positional form, on a device."""
+def call(
+    dispatcher: Dispatcher,
+    normal: Sequence[Any],
+    device: Device,
+    foreign: Foreign | None = None,
+    signature: Signature | None = None,
+) -> Any:
+    """A call in positional form, on a device; `signature` is that of the call, if it is known."""
     args = tuple(normal)
 
     def in_python(work: Callable[[], Any]) -> Any:
         return work() if foreign is None else foreign.by_python(work)
 
     try:
-        compiled = dispatcher.compiled_for_normal(args)
+        compiled = dispatcher.compiled_for_normal(args, signature=signature)
     except NotObservedError:
         return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
     if compiled.typed.procedures:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.hybrid import dlpack
-from parakeet_py.hybrid.arrays import Buffer, DeviceView
+from parakeet_py.hybrid.arrays import Buffer, DeviceView, name_of_dtype
 from parakeet_py.hybrid.device import Machine
 from parakeet_py.hybrid.homes import Home, reserved
 from parakeet_py.hybrid.spans import Spans, bytes_of_box
@@ -74,11 +74,14 @@ class DeviceArray:
 
     def on(self, device: Machine) -> DeviceView:
         """It on one device, which may change it from now on if it is not read-only."""
-        writeable = self._host.flags.writeable
-        self.bring(device, writes=writeable)
-        buffer = self._home.copies[device]
-        offset = self._host.__array_interface__["data"][0] - self._home.address if self.size else 0
-        return DeviceView(buffer, offset, self.dtype.name, self.shape, self.strides, readonly=not writeable)
+        host, home = self._host, self._home
+        writeable = host.flags.writeable
+        if not home.is_only_on(device):
+            self.bring(device, writes=writeable)
+        offset = host.__array_interface__["data"][0] - home.address if host.size else 0
+        return DeviceView(
+            home.copies[device], offset, name_of_dtype(host.dtype), host.shape, host.strides, readonly=not writeable
+        )
 
     def _shown(self) -> Machine | None:
         """The device whose memory other libraries can use in place; None if there is none such."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parakeet_py.hybrid import dlpack
-from parakeet_py.hybrid.arrays import Borrowed, Buffer, DeviceView, host_view, memory_of, strides_of
+from parakeet_py.hybrid.arrays import Borrowed, Buffer, DeviceView, host_view, memory_of, name_of_dtype, strides_of
 from parakeet_py.hybrid.device import DeviceError, Machine
 from parakeet_py.hybrid.device_array import DeviceArray, uploaded
 from parakeet_py.hybrid.elsewhere import leaves_of, lives_elsewhere, mapped
@@ -179,7 +179,7 @@ class Foreign:
             return None
         assert buffer.origin is not None
         offset = _address(array) - buffer.origin
-        return DeviceView(buffer, offset, array.dtype.name, array.shape, array.strides, array)
+        return DeviceView(buffer, offset, name_of_dtype(array.dtype), array.shape, array.strides, array)
 
     def lends(self, buffer: Buffer) -> bool:
         """Whether memory is that of an argument."""

@@ -57,6 +57,13 @@ class Home:
         place: int = array.__array_interface__["data"][0]
         return self.address <= place < self.address + max(self.size, 1)
 
+    def is_only_on(self, device: Device) -> bool:
+        """Whether all bytes are valid on a device, and nowhere else."""
+        if len(self.valid) != 1 or device not in self.valid or device not in self.copies:
+            return False
+        spans = self.valid[device]
+        return len(spans) == 2 and spans[0] <= 0 and spans[1] >= self.size
+
     def enter(self, memories: Memories, devices: Sequence[Device]) -> Root:
         """The root of these bytes in a call, whose memory `number + 1` is that of `devices[number]`."""
         members: list[Place] = [None, *devices]
