@@ -202,6 +202,20 @@ def test_a_fill_that_nobody_sees_is_memory_alone(x: Var) -> None:
     assert count(after)["Map"] == 3 and count(after)["Alloc"] == 1
 
 
+def test_nor_does_anybody_see_it_in_a_loop(x: Var) -> None:
+    p = Program(x)
+    n = p.dim(x)
+
+    def body(b: Program, i: Var) -> None:
+        made = b.map1([n], lambda w, i: real(0.0))
+        b.assign(made, [n], x)
+        b.store(x, [ZERO], b.load(made, ZERO))
+
+    loop(p, n, body)
+    before, after = only("dce", p, x=DATA)
+    assert count(before)["Map"] == 2 and count(after)["Map"] == 1 and count(after)["Alloc"] == 1
+
+
 # ---- licm ------------------------------------------------------------------------------------------------------------
 
 

@@ -17,23 +17,30 @@ from parakeet_py.typed_ir.ir import (
     Block,
     Const,
     Dim,
+    For,
     If,
     Let,
     Map,
     Operand,
     Store,
     Var,
+    While,
     blocks_of,
     operands_of,
 )
+from parakeet_py.typed_ir.rewrite import rebuild
 
 
 def drop_lost_fills(block: Block) -> Block:
-    """The block with memory that is only made where it would be filled for nothing."""
+    """The block, loops and branches in it too, with memory that is only made where it would be filled for nothing."""
     statements = list(block.statements)
     changed = False
     for place, let in enumerate(statements):
         op = let.op
+        if isinstance(op, For | While | If):
+            inner = rebuild(op, lambda operand: operand, block=drop_lost_fills)
+            if inner is not op:
+                statements[place], changed = Let(let.outs, inner, let.pos), True
         if isinstance(op, Map) and len(let.outs) == 1 and not op.body.statements and _is_number(op.body.results[0]):
             rest = _overwritten(statements[place + 1 :], let, op)
             if rest is not None:
