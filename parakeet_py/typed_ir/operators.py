@@ -211,6 +211,12 @@ def _ordered(s: Specializer, op: str, left: TupleV, right: TupleV) -> Value:
     return ScalarV(result)
 
 
+def _made_apart(s: Specializer, left: ArrayV, right: ArrayV) -> bool:
+    """Is one array a view that the function makes, and the other an argument or another view?"""
+    views = [isinstance(s.builder.definition.get(one.var), ir.View | ir.Reshape | ir.Strided) for one in (left, right)]
+    return any(views) and all(view or one.var in s.leaf_param for view, one in zip(views, (left, right), strict=True))
+
+
 def identical(s: Specializer, left: Value, right: Value) -> bool:
     """`left is right`, where the compiler can tell."""
     if isinstance(left, ObjectV) or isinstance(right, ObjectV):
@@ -227,8 +233,10 @@ def identical(s: Specializer, left: Value, right: Value) -> bool:
     if isinstance(left, ArrayV) and isinstance(right, ArrayV):
         if left.var is right.var:
             return True
-        if not (left.roots & right.roots):
+        if not (left.roots & right.roots) or _made_apart(s, left, right):
             return False
+        if left.var in s.leaf_param and right.var in s.leaf_param:
+            raise s.hand_back("`is` between arguments that overlap")
     if isinstance(left, ScalarV) and isinstance(right, ScalarV):
         kinds = (left.dtype, right.dtype)
         if left.python and right.python and kinds == ("bool", "bool"):
