@@ -117,7 +117,7 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     handler = HANDLERS.get(id(target))
     if handler is not None:
         return handler(s, *args, **kwargs)
-    if registry.is_static(target):
+    if registry.is_static(target) or isinstance(getattr(target, "__self__", None), np.dtype):
         return call_known(s, target, args, kwargs)
     if isinstance(target, np.ufunc):
         return _call_ufunc(s, target, args, kwargs)
