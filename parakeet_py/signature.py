@@ -19,6 +19,7 @@ classes; `signature_json` writes them into the disk cache.
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -257,11 +258,30 @@ def spec_of(value: object, depth: int = 0) -> Spec:
         return StaticSpec(value)
     if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType | types.NoneType):
         return StaticSpec(value)
+    if kind in (types.BuiltinMethodType, types.MethodType) and draws(value):
+        return StaticSpec(value)
     if getattr(kind, "stands_for_itself", False):
         return StaticSpec(value)  # decorated functions
     if extensions.body_of(value) is not None:
         return StaticSpec(value)
     return ObjectSpec(kind)
+
+
+def draws(value: Any) -> bool:
+    """Is this one of the functions of random numbers that are compiled, though they are methods of hidden objects?"""
+    names = _DRAWING.get(getattr(value, "__module__", None) or "random", ())
+    return value.__name__ in names and getattr(value, "__self__", None) is not None and _in_module(value)
+
+
+def _in_module(value: Any) -> bool:
+    holder = sys.modules.get(value.__module__ or "random")
+    return getattr(holder, value.__name__, None) is value
+
+
+_DRAWING = {
+    "random": ("random", "uniform", "randint", "randrange"),
+    "numpy.random": ("rand", "random", "random_sample", "uniform", "randint"),
+}
 
 
 def argument_spec(value: object) -> Spec:

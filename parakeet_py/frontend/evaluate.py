@@ -146,12 +146,12 @@ class _Evaluation:
             found = self.inline(target) if self.inline is not None and len(self.running) < MAX_DEPTH else None
             if found is not None and all(found[0] is not function for function in self.running):
                 function, python = found
-                if isinstance(target, types.MethodType):
-                    args = [target.__self__, *args]
                 path = (*path, function.name)
                 shim = self.entry(function, python, python.__defaults__, python.__kwdefaults__, path)
                 shim.__qualname__ = python.__qualname__
-                return shim(*args, **kwargs)
+                if not isinstance(target, types.MethodType):
+                    return shim(*args, **kwargs)
+                target, args = shim, [target.__self__, *args]  # to the specializer it may be a call of an object
         if self.observe is None:
             return target(*args, **kwargs)
         given = [value for value in (*args, *kwargs.values()) if type(value) in (list, dict)]

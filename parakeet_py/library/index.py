@@ -79,8 +79,8 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.cross numpy.dot numpy.inner numpy.kron numpy.matmul numpy.outer numpy.tensordot numpy.vdot numpy.vecdot"
     ),
     "random_numbers": (
-        "numpy.random.rand numpy.random.randint numpy.random.random numpy.random.random_sample numpy.random.ranf "
-        "numpy.random.sample numpy.random.uniform"
+        "None.random numpy.random.rand numpy.random.randint numpy.random.random numpy.random.random_sample "
+        "numpy.random.ranf numpy.random.sample numpy.random.uniform random.randint random.randrange random.uniform"
     ),
     "reductions": (
         "numpy.all numpy.amax numpy.amin numpy.any numpy.argmax numpy.argmin numpy.count_nonzero numpy.max "

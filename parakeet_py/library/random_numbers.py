@@ -1,11 +1,13 @@
-"""Numbers from NumPy's legacy generator: uniform ones and integers, from the stream that Python draws from.
+"""Numbers from NumPy's legacy generator and that of `random`: uniform ones and integers, from Python's own streams.
 
 The generator is the Mersenne Twister MT19937 (Matsumoto and Nishimura, "Mersenne Twister: a 623-dimensionally
-equidistributed uniform pseudo-random number generator", 1998), over the memory of NumPy's own state (`random_states`).
-A draw is a store to that memory, so draws happen in the order of the program, one after the other.
+equidistributed uniform pseudo-random number generator", 1998), over the memory of the generators themselves
+(`random_states`). A draw is a store to that memory, so draws happen in the order of the program, one after the other.
 """
 
 from __future__ import annotations
+
+import random as python_random
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from parakeet_py.library.intrinsics import (
     hand_back,
     hidden_array,
     is_array,
+    is_known,
     is_sequence,
     is_weak,
     load,
@@ -35,15 +38,21 @@ TWIST = np.uint32(0x9908B0DF)
 
 
 @static
-def states_known():
-    return random_states.known
+def is_known_state(name):
+    return name in random_states.known
 
 
-def generator():
-    """The words of the state and the position among them."""
-    if not states_known():
+@static
+def state_name(name, part):
+    return f"{name}_{part}"
+
+
+def generator(name):
+    """The words of a state and the position among them."""
+    if not is_known_state(name):
         hand_back("a generator whose state is not known")
-    return hidden_array("parakeet_py.random_states", "key"), hidden_array("parakeet_py.random_states", "position")
+    key = hidden_array("parakeet_py.random_states", state_name(name, "key"))
+    return key, hidden_array("parakeet_py.random_states", state_name(name, "position"))
 
 
 def twisted(word, after, mixed):
@@ -110,7 +119,7 @@ def drawn(draw, size):
 
 @implements(np.random.random, np.random.random_sample, np.random.sample, np.random.ranf)
 def random(size=None):
-    key, position = generator()
+    key, position = generator("numpy")
     return drawn(lambda: next_double(key, position), size)
 
 
@@ -125,7 +134,7 @@ def uniform(low=0.0, high=1.0, size=None):
         hand_back("uniform numbers between arrays")
     low, high = float(low), float(high)
     check(np.isfinite(high - low), "OverflowError", "Range exceeds valid bounds")
-    key, position = generator()
+    key, position = generator("numpy")
     return drawn(lambda: low + (high - low) * next_double(key, position), size)
 
 
@@ -142,7 +151,11 @@ def randint(low, high=None, size=None, dtype=int):
     span = high - 1 - low
     if span == 0:
         return low
-    key, position = generator()
+    return low + python_scalar(bounded(*generator("numpy"), span))
+
+
+def bounded(key, position, span):
+    """An int of [0, span]: bits are drawn until they are not above it."""
     mask = span
     for shift in (1, 2, 4, 8, 16, 32):
         mask = mask | (mask >> shift)
@@ -154,4 +167,59 @@ def randint(low, high=None, size=None, dtype=int):
         found = cast(next_words(key, position), "int64") & mask
         while found > span:
             found = cast(next_words(key, position), "int64") & mask
-    return low + python_scalar(found)
+    return found
+
+
+# ---- Python's module -------------------------------------------------------------------------------------------------
+
+
+def bits_below(key, position, count):
+    """An int of [0, count), as Python finds it: the upper bits of words are drawn until they are below."""
+    width = count.bit_length()
+    found = drawn_bits(key, position, width)
+    while found >= count:
+        found = drawn_bits(key, position, width)
+    return found
+
+
+def drawn_bits(key, position, width):
+    """So many random bits, as an int64; of two words the first is below the second."""
+    if width <= 32:
+        return cast(next_word(key, position), "int64") >> (32 - width)
+    low = cast(next_word(key, position), "int64")
+    return low | (cast(next_word(key, position), "int64") >> (64 - width)) << 32
+
+
+@implements(python_random.random)
+def random_of_python():
+    return python_scalar(next_double(*generator("python")))
+
+
+@implements(python_random.uniform)
+def uniform_of_python(a, b):
+    if is_array(a) or is_array(b) or not (is_weak(a) and is_weak(b)):
+        hand_back("random.uniform of other than Python's numbers")
+    return a + (b - a) * random_of_python()
+
+
+@implements(python_random.randint)
+def randint_of_python(a, b):
+    return randrange_of_python(a, b + 1)
+
+
+@implements(python_random.randrange)
+def randrange_of_python(start, stop=None, step=1):
+    must_be_ints(start, 0 if stop is None else stop)
+    if not is_weak(step) or not is_known(step) or step != 1:
+        hand_back("random.randrange with a step")
+    if stop is None:
+        start, stop = 0, start
+    count = stop - start
+    check(count > 0, "ValueError", "empty range for randrange()")
+    return start + python_scalar(bits_below(*generator("python"), count))
+
+
+def must_be_ints(*numbers):
+    for number in numbers:
+        if is_array(number) or not is_weak(number) or dtype_of(number).kind != "i":
+            hand_back("random integers between other numbers than Python's ints")

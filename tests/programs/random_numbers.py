@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from random import random as draw
+
 import numpy as np
 
 from tests.arrays import arr
@@ -10,6 +13,7 @@ from tests.corpus import case, program
 
 def _seed():
     np.random.seed(12)
+    random.seed(12)
 
 
 @program([case(40, setup=_seed), case(0, setup=_seed)])
@@ -65,3 +69,24 @@ def in_turns_with_python(n):
     x = np.random.rand()
     y = np.random.standard_normal(n)
     return x, y, np.random.rand()
+
+
+@program([case(700, setup=_seed), case(1, setup=_seed)])
+def numbers_of_the_module_random(n):
+    x = 0.0
+    for _ in range(n):
+        x += draw() * random.random()
+    return x, [random.randint(0, i) for i in range(n)], random.uniform(2, -n), random.randrange(7), random.random()
+
+
+@program([case(2**20, setup=_seed), case(2**32, setup=_seed), case(2**45, setup=_seed), case(0, setup=_seed)])
+def wide_integers_of_the_module_random(n):
+    return random.randint(-n, n), random.randrange(n + 1), random.randint(n, n + 1)
+
+
+@program([case(5, setup=_seed)], fell_back=None)
+def shuffled_by_the_module_random(n):
+    """A method of an object that changes a list it is given."""
+    places = list(range(n))
+    random.shuffle(places)
+    return places, random.random()
