@@ -120,6 +120,12 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.fft.rfftn"
     ),
 }
+PLAIN = {  # functions of the standard library
+    "standard": "_functools.reduce itertools.accumulate itertools.chain itertools.combinations "
+    "itertools.combinations_with_replacement itertools.compress itertools.count itertools.dropwhile "
+    "itertools.filterfalse itertools.islice itertools.pairwise itertools.permutations itertools.product "
+    "itertools.repeat itertools.starmap itertools.takewhile math.isclose math.prod",
+}
 METHODS = {  # methods of arrays; with a dot, of ufuncs
     "creation": "__copy__ astype copy fill",
     "elementary": "conj conjugate round",
@@ -156,6 +162,7 @@ HELPERS = {  # helpers the compiler calls by name
     "memory": "flat_item flat_line flat_read flat_write",
     "scalars": "int_power",
     "shape": "reshaped_memory",
+    "standard": "partial_of",
     "ufunc_methods": "lazy_all lazy_any lazy_items lazy_next lazy_next_or of_tuples python_all python_any python_dict "
     "python_list python_list_part python_max python_min python_sum python_sum_int python_sum_rows",
 }
@@ -173,4 +180,4 @@ def lookup(table: dict[str, str]) -> dict[str, str]:
 
 def modules() -> list[str]:
     """All modules of the library."""
-    return sorted({*FUNCTIONS, *METHODS, *UFUNCS, *HELPERS})
+    return sorted({*FUNCTIONS, *PLAIN, *METHODS, *UFUNCS, *HELPERS})

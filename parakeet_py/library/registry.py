@@ -1,6 +1,7 @@
 """What the library defines: which function of the accelerated language stands for which NumPy function.
 
     @implements(np.mean)            a function: called in its place
+    @plain(math.prod)               the same in plain Python, which is inlined as a user's function is
     @method("mean")                 an ndarray method of that name (first parameter: the array)
     @scalar_function_of(np.sinc)    the loop of a ufunc over scalars (applied elementwise)
     @helper                         a function compiled code may call by name
@@ -23,6 +24,7 @@ from parakeet_py.library import index
 F = TypeVar("F", bound=Callable[..., Any])
 
 _functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
+_plain: dict[int, tuple[Any, Callable[..., Any]]] = {}
 _methods: dict[str, Callable[..., Any]] = {}
 _scalars: dict[int, tuple[Any, Callable[..., Any]]] = {}
 _helpers: dict[str, Callable[..., Any]] = {}
@@ -36,6 +38,17 @@ def implements(*targets: Any) -> Callable[[F], F]:
     def register(body: F) -> F:
         for target in targets:
             _functions[id(target)] = (target, body)
+        return body
+
+    return register
+
+
+def plain(*targets: Any) -> Callable[[F], F]:
+    """Register what functions of the standard library mean, in plain Python."""
+
+    def register(body: F) -> F:
+        for target in targets:
+            _plain[id(target)] = (target, body)
         return body
 
     return register
@@ -109,6 +122,13 @@ def function_for(target: Any) -> Callable[..., Any] | None:
     return found[1] if found is not None and found[0] is target else None
 
 
+def plain_for(target: Any) -> Callable[..., Any] | None:
+    """The registered meaning of a function of the standard library, or None."""
+    _load_for(index.PLAIN, name_of(target))
+    found = _plain.get(id(target))
+    return found[1] if found is not None and found[0] is target else None
+
+
 def method_for(name: str) -> Callable[..., Any] | None:
     """The registered body of an ndarray method, or None; `ufunc.reduce` and the like for methods of ufuncs."""
     _load_for(index.METHODS, name)
@@ -148,7 +168,7 @@ def registered() -> dict[str, list[str]]:
 def definitions() -> dict[str, dict[str, str]]:
     """For each table of the index its contents, from the modules themselves: names, separated by blanks, by module."""
     load()
-    tables: dict[str, dict[str, list[str]]] = {"FUNCTIONS": {}, "METHODS": {}, "UFUNCS": {}, "HELPERS": {}}
+    tables: dict[str, dict[str, list[str]]] = {"FUNCTIONS": {}, "PLAIN": {}, "METHODS": {}, "UFUNCS": {}, "HELPERS": {}}
 
     def note(table: str, name: str, body: Callable[..., Any]) -> None:
         package, _, module = body.__module__.rpartition(".")
@@ -157,6 +177,8 @@ def definitions() -> dict[str, dict[str, str]]:
 
     for target, body in _functions.values():
         note("FUNCTIONS", name_of(target), body)
+    for target, body in _plain.values():
+        note("PLAIN", name_of(target), body)
     for name, body in _methods.items():
         note("METHODS", name, body)
     for ufunc, body in _scalars.values():

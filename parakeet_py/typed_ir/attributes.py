@@ -186,7 +186,9 @@ def _is_frozen(module: str) -> bool:
     return module.partition(".")[0] in _FROZEN
 
 
-_FROZEN = frozenset({"builtins", "numpy", "math", "cmath", "scipy", "operator", "sys", "parakeet_py"})
+_FROZEN = frozenset(
+    {"builtins", "numpy", "math", "cmath", "scipy", "operator", "sys", "itertools", "functools", "parakeet_py"}
+)
 
 
 def _is_data(value: Any) -> bool:

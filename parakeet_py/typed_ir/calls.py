@@ -11,6 +11,7 @@ import builtins
 import functools
 import inspect
 import logging
+import operator
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from parakeet_py.typed_ir import (
     math_calls,  # noqa: F401  adds to BUILTINS
     messages,
     one_shot,
+    operator_calls,
     procedures,
     sorted_lists,  # noqa: F401  adds to BUILTINS
 )
@@ -133,6 +135,8 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
         if any(map(generators.is_lazy, args)):
             if target in _ENDING and len(args) == 1:
                 return call_plain(s, f"lazy_{target.__name__}", args)
+            if target is list and len(args) == 1:
+                return s.as_list(args[0])
             if target in _GO_THROUGH and target not in _LAZY:
                 args = [grown_lists.shown(s, s.as_list(arg)) for arg in args]
         mark, sites = s.builder.mark(), len(s.sites)
@@ -156,6 +160,11 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     body = registry.function_for(target)
     if body is not None:
         return _call_implementation(s, target, body, args, kwargs)
+    plain = registry.plain_for(target)
+    if plain is not None:
+        return call_python(s, plain, args, kwargs, trusted=False)
+    if type(target) is operator.itemgetter and len(args) == 1 and not kwargs:
+        return operator_calls.items_got(s, target, args[0])
     if s.frames[-1].namespace.trusted and getattr(target, "__module__", "").startswith("parakeet_py.library."):
         return call_python(s, target, args, kwargs, trusted=True)
     inner = getattr(target, "__wrapped__", None) if is_accelerated(target) else target
