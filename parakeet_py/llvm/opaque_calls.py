@@ -44,6 +44,7 @@ from parakeet_py.native import Knowledge, present
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
 from parakeet_py.typed_ir import opaque
+from parakeet_py.typed_ir.described import with_article
 from parakeet_py.typed_ir.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.opaque import OpaqueSite
 from parakeet_py.typed_ir.opaque_operands import ContainerT, Template, rebuild
@@ -354,7 +355,7 @@ _NUMPY_TYPES = {dtype: np.dtype(dtype).type for dtype in _C_TYPES}
 def _kind(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of {value.ndim} axes of {value.dtype}"
-    return "None" if value is None else f"a {type(value).__name__}"
+    return "None" if value is None else with_article(type(value).__name__)
 
 
 def _where(site: OpaqueSite) -> str:

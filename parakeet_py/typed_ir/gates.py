@@ -15,6 +15,7 @@ import numpy as np
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.record import record
 from parakeet_py.typed_ir import ir, opaque
+from parakeet_py.typed_ir.described import described, with_article
 from parakeet_py.typed_ir.types import OBJECT, PYINT, Array, Scalar, Type, join_layouts
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -355,15 +356,13 @@ def _join_arrays(s: Specializer, left: ArrayT, right: ArrayT) -> ArrayT:
 def describe(template: Template) -> str:
     match template:
         case Scalar():
-            return f"a {template}"
+            return with_article(str(template))
         case EitherT(kinds):
-            return " or ".join(f"a {kind}" for kind in kinds)
+            return " or ".join(with_article(str(kind)) for kind in kinds)
         case ArrayT(kind):
             return f"an array of {kind.rank} axes of {kind.dtype}"
-        case Fixed(Static(obj)):
-            return repr(obj)
         case Fixed(value) | Structure(value, _):
-            return f"a {type(value).__name__.removesuffix('V').lower()}"
+            return described(value)
     return "nothing"
 
 

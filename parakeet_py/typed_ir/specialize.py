@@ -56,6 +56,7 @@ from parakeet_py.typed_ir import (
     variants,
 )
 from parakeet_py.typed_ir.builder import Builder
+from parakeet_py.typed_ir.described import described
 from parakeet_py.typed_ir.field_state import NeedField
 from parakeet_py.typed_ir.guarded import Guard
 from parakeet_py.typed_ir.messages import compact
@@ -83,7 +84,6 @@ from parakeet_py.typed_ir.values import (
     Namespace,
     NeverV,
     ScalarV,
-    Static,
     TupleV,
     UnboundV,
     Value,
@@ -419,17 +419,7 @@ class Specializer:
         return [self.as_list(value) if isinstance(value, ComprehensionV) else value for value in values]
 
     def describe(self, value: Value) -> str:
-        match value:
-            case ScalarV():
-                return f"a {value.type}"
-            case ArrayV():
-                return f"an array of {value.rank} axes of {value.dtype}"
-            case TupleV(kind=kind):
-                return f"a {kind}"
-            case Static(obj):
-                return "None" if obj is None else f"{obj!r}"
-            case _:
-                return f"a {type(value).__name__.removesuffix('V').lower()}"
+        return described(value)
 
     @contextmanager
     def element_function(self, stores: bool = False) -> Iterator[None]:

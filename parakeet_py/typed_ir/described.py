@@ -1,0 +1,47 @@
+"""What messages call values: in the words of Python and NumPy, not in those of this compiler."""
+
+from __future__ import annotations
+
+from parakeet_py.typed_ir import values
+from parakeet_py.typed_ir.values import ArrayV, IteratorV, MapV, ScalarV, Static, TupleV, Value
+
+_NOUNS = {
+    values.ObjectV: "object",
+    values.VariantV: "value of varying type",
+    values.ListV: "list",
+    values.GrowV: "list",
+    values.ArraysV: "list of arrays",
+    values.DictV: "dict",
+    values.SliceV: "slice",
+    values.ClosureV: "function",
+    values.MethodV: "method",
+    values.RangeV: "range",
+    values.ComprehensionV: "comprehension",
+    values.GeneratorV: "generator",
+    values.ErrorV: "exception",
+    values.MessageV: "formatted string",
+    values.UnboundV: "name that nothing is bound to",
+    values.NeverV: "value that is never computed",
+}
+
+
+def with_article(noun: str) -> str:
+    """The noun behind "a" or "an", by its first letter: names of dtypes that begin with u are said as "you"."""
+    return f"an {noun}" if noun[0] in "aeio" else f"a {noun}"
+
+
+def described(value: Value) -> str:
+    """A value, for messages."""
+    match value:
+        case ScalarV():
+            return with_article(str(value.type))
+        case ArrayV():
+            return f"an array of {value.rank} axes of {value.dtype}"
+        case TupleV(kind=kind) | IteratorV(kind=kind):
+            return with_article(kind)
+        case MapV(kind=kind):
+            return with_article("set" if kind == "worn" else kind)
+        case Static(obj):
+            return repr(obj)
+        case _:
+            return with_article(_NOUNS[type(value)])
