@@ -157,18 +157,18 @@ class _Checker:
     # ---- scoping ----
 
     def bind(self, variables: Sequence[Var], what: str) -> None:
-        for var in variables:
-            self.require(var not in self.bound, f"{var!r} is bound twice ({what})")
+        for var in variables:  # texts are made where something is wrong only: this sees every statement
+            if var in self.bound:
+                self.problem(f"{var!r} is bound twice ({what})")
             self.bound.add(var)
             self.scope.add(var)
 
     def use(self, operands: Sequence[Operand]) -> None:
         for operand in operands:
             if isinstance(operand, Var):
-                self.require(
-                    operand in self.scope,
-                    f"{operand!r} is out of scope" if operand in self.bound else f"{operand!r} is not bound",
-                )
+                if operand not in self.scope:
+                    why = "is out of scope" if operand in self.bound else "is not bound"
+                    self.problem(f"{operand!r} {why}")
             else:
                 self.constant(operand)
 
@@ -182,7 +182,8 @@ class _Checker:
             good = isinstance(value, float)
         else:
             good = isinstance(value, complex)
-        self.require(good, f"{value!r} is no constant of type {const.type!r}")
+        if not good:
+            self.problem(f"{value!r} is no constant of type {const.type!r}")
 
     def block(self, block: Block) -> None:
         added: list[Var] = []
@@ -208,19 +209,19 @@ class _Checker:
     # ---- types ----
 
     def scalar(self, operand: Operand, dtype: str, what: str) -> None:
-        good = isinstance(operand.type, Scalar) and operand.type.dtype == dtype
-        self.require(good, f"{what} is {show(operand)}, not {dtype}")
+        if not (isinstance(operand.type, Scalar) and operand.type.dtype == dtype):
+            self.problem(f"{what} is {show(operand)}, not {dtype}")
 
     def indices(self, operands: Sequence[Operand], what: str) -> None:
         for operand in operands:
             self.scalar(operand, "int64", what)
 
     def array(self, operand: Operand, what: str, rank: int | None = None) -> Array | None:
-        if not self.require(isinstance(operand.type, Array), f"{what} is {show(operand)}, not an array"):
+        if not isinstance(operand.type, Array):
+            self.problem(f"{what} is {show(operand)}, not an array")
             return None
-        assert isinstance(operand.type, Array)
-        if rank is not None:
-            self.require(operand.type.rank == rank, f"{what} is {show(operand)}, not of rank {rank}")
+        if rank is not None and operand.type.rank != rank:
+            self.problem(f"{what} is {show(operand)}, not of rank {rank}")
         return operand.type
 
     def agree(self, target: Type, source: Type, what: str) -> None:
@@ -233,7 +234,8 @@ class _Checker:
                 good = left == right and rank == other and (known or rank == 0)
             case _:
                 good = isinstance(target, Object)
-        self.require(good, f"{what}: {source!r} flows into {target!r}")
+        if not good:
+            self.problem(f"{what}: {source!r} flows into {target!r}")
 
     def gates(self, targets: Sequence[Var], sources: Sequence[Operand], what: str) -> None:
         if self.require(len(targets) == len(sources), f"{what}: {len(sources)} values for {len(targets)} variables"):
@@ -273,8 +275,11 @@ class _Checker:
         self.in_parallel -= 1
         dtypes = []
         for result in body.results:
-            good = self.require(isinstance(result.type, Scalar), f"a body gives {show(result)}, not a scalar")
-            dtypes.append(result.type.dtype if good else "?")  # type: ignore[union-attr]
+            if isinstance(result.type, Scalar):
+                dtypes.append(result.type.dtype)
+            else:
+                self.problem(f"a body gives {show(result)}, not a scalar")
+                dtypes.append("?")
         return dtypes
 
     def writes(self, target: Operand) -> None:
@@ -288,7 +293,8 @@ class _Checker:
             case Prim():
                 self.prim(op, outs)
             case Cast(arg):
-                self.require(isinstance(arg.type, Scalar), f"cast of {show(arg)}")
+                if not isinstance(arg.type, Scalar):
+                    self.problem(f"cast of {show(arg)}")
                 good = len(outs) == 1 and isinstance(outs[0].type, Scalar)
                 self.require(good, "a cast gives one scalar")
             case Dim(array, axis) | Stride(array, axis):
@@ -389,7 +395,9 @@ class _Checker:
             self.scalar(args[0], "bool", "the condition")
             values = args[1:]
         dtypes = {arg.type.dtype for arg in values}  # type: ignore[union-attr]
-        if self.require(len(dtypes) == 1, f"{name} of different dtypes {', '.join(map(show, values))}"):
+        if len(dtypes) != 1:
+            self.problem(f"{name} of different dtypes {', '.join(map(show, values))}")
+        else:
             self.require(dtypes <= _DOMAINS[name], f"{name} is not defined for {', '.join(dtypes)}")
             self.outs(outs, Scalar(result_dtype(name, args)))
 
