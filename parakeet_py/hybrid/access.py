@@ -264,6 +264,10 @@ class Part:
 
     def _prim(self, name: str, op: Prim, args: tuple[Operand, ...]) -> tuple[int, int] | None:
         if name == "select":
+            if (
+                isinstance(args[0], Var) and args[0] in self.values
+            ):  # as in what may be broadcast, which only the call knows
+                return self._operand(args[1] if self.values[args[0]] else args[2])
             then, orelse = self._operand(args[1]), self._operand(args[2])
             if then is None or orelse is None:
                 return None

@@ -19,6 +19,7 @@ from parakeet_py.hybrid.regions import Region, cut_regions
 from parakeet_py.hybrid.routine_calls import as_calls
 from parakeet_py.hybrid.tasks import Group
 from parakeet_py.hybrid.timeline import Timeline
+from parakeet_py.hybrid.windows import spread
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir.ir import Function
 from parakeet_py.typed_ir.types import Type
@@ -66,6 +67,7 @@ class DividedPlan:
         self._lock = threading.RLock()
         self._made: dict[tuple[str, int, bool], Any] = {}
         self._kept: list[Function] = []  # their ids are keys
+        self._spread: dict[int, Function | None] = {}
 
     def at(self, site: int) -> Region | Group | None:
         """What stands at an opaque call of the host part: a region, or tasks; None if it is one of the user's."""
@@ -80,6 +82,14 @@ class DividedPlan:
         """A part for devices."""
         found: Plan = self._code("device", part, disjoint)
         return found
+
+    def spread(self, part: Function) -> Function | None:
+        """A part in the form for packed windows; None if there is none."""
+        with self._lock:
+            if id(part) not in self._spread:
+                self._kept.append(part)
+                self._spread[id(part)] = spread(part)
+            return self._spread[id(part)]
 
     def _code(self, where: str, part: Function, disjoint: bool) -> Any:
         key = where, id(part), disjoint

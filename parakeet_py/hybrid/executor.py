@@ -38,12 +38,12 @@ from parakeet_py.hybrid.residency import HOST, Memories, Root, SharedArray, new_
 from parakeet_py.hybrid.run import Call, OpaqueCallback
 from parakeet_py.hybrid.simulated import set_clocks
 from parakeet_py.hybrid.spans import NOTHING, Spans
-from parakeet_py.hybrid.streaming import Windows
 from parakeet_py.hybrid.task_calls import Schedule, run_tasks
 from parakeet_py.hybrid.tasks import Task
 from parakeet_py.hybrid.team import Range, Team
 from parakeet_py.hybrid.tiles import Cutting, product_parts
 from parakeet_py.hybrid.timeline import PART, recorder, recording, span
+from parakeet_py.hybrid.windows import Windows
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var, dtype_of
@@ -451,7 +451,7 @@ class DividedCall:
             plan.module(device, kernel)
 
     def _there(self, array: SharedArray, who: int, windows: Windows | None) -> DeviceView:
-        window = None if windows is None else windows.get(array.root)
+        window = None if windows is None else windows.get(array)
         return array.on_device(who) if window is None else window.view(array)
 
     def _made_on(self, who: int, value: Any) -> Any:

@@ -15,8 +15,9 @@ from parakeet_py.hybrid.part_runs import PartRun
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray, of_host
 from parakeet_py.hybrid.spans import NOTHING, Spans, difference, intersection, size_of, union
-from parakeet_py.hybrid.streaming import UNDER_WAY, Windows, fits, no_memory
+from parakeet_py.hybrid.streaming import UNDER_WAY, fits, no_memory
 from parakeet_py.hybrid.team import Range
+from parakeet_py.hybrid.windows import Windows
 from parakeet_py.typed_ir.ir import Function, Scatter, Var
 from parakeet_py.typed_ir.types import Array
 

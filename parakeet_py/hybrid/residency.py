@@ -87,7 +87,8 @@ class Memories:
 
     def count(self, source: int, target: int, size: int) -> None:
         with self.lock:
-            self.moved[source, target] = self.moved.get((source, target), 0) + size
+            if size:
+                self.moved[source, target] = self.moved.get((source, target), 0) + size
 
 
 class Root:

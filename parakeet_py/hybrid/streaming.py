@@ -1,10 +1,9 @@
 """Parts whose data exceed a device's memory: computed there in pieces that fit, from the host and back to it.
 
-A piece has a *window* of every array that it touches: memory on the device for the bytes from the first to the last
-that it needs or writes, and no more. What it needs is copied into its windows, what it has written goes back to the
-host, and so does what it gives (a partial sum, the totals of a scan, what it has selected), which is joined as if each
-piece were a part. What all pieces need alike (the other factor of a product, all bodies of a simulation) is brought
-once instead.
+A piece has a *window* of every array that it touches (`windows`). What it needs is copied there, what it has written
+goes back to the host, and so does what it gives (a partial sum, the totals of a scan, what it has selected), which is
+joined as if each piece were a part. What all pieces need alike (the other factor of a product, all bodies of a
+simulation) is brought once instead.
 
 Three pieces are under way at a time, each in a lane of the device: while one is filled, the one before it is computed
 and the results of the one before that are copied back. Pieces are halved until three fit; if they become no smaller
@@ -19,11 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from parakeet_py.hybrid.arrays import GRANULE, Buffer, DeviceView, memory_of
+from parakeet_py.hybrid.arrays import Buffer
 from parakeet_py.hybrid.device import Device, DeviceMemoryError
 from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray
-from parakeet_py.hybrid.spans import NOTHING, Spans, in_rows, intersection, rows_of, size_of, union
+from parakeet_py.hybrid.spans import NOTHING, Spans, intersection, union
+from parakeet_py.hybrid.windows import Window, Windows, extents
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.parts import Parts
@@ -31,22 +31,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.ir import Function
 
 UNDER_WAY = 3
-
-
-class Window(NamedTuple):
-    """Memory on a device for the bytes of a root from `start` on."""
-
-    buffer: Buffer
-    start: int
-
-    def view(self, array: SharedArray) -> DeviceView:
-        """An array of the root; only elements in the window may be touched."""
-        offset = array.host.__array_interface__["data"][0] - array.root.address if array.host.size else 0
-        host = array.host
-        return DeviceView(self.buffer, offset - self.start, host.dtype.name, array.shape, host.strides)
-
-
-Windows = dict[Root, Window]
+WORTH = 0.5  # of the memory that windows would take, if they are packed
 
 
 def no_memory(lost: Lost) -> bool:
@@ -71,7 +56,8 @@ def fits(parts: Parts, number: int, count: int) -> bool:
     _give_up(parts, number)
     alike = _alike(parts, number)
     piece = parts.piece((who, lo, lo + 1), number)
-    size = count * sum(size for _, size in _extents(piece, alike).values()) + sum(root.size for root in alike)
+    _, packed = _form(piece, parts.division.part, alike)
+    size = count * _size(piece, alike, packed) + sum(root.size for root in alike)
     try:
         Buffer(parts.call.memories.devices[who - 1], size)
     except Lost as lost:
@@ -99,18 +85,17 @@ def _alike(parts: Parts, number: int) -> set[Root]:
     }
 
 
-def _extents(piece: Parts, alike: set[Root]) -> dict[Root, tuple[int, int]]:
-    """Where the window of each array begins, and its size."""
-    touched: dict[Root, Spans] = dict(piece.needed[0])
-    for root, spans in piece.written[0].items():
-        touched[root] = union(touched.get(root, NOTHING), spans)
-    found = {}
-    for array in (*piece.whole, *(piece.values[var] for var in piece.division.free)):
-        if isinstance(array, SharedArray) and array.root not in alike:
-            spans = touched.get(array.root, NOTHING)
-            start = int(spans[0]) // GRANULE * GRANULE if len(spans) else 0
-            found[array.root] = start, int(spans[-1]) - start if len(spans) else 1
-    return found
+def _size(piece: Parts, alike: set[Root], packed: bool) -> int:
+    """The memory that a piece takes."""
+    return sum(extent.size for extent, _ in extents(piece, alike, packed))
+
+
+def _form(piece: Parts, function: Function, alike: set[Root]) -> tuple[Function, bool]:
+    """The form of a function that pieces like this one are computed by, and whether its windows are packed."""
+    form = piece.call.plan.spread(function)
+    if form is None or _size(piece, alike, True) > WORTH * _size(piece, alike, False):
+        return function, False
+    return form, True
 
 
 class _Running(NamedTuple):
@@ -126,13 +111,14 @@ class _Stream:
     Attributes
     ----------
     alike : what all pieces need alike, and is on the device
+    packed : windows are boxes, and the function is in the form for that
     running : the pieces under way
     results : of those that are done
     """
 
     def __init__(self, parts: Parts, number: int, function: Function, ready: bool) -> None:
-        self.parts, self.function, self.ready = parts, function, ready
-        self.who = parts.ranges[number][0]
+        self.parts, self.ready = parts, ready
+        self.who, lo, _ = parts.ranges[number]
         self.memories = parts.call.memories
         self.device: Device = self.memories.devices[self.who - 1]
         self.running: deque[_Running] = deque()
@@ -140,6 +126,8 @@ class _Stream:
         self.started = 0
         _give_up(parts, number)
         self.alike = set() if ready else self._bring_what_is_alike(number)
+        one = parts.piece((self.who, lo, lo + 1), number)
+        self.function, self.packed = _form(one, function, self.alike)
 
     def _bring_what_is_alike(self, number: int) -> set[Root]:
         found: set[Root] = set()
@@ -203,18 +191,11 @@ class _Stream:
         for root, spans in piece.needed[0].items():
             root.bring(HOST, spans)
         with self.device.lane(1 + self.started % UNDER_WAY):
-            windows = {
-                root: Window(Buffer(self.device, size), start)
-                for root, (start, size) in _extents(piece, self.alike).items()
-            }
-            for root, spans in piece.needed[0].items():
-                if root in self.alike:
-                    continue
-                window, host = windows[root], memory_of(root.address, root.size)
-                for rows in rows_of(spans):
-                    place = window.buffer.address + rows.start - window.start
-                    self.device.copy_in(place, in_rows(host, rows), rows.pitch)
-                self.memories.count(HOST, self.who, size_of(spans))
+            windows: Windows = {}
+            for extent, arrays in extents(piece, self.alike, self.packed):
+                window = Window(extent, Buffer(self.device, extent.size))
+                windows |= dict.fromkeys(arrays, window)
+                self.memories.count(HOST, self.who, extent.fill(self.device, window.buffer.address))
             for array in _arrays(more):
                 array.root.bring(self.who, array.spans())
             wait = piece.start(0, self.function, more, windows)
@@ -222,19 +203,16 @@ class _Stream:
         self.started += 1
 
     def _size(self, piece: Parts) -> int:
-        return sum(size for _, size in _extents(piece, self.alike).values())
+        return _size(piece, self.alike, self.packed)
 
     def _finish(self) -> None:
         """Bring the results of the oldest piece under way to the host."""
         piece, more, windows, wait = self.running.popleft()
         with self.device.lane(1 + (self.started - len(self.running) - 1) % UNDER_WAY):
             self.results.append((piece.ranges[0], wait()))
+            for window in {id(window): window for window in windows.values()}.values():
+                self.memories.count(self.who, HOST, window.extent.empty(self.device, window.buffer.address))
             for root, spans in piece.written[0].items():
-                window, host = windows[root], memory_of(root.address, root.size)
-                for rows in rows_of(spans):
-                    place = window.buffer.address + rows.start - window.start
-                    self.device.copy_out(in_rows(host, rows), place, rows.pitch)
-                self.memories.count(self.who, HOST, size_of(spans))
                 root.wrote(HOST, spans)
             for array in _arrays(more):
                 array.root.give_up(self.who)

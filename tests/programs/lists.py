@@ -706,7 +706,7 @@ def extreme_pairs(a):
 STEPS = [(arr("f8", 3), arr("f8", 3), n) for n in (4, 0, 20)]
 
 
-@program(STEPS)
+@program(STEPS, regrouped=8)
 def path_of_arrays(x, v, n):
     """A list of arrays that has its length at run time; as many of one shape are one array."""
     path = [x.copy()]

@@ -695,6 +695,40 @@ def test_data_stream_at_the_speed_of_link_and_device(rate: float) -> None:
     assert run.moved[0, 1] <= 1.05 * x.nbytes
 
 
+def halves(m: Any) -> None:
+    m[:, ::2] = m[:, 1::2] * 2.0
+
+
+COLUMNS = {
+    "roots": lambda m: np.sqrt(m) + 1.0,
+    "lengths": lambda m: np.sqrt(m[0] * m[0] + m[1] * m[1] + m[2]),
+    "turned": lambda m: m.T * 2.0,
+    "sums": lambda m: (m.sum(axis=0), m.sum(axis=1)),
+    "differences": lambda m: m[:, 1:] - m[:, :-1],
+    "in place": halves,
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_are_streamed(name: str) -> None:
+    """Of three rows that are each more than the device's memory."""
+
+    function = accelerate(COLUMNS[name])
+    for order in "CF":
+        m = np.random.default_rng(1).random((3, 4096)).copy(order)
+        wanted = m.copy(order)
+        right = COLUMNS[name](wanted)
+        device = SimulatedDevice(f"emulated:{next(_names)}", Speed(1e10, 1e7, 1e-9), m.nbytes // 8)
+        with options(check=False), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result, run = on(Team((device,), False), function, m)
+        assert np.array_equal(m, wanted)
+        for got, one in zip(*(one if name == "sums" else (one,) for one in (result, right)), strict=True):
+            assert one is got is None or np.allclose(got, one)
+        bound = max(run.moved[0, 1], run.moved.get((1, 0), 0)) / 1e7
+        assert device.clock <= (1.3 if name in ("roots", "turned", "differences") else 2.6) * bound
+
+
 STREAMED = {
     "sum": lambda x: x.sum(),
     "largest": lambda x: (x.argmax(), x.reshape(-1, 4).max(axis=0)),
