@@ -277,8 +277,12 @@ def unravelled(a, left):
 
 @helper
 def flat_line(a):
-    """The elements in C order, as one line."""
-    return reshape(a, (a.size,))
+    """The elements in C order, as one line: the memory itself where it lies so."""
+    if layout_of(a) == "C":
+        return reshape(a, (a.size,))
+    if wants_view():
+        hand_back("a.flat as an array that is stored to")
+    return standing_for_view(ravel(a), a, is_writeable(a))
 
 
 def is_position(index):

@@ -132,6 +132,7 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
             raise s.hand_back(f"{target.__name__} with these arguments is not compiled")
         if target in _GO_THROUGH:
             args = [dict_items.listed(s, arg, target in _LAZY) for arg in args]
+            args = args if target in (*_LAZY, len) else [_as_line(s, arg) for arg in args]
         if any(map(generators.is_lazy, args)):
             if target in _ENDING and len(args) == 1:
                 return call_plain(s, f"lazy_{target.__name__}", args)
@@ -159,6 +160,7 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
         return _call_vectorized(s, target, args, kwargs)
     body = registry.function_for(target)
     if body is not None:
+        args = [_as_line(s, arg) for arg in args] if any(target is one for one in _OF_LINES) else args
         return _call_implementation(s, target, body, args, kwargs)
     plain = registry.plain_for(target)
     if plain is not None:
@@ -186,7 +188,19 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
 _ENDING = (any, all)
 _LAZY = (zip, enumerate, reversed, map, filter)
 _GO_THROUGH = (*_LAZY, len, tuple, list, set, sum, all, any, min, max, sorted)
+_OF_LINES = (  # that make an array of `a.flat` and only read it
+    *(np.asarray, np.sort, np.unique, np.cumsum, np.median, np.bincount, np.histogram, np.count_nonzero),
+    *(np.sum, np.prod, np.mean, np.std, np.var, np.min, np.max, np.argmin, np.argmax, np.any, np.all),
+)
 _OF_TEXTS: tuple[Any, ...] = (ord, chr, hex, bin, oct)
+
+
+def _as_line(s: Specializer, value: Value) -> Value:
+    """The elements that `a.flat` goes through; other values as they are."""
+    match value:
+        case MethodV(ArrayV() as array, "flat"):
+            return s.call_library("flat_line", [array])
+    return value
 
 
 def _call_implementation(s: Specializer, target: Any, body: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

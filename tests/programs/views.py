@@ -657,3 +657,9 @@ def facts_of_views_that_nobody_else_sees(a):
     windows, line, part = np.lib.stride_tricks.sliding_window_view(a, 2, axis=0), np.diag(a[:, :3]), (a + 1j).imag
     asked = windows.flags.c_contiguous, line.flags.forc, part.flags.c_contiguous, a[1:, 1:].ravel().flags.c_contiguous
     return asked, windows.strides, part.strides, a.view(np.int64).strides
+
+
+@program(each([arr("f8", 3, 4), arr("i4", 2, 3, layout="F"), arr("f8", 6, layout="stepped")]), sums=8)
+def flat_as_a_line(a):
+    line = np.asarray(a.flat) if a.flags.c_contiguous else np.sort(a.flat)
+    return list(a.flat), sum(a.flat), max(a.T.flat), sorted(a.flat)[:2], np.sum(a.flat), np.argmax(a.T.flat), line
