@@ -16,8 +16,10 @@ from parakeet_py.library.intrinsics import (
     elementwise,
     generate,
     hand_back,
+    is_array,
     layout_of,
     load,
+    on_device,
     reduce_axes,
     unsupported,
 )
@@ -143,4 +145,9 @@ def polyval(p, x):
             total = np.add(np.multiply(total, at), cast(load(p, i), kind))
         return total
 
-    return elementwise(value, x)
+    if on_device() or not is_array(x) or x.ndim == 0:
+        return elementwise(value, x)
+    total, at = np.zeros_like(x, kind), cast(x, kind)
+    for i in range(p.shape[0]):  # operators on the points: in vectors, tile by tile
+        total = np.add(np.multiply(total, at), cast(load(p, i), kind))
+    return total
