@@ -21,7 +21,7 @@ from parakeet_py import cached, extensions
 from parakeet_py import config as settings
 from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.fields import of_arguments
-from parakeet_py.hybrid.elsewhere import lives_elsewhere
+from parakeet_py.hybrid.elsewhere import some_live_elsewhere
 from parakeet_py.llvm.callable_type import gates_of, install
 from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
 from parakeet_py.positional import positional_form, python_form, takes_positions_only
@@ -107,7 +107,7 @@ class Dispatcher:
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
         target = self.instance if self.inner is None else self.inner
-        if any(map(lives_elsewhere, normal)):
+        if some_live_elsewhere(normal):
             found = self.call_in_place(normal)
             if found is not None:
                 return found[0]
@@ -443,7 +443,7 @@ class Dispatcher:
     ) -> Compiled:
         """`compiled_for` a call in positional form, whose signature may be known already (nothing is on devices then);
         if not told otherwise, for all extents."""
-        if signature is None and any(map(lives_elsewhere, normal)):
+        if signature is None and some_live_elsewhere(normal):
             from parakeet_py.hybrid.calls import foreign_arguments
 
             foreign = foreign_arguments(self, normal)

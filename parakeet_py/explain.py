@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.hybrid.elsewhere import lives_elsewhere
+from parakeet_py.hybrid.elsewhere import some_live_elsewhere
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, FunctionSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
@@ -136,7 +136,7 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
     name = dispatcher.function.__name__
     device = dispatcher.device()
     try:
-        if any(map(lives_elsewhere, (*args, *kwargs.values()))):
+        if some_live_elsewhere((*args, *kwargs.values())):
             found = _explain_in_place(dispatcher, dispatcher.normalize(tuple(args), kwargs))
             if found is not None:
                 return found

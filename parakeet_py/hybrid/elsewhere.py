@@ -22,6 +22,11 @@ def lives_elsewhere(value: Any) -> bool:
     return hasattr(kind, "__dlpack_device__") and kind.__module__.partition(".")[0] != "numpy"
 
 
+def some_live_elsewhere(values: Sequence[Any]) -> bool:
+    """Whether one of some values may be, or have in it, an array on a device."""
+    return not _HERE.issuperset(map(type, values)) and any(map(lives_elsewhere, values))
+
+
 def leaves_of(values: Sequence[Any]) -> Iterator[Any]:
     """Values, and those in tuples and lists."""
     for value in values:

@@ -59,13 +59,11 @@ def left_of(dispatcher: Dispatcher) -> Left:
 
 
 def _key(args: Sequence[Any], team: Team) -> tuple[Any, ...]:
-    return (team.devices, team.cpu, team.split, *map(_kind, args))
-
-
-def _kind(value: Any) -> Any:
-    if type(value) is np.ndarray:
-        return value.dtype.char, value.shape
-    return value if type(value) is int else type(value)
+    kinds = [
+        (value.dtype.char, value.shape) if type(value) is np.ndarray else value if type(value) is int else type(value)
+        for value in args
+    ]
+    return (team.devices, team.cpu, team.split, *kinds)
 
 
 def _stays(plan: DividedPlan, team: Team, leaves: Sequence[Any]) -> bool:
