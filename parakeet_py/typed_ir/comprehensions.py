@@ -101,7 +101,12 @@ def _grown(s: Specializer, value: ComprehensionV) -> Value:
     items = value.iterable
     known = control.static_items(items)
     if isinstance(items, TupleV) and grown_lists.is_uniform(items) and not value.flatten:
-        return _at_once(s, replace(value, iterable=grown_lists.shown(s, grown_lists.of_scalars(s, items))))
+        mark, sites = s.builder.mark(), len(s.sites)
+        try:
+            return _at_once(s, replace(value, iterable=grown_lists.shown(s, grown_lists.of_scalars(s, items))))
+        except Sequential:
+            s.builder.rollback(mark)
+            del s.sites[sites:]
     if known is not None and not value.flatten:
         return _chosen(s, value, known)
     parts = [items, value.element, value.condition or lift(None), lift(value.flatten)]

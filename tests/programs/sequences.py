@@ -485,3 +485,17 @@ def elements_that_store(total, n):
 def lines_that_store(a):
     total = np.zeros(1)
     return np.apply_along_axis(lambda line: _counted(total, line[0]), 1, a), total
+
+
+@program([(6,)])
+def items_that_are_seen_once(n):
+    """The condition stores, and the items are known."""
+    seen = np.zeros(n, dtype=bool)
+
+    def first_time(i):
+        if seen[i]:
+            return False
+        seen[i] = True
+        return True
+
+    return [i for i in [1, 3, 1, 5, 3] if first_time(i)], seen
