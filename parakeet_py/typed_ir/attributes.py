@@ -276,6 +276,8 @@ def _scalar_attribute(s: Specializer, value: ScalarV, name: str) -> Value:
             lift(np.dtype(value.dtype).type(0)) if not value.python else py(0.0 if value.dtype == "float64" else 0)
         )
         return zero
+    if value.python and value.dtype in ("bool", "int64") and name in ("numerator", "denominator"):
+        return ScalarV(b.cast(value.operand, PYINT)) if name == "numerator" else py(1)
     if not value.python:
         match name:
             case "shape":
@@ -350,6 +352,8 @@ def _scalar_method(s: Specializer, value: ScalarV, name: str, args: list[Value],
     b = s.builder
     match name:
         case "conjugate" | "conj" if not args:
+            if value.type == PYBOOL:
+                return ScalarV(b.cast(value.operand, PYINT))
             return ScalarV(b.prim("conj", value.operand)) if is_complex(value.dtype) else value
         case "is_integer" if value.dtype in ("float64", "float32", "float16"):
             whole = b.prim("eq", b.prim("floor", value.operand), value.operand, type=Scalar("bool", True))

@@ -430,3 +430,8 @@ def millers_test(n):
         else:
             return False
     return True
+
+
+@program([(10,), (-8,), (True,), (False,)])
+def parts_of_ints(n):
+    return n.conjugate(), n.real, n.imag, n.numerator, n.denominator
