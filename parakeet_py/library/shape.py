@@ -153,11 +153,17 @@ def ravel(a):
 
 
 @helper
-def reshaped_memory(a, shape):
-    """The array under a new shape of equal size, as NumPy does it: a view where the strides allow it, else a copy."""
+def reshaped_memory(a, shape, windows=False):
+    """The array under a new shape of equal size, as NumPy does it: a view where the strides allow it, else a copy.
+
+    Of windows it is nearly always a copy.
+    """
     fits, strides = reshaped_strides(a, shape)
     if not is_writeable(a) and not is_known(fits):
-        hand_back("a reshape that is read-only if it is a view")
+        if not windows:
+            hand_back("a reshape that is read-only if it is a view")
+        check(not fits, "Deoptimize", "a reshape of windows that is a read-only view")
+        return reshape(copy(a, "C"), shape)
     if fits:
         return strided(a, 0, shape, strides)
     return reshape(copy(a, "C"), shape)

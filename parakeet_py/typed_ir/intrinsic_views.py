@@ -22,6 +22,7 @@ from parakeet_py.typed_ir.values import (
     TupleV,
     Value,
     is_none,
+    py,
 )
 from parakeet_py.typed_ir.views import make_view, transpose
 
@@ -46,7 +47,8 @@ def _reshape(s: Specializer, array: Value, shape: Value) -> Value:
     if array.layout != "C":
         surely = _surely_copies(array, extents)
         if not surely and s.shadows.site in s.shadows.wanted:
-            return s.call_library("reshaped_memory", [array, TupleV(tuple(map(ScalarV, extents)))])
+            shape = TupleV(tuple(map(ScalarV, extents)))
+            return s.call_library("reshaped_memory", [array, shape, py(strided.is_windows(s, array))])
         copied = copy_array(s, array, order="C")
         if not surely:
             copied = replace(copied, roots=s.shadow(array))

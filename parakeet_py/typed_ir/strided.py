@@ -45,6 +45,16 @@ def stride_of(s: Specializer, array: ArrayV, axis: int) -> ir.Operand:
     return b.pure(ir.Stride(array.var, axis), PYINT, name="stride")
 
 
+def is_windows(s: Specializer, array: ArrayV) -> bool:
+    """Does an array show elements of another several times, along axes of its own?"""
+    made = s.builder.definition.get(array.var)
+    while isinstance(made, ir.View):
+        made = s.builder.definition.get(made.base)
+    if not isinstance(made, ir.Strided) or not isinstance(made.base.type, Array):
+        return False
+    return len(made.extents) > made.base.type.rank
+
+
 def strides_shown(s: Specializer, array: ArrayV) -> list[ir.Operand]:
     """The strides that NumPy tells, also where there is a single element along an axis; of empty arrays Python does."""
     s.shadows.shown(array.roots)

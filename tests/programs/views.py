@@ -663,3 +663,11 @@ def facts_of_views_that_nobody_else_sees(a):
 def flat_as_a_line(a):
     line = np.asarray(a.flat) if a.flags.c_contiguous else np.sort(a.flat)
     return list(a.flat), sum(a.flat), max(a.T.flat), sorted(a.flat)[:2], np.sum(a.flat), np.argmax(a.T.flat), line
+
+
+@program([(arr("f8", 4, 5), 2), (arr("f4", 3, 4), 1), (arr("f8", 4, 6, layout="F"), 3)], mutates=(0,), sums=4)
+def patches_as_rows(a, k):
+    """Windows as the rows of a matrix: a copy, unless windows of one element are views."""
+    rows = np.lib.stride_tricks.sliding_window_view(a, (k, k)).reshape(-1, k * k)
+    a[0, 0] = 100
+    return rows @ np.ones(k * k, a.dtype), rows.flags.writeable
