@@ -272,7 +272,7 @@ def test_syntax_is_what_was_written() -> None:
     ("body", "message"),
     [
         ("    try:\n        return x[0]\n    except IndexError:\n        return 0", r"<nowhere>:\d: exceptions cannot"),
-        ("    yield x", "<nowhere>:2: "),
+        ("    yield from x", "<nowhere>:2: "),
         ("    class C:\n        pass\n    return x", "<nowhere>:2: "),
         ("    global z\n    z = x", "<nowhere>:3: "),
     ],
@@ -285,6 +285,12 @@ def test_what_is_refused_falls_back(body: str, message: str) -> None:
     with pytest.warns(FallbackWarning):
         made(np.arange(3))
     assert made.fell_back
+
+
+def test_an_accelerated_generator_is_pythons() -> None:
+    made = accelerate(defined("def f(x):\n    yield x\n    yield x + 1"))
+    with pytest.warns(FallbackWarning, match="a generator cannot be accelerated by itself"):
+        assert list(made(1)) == [1, 2]  # type: ignore[operator]
 
 
 # ---- where functions without source come from -----------------------------------------------------------------------
