@@ -176,7 +176,18 @@ def ufunc_at(ufunc, a, indices, b=NO_VALUE, /):
         values = cast(values, dtype_of(values))
     if is_array(values) and values.ndim == 0:
         values = values[()]
-    places = tuple([as_numeric(index) for index in indices]) if is_sequence(indices) else (as_numeric(indices),)
+    if isinstance(indices, tuple):
+        for index in indices:
+            if isinstance(index, slice) or index is None or index is Ellipsis:
+                hand_back("ufunc.at with these indices")
+        places = tuple([as_numeric(index) for index in indices])
+    elif isinstance(indices, slice):
+        hand_back("ufunc.at with these indices")
+    else:
+        place = as_numeric(indices)
+        if not is_array(place) and is_array(values):
+            hand_back("ufunc.at with one index and an array of values")
+        places = (place if is_array(place) else as_array((place,)),)
     if len(places) != a.ndim or not is_array(places[0]) or places[0].ndim != 1:
         hand_back("ufunc.at with these indices")
     for place in places:

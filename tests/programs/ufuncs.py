@@ -326,3 +326,16 @@ def sum_into(x, y, out):
 )
 def negative_where(x, mask, out):
     return np.negative(x, out=out, where=mask)
+
+
+@program([(arr("f8", 4), arr("f8", 3)), (arr("i4", 5), arr("i4", 3))], mutates=(0,))
+def added_at_places_of_a_list(a, values):
+    np.add.at(a, [0, 2, 0], values)
+    np.subtract.at(a, -1, 2)
+    np.negative.at(a, [1])
+
+
+@program([(arr("f8", 3, 4),)], mutates=(0,), opaque=2)
+def added_at_other_places(a):
+    np.add.at(a, (slice(None), [0, 1, 1]), 2)
+    np.add.at(a, slice(0, 2), 1)
