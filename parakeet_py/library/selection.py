@@ -41,6 +41,7 @@ from parakeet_py.library.shared import (
     into,
     inverse_axes,
     kind_of,
+    must_be_writeable,
     not_scalar_into,
     out_of_bounds,
     result_kind,
@@ -121,6 +122,8 @@ def keeps_zeros(a, low, high):
 def clipped(a, low, high, out):
     not_scalar_into(a, out)
     a = as_numeric(a)
+    if is_array(out):
+        must_be_writeable(out)
     if is_weak(a):
         a = cast(a, dtype_of(a))
     low = clip_bound(low, dtype_of(a), True)

@@ -114,8 +114,10 @@ class Side(NamedTuple):
 
 
 def ends_in_failure(statements: Sequence[ir.Let]) -> bool:
-    """Do these statements end in a check that always fails?"""
+    """Do these statements end in a check that always fails, or one on each side of a branch?"""
     last = statements[-1].op if statements else None
+    if isinstance(last, ir.If):
+        return ends_in_failure(last.then.statements) and ends_in_failure(last.orelse.statements)
     return isinstance(last, ir.Check) and isinstance(last.condition, ir.Const) and not last.condition.value
 
 

@@ -98,6 +98,10 @@ def call_ufunc(
         raise s.hand_back(f"{ufunc.__name__} for {names[0]}")
     function = scalar_loop(s, ufunc, names)
     outputs = [Scalar(name) for name in names[ufunc.nin :]]
+    given = () if out is None else out.items if isinstance(out, TupleV) else (out,)
+    if where is not None and not isinstance(out, ArrayV):
+        raise s.hand_back("where= without out=")
+    targets = [_output(s, target) for target in given]
     values = [  # a Python int that does not fit raises whether or not there are elements
         ScalarV(weak_cast(s, value.operand, name)) if isinstance(value, ScalarV) and value.type == PYINT else value
         for value, name in zip(values, names, strict=False)
@@ -109,9 +113,8 @@ def call_ufunc(
         return [s.builder.cast(result, kind) for result, kind in zip(results, outputs, strict=True)]
 
     if where is not None:
-        return _masked_ufunc(s, body, values, out, where)
+        return _masked_ufunc(s, body, values, targets[0], where)
     if out is not None:
-        targets = [_output(s, target) for target in (out.items if isinstance(out, TupleV) else (out,))]
         for target, kind in zip(targets, outputs, strict=False):
             if not np.can_cast(kind.dtype, target.dtype, "same_kind"):  # of this, too, before the shapes
                 raise s.unsupported(f"Cannot cast ufunc '{ufunc.__name__}' output to {target.dtype}")
@@ -125,13 +128,11 @@ def call_ufunc(
     return results[0] if len(results) == 1 else TupleV(tuple(results))
 
 
-def _masked_ufunc(s: Specializer, body: Body, values: Sequence[Value], out: Value | None, where: Value) -> Value:
-    if out is None or not isinstance(out, ArrayV):
-        raise s.hand_back("where= without out=")
+def _masked_ufunc(s: Specializer, body: Body, values: Sequence[Value], out: ArrayV, where: Value) -> Value:
     mask = s.numeric(where)
     if mask.dtype != "bool":
         raise s.hand_back("where= that is no mask")
-    if not fit_outputs(s, values, [_output(s, out)], mask):
+    if not fit_outputs(s, values, [out], mask):
         return NeverV()
     store_array(s, out, elementwise(s, body, values)[0], casting="same_kind", out=True, mask=mask)
     return out
@@ -140,7 +141,7 @@ def _masked_ufunc(s: Specializer, body: Body, values: Sequence[Value], out: Valu
 def _output(s: Specializer, target: Value) -> ArrayV:
     if not isinstance(target, ArrayV):
         raise s.unsupported("out= must be an array")
-    if target.readonly:  # which NumPy looks at before the shapes
+    if target.readonly:  # which NumPy looks at before numbers that do not fit, and the shapes
         s.check(ir.Const(False, PYBOOL), "ValueError", "output array is read-only")
     return target
 

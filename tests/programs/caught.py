@@ -565,3 +565,16 @@ def name_of_what_was_caught(x, n):
     except (ValueError, IndexError) as error:
         return type(error).__name__, str(error)
     return "", ""
+
+
+@program([(arr("i8", 2), arr("f8", 2), 3, 1), (arr("i8", 2), arr("f8", 2), 5, 1)], opaque=None, fell_back=None)
+def caught_around_an_array_of_either_type(a, c, k, m):
+    found = 0
+    if k > 3:
+        a = a + c
+    try:
+        found = a[a % a.shape[0]]
+        found = a[[m % a.shape[0]]]
+    except IndexError:
+        m = c + 1
+    return found, m

@@ -355,3 +355,9 @@ def scalar_into_an_array(s, out, place):
     """NumPy's scalars have methods of their own, which give scalars even where `out` is filled; ufuncs do not."""
     found = np.sum(s, out=out), np.max(s, axis=0, out=out), np.mean(s, out=out), np.round(s, out=out)
     return found, np.argmin(s, out=place), np.clip(s, 1, 3, out=out), np.add.reduce(s, out=out)
+
+
+@program([(arr("u8", 1, 2, layout="reversed"),), (arr("f8", 3, 2),)], sums=4)
+def one_of_several_minima(a):
+    lowest = np.min(a, axis=0, keepdims=True)
+    return np.trace(lowest, -1, 1, 0)

@@ -339,3 +339,17 @@ def added_at_places_of_a_list(a, values):
 def added_at_other_places(a):
     np.add.at(a, (slice(None), [0, 1, 1]), 2)
     np.add.at(a, slice(0, 2), 1)
+
+
+@program(
+    [(arr("u8", 2, layout="readonly"), -1), (arr("u8", 0, layout="readonly"), -1)], raises=ValueError, message=True
+)
+def read_only_output_is_asked_before_the_number(a, k):
+    for _ in range(2):
+        np.add(a, k, out=a)
+
+
+@program([(arr("u8", 2, layout="readonly"),)], raises=ValueError, message=True)
+def clipped_into_what_is_read_only(a):
+    for _ in range(2):
+        np.clip(a, 0, -1, out=a)

@@ -43,7 +43,7 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.alias import Aliases
 from parakeet_py.typed_ir.passes.fills import drop_lost_fills
-from parakeet_py.typed_ir.rewrite import rebuild
+from parakeet_py.typed_ir.rewrite import free_in_op, rebuild
 from parakeet_py.typed_ir.types import Array
 
 _WRITERS = (Store, Scatter, Matmul, Routine)
@@ -269,7 +269,7 @@ class _Sweep:
             new = rebuild(op, lambda operand: operand, block=self.whole)
             return let if new is op else Let(let.outs, new, let.pos)
         params = op.combine.params
-        combine_body = self.block(op.combine.body, _select(op.combine.body.results, keep))
+        combine_body = _only_for(self.block(op.combine.body, _select(op.combine.body.results, keep)))
         combine = Lambda(_select(params[:count], keep) + _select(params[count:], keep), combine_body)
         body = self.block(op.body, _select(op.body.results, keep))
         inits = _select(op.inits, keep)
@@ -288,6 +288,17 @@ def _select(items: tuple[_T, ...], kept: Iterable[bool]) -> tuple[_T, ...]:
     return tuple([item for item, keep in zip(items, kept, strict=True) if keep])
 
 
+def _only_for(block: Block) -> Block:
+    """A block without effects, and without what its results do not need: it reads what is no longer bound."""
+    needed = {result for result in block.results if isinstance(result, Var)}
+    statements = []
+    for let in reversed(block.statements):
+        if not needed.isdisjoint(let.outs):
+            statements.append(let)
+            needed.update(free_in_op(let.op))
+    return Block(tuple(reversed(statements)), block.results)
+
+
 def _needed_together(combine: Lambda, kept: list[bool]) -> list[bool]:
     """Close `kept` under what the kept results of `combine` are computed from."""
     count = len(kept)
@@ -295,9 +306,8 @@ def _needed_together(combine: Lambda, kept: list[bool]) -> list[bool]:
     sources: dict[Var, set[int]] = {param: {index} for param, index in position.items()}
     for let in combine.body.statements:
         found: set[int] = set()
-        for operand in operands_of(let.op):
-            if isinstance(operand, Var):
-                found |= sources.get(operand, set())
+        for operand in free_in_op(let.op):
+            found |= sources.get(operand, set())
         for out in let.outs:
             sources[out] = found
     keep = list(kept)
