@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from parakeet_py.hybrid.choice import costs_of
 from parakeet_py.hybrid.claims import Claims
 from parakeet_py.hybrid.device import DeviceError, KernelError
 from parakeet_py.hybrid.divided import DividedPlan
-from parakeet_py.hybrid.division import Bounds, Division
+from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.faults import fault_text
 from parakeet_py.hybrid.held import Held
 from parakeet_py.hybrid.homes import Home, homes_of_frozen
@@ -41,6 +41,7 @@ from parakeet_py.hybrid.spans import NOTHING, Spans
 from parakeet_py.hybrid.task_calls import Schedule, run_tasks
 from parakeet_py.hybrid.tasks import Task
 from parakeet_py.hybrid.team import Range, Team
+from parakeet_py.hybrid.team_runs import RegionRun, TeamRun
 from parakeet_py.hybrid.tiles import Cutting, product_parts
 from parakeet_py.hybrid.timeline import PART, recorder, recording, span
 from parakeet_py.hybrid.windows import Windows
@@ -51,45 +52,6 @@ from parakeet_py.typed_ir.semantics import scalar, strided
 from parakeet_py.typed_ir.types import Array, Object, Scalar
 
 FINE = 8  # indices for each member: then nobody gets much more or less than it should
-
-
-class RegionRun(NamedTuple):
-    """What has become of a region in a call.
-
-    Attributes
-    ----------
-    region : its name
-    line : in the source
-    join, axis : how it was cut; "whole" and -1 if it was not
-    ranges : who had which part
-    across : the ranges of the second axis, of tiles
-    by : who had all of it, if it was not cut
-    """
-
-    region: str
-    line: int
-    join: str
-    axis: int
-    ranges: tuple[Range, ...]
-    across: tuple[Bounds, ...] = ()
-    by: int = HOST
-
-
-class TeamRun(NamedTuple):
-    """What a call has done.
-
-    Attributes
-    ----------
-    members : names by the numbers of their memories
-    regions : in order
-    moved : bytes by (from, to)
-    tasks : those that were run at the same time
-    """
-
-    members: tuple[str, ...]
-    regions: tuple[RegionRun, ...]
-    moved: dict[tuple[int, int], int]
-    tasks: tuple[Schedule, ...] = ()
 
 
 def run_divided(

@@ -20,9 +20,9 @@ from parakeet_py.hybrid.team import Team
 
 if TYPE_CHECKING:
     from parakeet_py.dispatcher import Dispatcher
-    from parakeet_py.hybrid.executor import RegionRun
     from parakeet_py.hybrid.parts import Parts
     from parakeet_py.hybrid.regions import Region
+    from parakeet_py.hybrid.team_runs import RegionRun
     from parakeet_py.typed_ir.ir import Var
 
 MOST = 1024  # kinds of calls that are remembered

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.hybrid.divided import DividedPlan
-from parakeet_py.hybrid.executor import DividedCall, RegionRun, TeamRun
+from parakeet_py.hybrid.executor import DividedCall
 from parakeet_py.hybrid.held import Held
 from parakeet_py.hybrid.parts import Parts
 from parakeet_py.hybrid.regions import Region
@@ -21,6 +21,7 @@ from parakeet_py.hybrid.residency import HOST, Memories, SharedArray, new_array
 from parakeet_py.hybrid.task_calls import Schedule
 from parakeet_py.hybrid.team import Team
 from parakeet_py.hybrid.team_calls import divided_plan_of
+from parakeet_py.hybrid.team_runs import RegionRun, TeamRun
 from parakeet_py.hybrid.timeline import Timeline
 from parakeet_py.interpreters import values_of
 from parakeet_py.record import record

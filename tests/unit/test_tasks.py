@@ -14,12 +14,12 @@ from parakeet_py.hybrid import losses, task_calls
 from parakeet_py.hybrid.cost import Speed
 from parakeet_py.hybrid.device import DeviceWarning
 from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.executor import TeamRun
 from parakeet_py.hybrid.simulated import SimulatedDevice
 from parakeet_py.hybrid.task_calls import Schedule
 from parakeet_py.hybrid.tasks import Group
 from parakeet_py.hybrid.team import Team
 from parakeet_py.hybrid.team_calls import call_on_team, divided_plan_of
+from parakeet_py.hybrid.team_runs import TeamRun
 
 DEVICES = tuple(EmulatedDevice(f"emulated:{130 + number}", memory=1 << 22) for number in range(3))
 _names = itertools.count(140)

@@ -25,12 +25,13 @@ from parakeet_py.hybrid.cost import Cost, Speed, cpu_speed, device_speed, shares
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning
 from parakeet_py.hybrid.devices import chosen
 from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.executor import DividedCall, TeamRun
+from parakeet_py.hybrid.executor import DividedCall
 from parakeet_py.hybrid.residency import HOST, Memories, of_arguments, of_host
 from parakeet_py.hybrid.simulated import SimulatedDevice
 from parakeet_py.hybrid.spans import bytes_of_box, difference, intersection, rows_of, size_of, span, union
 from parakeet_py.hybrid.team import Team
 from parakeet_py.hybrid.team_calls import call_on_team, divided_plan_of
+from parakeet_py.hybrid.team_runs import TeamRun
 
 DEVICES = tuple(EmulatedDevice(f"emulated:{20 + number}", memory=1 << 22) for number in range(8))
 
@@ -661,6 +662,8 @@ def test_whoever_is_interrupted_leaves_nothing(name: str, split: float | None, e
         raise error("off the bus")
 
     function, args = {**UNBALANCED, "work": BALANCED}[name]
+    if split is None:  # what has been measured on a busy machine might leave nothing to the second
+        function = accelerate(function.__wrapped__)
     team = Team((good, bad), split == 0.7, split)
     with mock.patch.object(parts, "MUCH", -1):
         bad.launch = fail  # type: ignore[method-assign]

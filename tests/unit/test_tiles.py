@@ -10,10 +10,10 @@ import pytest
 from parakeet_py import accelerate, options
 from parakeet_py.hybrid.cost import Speed
 from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.executor import TeamRun
 from parakeet_py.hybrid.simulated import SimulatedDevice
 from parakeet_py.hybrid.team import Team
 from parakeet_py.hybrid.team_calls import call_on_team, divided_plan_of
+from parakeet_py.hybrid.team_runs import TeamRun
 from parakeet_py.hybrid.tiles import arranged
 
 DEVICES = tuple(EmulatedDevice(f"emulated:{100 + number}", memory=1 << 22) for number in range(8))
