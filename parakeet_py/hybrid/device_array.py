@@ -154,6 +154,10 @@ class DeviceArray:
     def __len__(self) -> int:
         return len(self._host)
 
+    def __bool__(self) -> bool:
+        """As of an array of the host: that of more than one element is ambiguous."""
+        return bool(np.asarray(self))
+
     def __repr__(self) -> str:
         return f"<{self.dtype}{list(self.shape)} on {self.device}>"
 

@@ -57,6 +57,9 @@ def test_there_and_back(place: str) -> None:
         assert asdevice(there) is there
     there = asdevice(LAYOUTS["contiguous"])
     base = LAYOUTS["contiguous"]
+    assert not asdevice(np.zeros(1), "emulated") and asdevice(2.0, "emulated")
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(there)
     assert len(there) == 3 and repr(there) == f"<float64[3, 4, 5] on {there.device}>"
     for key in (1, (0, 2), (slice(None, None, -2), 1), (..., 2), (1, 2, 3), None, [0, 2], base > 30):
         assert np.array_equal(there[key], base[key]) and type(there[key]) is type(base[key])
