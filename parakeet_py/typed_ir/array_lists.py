@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, gates, indexing, ir
+from parakeet_py.typed_ir import branches, gates, indexing, ir, iterables
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.requests import HandBack, NotGrown
@@ -170,7 +170,7 @@ def change(s: Specializer, held: ArraysV, kind: str, args: Sequence[Value]) -> l
         case "append", [item]:
             return [append(s, held, item)]
         case "extend", [items]:
-            found = control.static_items(items)
+            found = iterables.static_items(items)
             for item in found or ():
                 held = append(s, held, item)
             if found is not None:
@@ -217,7 +217,7 @@ def append(s: Specializer, held: ArraysV, item: Value) -> ArraysV:
             made.append(own)
         return made
 
-    chosen = control.branch(s, full, larger, lambda: list(columns))
+    chosen = branches.branch(s, full, larger, lambda: list(columns))
     data, *places = (column for column in chosen if isinstance(column, ArrayV))
     store_array(s, replace(_shaped(s, data, used, item.extents), roots=_BARE), item)
     for place, number in zip(places, (used, *item.extents), strict=True):

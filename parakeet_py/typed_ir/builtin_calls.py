@@ -11,7 +11,16 @@ import numpy as np
 
 from parakeet_py import operators
 from parakeet_py.errors import UnsupportedError, name_of_exception
-from parakeet_py.typed_ir import control, convert, dict_items, field_state, grown_lists, hash_maps, ir, long_ints
+from parakeet_py.typed_ir import (
+    convert,
+    dict_items,
+    field_state,
+    grown_lists,
+    hash_maps,
+    ir,
+    iterables,
+    long_ints,
+)
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.messages import format_values, is_text, text_of_error
@@ -64,7 +73,7 @@ def builtin(*targets: Any) -> Callable[[Callable[..., Value]], Callable[..., Val
 def _len(s: Specializer, value: Value) -> Value:
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
-    items = control.static_items(value)
+    items = iterables.static_items(value)
     if items is not None:
         return py(len(items))
     match value:
@@ -83,7 +92,7 @@ def _len(s: Specializer, value: Value) -> Value:
         case ArraysV(length):
             return length
         case RangeV():
-            return ScalarV(control.range_length(s, value))
+            return ScalarV(iterables.range_length(s, value))
         case MapV():
             return hash_maps.length(value)
         case ObjectV():
@@ -121,7 +130,7 @@ def _prange(s: Specializer, *args: Value) -> Value:
 
 @builtin(zip)
 def _zip(s: Specializer, *items: Value, strict: Value | None = None) -> Value:
-    made = IteratorV("zip", tuple(control.pending(s, item) for item in items))
+    made = IteratorV("zip", tuple(iterables.pending(s, item) for item in items))
     if any(isinstance(item, GeneratorV) for item in made.items):
         raise s.unsupported("zip of a generator", "go through the generator in a loop")
     if strict is not None and s.static(strict, "strict"):
@@ -134,7 +143,7 @@ def _zip(s: Specializer, *items: Value, strict: Value | None = None) -> Value:
 
 @builtin(enumerate)
 def _enumerate(s: Specializer, items: Value, start: Value | None = None) -> Value:
-    return IteratorV("enumerate", (start or py(0), control.pending(s, items)))
+    return IteratorV("enumerate", (start or py(0), iterables.pending(s, items)))
 
 
 @builtin(reversed)
@@ -142,7 +151,7 @@ def _reversed(s: Specializer, items: Value) -> Value:
     if isinstance(items, RangeV):
         b = s.builder
         step = s.static_int(items.step, "the step of a range")
-        length = control.range_length(s, items)
+        length = iterables.range_length(s, items)
         last = b.index_add(
             items.start.operand, b.index_mul(ir.Const(step, PYINT), b.index_sub(length, ir.Const(1, PYINT)))
         )
@@ -153,12 +162,12 @@ def _reversed(s: Specializer, items: Value) -> Value:
 
 
 @builtin(map)
-def _map(s: Specializer, function: Value, *iterables: Value) -> Value:
-    if len(iterables) == 1:
-        return ComprehensionV("generator", iterables[0], function, None, False)
-    items = control.static_items(IteratorV("zip", iterables))
+def _map(s: Specializer, function: Value, *sources: Value) -> Value:
+    if len(sources) == 1:
+        return ComprehensionV("generator", sources[0], function, None, False)
+    items = iterables.static_items(IteratorV("zip", sources))
     if items is None:
-        rows = _zip(s, *iterables)
+        rows = _zip(s, *sources)
         return ComprehensionV("generator", rows, s.call_library("of_tuples", [function]), None, False)
     return TupleV(tuple(s.call(function, list(item.items), {}) for item in items if isinstance(item, TupleV)), "list")
 
@@ -186,7 +195,7 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
             value = s.as_list(value)
         if isinstance(value, MapV) and value.kind == "dict" and kind == "list":
             value = grown_lists.shown(s, hash_maps.keys(value))
-        items = control.static_items(value)
+        items = iterables.static_items(value)
         if items is not None:
             return TupleV(tuple(items), kind)
         if kind == "list" and isinstance(value, ListV):

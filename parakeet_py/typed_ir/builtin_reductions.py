@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import builtin_sorting, control, grown_lists, ir
+from parakeet_py.typed_ir import branches, builtin_sorting, grown_lists, ir, iterables
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, builtin
 from parakeet_py.typed_ir.comprehensions import may_raise
 from parakeet_py.typed_ir.python_scalars import compare
@@ -40,7 +40,7 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
         item_key = item if key is None else s.call(key, [item], {})
         if isinstance(item_key, TupleV) and isinstance(best_key, TupleV):
             better = s.truth(s.compare(op, item_key, best_key))
-            [best] = control.branch(s, better, partial(list, [item]), partial(list, [best]))
+            [best] = branches.branch(s, better, partial(list, [item]), partial(list, [best]))
             best_key = best if key is None else s.call(key, [best], {})
             continue
         a, c = s.numeric(item_key), s.numeric(best_key)
@@ -74,7 +74,7 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
                 )
             best = ScalarV(chosen)
         else:
-            [best] = control.branch(s, better, partial(list, [item]), partial(list, [best]))
+            [best] = branches.branch(s, better, partial(list, [item]), partial(list, [best]))
         best_key = best if key is None else s.call(key, [best], {})
     return best
 
@@ -85,7 +85,7 @@ def _extremum(op: str, reduction: str) -> Callable[..., Value]:
             value = args[0]
             if isinstance(value, ComprehensionV):
                 value = s.as_list(value)
-            items = control.static_items(value)
+            items = iterables.static_items(value)
             if items is None and default is not None:
                 return builtin_sorting.or_default(s, value, default, lambda items: handle(s, items, key=key))
             if items is None and key is not None and not is_none(key):
@@ -128,7 +128,7 @@ def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
     total = start or py(0)
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
-    items = control.static_items(value)
+    items = iterables.static_items(value)
     if items is not None:
         for item in items:
             total = s.binary("add", total, item)
@@ -165,7 +165,7 @@ def _quantifier(s: Specializer, value: Value, universal: bool) -> Value:
             parts = [value.iterable, value.element, value.condition or lift(None), lift(value.flatten)]
             return s.call_library("python_all" if universal else "python_any", parts)
         value = listed
-    items = control.static_items(value)
+    items = iterables.static_items(value)
     if items is not None:
         result: ir.Operand = ir.Const(universal, PYBOOL)
         for item in items:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, grown_lists, hash_maps
+from parakeet_py.typed_ir import branches, grown_lists, hash_maps
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.builtin_calls import builtin
 from parakeet_py.typed_ir.ir import ZERO
@@ -124,7 +124,7 @@ def or_default(s: Specializer, value: Value, default: Value, found: object) -> V
     if items is None or not callable(found):
         raise s.unsupported(f"min() or max() of {s.describe(value)} with a default")
     some = s.builder.prim("gt", items.array.extents[0], ZERO, type=PYBOOL)
-    [made] = control.branch(s, some, lambda: [found(items)], lambda: [default])
+    [made] = branches.branch(s, some, lambda: [found(items)], lambda: [default])
     return made
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import control, field_state, gates, grown_lists, ir, unions
+from parakeet_py.typed_ir import branches, field_state, gates, grown_lists, ir, iterables, list_changes, unions
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -42,7 +42,7 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
     try:
         return _at_once(s, value)
     except Sequential:
-        if value.flatten or control.static_items(value.iterable) is not None:
+        if value.flatten or iterables.static_items(value.iterable) is not None:
             raise
         s.builder.rollback(mark)
         del s.sites[sites:]
@@ -70,7 +70,7 @@ def _chosen(s: Specializer, value: ComprehensionV, items: Sequence[Value]) -> Va
         wanted = ir.Const(True, PYBOOL) if value.condition is None else s.truth(s.call(value.condition, [item], {}))
 
         def added(item: Value = item, before: Value = held) -> list[Value]:
-            return grown_lists.changed(s, "append", before, s.settle([s.call(value.element, [item], {})]))
+            return list_changes.changed(s, "append", before, s.settle([s.call(value.element, [item], {})]))
 
         def kept(before: Value = held) -> list[Value]:
             return [before]
@@ -78,7 +78,7 @@ def _chosen(s: Specializer, value: ComprehensionV, items: Sequence[Value]) -> Va
         if isinstance(wanted, ir.Const):
             (held,) = added() if wanted.value else kept()
         else:
-            (held,) = control.branch(s, wanted, added, kept)
+            (held,) = branches.branch(s, wanted, added, kept)
     return held
 
 
@@ -99,7 +99,7 @@ def _of_arrays(s: Specializer, value: ComprehensionV) -> Value:
 def _grown(s: Specializer, value: ComprehensionV) -> Value:
     """A list that grows in a loop; a column of the items is gone through as an array is."""
     items = value.iterable
-    known = control.static_items(items)
+    known = iterables.static_items(items)
     if isinstance(items, TupleV) and grown_lists.is_uniform(items) and not value.flatten:
         mark, sites = s.builder.mark(), len(s.sites)
         try:
@@ -117,7 +117,7 @@ def _at_once(s: Specializer, value: ComprehensionV) -> Value:
     """One operator over all items."""
     if value.kind not in ("list", "generator", "tuple", "inner"):
         raise s.unsupported(f"a {value.kind} comprehension")
-    items = control.static_items(value.iterable)
+    items = iterables.static_items(value.iterable)
     if items is not None and value.kind == "list" and isinstance(value.iterable, RangeV) and _stores_in_rows(s):
         items = None
     kind = "tuple" if value.kind == "tuple" else "list"
@@ -140,7 +140,7 @@ def _at_once(s: Specializer, value: ComprehensionV) -> Value:
         return TupleV(tuple(made), kind)
     if value.flatten:
         return _flattened(s, value)
-    length, item_at = control.positions(s, value.iterable)
+    length, item_at = iterables.positions(s, value.iterable)
     if value.condition is not None:
         return _filtered(s, value, length, item_at)
     rows = _rows(s, value, length, item_at)
@@ -159,7 +159,7 @@ def _at_once(s: Specializer, value: ComprehensionV) -> Value:
 def _one_by_one(s: Specializer, value: ComprehensionV) -> Value:
     """A loop over the items, which stores the elements that are wanted."""
     b = s.builder
-    length, item_at = control.positions(s, value.iterable)
+    length, item_at = iterables.positions(s, value.iterable)
     mark = b.mark()
     index = s.index_var("i", length)
     with b.block():
@@ -182,7 +182,7 @@ def _one_by_one(s: Specializer, value: ComprehensionV) -> Value:
             (found,) = keep()
         else:
             wanted = s.truth(s.call(value.condition, [item], {}))
-            (found,) = control.branch(s, wanted, keep, lambda: [ScalarV(count)])
+            (found,) = branches.branch(s, wanted, keep, lambda: [ScalarV(count)])
         assert isinstance(found, ScalarV)
         body = ir.Block(tuple(statements), (found.operand,))
     (made,) = b.emit(ir.For(index, ZERO, length, ONE, (count,), (ZERO,), body), PYINT, name="count")
@@ -296,7 +296,7 @@ def _guarded(s: Specializer, wanted: ir.Operand, element: Callable[[], ScalarV])
         return result
     b.rollback(mark)
     nothing = ScalarV(ir.Const(np.dtype(result.dtype).type(0).item(), result.type))
-    (found,) = control.branch(s, wanted, lambda: [element()], lambda: [nothing])
+    (found,) = branches.branch(s, wanted, lambda: [element()], lambda: [nothing])
     return _scalar(s, found)
 
 
@@ -316,7 +316,7 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
         """Whether the point is wanted, and its element (None until all lengths are known)."""
         nonlocal conditional
         start = len(b.scopes[-1].statements)
-        length, item_at = control.positions(s, level.iterable)
+        length, item_at = iterables.positions(s, level.iterable)
         if not indices:
             extents.append(length)
             return TRUE, None

@@ -19,6 +19,7 @@ from parakeet_py.typed_ir import (
     hash_maps,
     indexing,
     ir,
+    iterables,
     variants,
 )
 from parakeet_py.typed_ir.calls import library_subscript
@@ -68,7 +69,7 @@ def sequence(s: Specializer, value: Value) -> list[Value]:
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
     value = dict_items.listed(s, value)
-    found = control.static_items(value)
+    found = iterables.static_items(value)
     if found is not None:
         return found
     if isinstance(value, ArrayV) and value.rank > 0 and isinstance(value.extents[0], ir.Const):
@@ -105,7 +106,7 @@ def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
         from parakeet_py.typed_ir.attributes import named_fields
 
         value = named_fields(s, value) or value
-    if isinstance(value, ArrayV | ListV) and control.static_items(value) is None and not op.star:
+    if isinstance(value, ArrayV | ListV) and iterables.static_items(value) is None and not op.star:
         array = value.array if isinstance(value, ListV) else value
         if array.rank > 0:
             extent, expected = array.extents[0], ir.Const(wanted, PYINT)
@@ -121,7 +122,7 @@ def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
             b.learn_equal(expected, extent)
             parts = [indexing.read(s, array, py(position)) for position in range(wanted)]
             return [convert.item_of(s, value, part) for part in parts] if isinstance(value, ListV) else parts
-    if op.star and isinstance(value, ArrayV | ListV) and control.static_items(value) is None:
+    if op.star and isinstance(value, ArrayV | ListV) and iterables.static_items(value) is None:
         array = value.array if isinstance(value, ListV) else value
         if array.rank == 1:
             return _unpack_with_star(s, op, value, array.extents[0])
@@ -181,7 +182,7 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
         case ComprehensionV():
             return subscript(s, s.as_list(value), index)
         case RangeV(start, _, step):
-            length = control.range_length(s, value)
+            length = iterables.range_length(s, value)
             number = s.numeric(index)
             if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
                 raise s.hand_back(f"{s.describe(index)} as an index of a range")

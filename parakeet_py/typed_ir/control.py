@@ -1,52 +1,36 @@
-"""Specialization of control flow: branches, counted loops over anything iterable, while loops.
+"""Specialization of loops: counted loops over anything iterable, while loops.
 
-A condition known at compile time picks its branch and leaves no trace. A loop over a tuple is unrolled; a loop over a
+A loop over a tuple is unrolled; a loop over a
 range or an array is specialized to a fixed point: the types of its carried variables start as those of their initial
 values and grow until one pass over the body leaves them unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import (
-    array_lists,
     dict_items,
     field_state,
     gates,
-    grown_lists,
-    hash_maps,
     ir,
     opaque,
     unions,
     variants,
 )
-from parakeet_py.typed_ir.guarded import after_branch
-from parakeet_py.typed_ir.guarded import side as guarded_side
-from parakeet_py.typed_ir.indexing import read
-from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.python_scalars import int_add
+from parakeet_py.typed_ir.branches import branch, object_of, same_objects
+from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.iterables import ItemAt, counted, lazy_source, range_length, static_items
 from parakeet_py.typed_ir.requests import NeedUnroll, NotGrown
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.values import (
-    ArraysV,
-    ArrayV,
     ComprehensionV,
-    DictV,
-    GeneratorV,
-    GrowV,
-    IteratorV,
-    ListV,
-    MapV,
-    MessageV,
-    MethodV,
     NeverV,
     RangeV,
     ScalarV,
-    Static,
-    TupleV,
     UnboundV,
     Value,
     py,
@@ -57,116 +41,7 @@ if TYPE_CHECKING:
 
 
 MAX_UNROLL = 64
-
-
-def specialize_if(s: Specializer, op: ssa.If) -> list[Value]:
-    condition = s.truth(s.value(op.condition))
-    if isinstance(condition, ir.Const):
-        return s.run(op.then if condition.value else op.orelse)
-    return branch(s, condition, lambda: s.run(op.then), lambda: s.run(op.orelse))
-
-
-def branch(
-    s: Specializer, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
-) -> list[Value]:
-    """Emit an `If` whose two sides are given as functions that return their values."""
-    if s.guards and s.guards[-1].is_open(s):
-        with_exits = _branch(s, condition, lambda: guarded_side(s, then), lambda: guarded_side(s, orelse))
-        return after_branch(s, with_exits)
-    return _branch(s, condition, then, orelse)
-
-
-def _branch(
-    s: Specializer, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
-) -> list[Value]:
-    b = s.builder
-    sides = []
-    before = field_state.carried(s)
-    for run, holds in ((then, True), (orelse, False)):
-        field_state.take(s, before)
-        with b.block() as statements:
-            variants.learn(s, condition, holds)
-            values = field_state.with_results(s, run(), len(before))
-            sides.append(Side(statements, s.settle(values), dict(b.equal), b.scopes[-1]))
-    first = len(sides[0].values) - len(before)
-    kept = [
-        place
-        for place, value in enumerate(before, first)
-        if all(side.values[place] is value or isinstance(side.values[place], NeverV) for side in sides)
-    ]
-    values = joined(s, condition, *(side.without(kept) for side in sides))
-    for place in kept:
-        values.insert(place, before[place - first])
-    return field_state.taken(s, values, len(before))
-
-
-class Side(NamedTuple):
-    """One side of a branch: what has been written, its values, and the state of the builder at its end."""
-
-    statements: list[ir.Let]
-    values: list[Value]
-    facts: dict[Any, Any]
-    scope: Any
-
-    def without(self, places: Sequence[int]) -> Side:
-        """The side without the values at some places."""
-        return self._replace(values=[value for place, value in enumerate(self.values) if place not in places])
-
-
-def ends_in_failure(statements: Sequence[ir.Let]) -> bool:
-    """Do these statements end in a check that always fails, or one on each side of a branch?"""
-    last = statements[-1].op if statements else None
-    if isinstance(last, ir.If):
-        return ends_in_failure(last.then.statements) and ends_in_failure(last.orelse.statements)
-    return isinstance(last, ir.Check) and isinstance(last.condition, ir.Const) and not last.condition.value
-
-
-def joined(s: Specializer, condition: ir.Operand, then: Side, orelse: Side) -> list[Value]:
-    """Emit the `If` of two sides; its values."""
-    b = s.builder
-    sides = (then, orelse)
-    left, right = then.values, orelse.values
-    templates = [
-        gates.join_or_box(s, gates.template_of(x, varying=False), gates.template_of(y, varying=False))
-        for x, y in zip(left, right, strict=True)
-    ]
-    blocks = []
-    for (statements, values, facts, scope), others in zip(sides, (right, left), strict=True):
-        b.scopes.append(scope)  # the block is still open: casts for the gate go to its end
-        saved, b.equal = b.equal, facts
-        leaves = [
-            leaf
-            for value, template, other in zip(values, templates, others, strict=True)
-            for leaf in gates.leaves_of(s, value, template, other)
-        ]
-        b.equal = saved
-        b.scopes.pop()
-        blocks.append(ir.Block(tuple(statements), tuple(leaves)))
-    kinds = [kind for template in templates for kind in gates.types_of(template)]
-    outs = list(b.emit(ir.If(condition, *blocks), *kinds, name="phi"))
-    for side, holds in ((then, False), (orelse, True)):
-        if ends_in_failure(side.statements):
-            variants.learn(s, condition, holds)
-    values = [gates.value_of(s, template, outs) for template in templates]
-    for position, (one, other) in enumerate(zip(left, right, strict=True)):
-        for value, absent in ((one, other), (other, one)):
-            if isinstance(absent, UnboundV | NeverV) and isinstance(value, ArrayV) and s.in_scope(value.var):
-                values[position] = value  # wherever there is a value, it is this array
-    return _same_objects(values, list(zip(map(_object, left), map(_object, right), strict=True)))
-
-
-def _same_objects(values: list[Value], came: Sequence[tuple[object, ...]]) -> list[Value]:
-    """Two names of one array on every path are two names of one array afterwards."""
-    first: dict[tuple[object, ...], int] = {}
-    for position, (value, key) in enumerate(zip(values, came, strict=True)):
-        if isinstance(value, ArrayV) and None not in key:
-            values[position] = values[first.setdefault(key, position)]
-    return values
-
-
-def _object(value: Value) -> object:
-    """What is equal for names of one array, or where both have none; None for other values."""
-    return value if isinstance(value, ArrayV) else type(value) if isinstance(value, UnboundV | NeverV) else None
+MOST_PASSES = 12  # over a loop, until the types of its variables settle
 
 
 def _loop_values(
@@ -188,7 +63,7 @@ def _loop_values(
             if isinstance(leaf, ir.Var) and s.in_scope(leaf):
                 values[position] = gates.value_of(s, template, [leaf])
         place += len(gates.types_of(template))
-    return _same_objects(values, _carried_objects(inits, templates, params, results))
+    return same_objects(values, _carried_objects(inits, templates, params, results))
 
 
 def _carried_objects(
@@ -203,7 +78,7 @@ def _carried_objects(
     place = 0
     for init, template in zip(inits, templates, strict=True):
         if isinstance(template, gates.ArrayT):
-            came.append((_object(init), "kept" if results[place] == params[place] else results[place]))
+            came.append((object_of(init), "kept" if results[place] == params[place] else results[place]))
         else:
             came.append((None,))
         place += len(gates.types_of(template))
@@ -239,135 +114,10 @@ def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -
     start, stop, step, item_at = counted(s, iterable)
     if isinstance(iterable, RangeV) and iterable.parallel and not inits and not op.stoppable:
         return _independent_loop(s, op, iterable)
-    if s.unroll_wanted(op) and all(isinstance(bound, ir.Const) for bound in (start, stop, step)):
-        numbers = range(*(int(bound.value.real) for bound in (start, stop, step)))
-        if len(numbers) <= MAX_UNROLL:
-            return _unroll(s, op, [item_at(ir.Const(number, PYINT)) for number in numbers], inits)
+    bounds = [int(bound.value.real) for bound in (start, stop, step) if isinstance(bound, ir.Const)]
+    if s.unroll_wanted(op) and len(bounds) == 3 and len(numbers := range(*bounds)) <= MAX_UNROLL:
+        return _unroll(s, op, [item_at(ir.Const(number, PYINT)) for number in numbers], inits)
     return _counted_loop(s, op, start, stop, step, item_at, inits)
-
-
-def static_items(iterable: Value) -> list[Value] | None:
-    """The items of an iterable whose length is known at compile time."""
-    match iterable:
-        case TupleV(items):
-            return list(items)
-        case DictV(items):
-            return [py(key) if isinstance(key, int | float) else Static(key) for key, _ in items]
-        case IteratorV("zip", items):
-            parts = [static_items(item) for item in items]
-            if not parts or any(part is None for part in parts):
-                return None if parts else []
-            return [TupleV(tuple(row)) for row in zip(*parts, strict=False)]
-        case IteratorV("enumerate", (start, inner)):
-            own = static_items(inner)
-            if own is None or not (isinstance(start, ScalarV) and isinstance(start.operand, ir.Const)):
-                return None
-            first = int(start.operand.value.real)
-            return [TupleV((py(first + position), item)) for position, item in enumerate(own)]
-        case IteratorV("reversed", (inner,)):
-            own = static_items(inner)
-            return None if own is None else own[::-1]
-        case MessageV(template, ()):
-            return [Static(character) for character in template.format()]
-        case Static(str() as text):
-            return [Static(character) for character in text]
-    return None
-
-
-def counted(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
-    """(start, stop, step, item at an index) of an iterable of run-time length."""
-    b = s.builder
-    match iterable:
-        case RangeV(start, stop, step):
-            return start.operand, stop.operand, step.operand, ScalarV
-        case ListV(array):
-            return ZERO, array.extents[0], ONE, lambda index: s.list_item(iterable, ScalarV(index))
-        case GrowV(length):
-            return ZERO, length.operand, ONE, lambda index: grown_lists.item_at(s, iterable, index)
-        case ArraysV(length):
-            return ZERO, length.operand, ONE, lambda index: array_lists.item_at(s, iterable, index)
-        case MapV(kind="dict"):
-            return counted(s, hash_maps.keys(iterable))
-        case ArrayV(rank=0):
-            raise s.unsupported("iteration over a 0-d array")
-        case MethodV(ArrayV() as array, "flat"):
-            if array.layout == "C":
-                return counted(s, s.call_library("flat_line", [array]))
-            size: ir.Operand = ONE
-            for extent in array.extents:
-                size = b.index_mul(size, extent)
-            return ZERO, size, ONE, lambda index: s.call_library("flat_item", [array, ScalarV(index)])
-        case ArrayV():
-            return ZERO, iterable.extents[0], ONE, lambda index: read(s, iterable, ScalarV(index))
-        case IteratorV("enumerate", (first, inner)):
-            length, item_at = positions(s, inner)
-            assert isinstance(first, ScalarV)
-            return ZERO, length, ONE, lambda index: TupleV((ScalarV(int_add(s, first.operand, index)), item_at(index)))
-        case IteratorV("zip", items):
-            lengths = [positions(s, item) for item in items]
-            shortest = lengths[0][0]
-            for length, _ in lengths[1:]:
-                shortest = b.index_min(shortest, length)
-            return ZERO, shortest, ONE, lambda index: TupleV(tuple(item_at(index) for _, item_at in lengths))
-        case IteratorV("reversed", (inner,)):
-            length, item_at = positions(s, inner)
-            last = b.index_add(length, ONE, -1)
-            return ZERO, length, ONE, lambda index: item_at(b.index_sub(last, index))
-        case ComprehensionV(_, _, element):
-            length, item_at = positions(s, lazy_source(s, iterable))
-            return ZERO, length, ONE, lambda index: s.call(element, [item_at(index)], {})
-        case Static(obj) if callable(getattr(obj, "__iter__", None)):
-            raise s.unsupported(f"iteration over {type(obj).__name__}")
-    raise s.unsupported(f"iteration over {s.describe(iterable)}")
-
-
-def lazy_source(s: Specializer, value: ComprehensionV) -> Value:
-    """What a generator goes through, for a loop in which its items are computed one by one."""
-    if value.kind != "generator" or value.condition is not None or value.flatten:
-        raise s.unsupported("a loop over a generator with conditions or several loops", "write the loops as statements")
-    return value.iterable
-
-
-def pending(s: Specializer, value: Value) -> Value:
-    """An iterable inside of `zip` or `enumerate`: what is computed item by item stays so."""
-    if isinstance(value, GeneratorV):
-        return value
-    if not isinstance(value, ComprehensionV) or static_items(value.iterable) is not None:
-        return s.as_list(value)
-    lazy_source(s, value)
-    return value
-
-
-def positions(s: Specializer, iterable: Value):  # type: ignore[no-untyped-def]
-    """(length, item at position 0, 1, ...) of an iterable."""
-    b = s.builder
-    if isinstance(iterable, RangeV):
-        start, step = iterable.start.operand, iterable.step.operand
-        return range_length(s, iterable), lambda index: ScalarV(b.index_add(start, b.index_mul(step, index)))
-    items = static_items(iterable)
-    if items is not None:
-        raise s.unsupported("a zip of a tuple with something of run-time length")
-    start, stop, step, item_at = counted(s, iterable)
-    return stop, item_at
-
-
-def range_length(s: Specializer, value: RangeV) -> ir.Operand:
-    """len(range(...))."""
-    b = s.builder
-    start, stop, step = value.start.operand, value.stop.operand, value.step.operand
-    if not isinstance(step, ir.Const):
-        amount = s.static_int(value.step, "the step of a range")
-        step = ir.Const(amount, PYINT)
-    amount = int(step.value.real)
-    span = b.index_sub(stop, start) if amount > 0 else b.index_sub(start, stop)
-    span = b.max0(span)
-    if abs(amount) == 1:
-        return span
-    result = b.prim("floordiv", b.index_add(span, ir.Const(abs(amount) - 1, PYINT)), ir.Const(abs(amount), PYINT))
-    if isinstance(result, ir.Var):
-        b.nonnegative.add(result)
-        b.small.add(result)
-    return result
 
 
 def _unroll(
@@ -408,8 +158,14 @@ def _unroll(
     return [py(False), *params] if op.stoppable else params
 
 
-def _counted_loop(  # type: ignore[no-untyped-def]
-    s: Specializer, op: ssa.For, start: ir.Operand, stop: ir.Operand, step: ir.Operand, item_at, inits: list[Value]
+def _counted_loop(
+    s: Specializer,
+    op: ssa.For,
+    start: ir.Operand,
+    stop: ir.Operand,
+    step: ir.Operand,
+    item_at: ItemAt,
+    inits: list[Value],
 ) -> list[Value]:
     b = s.builder
     inits = s.settle([*inits, *field_state.carried(s)])
@@ -421,12 +177,11 @@ def _counted_loop(  # type: ignore[no-untyped-def]
         return s.run(op.body)
 
     try:
-        blocks, params, templates = _fixed_point(s, op, templates, inits, [body], op.stoppable)
+        (block,), params, templates = _fixed_point(s, op, templates, body)
     except NotGrown:
         if all(isinstance(bound, ir.Const) for bound in (start, stop, step)) and not s.unroll_wanted(op):
             raise NeedUnroll(op) from None
         raise
-    block = ir.Block(*blocks[0])
     starts = _leaves(s, inits, templates)
     kinds = [kind for template in templates for kind in gates.types_of(template)]
     if op.stoppable or not any(isinstance(template, gates.EitherT) for template in templates):
@@ -497,13 +252,19 @@ def _loop_index(s: Specializer, start: ir.Operand, stop: ir.Operand, step: ir.Op
     return index
 
 
-def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type: ignore[no-untyped-def]
-    """Specialize a loop's blocks until the templates of its params hold; returns the blocks (statements, results)."""
+def _fixed_point(
+    s: Specializer,
+    op: ssa.For | ssa.While,
+    templates: list[gates.Template],
+    body: Callable[[], list[Value]],
+    condition: Callable[[], ir.Operand] | None = None,
+) -> tuple[list[ir.Block], tuple[ir.Var, ...], list[gates.Template]]:
+    """Specialize a loop's blocks, the condition's before the body's, until the templates of its params hold."""
     b = s.builder
     before = s.roots
     inside = s.new_root()  # all memory made by an iteration
     sites = len(s.sites)
-    for _ in range(12):
+    for _ in range(MOST_PASSES):
         del s.sites[sites:]
         params: list[ir.Var] = []
         values = []
@@ -512,48 +273,57 @@ def _fixed_point(s: Specializer, op, templates, inits, runs, stoppable):  # type
             own = [ir.Var(name, kind) for kind in gates.types_of(template)]
             params.extend(own)
             values.append((own, template))
-        blocks = []
-        joined = list(templates)
-        stop_leaf: list[ir.Operand] = []
-        for number, run in enumerate(runs):
+
+        def enter(values: list[tuple[list[ir.Var], gates.Template]] = values) -> list[Value]:
+            """Bind the params; the attributes among them."""
+            for var, (own, template) in zip(op.params, values, strict=False):
+                s.bind(var, gates.value_of(s, template, list(own)))
+            held = [gates.value_of(s, template, list(own)) for own, template in values[len(op.params) :]]
+            field_state.take(s, held)
+            return held
+
+        blocks: list[ir.Block] = []
+        if condition is not None:
             with b.block() as statements:
-                for var, (own, template) in zip(op.params, values, strict=False):
-                    s.bind(var, gates.value_of(s, template, list(own)))
-                held = [gates.value_of(s, template, list(own)) for own, template in values[len(op.params) :]]
-                field_state.take(s, held)
-                s.looping += 1
-                try:
-                    results = run()
-                finally:
-                    s.looping -= 1
-                if number == len(runs) - 1:
-                    results = field_state.with_results(s, results, len(held))
-                elif any(new is not old for new, old in zip(field_state.carried(s), held, strict=False)):
+                held = enter()
+                with _looping(s):
+                    test = condition()
+                if any(new is not old for new, old in zip(field_state.carried(s), held, strict=False)):
                     raise s.unsupported("an attribute assigned in the condition of a loop")
-                if number < len(runs) - 1:
-                    blocks.append((tuple(statements), tuple(results)))
-                    continue
-                if stoppable:
-                    stop = s.truth(results[0]) if not isinstance(results[0], NeverV) else ir.Const(True, PYBOOL)
-                    stop_leaf = [stop]
-                    results = results[1:]
-                results = s.settle(results)
-                if s.shadows.made:
-                    leaving = (root for result in results for root in opaque.roots_of(result) if root > before)
-                    s.shadows.merge(inside, frozenset(leaving))
-                joined = [
-                    gates.join(
-                        s, template, gates.with_inner_roots(gates.template_of(result, varying=True), before, inside)
-                    )
-                    for template, result in zip(templates, results, strict=True)
-                ]
-                if joined == templates:
-                    leaves = (*stop_leaf, *_leaves(s, results, templates))
-                    blocks.append((tuple(statements), leaves))
-                    s.remember_templates(op, templates)
-                    return blocks, tuple(params), templates
+            blocks.append(ir.Block(tuple(statements), (test,)))
+        with b.block() as statements:
+            held = enter()
+            with _looping(s):
+                results = body()
+            results = field_state.with_results(s, results, len(held))
+            stop: tuple[ir.Operand, ...] = ()
+            if op.stoppable:
+                first, *results = results
+                stop = (ir.Const(True, PYBOOL) if isinstance(first, NeverV) else s.truth(first),)
+            results = s.settle(results)
+            if s.shadows.made:
+                leaving = (root for result in results for root in opaque.roots_of(result) if root > before)
+                s.shadows.merge(inside, frozenset(leaving))
+            joined = [
+                gates.join(s, template, gates.with_inner_roots(gates.template_of(result, varying=True), before, inside))
+                for template, result in zip(templates, results, strict=True)
+            ]
+            if joined == templates:
+                leaves = _leaves(s, results, templates)
+        if joined == templates:
+            s.remember_templates(op, templates)
+            return [*blocks, ir.Block(tuple(statements), (*stop, *leaves))], tuple(params), templates
         templates = joined
     raise s.unsupported("the types of a loop's variables do not settle")
+
+
+@contextmanager
+def _looping(s: Specializer) -> Iterator[None]:
+    s.looping += 1
+    try:
+        yield
+    finally:
+        s.looping -= 1
 
 
 def _leaves(s: Specializer, values: list[Value], templates: list[gates.Template]) -> tuple[ir.Operand, ...]:
@@ -569,18 +339,18 @@ def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
 
     tested: list[ir.Operand] = []
 
-    def condition() -> list[ir.Operand]:
+    def condition() -> ir.Operand:
         tested[:] = [s.truth(s.run(op.condition)[0])]
-        return tested
+        return tested[0]
 
     def body() -> list[Value]:
         variants.learn(s, tested[0], True)
         return s.run(op.body)
 
-    blocks, params, templates = _fixed_point(s, op, templates, inits, [condition, body], op.stoppable)
-    node = ir.While(params, _leaves(s, inits, templates), ir.Block(*blocks[0]), ir.Block(*blocks[1]), op.stoppable)
+    (test, turn), params, templates = _fixed_point(s, op, templates, body, condition)
+    node = ir.While(params, _leaves(s, inits, templates), test, turn, op.stoppable)
     kinds = [kind for template in templates for kind in gates.types_of(template)]
     outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
     stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-    values = _loop_values(s, inits, templates, params, node.body.results, outs)
+    values = _loop_values(s, inits, templates, params, turn.results, outs)
     return [*stopped, *field_state.taken(s, values, len(inits) - len(op.inits))]

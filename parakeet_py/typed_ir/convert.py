@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, dict_items, indexing, ir, unions, variants
+from parakeet_py.typed_ir import dict_items, indexing, ir, iterables, unions, variants
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.comprehensions import compute
 from parakeet_py.typed_ir.elementwise import generate
@@ -90,7 +90,7 @@ def as_array(s: Specializer, value: Value, dtype: str | None = None) -> ArrayV |
             raise s.unsupported(f"a {kind} where an array is needed")
         case RangeV(start, _, step):
             b = s.builder
-            length = control.range_length(s, value)
+            length = iterables.range_length(s, value)
             _check_some(s, length, 1, dtype is not None)
 
             def element(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
@@ -239,7 +239,7 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
         case GrowV(length) | ArraysV(length):
             return truth(s, length)
         case RangeV():
-            return b.prim("ne", control.range_length(s, value), ZERO, type=PYBOOL)
+            return b.prim("ne", iterables.range_length(s, value), ZERO, type=PYBOOL)
         case ClosureV() | MethodV():
             return ir.Const(True, PYBOOL)
         case ComprehensionV():

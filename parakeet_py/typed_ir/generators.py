@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.generators import yielded
-from parakeet_py.typed_ir import control, field_state, grown_lists, ir
+from parakeet_py.typed_ir import branches, field_state, ir, list_changes
 from parakeet_py.typed_ir.builtin_calls import builtin
 from parakeet_py.typed_ir.requests import Sequential
 from parakeet_py.typed_ir.values import (
@@ -99,7 +99,7 @@ def turns(s: Specializer, value: Value, turn: Turn) -> None:
                 wanted = s.truth(s.call(condition, [item], {}))
                 if isinstance(wanted, ir.Const):
                     return turn(s.call(element, [item], {})) if wanted.value else py(False)
-                (stop,) = control.branch(s, wanted, lambda: [turn(s.call(element, [item], {}))], lambda: [py(False)])
+                (stop,) = branches.branch(s, wanted, lambda: [turn(s.call(element, [item], {}))], lambda: [py(False)])
                 return stop
 
             turns(s, iterable, chosen)
@@ -205,7 +205,7 @@ def as_list(s: Specializer, value: Value) -> Value:
     with cells(s, [TupleV((), "list")]) as (held,):
 
         def turn(item: Value) -> Value:
-            (longer,) = grown_lists.changed(s, "append", field_state.contents(s, held), s.settle([item]))
+            (longer,) = list_changes.changed(s, "append", field_state.contents(s, held), s.settle([item]))
             field_state.set_contents(s, held, longer)
             return py(False)
 

@@ -11,40 +11,29 @@ Whoever does not know `GrowV` gets a `ListV` that shows the elements in use (`sh
 
 from __future__ import annotations
 
-import collections
 import functools
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.frontend import ssa
-from parakeet_py.frontend.own_lists import GIVING
-from parakeet_py.typed_ir import array_lists, control, gates, hash_maps, indexing, ir, unions
+from parakeet_py.typed_ir import array_lists, branches, gates, indexing, ir, iterables, unions
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.requests import NotGrown
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
-    NONE,
     ArraysV,
     ArrayV,
-    DictV,
     GrowV,
     ListV,
-    MapV,
-    NeverV,
     RangeV,
     ScalarV,
     SliceV,
     Static,
     TupleV,
-    Unknown,
     Value,
-    is_known,
-    is_none,
-    known,
     py,
 )
 from parakeet_py.typed_ir.views import make_view
@@ -53,112 +42,8 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 SMALLEST = 8  # elements of a column
-_NO_ITEMS = "pop from an empty deque"
+NO_ITEMS = "pop from an empty deque"
 _ROWS = ("array", "table")  # items of lists that are described as a whole
-
-
-def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
-    """The outs of a change: the new list, for `pop` after the item."""
-    held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
-    if isinstance(held, NeverV):
-        return [NeverV()] * (2 if op.change in GIVING else 1)
-    s.list_changes += 1
-    return changed(s, op.change, held, args)
-
-
-def changed(s: Specializer, kind: str, held: Value, args: list[Value]) -> list[Value]:
-    """The same for values."""
-    from parakeet_py.typed_ir import builtin_sorting, containers, operators, sorted_lists
-
-    if kind == "deque":
-        if not isinstance(args[0], Static) or args[0].object is not collections.deque:
-            raise s.unsupported("a deque that is not collections.deque")
-        return [s.call(Static(list), [shown(s, held)], {})]
-    if kind == "appendleft":
-        kind, args = "insert", [py(0), *args]
-    if isinstance(held, ArrayV) and kind == "set":
-        containers.set_item(s, held, args[0], args[1])
-        return [held]
-    if isinstance(held, ArrayV) and kind == "iadd":
-        return [operators.inplace_operator(s, "add", held, args[0])]
-    if kind == "iadd" and is_list(held):
-        if isinstance(args[0], ArrayV) or (isinstance(args[0], ScalarV) and not args[0].python):
-            return [s.binary("add", shown(s, held), args[0])]  # which NumPy does, and it makes an array
-        kind = "extend"
-    if isinstance(held, TupleV) and held.kind == "list" and kind not in sorted_lists.FUNCTIONS:
-        found = _change_known(s, held, kind, args)
-        if found is not None:
-            return found
-    if isinstance(held, DictV):
-        found = _change_dict(s, held, kind, args)
-        if found is not None:
-            return found
-    if isinstance(held, DictV | MapV):
-        return hash_maps.change(s, held, kind, args)
-    if not is_list(held):
-        raise s.unsupported(f"a change of {s.describe(held)}")
-    if isinstance(held, ArraysV):
-        return array_lists.change(s, held, kind, args)
-    if kind in ("set", "delete") and isinstance(args[0], SliceV):
-        return [_part_replaced(s, held, args[0], args[1] if kind == "set" else TupleV((), "list"))]
-    adds = kind in ("append", "insert", "set") or (kind in sorted_lists.FUNCTIONS and len(args) > 1)
-    if kind == "heappop" and isinstance(held, TupleV) and not held.items:
-        s.check(ir.Const(False, PYBOOL), "IndexError", "index out of range")
-        return [NeverV(), NeverV()]
-    grown = as_grown(s, held, _item_template(s, held, [args[-1]] if adds else []))
-    if kind in sorted_lists.FUNCTIONS:
-        return sorted_lists.change(s, grown, kind, args[0], args[1:])
-    match kind, args:
-        case "append", [item]:
-            return [append(s, grown, item)]
-        case "extend", [items]:
-            return [extend(s, grown, items)]
-        case "insert", [index, item]:
-            return [insert(s, grown, index, item)]
-        case "pop", _:
-            return list(pop(s, grown, args[0] if args else None))
-        case "popright", []:
-            return list(pop(s, grown, None, _NO_ITEMS))
-        case "popleft", []:
-            return list(_popleft(s, grown))
-        case "delete", [index]:
-            place = position(s, grown, index, "list assignment index out of range")
-            return [without(s, grown, place)]
-        case "set", [index, item]:
-            return [replace_item(s, grown, index, item)]
-        case "clear", []:
-            return [TupleV((), "list")]
-        case "reverse", []:
-            return [_reversed(s, grown)]
-        case "sort", []:
-            return [builtin_sorting.sort(s, shown(s, grown))]
-        case "remove", [item]:
-            listed = shown(s, grown)
-            if not isinstance(listed, ListV):
-                raise s.unsupported(".remove() of such a list")
-            found_at = builtin_sorting.place_of(s, listed, item, "list.remove(x): x not in list")
-            return [NeverV()] if found_at is None else [without(s, grown, found_at.operand)]
-    raise s.unsupported(f".{kind}() of a list")
-
-
-def _change_dict(s: Specializer, held: DictV, change: str, args: Sequence[Value]) -> list[Value] | None:
-    """The change of a dict by a known key, as are all that it has; None where it is not."""
-    entries = dict(held.items)
-    if change == "clear":
-        return [DictV(())]
-    if change not in ("set", "delete", "pop") or not is_known(args[0]) or len(args) > 1 + (change == "set"):
-        return None
-    key = known(args[0])
-    if not isinstance(key, Hashable) or isinstance(key, tuple | slice):
-        return None
-    if change == "set":
-        entries[key] = args[1]
-        return [DictV(tuple(entries.items()))]
-    if key not in entries:
-        return None
-    item = entries.pop(key)
-    made = DictV(tuple(entries.items()))
-    return [item, made] if change == "pop" else [made]
 
 
 def is_list(value: Value) -> bool:
@@ -170,106 +55,10 @@ def has_item_type(value: Value) -> bool:
     return is_list(value) and not (isinstance(value, ListV) and (value.array.rank > 1 or value.items in _ROWS))
 
 
-def _part_replaced(s: Specializer, value: Value, part: SliceV, new: Value) -> Value:
-    """value[start:stop] = new, and `del value[start:stop]`, as a new list."""
-    listed = shown(s, s.call(Static(list), [new], {}))
-    if not is_none(part.step):
-        return _items_replaced(s, value, part, listed)
-    held = as_grown(s, value, _item_template(s, value))
-    b = s.builder
-    length = held.length.operand
-
-    def bound(value: Value, otherwise: ir.Operand) -> ir.Operand:
-        if is_none(value):
-            return otherwise
-        if not isinstance(value, ScalarV) or value.type not in (PYINT, PYBOOL):
-            raise s.unsupported(f"{s.describe(value)} as the bound of a slice")
-        place = b.cast(value.operand, PYINT)
-        counted = b.select(b.prim("lt", place, ZERO, type=PYBOOL), b.prim("add", place, length), place)
-        return b.index_min(b.max0(counted), length)
-
-    first = bound(part.lower, ZERO)
-    last = b.prim("maximum", first, bound(part.upper, length))
-    before = subscript(s, held, SliceV(NONE, ScalarV(first), NONE))
-    behind = subscript(s, held, SliceV(ScalarV(last), NONE, NONE))
-    return s.binary("add", s.binary("add", shown(s, before), listed), shown(s, behind))
-
-
-def _items_replaced(s: Specializer, value: Value, part: SliceV, new: Value) -> Value:
-    """value[start:stop:step] = new: as many items, of the type that the others have."""
-    held = as_grown(s, value, _item_template(s, value))
-    array = s.as_array(new)
-    match new:
-        case TupleV([ScalarV() as first, *_]) if is_uniform(new):
-            kind = first.type
-        case ListV() if new.items in ("", new.array.dtype):
-            kind = Scalar(new.array.dtype, not new.items)
-        case _:
-            raise s.unsupported("a slice with a step of a list that is changed")
-    if not isinstance(array, ArrayV) or array.rank != 1 or kind != held.item:
-        raise s.unsupported("a slice of a list assigned, with items of another type")
-    own = shown(s, held)
-    assert isinstance(own, ListV)
-    view = indexing.read(s, own.array, part)
-    assert isinstance(view, ArrayV)
-    sizes = [array.extents[0], view.extents[0]]
-    text = "attempt to assign sequence of size {0} to extended slice of size {1}"
-    s.check(s.builder.prim("eq", *sizes, type=PYBOOL), "ValueError", text, sizes)
-    store_array(s, view, array)
-    return held
-
-
-def _change_known(s: Specializer, held: TupleV, change: str, args: Sequence[Value]) -> list[Value] | None:
-    """The change of a list of known length; None where the length or place depends on values."""
-    items = list(held.items)
-    try:
-        match change, args:
-            case "append", [item]:
-                array_lists.note_append(s, item)
-                items.append(item)
-            case "extend", [more]:
-                found = control.static_items(more) if isinstance(more, TupleV) else None
-                if found is None:
-                    return None
-                items += found
-            case "insert", [index, item]:
-                items.insert(known(index), item)
-            case "clear", []:
-                items = []
-            case "reverse", []:
-                items.reverse()
-            case (("popleft" | "popright"), []):
-                if not items:
-                    s.check(ir.Const(False, PYBOOL), "IndexError", _NO_ITEMS)
-                    return [NeverV(), NeverV()]
-                item = items.pop(0 if change == "popleft" else -1)
-                return [item, TupleV(tuple(items), "list")]
-            case "pop", _:
-                if not items:
-                    s.check(ir.Const(False, PYBOOL), "IndexError", "pop from empty list")
-                    return [NeverV(), NeverV()]
-                item = items.pop(*(known(arg) for arg in args))
-                return [item, TupleV(tuple(items), "list")]
-            case "set", [index, item]:
-                if not isinstance(index, SliceV):
-                    items[known(index)] = item
-                else:
-                    new = control.static_items(item)
-                    part = known(index)
-                    if new is None or (part.step not in (None, 1) and len(items[part]) != len(new)):
-                        return None
-                    items[part] = new
-            case "delete", [index]:
-                del items[known(index)]
-    except (Unknown, IndexError, TypeError):
-        return None
-    return [TupleV(tuple(items), "list")]
-
-
 # ---- templates and conversion ----------------------------------------------------------------------------------------
 
 
-def _item_template(s: Specializer, held: Value, more: Sequence[Value] = ()) -> gates.Template:
+def item_template(s: Specializer, held: Value, more: Sequence[Value] = ()) -> gates.Template:
     """The template that all items of a list, and some more, fit."""
     templates: list[gates.Template] = []
     match held:
@@ -460,12 +249,12 @@ def with_room(s: Specializer, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, .
         return made
 
     full = b.prim("gt", needed, grown.columns[0].extents[0], type=PYBOOL)
-    chosen = control.branch(s, full, larger, lambda: list(grown.columns))
+    chosen = branches.branch(s, full, larger, lambda: list(grown.columns))
     return tuple(column for column in chosen if isinstance(column, ArrayV))
 
 
 def extend(s: Specializer, grown: GrowV, items: Value) -> GrowV:
-    found = control.static_items(items)
+    found = iterables.static_items(items)
     if found is not None:
         grown = as_grown(s, grown, join_items(s, [grown.item, *(gates.template_of(i, varying=True) for i in found)]))
         for item in found:
@@ -479,7 +268,7 @@ def extend(s: Specializer, grown: GrowV, items: Value) -> GrowV:
         case ArrayV(rank=1):
             more = GrowV(ScalarV(items.extents[0]), (items,), Scalar(items.dtype))
         case ListV() | GrowV():
-            more = as_grown(s, items, _item_template(s, items))
+            more = as_grown(s, items, item_template(s, items))
         case _:
             raise s.unsupported(f"a list extended by {s.describe(items)}")
     template = join_items(s, [grown.item, more.item])
@@ -506,11 +295,11 @@ def insert(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
     return GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item)
 
 
-def _popleft(s: Specializer, grown: GrowV) -> tuple[Value, Value]:
+def popleft(s: Specializer, grown: GrowV) -> tuple[Value, Value]:
     """The first item; what is left starts behind it, in columns that are so much shorter."""
     b = s.builder
     length = grown.length.operand
-    s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", _NO_ITEMS)
+    s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", NO_ITEMS)
     item = item_at(s, grown, ZERO)
     columns = []
     for column in grown.columns:
@@ -551,7 +340,7 @@ def replace_item(s: Specializer, grown: GrowV, index: Value, item: Value) -> Gro
     return grown
 
 
-def _reversed(s: Specializer, grown: GrowV) -> GrowV:
+def reversed_list(s: Specializer, grown: GrowV) -> GrowV:
     b = s.builder
     length = grown.length.operand
     last = b.index_add(length, ONE, -1)
@@ -570,14 +359,14 @@ def is_uniform(held: TupleV) -> bool:
 
 def of_scalars(s: Specializer, held: TupleV) -> GrowV:
     """A list whose items are scalars of one type, with a column."""
-    return as_grown(s, held, _item_template(s, held))
+    return as_grown(s, held, item_template(s, held))
 
 
 def repeated(s: Specializer, held: TupleV, count: ScalarV) -> GrowV:
     """held * count, of a list whose items are scalars of one type."""
     b = s.builder
     number = ir.Const(len(held.items), PYINT)
-    template = _item_template(s, held)
+    template = item_template(s, held)
     length = b.index_mul(b.max0(b.cast(count.operand, PYINT)), number)
     if len(held.items) == 1:
         columns = generate(s, (length,), lambda point: _encoded(s, gates.leaves_of(s, held.items[0], template)))

@@ -103,7 +103,7 @@ class Guard:
 
     def close(self, s: Specializer, values: list[Value]) -> list[Value]:
         """Whether the statement was left, the exception if it is kept, and the values of the statement."""
-        from parakeet_py.typed_ir.control import Side, joined
+        from parakeet_py.typed_ir.branches import Side, joined
 
         b = s.builder
         self.is_open(s)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.errors import KEY
-from parakeet_py.typed_ir import control, gates, grown_lists, ir
+from parakeet_py.typed_ir import branches, gates, grown_lists, ir, iterables
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.ir import ZERO
@@ -61,7 +61,7 @@ def set_of(s: Specializer, value: Value) -> MapV:
     if isinstance(value, MapV):  # in another order than that of Python
         made = replace(value, entries=_copied(s, keys(value)), kind="worn")
         return replace(made, table=_table(s, made))
-    items = control.static_items(value)
+    items = iterables.static_items(value)
     if items is not None:
         return new_set(s, items)
     value = grown_lists.shown(s, value)
@@ -306,7 +306,7 @@ def method(s: Specializer, value: MapV, name: str, args: Sequence[Value]) -> Val
             other = default[0] if default else NONE
             if isinstance(entry, ir.Const):
                 return other
-            [found] = control.branch(
+            [found] = branches.branch(
                 s, _present(s, entry), lambda: [_value_at(s, value, entry)], lambda: s.settle([other])
             )
             return found
@@ -324,7 +324,7 @@ _READING = frozenset(
 
 
 def change(s: Specializer, held: MapV | DictV, change: str, args: Sequence[Value]) -> list[Value]:
-    """The outs of a change (see `grown_lists.change`)."""
+    """The outs of a change (see `list_changes.change`)."""
     value = held if isinstance(held, MapV) else as_map(s, held, _item_of(s, held))
     is_dict = value.kind == "dict"
     match change, args:
@@ -345,7 +345,7 @@ def change(s: Specializer, held: MapV | DictV, change: str, args: Sequence[Value
             if isinstance(found, ir.Const):
                 return [value]
             worn = replace(value, kind="worn")
-            return control.branch(s, _present(s, found), lambda: [_without(s, value, found)], lambda: [worn])
+            return branches.branch(s, _present(s, found), lambda: [_without(s, value, found)], lambda: [worn])
         case "pop", [key] if is_dict:
             entry = _found(s, value, key)
             if entry is None:
@@ -355,7 +355,7 @@ def change(s: Specializer, held: MapV | DictV, change: str, args: Sequence[Value
             value = _fitting(s, value, key, default)
             entry, _ = _find(s, value, key)
             there = _present(s, entry)
-            return control.branch(
+            return branches.branch(
                 s, there, lambda: [_value_at(s, value, entry), value], lambda: [default, put(s, value, key, default)]
             )
     raise s.unsupported(f".{change}() of a {'dict' if is_dict else 'set'}")
@@ -391,7 +391,7 @@ def put(s: Specializer, value: MapV, key: Value, item: Value | None) -> MapV:
         b.emit(ir.Store(table.var, (place,), number))
         twice = b.index_mul(grown.length.operand, ir.Const(2, PYINT))
         full = b.prim("gt", twice, table.extents[0], type=PYBOOL)
-        larger = control.branch(s, full, lambda: [_table(s, replace(value, entries=grown))], lambda: [table])
+        larger = branches.branch(s, full, lambda: [_table(s, replace(value, entries=grown))], lambda: [table])
         return [grown, *larger]
 
     def kept() -> list[Value]:
@@ -403,7 +403,7 @@ def put(s: Specializer, value: MapV, key: Value, item: Value | None) -> MapV:
     if isinstance(entry, ir.Const):
         found = added()
     else:
-        found = control.branch(s, b.prim("lt", entry, ZERO, type=PYBOOL), added, kept)
+        found = branches.branch(s, b.prim("lt", entry, ZERO, type=PYBOOL), added, kept)
     grown, larger = found
     assert isinstance(grown, GrowV) and isinstance(larger, ArrayV)
     return MapV(grown, larger, value.kind)

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import control, convert, dict_items, grown_lists, hash_maps, ir, long_ints, messages
+from parakeet_py.typed_ir import (
+    convert,
+    dict_items,
+    grown_lists,
+    hash_maps,
+    ir,
+    iterables,
+    long_ints,
+    messages,
+)
 from parakeet_py.typed_ir.array_store import fit_outputs, store_array
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.one_shot import is_passed_on
@@ -266,7 +275,7 @@ def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Va
         if isinstance(item, Static) and isinstance(item.object, str):
             return py((item.object in container.object) != negate)
         raise s.hand_back(f"`in` a text, of {s.describe(item)}")
-    items = control.static_items(container)
+    items = iterables.static_items(container)
     if items is not None:
         found: ir.Operand = ir.Const(False, PYBOOL)
         for one in items:

@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from parakeet_py.typed_ir import control, grown_lists
+from parakeet_py.typed_ir import branches, grown_lists
 from parakeet_py.typed_ir.builtin_calls import builtin
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
@@ -52,7 +52,7 @@ def change(s: Specializer, grown: GrowV, name: str, function: Value, args: Seque
                 return [item]
 
             some = b.prim("gt", rest.length.operand, ZERO, type=PYBOOL)
-            (item,) = control.branch(s, some, first, lambda: [last])
+            (item,) = branches.branch(s, some, first, lambda: [last])
             return [item, rest]
     side = "left" if name == "insort_left" else "right"
     place = s.call_library(f"sorted_place_{side}", [grown, args[0], py(0), grown.length])

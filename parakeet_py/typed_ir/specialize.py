@@ -37,9 +37,9 @@ from parakeet_py.record import record
 from parakeet_py.result_tree import Result
 from parakeet_py.signature import FunctionSpec, Signature, Source
 from parakeet_py.typed_ir import (
+    branches,
     calls,
     containers,
-    control,
     convert,
     demand,
     field_state,
@@ -301,7 +301,7 @@ class Specializer:
     @property
     def dead(self) -> bool:
         """True when the open block has ended in a check that always fails."""
-        return control.ends_in_failure(self.builder.scopes[-1].statements)
+        return branches.ends_in_failure(self.builder.scopes[-1].statements)
 
     def value(self, operand: ssa.Operand) -> Value:
         if isinstance(operand, ssa.Const):

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
-from parakeet_py.typed_ir import control, dict_items, grown_lists, hash_maps, one_shot, unions, variants
+from parakeet_py.typed_ir import (
+    branches,
+    control,
+    dict_items,
+    grown_lists,
+    hash_maps,
+    list_changes,
+    one_shot,
+    unions,
+    variants,
+)
 from parakeet_py.typed_ir.attributes import attribute, set_attribute
 from parakeet_py.typed_ir.containers import set_item, subscript, unpack
 from parakeet_py.typed_ir.guarded import guarded
@@ -44,7 +54,7 @@ def execute(s: Specializer, let: ssa.Let) -> list[Value]:
         s.has_loops = True
     match let.op:
         case ssa.If() as op:
-            return control.specialize_if(s, op)
+            return branches.specialize_if(s, op)
         case ssa.For() as op:
             return _loop(s, op)
         case ssa.While() as op:
@@ -54,7 +64,7 @@ def execute(s: Specializer, let: ssa.Let) -> list[Value]:
         case ssa.Unpack() as op:
             return unpack(s, op)
         case ssa.ChangeList() as op:
-            return grown_lists.change(s, op)
+            return list_changes.change(s, op)
     return [value] if (value := single(s, let)) is not None else []
 
 

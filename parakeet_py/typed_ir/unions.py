@@ -311,7 +311,7 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
         here = s.builder.prim("eq", tag, ir.Const(index, PYINT), type=PYBOOL)
         return branch(s, here, lambda: run(index), lambda: chain(others))
 
-    from parakeet_py.typed_ir.control import branch
+    from parakeet_py.typed_ir.branches import branch
 
     possible = [index for index, key in enumerate(found) if not isinstance(key, UnsupportedError)]
     if possible:  # what cannot be done with a value of one type, or raises, is left to Python where it is of that

@@ -28,7 +28,7 @@ from parakeet_py.errors import UnsupportedError, name_of_exception
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
-from parakeet_py.typed_ir import control, gates, grown_lists, ir
+from parakeet_py.typed_ir import branches, gates, grown_lists, ir
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -225,7 +225,7 @@ def each(s: Specializer, value: VariantV, run: Callable[[Value], list[Value]]) -
         if not rest:
             return run(value.options[number])
         here = is_option(s, value, number)
-        return control.branch(s, here, lambda: run(value.options[number]), lambda: chain(rest))
+        return branches.branch(s, here, lambda: run(value.options[number]), lambda: chain(rest))
 
     return chain(possible(s, value))
 

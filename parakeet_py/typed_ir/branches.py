@@ -1,0 +1,139 @@
+"""Specialization of branches.
+
+A condition known at compile time picks its branch and leaves no trace. Otherwise both sides are specialized, each with
+the facts that its side of the condition brings, and meet in the least template that fits the values of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import (
+    field_state,
+    gates,
+    ir,
+    variants,
+)
+from parakeet_py.typed_ir.guarded import after_branch
+from parakeet_py.typed_ir.guarded import side as guarded_side
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    NeverV,
+    UnboundV,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def specialize_if(s: Specializer, op: ssa.If) -> list[Value]:
+    condition = s.truth(s.value(op.condition))
+    if isinstance(condition, ir.Const):
+        return s.run(op.then if condition.value else op.orelse)
+    return branch(s, condition, lambda: s.run(op.then), lambda: s.run(op.orelse))
+
+
+def branch(
+    s: Specializer, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
+) -> list[Value]:
+    """Emit an `If` whose two sides are given as functions that return their values."""
+    if s.guards and s.guards[-1].is_open(s):
+        with_exits = _branch(s, condition, lambda: guarded_side(s, then), lambda: guarded_side(s, orelse))
+        return after_branch(s, with_exits)
+    return _branch(s, condition, then, orelse)
+
+
+def _branch(
+    s: Specializer, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
+) -> list[Value]:
+    b = s.builder
+    sides = []
+    before = field_state.carried(s)
+    for run, holds in ((then, True), (orelse, False)):
+        field_state.take(s, before)
+        with b.block() as statements:
+            variants.learn(s, condition, holds)
+            values = field_state.with_results(s, run(), len(before))
+            sides.append(Side(statements, s.settle(values), dict(b.equal), b.scopes[-1]))
+    first = len(sides[0].values) - len(before)
+    kept = [
+        place
+        for place, value in enumerate(before, first)
+        if all(side.values[place] is value or isinstance(side.values[place], NeverV) for side in sides)
+    ]
+    values = joined(s, condition, *(side.without(kept) for side in sides))
+    for place in kept:
+        values.insert(place, before[place - first])
+    return field_state.taken(s, values, len(before))
+
+
+class Side(NamedTuple):
+    """One side of a branch: what has been written, its values, and the state of the builder at its end."""
+
+    statements: list[ir.Let]
+    values: list[Value]
+    facts: dict[Any, Any]
+    scope: Any
+
+    def without(self, places: Sequence[int]) -> Side:
+        """The side without the values at some places."""
+        return self._replace(values=[value for place, value in enumerate(self.values) if place not in places])
+
+
+def ends_in_failure(statements: Sequence[ir.Let]) -> bool:
+    """Do these statements end in a check that always fails, or one on each side of a branch?"""
+    last = statements[-1].op if statements else None
+    if isinstance(last, ir.If):
+        return ends_in_failure(last.then.statements) and ends_in_failure(last.orelse.statements)
+    return isinstance(last, ir.Check) and isinstance(last.condition, ir.Const) and not last.condition.value
+
+
+def joined(s: Specializer, condition: ir.Operand, then: Side, orelse: Side) -> list[Value]:
+    """Emit the `If` of two sides; its values."""
+    b = s.builder
+    sides = (then, orelse)
+    left, right = then.values, orelse.values
+    templates = [
+        gates.join_or_box(s, gates.template_of(x, varying=False), gates.template_of(y, varying=False))
+        for x, y in zip(left, right, strict=True)
+    ]
+    blocks = []
+    for (statements, values, facts, scope), others in zip(sides, (right, left), strict=True):
+        b.scopes.append(scope)  # the block is still open: casts for the gate go to its end
+        saved, b.equal = b.equal, facts
+        leaves = [
+            leaf
+            for value, template, other in zip(values, templates, others, strict=True)
+            for leaf in gates.leaves_of(s, value, template, other)
+        ]
+        b.equal = saved
+        b.scopes.pop()
+        blocks.append(ir.Block(tuple(statements), tuple(leaves)))
+    kinds = [kind for template in templates for kind in gates.types_of(template)]
+    outs = list(b.emit(ir.If(condition, *blocks), *kinds, name="phi"))
+    for side, holds in ((then, False), (orelse, True)):
+        if ends_in_failure(side.statements):
+            variants.learn(s, condition, holds)
+    values = [gates.value_of(s, template, outs) for template in templates]
+    for position, (one, other) in enumerate(zip(left, right, strict=True)):
+        for value, absent in ((one, other), (other, one)):
+            if isinstance(absent, UnboundV | NeverV) and isinstance(value, ArrayV) and s.in_scope(value.var):
+                values[position] = value  # wherever there is a value, it is this array
+    return same_objects(values, list(zip(map(object_of, left), map(object_of, right), strict=True)))
+
+
+def same_objects(values: list[Value], came: Sequence[tuple[object, ...]]) -> list[Value]:
+    """Two names of one array on every path are two names of one array afterwards."""
+    first: dict[tuple[object, ...], int] = {}
+    for position, (value, key) in enumerate(zip(values, came, strict=True)):
+        if isinstance(value, ArrayV) and None not in key:
+            values[position] = values[first.setdefault(key, position)]
+    return values
+
+
+def object_of(value: Value) -> object:
+    """What is equal for names of one array, or where both have none; None for other values."""
+    return value if isinstance(value, ArrayV) else type(value) if isinstance(value, UnboundV | NeverV) else None

@@ -1,0 +1,166 @@
+"""What loops go through: the items of what has a known length, or a number of positions and the item at each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from parakeet_py.typed_ir import (
+    array_lists,
+    grown_lists,
+    hash_maps,
+    ir,
+)
+from parakeet_py.typed_ir.indexing import read
+from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.python_scalars import int_add
+from parakeet_py.typed_ir.types import PYINT
+from parakeet_py.typed_ir.values import (
+    ArraysV,
+    ArrayV,
+    ComprehensionV,
+    DictV,
+    GeneratorV,
+    GrowV,
+    IteratorV,
+    ListV,
+    MapV,
+    MessageV,
+    MethodV,
+    RangeV,
+    ScalarV,
+    Static,
+    TupleV,
+    Value,
+    py,
+)
+
+ItemAt = Callable[[ir.Operand], Value]
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize import Specializer
+
+
+def static_items(iterable: Value) -> list[Value] | None:
+    """The items of an iterable whose length is known at compile time."""
+    match iterable:
+        case TupleV(items):
+            return list(items)
+        case DictV(items):
+            return [py(key) if isinstance(key, int | float) else Static(key) for key, _ in items]
+        case IteratorV("zip", items):
+            parts = [static_items(item) for item in items]
+            if not parts or any(part is None for part in parts):
+                return None if parts else []
+            return [TupleV(tuple(row)) for row in zip(*parts, strict=False)]
+        case IteratorV("enumerate", (start, inner)):
+            own = static_items(inner)
+            if own is None or not (isinstance(start, ScalarV) and isinstance(start.operand, ir.Const)):
+                return None
+            first = int(start.operand.value.real)
+            return [TupleV((py(first + position), item)) for position, item in enumerate(own)]
+        case IteratorV("reversed", (inner,)):
+            own = static_items(inner)
+            return None if own is None else own[::-1]
+        case MessageV(template, ()):
+            return [Static(character) for character in template.format()]
+        case Static(str() as text):
+            return [Static(character) for character in text]
+    return None
+
+
+def counted(s: Specializer, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Operand, ItemAt]:
+    """(start, stop, step, item at an index) of an iterable of run-time length."""
+    b = s.builder
+    match iterable:
+        case RangeV(start, stop, step):
+            return start.operand, stop.operand, step.operand, ScalarV
+        case ListV() as listed:
+            return ZERO, listed.array.extents[0], ONE, lambda index: s.list_item(listed, ScalarV(index))
+        case GrowV() as grown:
+            return ZERO, grown.length.operand, ONE, lambda index: grown_lists.item_at(s, grown, index)
+        case ArraysV() as arrays:
+            return ZERO, arrays.length.operand, ONE, lambda index: array_lists.item_at(s, arrays, index)
+        case MapV(kind="dict"):
+            return counted(s, hash_maps.keys(iterable))
+        case ArrayV(rank=0):
+            raise s.unsupported("iteration over a 0-d array")
+        case MethodV(ArrayV() as array, "flat"):
+            if array.layout == "C":
+                return counted(s, s.call_library("flat_line", [array]))
+            size: ir.Operand = ONE
+            for extent in array.extents:
+                size = b.index_mul(size, extent)
+            return ZERO, size, ONE, lambda index: s.call_library("flat_item", [array, ScalarV(index)])
+        case ArrayV() as whole:
+            return ZERO, whole.extents[0], ONE, lambda index: read(s, whole, ScalarV(index))
+        case IteratorV("enumerate", (first, inner)):
+            length, item_at = positions(s, inner)
+            assert isinstance(first, ScalarV)
+            begin = first.operand
+            return ZERO, length, ONE, lambda index: TupleV((ScalarV(int_add(s, begin, index)), item_at(index)))
+        case IteratorV("zip", items):
+            lengths = [positions(s, item) for item in items]
+            shortest = lengths[0][0]
+            for length, _ in lengths[1:]:
+                shortest = b.index_min(shortest, length)
+            return ZERO, shortest, ONE, lambda index: TupleV(tuple(item_at(index) for _, item_at in lengths))
+        case IteratorV("reversed", (inner,)):
+            length, item_at = positions(s, inner)
+            last = b.index_add(length, ONE, -1)
+            return ZERO, length, ONE, lambda index: item_at(b.index_sub(last, index))
+        case ComprehensionV(_, _, element):
+            length, item_at = positions(s, lazy_source(s, iterable))
+            return ZERO, length, ONE, lambda index: s.call(element, [item_at(index)], {})
+        case Static(obj) if callable(getattr(obj, "__iter__", None)):
+            raise s.unsupported(f"iteration over {type(obj).__name__}")
+    raise s.unsupported(f"iteration over {s.describe(iterable)}")
+
+
+def lazy_source(s: Specializer, value: ComprehensionV) -> Value:
+    """What a generator goes through, for a loop in which its items are computed one by one."""
+    if value.kind != "generator" or value.condition is not None or value.flatten:
+        raise s.unsupported("a loop over a generator with conditions or several loops", "write the loops as statements")
+    return value.iterable
+
+
+def pending(s: Specializer, value: Value) -> Value:
+    """An iterable inside of `zip` or `enumerate`: what is computed item by item stays so."""
+    if isinstance(value, GeneratorV):
+        return value
+    if not isinstance(value, ComprehensionV) or static_items(value.iterable) is not None:
+        return s.as_list(value)
+    lazy_source(s, value)
+    return value
+
+
+def positions(s: Specializer, iterable: Value) -> tuple[ir.Operand, ItemAt]:
+    """(length, item at position 0, 1, ...) of an iterable."""
+    b = s.builder
+    if isinstance(iterable, RangeV):
+        start, step = iterable.start.operand, iterable.step.operand
+        return range_length(s, iterable), lambda index: ScalarV(b.index_add(start, b.index_mul(step, index)))
+    items = static_items(iterable)
+    if items is not None:
+        raise s.unsupported("a zip of a tuple with something of run-time length")
+    start, stop, step, item_at = counted(s, iterable)
+    return stop, item_at
+
+
+def range_length(s: Specializer, value: RangeV) -> ir.Operand:
+    """len(range(...))."""
+    b = s.builder
+    start, stop, step = value.start.operand, value.stop.operand, value.step.operand
+    if not isinstance(step, ir.Const):
+        amount = s.static_int(value.step, "the step of a range")
+        step = ir.Const(amount, PYINT)
+    amount = int(step.value.real)
+    span = b.index_sub(stop, start) if amount > 0 else b.index_sub(start, stop)
+    span = b.max0(span)
+    if abs(amount) == 1:
+        return span
+    result = b.prim("floordiv", b.index_add(span, ir.Const(abs(amount) - 1, PYINT)), ir.Const(abs(amount), PYINT))
+    if isinstance(result, ir.Var):
+        b.nonnegative.add(result)
+        b.small.add(result)
+    return result
