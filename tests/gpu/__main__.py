@@ -66,6 +66,7 @@ def main(arguments: list[str]) -> int:
 
 def run(command: list[str], environment: dict[str, str], seconds: float) -> tuple[int, bool]:
     """Run the tests; gives the exit status, and whether they came to their end. Those that do not are interrupted."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background would ignore it
     with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
         try:
             return process.wait(seconds or None), True

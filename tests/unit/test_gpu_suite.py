@@ -127,7 +127,7 @@ def test_make_uses_a_python_that_has_everything(tmp_path: Path) -> None:
 
 def test_a_run_that_takes_too_long_is_interrupted() -> None:
     sleeping = ["sleep", "60"]  # an interpreter that is still starting would end in its own way
-    assert suite.run(sleeping, dict(os.environ), 2) == (-signal.SIGINT, False)
+    assert suite.run(sleeping, dict(os.environ), 0.3) == (-signal.SIGINT, False)
     assert suite.run([sys.executable, "-c", "raise SystemExit(5)"], dict(os.environ), 60) == (5, True)
 
 
