@@ -8,9 +8,10 @@ and one internal function for each of its parallel regions. `codegen_arrays` tel
 `results`. The text parses and verifies; it declares only what it uses, because reading and optimizing it is on the
 path of the first call. On a failure, blocks are left to the caller, which frees what the context lists.
 
-Topics have their own files: `codegen_scalar` (primitives, with `codegen_division`, `codegen_complex`, `codegen_cast`),
-`codegen_arrays` (descriptors, elements), `codegen_control` (statements), `codegen_parallel` (regions), `vector_math`
-(elementary functions), `blas` (matrix products); `codegen_builder` writes text, `codegen_scope` keeps the values.
+Topics have their own files: `codegen_scalar` (primitives, with `codegen_division`, `codegen_reciprocal`,
+`codegen_complex`, `codegen_cast`), `codegen_arrays` (descriptors, elements), `codegen_control` (statements),
+`codegen_parallel` (regions), `vector_math` (elementary functions), `blas` (matrix products); `codegen_builder` writes
+text, `codegen_scope` keeps the values.
 """
 
 from __future__ import annotations

@@ -192,6 +192,7 @@ class FunctionText:
     _lines: list[str] = field(default_factory=list)
     _cold: list[str] = field(default_factory=list)
     _known: list[dict[str, str]] = field(default_factory=lambda: [{}])
+    _steady: set[str] = field(default_factory=set)
     _count: int = 0
 
     def fresh(self, stem: str = "t") -> str:
@@ -239,7 +240,19 @@ class FunctionText:
         """Write an instruction with a result in the entry block, before the body."""
         name = self.fresh()
         self._entry.append(f"  {name} = {instruction}")
+        self._steady.add(name)
         return name
+
+    def steady_value(self, instruction: str) -> str:
+        """The value of an instruction on values of the entry block that neither touches memory nor traps, made once."""
+        outermost = self._known[0]
+        if instruction not in outermost:
+            outermost[instruction] = self.entry_value(instruction)
+        return outermost[instruction]
+
+    def is_steady(self, value: str) -> bool:
+        """Whether a value is made in the entry block, so that it is the same in all turns of all loops."""
+        return value in self._steady
 
     def alloca(self, kind: str, align: int | None = None) -> str:
         """Stack memory for the whole call of the function."""

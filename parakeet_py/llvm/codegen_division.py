@@ -9,7 +9,7 @@ taken from what is left and snapped to the nearest integer, so that both agree; 
 
 from __future__ import annotations
 
-from parakeet_py.llvm import vector_math
+from parakeet_py.llvm import codegen_reciprocal, vector_math
 from parakeet_py.llvm.codegen_builder import FunctionText, float_literal, is_literal
 
 
@@ -25,6 +25,8 @@ def integer(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, ri
         if not full and (unsigned or name == "mod"):
             f.bounds[result] = 0
         return result
+    if codegen_reciprocal.serves(f, kind, right):
+        return codegen_reciprocal.integer(f, name, kind, unsigned, left, right)
     if (smallest is None or smallest < 1) and (not is_literal(right) or int(right) in (0, -1)):
         by_zero = f.binary("icmp eq", kind, right, "0")
         unsafe = by_zero
@@ -73,27 +75,13 @@ def _known_quotient(f: FunctionText, kind: str, left: str, divisor: int, full: b
     bits = 64 if full else 63
     shift = (divisor - 1).bit_length()
     factor = (1 << bits + shift) // divisor + 1  # makes quotients exact up to 2**bits (Granlund, Montgomery)
-    high = _upper_half(f, left, factor & ~(1 << 64))
+    low_half, high_half = str(factor & (1 << 32) - 1), str(factor >> 32 & (1 << 32) - 1)
+    high = codegen_reciprocal.upper_half(f, left, low_half, high_half)
     if factor < 1 << 64:
         return f.binary("lshr", "i64", high, str(bits + shift - 64))
     # left * factor >> 64 is left + high, which may take 65 bits
     half = f.binary("lshr", "i64", f.binary("sub", "i64", left, high), "1")
     return f.binary("lshr", "i64", f.binary("add", "i64", half, high), str(shift - 1))
-
-
-def _upper_half(f: FunctionText, left: str, factor: int) -> str:
-    """left * factor >> 64, of unsigned numbers, by products of 32 bits, which vectors have."""
-    mask = (1 << 32) - 1
-
-    def product(half: str, by: int) -> str:
-        return f.binary("mul", "i64", half, str(by))
-
-    low, high = f.binary("and", "i64", left, str(mask)), f.binary("lshr", "i64", left, "32")
-    carried = f.binary("lshr", "i64", product(low, factor & mask), "32")
-    middle = f.binary("add", "i64", product(high, factor & mask), carried)
-    other = f.binary("add", "i64", product(low, factor >> 32), f.binary("and", "i64", middle, str(mask)))
-    upper = f.binary("add", "i64", product(high, factor >> 32), f.binary("lshr", "i64", middle, "32"))
-    return f.binary("add", "i64", upper, f.binary("lshr", "i64", other, "32"))
 
 
 def _quotient(f: FunctionText, kind: str, unsigned: bool, left: str, right: str) -> str:

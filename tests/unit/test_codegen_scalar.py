@@ -155,6 +155,35 @@ def test_division_by_known_numbers(dtype: str, kind: str) -> None:
             np.testing.assert_array_equal(got, BINARY[name](left, np.array(divisor, dtype)), f"{name} {divisor}")
 
 
+@pytest.mark.parametrize("kind", ["vector", "serial"])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_division_by_one_number_for_all(dtype: str, kind: str) -> None:
+    info = np.iinfo(dtype)
+    rng = np.random.default_rng(0)
+    left = np.concatenate([values(dtype), rng.integers(info.min, info.max, 50, dtype=dtype)])
+    some = [10, 127, 641, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 10**18 + 9, 2**62 + 1, 2**63 + 1, 2**64 - 2]
+    some += [-10, -(2**31), -(2**32) - 1]
+    some += [int(1.5**e) for e in range(2, 110, 3)]
+    divisors = [*values(dtype), *[d for d in some if info.min <= d <= info.max]]
+    x, by, n, i = Var("x", Array(dtype, 1, "C")), Var("by", Scalar(dtype)), Var("n", INT), Var("i", INT)
+    element, out = Var("e", Scalar(dtype)), Var("out", Array(dtype, 2, "C"))
+    body: list[ir.Statement] = [let(element, ir.Load(x, (i,)))]
+    names = ("floordiv", "mod", "fmod")
+    for row, name in enumerate(names):
+        result = Var("r", Scalar(dtype))
+        body.append(let(result, Prim(name, (element, by))))
+        body.append(ir.Store(out, (const(row), i), result, POS))
+    loop = ir.For(i, const(0), n, const(1), block(*body), kind)
+    found = np.empty((len(names), left.size), dtype)
+    roots = {x: frozenset({0}), out: frozenset({1})}
+    native = Native(function([x, by, out], [let(n, ir.Dim(x, 0)), loop], roots=roots))
+    for divisor in divisors:
+        native(left, divisor, found)
+        with np.errstate(all="ignore"):
+            for got, name in zip(found, names, strict=True):
+                np.testing.assert_array_equal(got, BINARY[name](left, np.array(divisor, dtype)), f"{name} {divisor}")
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_division(dtype: str) -> None:
     left, right = pairs(dtype)
