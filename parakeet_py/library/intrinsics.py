@@ -70,8 +70,11 @@ def allocate(shape: Any, dtype: Any, order: Any = "C") -> Any:
     _intrinsic("allocate")
 
 
-def assign(target: Any, value: Any, users: bool = False) -> None:
-    """target[...] = value with NumPy's unsafe casting; a scalar of the user's has to fit."""
+def assign(target: Any, value: Any, users: bool = False, where: Any = None) -> None:
+    """target[...] = value with NumPy's unsafe casting; a scalar of the user's has to fit.
+
+    With a mask only where it is true.
+    """
     _intrinsic("assign")
 
 

@@ -33,7 +33,6 @@ from parakeet_py.library.membership import latest
 from parakeet_py.library.reductions import flat_index
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.scans import cumsum
-from parakeet_py.library.selection import selected
 from parakeet_py.library.shape import positions, ravel
 from parakeet_py.library.shared import (
     check_output_cast,
@@ -57,7 +56,7 @@ def copyto(dst, src, casting="same_kind", where=True):
         mask = as_array(where)
         if dtype_of(mask) != np.bool_:
             hand_back("where= that is no mask")
-        assign(dst, selected(mask, src, dst, dtype_of(dst)))
+        assign(dst, src, where=mask)
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------

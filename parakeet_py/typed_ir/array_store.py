@@ -97,12 +97,17 @@ def store_array(
     kind = Scalar(target.dtype)
     extents = target.extents
     if isinstance(value, ArrayV):
-        value = _fit_shape(s, target, value, out)
+        value = value if out else _fit_shape(s, target, value)  # `fit_outputs` has checked it
         if value.roots & target.roots:
             value = copy_array(s, value)
     scalar: ir.Operand | None = None
     if isinstance(value, ScalarV):
         scalar = store_cast(s, value.operand, kind, one=mask is None, users=users)
+    if isinstance(mask, ArrayV) and not out:
+        if mask.rank > target.rank:
+            s.check(ir.Const(False, PYBOOL), "ValueError", *_misfit(target, mask, "where mask"))
+            return
+        mask = _fit_shape(s, target, mask, "where mask")
     if isinstance(mask, ArrayV) and mask.roots & target.roots:
         mask = copy_array(s, mask)
 
@@ -206,16 +211,13 @@ def fit_outputs(s: Specializer, inputs: Sequence[Value], targets: Sequence[Array
     return True
 
 
-def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, out: bool) -> ArrayV:
+def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, what: str = "input array") -> ArrayV:
     """Check that a value broadcasts to the target's shape; drops leading axes of extent 1 that are too many."""
     b = s.builder
-    if out:
-        return value  # `fit_outputs` has checked it
     surplus = value.rank - target.rank
     if surplus > 0:
-        for extent in value.extents[:surplus]:
-            single = b.prim("eq", extent, ONE)
-            s.check(single, "ValueError", _store_message(target, value), _store_args(target, value))
+        for dropped, extent in enumerate(value.extents[:surplus]):
+            s.check(b.prim("eq", extent, ONE), "ValueError", *_misfit(target, value, what, dropped))
         axes = [(axis, value.extents[axis], ONE) for axis in range(surplus, value.rank)]
         value = make_view(s, value, (ZERO,) * value.rank, axes)
     for axis, extent in enumerate(value.extents):
@@ -225,18 +227,17 @@ def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, out: bool) -> Arra
         agree = b.prim("eq", extent, wanted)
         if not value.is_nonunit(axis):
             agree = b.logical_or(agree, b.prim("eq", extent, ONE))
-        s.check(agree, "ValueError", _store_message(target, value), _store_args(target, value))
+        s.check(agree, "ValueError", *_misfit(target, value, what))
         if value.is_nonunit(axis):
             b.learn_equal(wanted, extent)
     return value
 
 
-def _store_message(target: ArrayV, value: ArrayV) -> str:
-    return (
-        f"could not broadcast input array from shape {shape_text(value.rank, 0)} "
-        f"into shape {shape_text(target.rank, value.rank)}"
+def _misfit(target: ArrayV, value: ArrayV, what: str, dropped: int = 0) -> tuple[str, list[ir.Operand]]:
+    """The message for a value that does not broadcast, which has lost leading axes already, and what it names."""
+    extents = value.extents[dropped:]
+    message = (
+        f"could not broadcast {what} from shape {shape_text(len(extents), 0)} "
+        f"into shape {shape_text(target.rank, len(extents))}"
     )
-
-
-def _store_args(target: ArrayV, value: ArrayV) -> list[ir.Operand]:
-    return [*value.extents, *target.extents]
+    return message, [*extents, *target.extents]

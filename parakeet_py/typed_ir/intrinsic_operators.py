@@ -223,10 +223,12 @@ def _allocate(s: Specializer, shape: Value, dtype: Value, order: Value | None = 
 
 
 @handles(words.assign)
-def _assign(s: Specializer, target: Value, value: Value, users: Value | None = None) -> Value:
+def _assign(
+    s: Specializer, target: Value, value: Value, users: Value | None = None, where: Value | None = None
+) -> Value:
     if not isinstance(target, ArrayV):
         raise s.hand_back(f"a store to {s.describe(target)}")
-    store_array(s, target, value, users=users is not None and s.static(users, "who assigns"))
+    store_array(s, target, value, mask=where, users=users is not None and s.static(users, "who assigns"))
     return NONE
 
 

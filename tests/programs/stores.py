@@ -279,6 +279,25 @@ def copied_to(x, y):
     x[0] = -1
 
 
+@program(
+    [
+        (arr("f8", 3, 4), arr("f8", 1, 1, 4), arr("b1", 3, 1)),
+        (arr("f4", 4), arr("f8", 4, seed=1), arr("b1", 4)),
+        (arr("i4", 3, 4), 7, arr("b1", 4)),
+        raising(ValueError, arr("f8", 3), arr("f8", 4), arr("b1", 5)),
+        raising(ValueError, arr("f8", 3), arr("f8", 1, 2, 3), arr("b1", 3)),
+        raising(ValueError, arr("f8", 3), arr("f8", 3), arr("b1", 4)),
+        raising(ValueError, arr("f8", 3), 2.0, arr("b1", 2, 3)),
+        raising(ValueError, arr("f8", 3), arr("f8", 3), arr("b1", 1, 3)),
+    ],
+    message=True,
+    mutates=(0,),
+)
+def copied_where(x, y, mask):
+    for _ in range(2):  # a loop that stores is not begun again in Python: the messages are the compiler's own
+        np.copyto(x, y, where=mask)
+
+
 @program([(arr("f8", 5), arr("b1", 5)), (arr("i4", 5), arr("b1", 5, seed=4))], opaque=None, mutates=(0,))
 def put_and_place(x, mask):
     np.putmask(x, mask, 3)
