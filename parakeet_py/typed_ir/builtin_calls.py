@@ -28,6 +28,7 @@ from parakeet_py.typed_ir.python_scalars import OVERFLOW, python_binary, python_
 from parakeet_py.typed_ir.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
 from parakeet_py.typed_ir.ufuncs import call_ufunc
 from parakeet_py.typed_ir.values import (
+    NONE,
     ArraysV,
     ArrayV,
     ClosureV,
@@ -190,9 +191,13 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
     def make(s: Specializer, value: Value | None = None) -> Value:
         if value is None:
             return TupleV((), kind)
+        if isinstance(value, IteratorV) and kind == "list" and iterables.static_items(value) is None:
+            value = ComprehensionV("list", value, Static(_itself), None, False)
         made = isinstance(value, ComprehensionV)
         if isinstance(value, ComprehensionV):
             value = s.as_list(value)
+        if kind == "list" and isinstance(value, GrowV):
+            return value if made else grown_lists.copied(s, value)
         if isinstance(value, MapV) and value.kind == "dict" and kind == "list":
             value = grown_lists.shown(s, hash_maps.keys(value))
         items = iterables.static_items(value)
@@ -241,6 +246,9 @@ def _slice(s: Specializer, *args: Value) -> Value:
 
 @builtin(dict)
 def _dict(s: Specializer, value: Value | None = None, /, **items: Value) -> Value:
+    match value:
+        case IteratorV("enumerate") | IteratorV("zip", (_, _)) if not items:
+            return s.call_plain("python_dict", [value, Static(_itself), NONE, lift(False)])
     held = DictV(()) if value is None else value if isinstance(value, DictV) else dict_items.contents(s, value)
     if held is None:
         raise s.hand_back("dict of what is no dict")

@@ -21,7 +21,7 @@ from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.opaque import roots_of
 from parakeet_py.typed_ir.requests import ArrayElements, Sequential
-from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, GrowV, ListV, RangeV, ScalarV, TupleV, Value, lift, py
 from parakeet_py.typed_ir.views import make_view
 
@@ -210,9 +210,12 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) ->
             raise s.unsupported("a list of iterators")
         if any(new is not old for new, old in zip(field_state.carried(s), held, strict=False)):
             raise Sequential.at(s.frames[-1].function, b.pos, "an assignment by the elements of a comprehension")
+        record = _record(s, item)
         item = grown_lists.shown(s, item)
         first = s.as_array(item) if isinstance(item, TupleV | ListV) else item
     b.rollback(mark)
+    if record is not None:
+        return _of_tuples(s, value, record)
     if not isinstance(first, ArrayV):
         return None
     if first.order and first.rank > 1:
@@ -238,6 +241,35 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) ->
     if shown:
         array = replace(array, roots=s.shadow(replace(first, roots=shown)))
     return ListV(array, _items_of_rows(item), own=not shown)
+
+
+def _record(s: Specializer, item: Value) -> gates.Structure | None:
+    """The template of an element that is a tuple of scalars; None for other elements."""
+    if not isinstance(item, TupleV) or item.kind != "tuple":
+        return None
+    (item,) = s.settle([item])
+    template = gates.varying(gates.template_of(item, varying=True))
+    kinds = gates.types_of(template)
+    scalars = bool(kinds) and all(isinstance(kind, Scalar) for kind in kinds)
+    return template if scalars and isinstance(template, gates.Structure) else None
+
+
+def _of_tuples(s: Specializer, value: ComprehensionV, template: gates.Structure) -> Value:
+    """A list of tuples: a column for each of their parts, all computed by one operator."""
+    mark, sites = s.builder.mark(), len(s.sites)
+    length, item_at = iterables.positions(s, value.iterable)
+
+    def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
+        with s.element_function():
+            (element,) = s.settle([s.call(value.element, [item_at(indices[0])], {})])
+            return grown_lists.encoded(s, gates.leaves_of(s, element, template))
+
+    try:
+        return GrowV(ScalarV(length), tuple(generate(s, (length,), point)), template)
+    except Sequential:
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        return _grown(s, value)
 
 
 def _items_of_rows(row: Value) -> str:

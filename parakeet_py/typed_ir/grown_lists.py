@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,11 +141,15 @@ def as_grown(s: Specializer, value: Value, item: gates.Template) -> GrowV:
 def _recoded(s: Specializer, grown: GrowV, item: gates.Template) -> GrowV:
     """The same items with a wider template."""
     length = grown.length.operand
-    columns = generate(s, (length,), lambda point: _encoded(s, gates.leaves_of(s, item_at(s, grown, point[0]), item)))
+    columns = generate(s, (length,), lambda point: encoded(s, gates.leaves_of(s, item_at(s, grown, point[0]), item)))
     return GrowV(grown.length, tuple(columns), item)
 
 
-def _encoded(s: Specializer, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
+def copied(s: Specializer, grown: GrowV) -> GrowV:
+    return replace(grown, columns=tuple(copy_array(s, column) for column in grown.columns))
+
+
+def encoded(s: Specializer, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
     """The leaves as elements of arrays."""
     return [s.builder.cast(leaf, Scalar(ir.dtype_of(leaf))) for leaf in leaves]
 
@@ -369,7 +374,7 @@ def repeated(s: Specializer, held: TupleV, count: ScalarV) -> GrowV:
     template = item_template(s, held)
     length = b.index_mul(b.max0(b.cast(count.operand, PYINT)), number)
     if len(held.items) == 1:
-        columns = generate(s, (length,), lambda point: _encoded(s, gates.leaves_of(s, held.items[0], template)))
+        columns = generate(s, (length,), lambda point: encoded(s, gates.leaves_of(s, held.items[0], template)))
         return GrowV(ScalarV(length), tuple(columns), template)
     once = as_grown(s, held, template)
 
@@ -438,12 +443,22 @@ def arguments(s: Specializer, function: Value, values: list[Value]) -> list[Valu
     if target is len or module.startswith("parakeet_py.library."):
         return values
     if not isinstance(target, np.ufunc) and module.partition(".")[0] not in ("numpy", "builtins", "math", "_bisect"):
+        values = [shown(s, value) if _is_table(value) else value for value in values]
+        if not any(isinstance(value, GrowV | ArraysV) for value in values):
+            return values  # arrays made for the call
         raise s.unsupported("a list that is changed, given to a function", "give the function an array")
     return [_given(s, target, value) for value in values]
 
 
+def _is_table(value: Value) -> bool:
+    """A list of tuples, which is shown as the array that NumPy makes of it, and as nothing else."""
+    return isinstance(value, GrowV) and isinstance(value.item, gates.Structure)
+
+
 def _given(s: Specializer, target: object, value: Value) -> Value:
     if isinstance(value, ArraysV) and target in (len, enumerate, zip, reversed):
+        return value
+    if _is_table(value) and target in (len, enumerate, zip, reversed, list):
         return value
     if isinstance(value, ArraysV) and target in (np.concatenate, np.hstack) and len(value.places) == 2:
         some = s.builder.prim("gt", value.length.operand, ZERO, type=PYBOOL)

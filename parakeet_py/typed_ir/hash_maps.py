@@ -19,7 +19,6 @@ import numpy as np
 
 from parakeet_py.errors import KEY
 from parakeet_py.typed_ir import branches, gates, grown_lists, ir, iterables
-from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
@@ -59,7 +58,7 @@ def set_of(s: Specializer, value: Value) -> MapV:
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
     if isinstance(value, MapV):  # in another order than that of Python
-        made = replace(value, entries=_copied(s, keys(value)), kind="worn")
+        made = replace(value, entries=grown_lists.copied(s, keys(value)), kind="worn")
         return replace(made, table=_table(s, made))
     items = iterables.static_items(value)
     if items is not None:
@@ -84,10 +83,6 @@ def _empty(s: Specializer, kind: str) -> MapV:
     table = s.call_library("empty_table", [py(SMALLEST)])
     assert isinstance(table, ArrayV)
     return MapV(GrowV(py(0), (), None), table, kind)
-
-
-def _copied(s: Specializer, entries: GrowV) -> GrowV:
-    return replace(entries, columns=tuple(copy_array(s, column) for column in entries.columns))
 
 
 def _as_array(s: Specializer, value: Value) -> ArrayV:

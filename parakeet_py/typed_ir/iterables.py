@@ -119,7 +119,7 @@ def counted(s: Specializer, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir
 
 def lazy_source(s: Specializer, value: ComprehensionV) -> Value:
     """What a generator goes through, for a loop in which its items are computed one by one."""
-    if value.kind != "generator" or value.condition is not None or value.flatten:
+    if value.kind not in ("generator", "inner") or value.condition is not None or value.flatten:
         raise s.unsupported("a loop over a generator with conditions or several loops", "write the loops as statements")
     return value.iterable
 

@@ -877,3 +877,41 @@ def items_of_a_table_as_lists(a):
     for i in range(len(rows)):
         rows[i][1] = rows[i][0] + rows[i][-1]
     return rows
+
+
+@program([(arr("i8", 5), arr("f8", 3)), (arr("f4", 2), arr("i8", 4)), (arr("i8", 0), arr("f8", 2))])
+def lists_of_pairs(a, b):
+    pairs = list(zip(a, b, strict=False))
+    again = list(pairs)
+    pairs.append((a.size, 0.5))
+    return (
+        pairs,
+        again,
+        pairs[:1],
+        list(enumerate(b)),
+        list(enumerate(a, 2)),
+        list(reversed(a)),
+        list(zip(b, range(2), strict=False)),
+    )
+
+
+@program([(arr("f8", 4),), (arr("i4", 0),)])
+def pairs_in_a_loop(a):
+    pairs = [(i, 2 * v) for i, v in enumerate(a)]
+    total = 0.0
+    for i, v in pairs:
+        total += i * v
+    for k, (i, v) in enumerate(pairs):
+        total += k * v - i
+    return total, pairs, np.array(pairs), np.array(list(zip(a, a, strict=False))).shape
+
+
+@program([(arr("f8", 2, 3),), (arr("i8", 0, 2),)])
+def pairs_of_two_loops(a):
+    every = [(i, j) for i in range(a.shape[0]) for j in range(a.shape[1])]
+    return every, [(i, float(a[i, j])) for i in range(a.shape[0]) for j in range(a.shape[1]) if a[i, j] > 1]
+
+
+@program([(arr("i8", 3, values=[2, 4, 5]),), raising(ZeroDivisionError, arr("i8", 3, values=[2, 3, 5]))])
+def pairs_that_raise(a):
+    return [(i, 10 // (int(v) - 3)) for i, v in enumerate(a)]

@@ -226,3 +226,8 @@ def a_nan_as_a_key(a):
     for x in a:
         counts[x] = counts.get(x, 0) + 1
     return len(counts), sum(counts.values())
+
+
+@program([(SOME, arr("f8", 6)), (SOME, arr("f8", 3)), (NONE, SOME)])
+def dict_of_pairs(keys, values):
+    return dict(zip(keys, values, strict=False)), dict(enumerate(values)), dict(enumerate(keys, 4))
