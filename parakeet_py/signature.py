@@ -195,11 +195,21 @@ def leaves(signature: Signature) -> tuple[Leaf, ...]:
     """All leaves in the order of their slots."""
     found: list[Leaf] = []
     slot = 0
-    for index, top in enumerate((*signature.params, *(hidden.spec for hidden in signature.hidden))):
-        for path, spec in _walk(top, (index,)):
-            found.append(Leaf(path, spec, slot))
-            slot += leaf_slots(spec)
+    for path, spec in _leaf_specs(signature):
+        found.append(Leaf(path, spec, slot))
+        slot += leaf_slots(spec)
     return tuple(found)
+
+
+def _leaf_specs(signature: Signature) -> list[tuple[tuple[int, ...], LeafSpec]]:
+    """The paths and specs of all leaves in order."""
+    found: list[tuple[tuple[int, ...], LeafSpec]] = []
+    for index, top in enumerate((*signature.params, *(hidden.spec for hidden in signature.hidden))):
+        if isinstance(top, ArraySpec | ScalarSpec | ObjectSpec):  # most of them
+            found.append(((index,), top))
+        else:
+            found += _walk(top, (index,))
+    return found
 
 
 def argument_slots(signature: Signature) -> int:
@@ -383,6 +393,9 @@ def extent_of(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     """The half-open range of addresses of an array's elements; (0, 0) if it has none."""
     if array.size == 0:
         return 0, 0
+    if array.flags.forc:
+        start = int(array.__array_interface__["data"][0])
+        return start, start + array.nbytes
     spans = [stride * (extent - 1) for stride, extent in zip(array.strides, array.shape, strict=True)]
     data = int(array.__array_interface__["data"][0])
     return data + sum(s for s in spans if s < 0), data + sum(s for s in spans if s > 0) + array.itemsize
@@ -390,16 +403,24 @@ def extent_of(array: np.ndarray[Any, Any]) -> tuple[int, int]:
 
 def overlap(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
     """Do the extents of two arrays meet?  An array without elements meets nothing."""
-    (a, b), (c, d) = extent_of(left), extent_of(right)
+    return _meet(extent_of(left), extent_of(right))
+
+
+def _meet(left: tuple[int, int], right: tuple[int, int]) -> bool:
+    (a, b), (c, d) = left, right
     return a < b and c < d and a < d and c < b
 
 
 def leaf_values(signature: Signature, values: Sequence[object]) -> list[object]:
     """The values of the leaves, given the values of the parameters followed by those of the hidden arguments."""
+    return _values_at([path for path, _ in _leaf_specs(signature)], values)
+
+
+def _values_at(paths: Sequence[tuple[int, ...]], values: Sequence[object]) -> list[object]:
     found: list[object] = []
-    for leaf in leaves(signature):
-        value = values[leaf.path[0]]
-        for index in leaf.path[1:]:
+    for path in paths:
+        value = values[path[0]]
+        for index in path[1:]:
             if isinstance(value, slice):
                 value = _slice_items(value)[index]
             elif isinstance(value, types.FunctionType):
@@ -433,17 +454,24 @@ def signature_of(
     ]
     hidden_specs = tuple(HiddenSpec(source, spec) for (source, _), spec in zip(hidden, specs[split:], strict=True))
     plain = Signature(tuple(specs[:split]), hidden_specs)
-    pairs = writeable_pairs(plain)
+    found = _leaf_specs(plain)
+    pairs = _writeable_pairs([spec for _, spec in found])
     if not pairs:
         return plain
-    arrays: Any = leaf_values(plain, values)
-    disjoint = not any(overlap(arrays[i], arrays[j]) for i, j in pairs)
+    paired = sorted({index for pair in pairs for index in pair})
+    arrays: Any = _values_at([found[index][0] for index in paired], values)
+    extents = dict(zip(paired, map(extent_of, arrays), strict=True))
+    disjoint = not any(_meet(extents[i], extents[j]) for i, j in pairs)
     return Signature(plain.params, plain.hidden, disjoint, pairs)
 
 
 def writeable_pairs(signature: Signature) -> tuple[tuple[int, int], ...]:
     """All pairs of array leaves of which at least one is writeable."""
-    arrays = [(index, leaf.spec) for index, leaf in enumerate(leaves(signature)) if isinstance(leaf.spec, ArraySpec)]
+    return _writeable_pairs([spec for _, spec in _leaf_specs(signature)])
+
+
+def _writeable_pairs(specs: Sequence[LeafSpec]) -> tuple[tuple[int, int], ...]:
+    arrays = [(index, spec) for index, spec in enumerate(specs) if isinstance(spec, ArraySpec)]
     return tuple(
         (i, j)
         for n, (i, left) in enumerate(arrays)

@@ -30,6 +30,8 @@ class DeviceArray:
     shape, dtype, strides : as NumPy's
     """
 
+    _ghost: Any  # what has stood for it in a call, if there is one at hand, see `foreign`
+
     def __init__(self, home: Home, host: np.ndarray[Any, Any], place: Machine | Team) -> None:
         self._home, self._host, self._place = home, host, place
 

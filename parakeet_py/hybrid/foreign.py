@@ -4,7 +4,8 @@ They say so by DLPack or by `__cuda_array_interface__`. For the time of the call
 NumPy array of the same dtype, shape, strides and alignment, in memory of the host that is only reserved. Ghosts lie to
 each other as the arrays do, so signatures, overlaps and views need to know nothing of devices; before somebody looks
 into a ghost (an operation handed back to Python) it is filled. New arrays of the result are ghosts too, until `leaving`
-makes them arrays of the library that the arguments came from (`exported`).
+makes them arrays of the library that the arguments came from (`exported`). The ghost of a `DeviceArray` into which
+nobody has looked is kept with it, for the next call.
 
 Work is ordered by the device's own stream: before the call it waits for the arguments' producers, and the call waits
 for it in the end, so that what other streams do with arguments and results comes later.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +99,15 @@ def _of_capsule(value: Any, stream: int | None) -> Interface | None:
     )
 
 
+class _Ghost(NamedTuple):
+    """What stands for an array at an address of a device; `start`: where its memory on the host begins."""
+
+    device: Machine
+    address: int
+    array: np.ndarray[Any, Any]
+    start: int
+
+
 class Foreign:
     """The arguments of one call that live on its device.
 
@@ -113,6 +124,8 @@ class Foreign:
         self._originals: dict[int, tuple[Any, Any]] = {}  # by id of the ghost, which is kept
         self._found: dict[int, Interface] = {}
         self._homes: dict[Buffer, Home] = {}  # of results
+        self._kept: list[tuple[DeviceArray, _Ghost, Buffer]] = []  # ghosts for later calls...
+        self._filled: set[Buffer] = set()  # ...unless somebody has looked into them
         for value in leaves_of(args):
             if id(value) not in self._found and lives_elsewhere(value):
                 interface = _brought_to(device, value)
@@ -122,7 +135,8 @@ class Foreign:
         self.args = tuple(mapped(value, self._replaced) for value in args)
 
     def _add(self, value: Any, interface: Interface) -> None:
-        if 0 not in interface.shape and not self.device.owns(interface.address):
+        ours = isinstance(value, DeviceArray)  # it has come to the device
+        if not ours and 0 not in interface.shape and not self.device.owns(interface.address):
             raise DeviceError(f"the arrays among the arguments do not all live on {self.device.name}")
         if interface.stream is not None:
             self.device.wait_for(interface.stream)
@@ -133,8 +147,8 @@ class Foreign:
     def _reserve(self) -> dict[int, np.ndarray[Any, Any]]:
         """The ghosts, by the ids of what they stand for; those of arrays that overlap lie in one piece of memory."""
         groups: list[tuple[int, int, list[tuple[int, Interface]]]] = []
-        for key, interface in sorted(self._found.items(), key=lambda item: item[1].bounds()):
-            low, high = interface.bounds()
+        bounded = [(*interface.bounds(), key, interface) for key, interface in self._found.items()]
+        for low, high, key, interface in sorted(bounded, key=itemgetter(0, 1)):
             if groups and low < groups[-1][1]:
                 start, end, members = groups.pop()
                 groups.append((start, max(end, high), [*members, (key, interface)]))
@@ -142,21 +156,36 @@ class Foreign:
                 groups.append((low, high, [(key, interface)]))
         ghosts: dict[int, np.ndarray[Any, Any]] = {}
         for low, high, members in groups:
+            key, interface = members[0]
+            if len(members) == 1 and isinstance(interface.keep, DeviceArray) and 0 not in interface.shape:
+                ghosts[key] = self._ghost_of(interface.keep, interface, low, high)
+                continue
             shift = low % _PAGE
             memory = reserved(high - low + shift + 1)
             start = _address(memory) + shift
             buffer = Borrowed(self.device, low, high - low, start)
             for key, interface in members:
-                offset = interface.address - low + shift
-                ghost: np.ndarray[Any, Any] = np.ndarray(
-                    interface.shape, interface.dtype, memory.data, offset, interface.strides
-                )
-                ghost.flags.writeable = not interface.readonly
+                ghost = _ghost_in(memory, interface.address - low + shift, interface)
                 buffer.owner.append(ghost)
                 buffer.keep.append(interface.keep)
                 ghosts[key] = ghost
             self._regions.append((start, start + max(high - low, 1), buffer))
         return ghosts
+
+    def _ghost_of(self, value: DeviceArray, interface: Interface, low: int, high: int) -> np.ndarray[Any, Any]:
+        """The ghost of one of our own arrays that overlaps no other: that of an earlier call, if nobody else has it."""
+        ghost: _Ghost | None = value.__dict__.pop("_ghost", None)  # at once: another thread may ask as well
+        if ghost is None or ghost.device is not self.device or ghost.address != interface.address:
+            shift = low % _PAGE
+            memory = reserved(high - low + shift + 1)
+            array = _ghost_in(memory, interface.address - low + shift, interface)
+            ghost = _Ghost(self.device, interface.address, array, _address(memory) + shift)
+        buffer = Borrowed(self.device, low, high - low, ghost.start)
+        buffer.owner.append(ghost.array)
+        buffer.keep.append(value)
+        self._kept.append((value, ghost, buffer))
+        self._regions.append((ghost.start, ghost.start + max(high - low, 1), buffer))
+        return ghost.array
 
     def _replaced(self, value: Any) -> Any:
         if id(value) in self._ghosts:
@@ -167,19 +196,23 @@ class Foreign:
 
     # ---- what a call asks --------------------------------------------------------------------------------------------
 
-    def buffer_at(self, array: np.ndarray[Any, Any]) -> Buffer | None:
-        """The memory on the device that a ghost, or a view of one, stands for."""
-        address = _address(array)
-        return next((buffer for start, end, buffer in self._regions if start <= address < end), None)
+    def buffer_at(self, address: int) -> Buffer | None:
+        """The memory on the device that a ghost, or a view of one, stands for; by where it lies on the host."""
+        for start, end, buffer in self._regions:
+            if start <= address < end:
+                return buffer
+        return None
 
     def resident(self, array: np.ndarray[Any, Any]) -> DeviceView | None:
         """The array on the device that a ghost stands for; None for an array of the host."""
-        buffer = self.buffer_at(array)
+        address = _address(array)
+        buffer = self.buffer_at(address)
         if buffer is None:
             return None
         assert buffer.origin is not None
-        offset = _address(array) - buffer.origin
-        return DeviceView(buffer, offset, name_of_dtype(array.dtype), array.shape, array.strides, array)
+        return DeviceView(
+            buffer, address - buffer.origin, name_of_dtype(array.dtype), array.shape, array.strides, array
+        )
 
     def lends(self, buffer: Buffer) -> bool:
         """Whether memory is that of an argument."""
@@ -195,6 +228,7 @@ class Foreign:
 
     def fill(self, buffer: Buffer) -> None:
         """Let Python see what is on the device."""
+        self._filled.add(buffer)
         if buffer.size:
             self.device.copy_out(_bytes(buffer), buffer.address)
 
@@ -216,7 +250,7 @@ class Foreign:
 
     def _brought(self, value: Any) -> Any:
         """A result that Python has computed, brought to the device."""
-        if type(value) is np.ndarray and self.buffer_at(value) is None and value.dtype.kind in "biufc":
+        if type(value) is np.ndarray and self.buffer_at(_address(value)) is None and value.dtype.kind in "biufc":
             return self._ghost(uploaded(self.device, value))
         return value
 
@@ -264,12 +298,21 @@ class Foreign:
         """The call has ended: its work is complete, ghosts of results are needed no more."""
         for buffer in self._made:
             buffer.origin = buffer.owner = None
+        for value, ghost, buffer in self._kept:
+            if buffer not in self._filled:
+                value._ghost = ghost
         self.device.synchronize()
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
     found: int = array.__array_interface__["data"][0]
     return found
+
+
+def _ghost_in(memory: np.ndarray[Any, Any], offset: int, interface: Interface) -> np.ndarray[Any, Any]:
+    ghost: np.ndarray[Any, Any] = np.ndarray(interface.shape, interface.dtype, memory.data, offset, interface.strides)
+    ghost.flags.writeable = not interface.readonly
+    return ghost
 
 
 def _bytes(buffer: Buffer) -> np.ndarray[Any, Any]:

@@ -138,6 +138,23 @@ def test_what_python_does(place: str) -> None:
     assert np.array_equal(np.asarray(x), plain)
 
 
+def test_what_stands_for_an_array_is_kept_until_python_looks() -> None:
+    @accelerate
+    def handed(x: Any) -> Any:
+        return np.partition(x, 1) * 2
+
+    plain = np.arange(6.0)[::-1].reshape(2, 3)
+    x = asdevice(plain, "emulated")
+    step(x)
+    ghost = x._ghost.array
+    for _ in range(2):
+        assert np.array_equal(np.asarray(step(x)), step.__wrapped__(plain)) and x._ghost.array is ghost
+    for _ in range(3):  # the first call observes
+        assert np.array_equal(np.asarray(handed(x)), handed.__wrapped__(plain)) and not hasattr(x, "_ghost")
+    step(x)
+    assert x._ghost.array is not ghost
+
+
 def test_from_one_place_to_another() -> None:
     plain = np.arange(24.0).reshape(6, 4)
     x: Any = asdevice(plain, "emulated")
