@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 import copy
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 _N = TypeVar("_N", bound=ast.AST)
@@ -115,7 +115,7 @@ def _first_binding(body: list[ast.stmt], name: str, is_parameter: bool) -> int |
     return None
 
 
-def _hides_in(name: str):  # type: ignore[no-untyped-def]
+def _hides_in(name: str) -> Callable[[ast.AST], bool]:
     """Does a part of a function bind a name in a way that an attribute cannot be bound?"""
 
     def hides(part: ast.AST) -> bool:

@@ -241,6 +241,8 @@ def identical(s: Specializer, left: Value, right: Value) -> bool:
         return False
     if isinstance(left, ArrayV) and isinstance(right, ArrayV):
         if left.var is right.var:
+            if isinstance(s.builder.definition.get(left.var), ir.View | ir.Reshape | ir.Strided):
+                raise s.unsupported("`is` between views, which may be made anew each time")
             return True
         if not (left.roots & right.roots) or _made_apart(s, left, right):
             return False

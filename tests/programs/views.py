@@ -671,3 +671,9 @@ def patches_as_rows(a, k):
     rows = np.lib.stride_tricks.sliding_window_view(a, (k, k)).reshape(-1, k * k)
     a[0, 0] = 100
     return rows @ np.ones(k * k, a.dtype), rows.flags.writeable
+
+
+@program([lambda: (np.ones((2, 3)),)], fell_back=True)
+def equal_views_are_two_objects(a):
+    first, second = a.T, a.T
+    return first is second, first is first
