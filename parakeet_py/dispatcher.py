@@ -15,6 +15,7 @@ import threading
 import types
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py import cached, extensions
@@ -25,6 +26,7 @@ from parakeet_py.hybrid.elsewhere import some_live_elsewhere
 from parakeet_py.llvm.callable_type import gates_of, install
 from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
 from parakeet_py.positional import positional_form, python_form, takes_positions_only
+from parakeet_py.refusals import Refusals
 from parakeet_py.signature import Signature, Source
 
 if TYPE_CHECKING:
@@ -54,13 +56,14 @@ class Dispatcher:
     def __init__(self, function: types.FunctionType, options: dict[str, Any]) -> None:
         self.function = function
         self.options = options
+        self.configured: tuple[settings.Config | None, settings.Config | None] = None, None  # in force, with our own
         self.threads: int = options.get("threads") or 0
         self.knowledge = Knowledge()
         self.specializations: dict[Signature, Loaded] = {}
         self.general: dict[Signature, Loaded] = {}  # what runs where a guarded specialization lets a call pass
         self.compilations: dict[tuple[Signature, Extents], Compiled] = {}
         self.knowledge_read = False
-        self.refused: dict[Signature, str] = {}
+        self.refused = Refusals()
         self.fell_back: str | None = None
         self.observing: set[Signature] = set()  # of calls that the evaluator is running now
         self.observed_runs: dict[Signature, int] = {}
@@ -71,25 +74,29 @@ class Dispatcher:
         self.lock = _compiling
         self.instance: Any = None
         self.plain = takes_positions_only(function.__code__)
+        self.repeated: Any = None  # calls on arrays of devices that may come again, see `hybrid.repeated`
         self.left: Any = None  # calls that teams have left to the CPU, see `hybrid.left`
         self.inner: Any = None  # takes calls in positional form, for functions whose own calls are not
         extensions.watchers.add(self)
 
     def config(self) -> settings.Config:
         """The settings in force, changed by the decorator's own."""
+        now = settings.current()
         if not self.options:
-            return settings.current()
-        with settings.options(**self.options) as config:
-            return config
+            return now
+        base, config = self.configured
+        if base is not now or config is None:
+            with settings.options(**self.options) as config:
+                self.configured = now, config
+        return config
 
     def device(self) -> Machine | Team | None:
         """The device, or the team of several, that calls run on here and now, opened; None for the CPU."""
         config = self.config()
         if config.on_cpu:
             return None
-        from parakeet_py.hybrid.devices import chosen
-
-        return chosen(config.devices or "", config.split)
+        found: Machine | Team | None = _devices().chosen(config.devices or "", config.split)
+        return found
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
@@ -97,6 +104,8 @@ class Dispatcher:
         """A call that no gate has taken."""
         normal = self.normalize(args, kwargs)
         if normal is None:
+            return self.function(*args, **kwargs)
+        if self.refused.cover(normal) and not self.config().strict:
             return self.function(*args, **kwargs)
         if self.inner is not None:
             return self.inner(*normal)
@@ -126,7 +135,10 @@ class Dispatcher:
             elif signature in self.guessed and signature in self.specializations:
                 action = "evaluate"  # it has reached what no call had reached before
                 self.forget(self.specializations[signature])
-            elif signature in self.refused or signature in self.observing:
+            elif signature in self.refused:
+                action = "python"
+                self.refused.settle(normal)
+            elif signature in self.observing:
                 action = "python"
             elif (known := self.last_gate(signature)) is not None and not known.native.guarded:
                 # its gate has let the call pass; or another thread has compiled it just now
@@ -135,6 +147,7 @@ class Dispatcher:
                 try:
                     extents: Extents = "usual" if known is None else "general"
                     action = "native" if self.specialize(normal, signature, extents) is not None else "evaluate"
+                    self.refused.unsettle(normal)
                 except (UnsupportedError, NoSourceError) as found:
                     action, error = "refuse", found
                 except Exception as found:
@@ -215,7 +228,7 @@ class Dispatcher:
         """Let Python run the calls of a specialization from now on."""
         with self.lock:
             for signature in self.signatures_of(loaded):
-                self.refused[signature] = reason
+                self.refused.add(signature, reason)
             self.fell_back = self.fell_back or reason
             self.forget(loaded)
 
@@ -223,6 +236,7 @@ class Dispatcher:
         """Let no further call run a specialization that has turned out to be wrong for some."""
         with self.lock:
             gone = []
+            self.repeated = None
             for signature in self.signatures_of(loaded):
                 gone += [found.pop(signature) for found in (self.specializations, self.general) if signature in found]
                 for extents in EXTENTS:
@@ -239,6 +253,7 @@ class Dispatcher:
                 self.forget(loaded)
             for found in (self.compilations, self.refused, self.observed_runs, self.guessed):
                 found.clear()
+            self.repeated = None
             self.knowledge, self.knowledge_read, self.fell_back = Knowledge(), False, None
             self.watched.clear()
 
@@ -397,7 +412,9 @@ class Dispatcher:
             raise error
         result = self.run_python(normal)
         if len(self.refused) < MAX_SPECIALIZATIONS:
-            self.refused[signature] = str(error)
+            self.refused.add(signature, str(error))
+        self.refused.settle(normal)
+        self.refused.everything = self.made >= MAX_SPECIALIZATIONS or not _is_readable(self.function)
         if self.fell_back is None:
             self.fell_back = str(error)
             warnings.warn(FallbackWarning(str(error)), stacklevel=5)
@@ -410,8 +427,13 @@ class Dispatcher:
 
     def normalize(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         """The call in positional form; None when Python would refuse it (and will say so)."""
-        if self.plain and not kwargs and len(args) == self.function.__code__.co_argcount:
-            return args
+        if self.plain and not kwargs:
+            missing = self.function.__code__.co_argcount - len(args)
+            if missing == 0:
+                return args
+            defaults = self.function.__defaults__ or ()
+            if 0 < missing <= len(defaults):
+                return args + defaults[-missing:]
         return positional_form(self.function, args, kwargs)
 
     # ---- asked by explain and the text functions ---------------------------------------------------------------------
@@ -468,6 +490,14 @@ class Dispatcher:
         return self.slow(*args, **kwargs)
 
 
+@lru_cache(maxsize=1)
+def _devices() -> Any:
+    """`hybrid.devices`, imported when a device is named; a statement would ask for it anew in every call."""
+    from parakeet_py.hybrid import devices
+
+    return devices
+
+
 def _would_be_the_same(compiled: Compiled, config: settings.Config) -> bool:
     """Whether compiling once more, under these settings, would give and show what has been compiled before.
 
@@ -477,6 +507,17 @@ def _would_be_the_same(compiled: Compiled, config: settings.Config) -> bool:
     same = all(getattr(compiled.config, name) == getattr(config, name) for name in of_code)
     specialization = compiled.specialization
     return same and not (config.print_passes or config.debug or specialization.opaque_sites or specialization.guessed)
+
+
+def _is_readable(function: types.FunctionType) -> bool:
+    """Can a frontend read a function at all?"""
+    from parakeet_py.frontend import to_ssa_cached
+
+    try:
+        to_ssa_cached(function)
+    except (UnsupportedError, NoSourceError):
+        return False
+    return True
 
 
 def needs_its_frame(function: types.FunctionType) -> bool:

@@ -21,6 +21,8 @@ MAX_KEYS = 64  # of a dict whose keys are asked for
 _PLACES = (types.MemberDescriptorType, _tuplegetter)  # descriptors that only say where in the instance the value is
 _USUAL = (object.__dict__["__getattribute__"], tuple.__dict__["__getattribute__"])  # the same code in both
 _HEAP_TYPE = 1 << 9  # made by a class statement
+# What the two makers of named tuples, and class statements without special methods, leave in a class that acts.
+_OF_NAMED_TUPLES = frozenset(("__new__", "__repr__", "__getnewargs__", "__replace__", "__dict__", "__weakref__"))
 
 
 def item_name(key: object) -> str | None:
@@ -86,6 +88,13 @@ def is_plain(cls: type) -> bool:
         and in_class(cls, "__getattr__") is _ABSENT
         and not issubclass(cls, type | types.ModuleType)
     )
+
+
+def behaves_as_tuple(cls: type) -> bool:
+    """Has a class of tuples no operator, iteration or attribute access of its own?"""
+    held = [item for base in cls.__mro__[: cls.__mro__.index(tuple)] for item in vars(base).items()]
+    own = {name for name, what in held if name.startswith("__") and (callable(what) or hasattr(what, "__get__"))}
+    return own <= _OF_NAMED_TUPLES
 
 
 def stores_plainly(cls: type) -> bool:

@@ -23,9 +23,9 @@ from parakeet_py.errors import (
 from parakeet_py.frontend.evaluate import Raised
 from parakeet_py.result_tree import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
 from parakeet_py.signature import leaf_values
+from parakeet_py.templates import rebuild
 from parakeet_py.typed_ir.observed import accepts, observed_spec
 from parakeet_py.typed_ir.opaque import caught_by, no_leaves, perform, result_leaves_of
-from parakeet_py.typed_ir.opaque_operands import rebuild
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
 

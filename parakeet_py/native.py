@@ -18,7 +18,7 @@ from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, exception_named, exception_with
 from parakeet_py.fields import KEYS, are_apart, of_arguments, read_field, read_method
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
-from parakeet_py.signature import ObjectSpec, Signature, Source, Spec, StaticSpec, signature_of
+from parakeet_py.signature import ObjectSpec, Signature, Source, Spec, StaticSpec, TupleSpec, signature_of, spec_of
 
 if TYPE_CHECKING:
     from parakeet_py.llvm.gate import GateHandle
@@ -142,14 +142,16 @@ def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowl
             if not of_arguments(source):  # which objects of other classes need not have
                 raise
     overrides: dict[int, Spec] = {
-        index: StaticSpec(args[index]) for index in knowledge.static if index < len(args) and can_be_static(args[index])
+        index: static_spec(args[index])
+        for index in knowledge.static
+        if index < len(args) and can_be_static(args[index])
     }
     for index in knowledge.whole:
         if index < len(args) and type(args[index]) is list:
             overrides[index] = ObjectSpec(list, True)
     for position, (source, value) in enumerate(hidden):
         if (source in knowledge.static_hidden or source[0] == "apart" or source[-1] == KEYS) and can_be_static(value):
-            overrides[len(args) + position] = StaticSpec(value)
+            overrides[len(args) + position] = static_spec(value)
         elif source in knowledge.whole_hidden and type(value) is list:
             overrides[len(args) + position] = ObjectSpec(list, True)
     return signature_of(args, hidden, overrides)
@@ -157,9 +159,18 @@ def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowl
 
 def can_be_static(value: Any) -> bool:
     """Can a call be specialized by this value?"""
+    if type(value) is list:
+        return isinstance(spec_of(value), TupleSpec) and all(map(can_be_static, value))
     if type(value) is tuple:
-        return all(can_be_static(item) for item in value)
+        return not any(type(item) is list for item in value) and all(map(can_be_static, value))
     return type(value) in (bool, int, float, complex, str, type(None), FunctionType)
+
+
+def static_spec(value: Any) -> Spec:
+    """The spec by value. A list stays one, as it may be changed: what it holds is compared."""
+    if type(value) is list:
+        return TupleSpec(tuple(map(static_spec, value)), "list")
+    return StaticSpec(value)
 
 
 class Loaded:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from parakeet_py.fields import store_field
 from parakeet_py.record import record
 from parakeet_py.signature import static_key
+from parakeet_py.templates import Assembled
 
 
 @record
@@ -49,8 +50,8 @@ class ResultStatic:
 
 @record
 class ResultTuple:
-    """A tuple or list; with `type`, what that gives when it is called with the items: a namedtuple class, or a
-    `SetAttributes`."""
+    """A tuple or list; with `type`, what that gives when it is called with the items: a namedtuple class, a
+    `SetAttributes`, or an `Assembled`."""
 
     items: tuple[Result, ...]
     kind: Literal["tuple", "list"] = "tuple"
@@ -92,6 +93,19 @@ class ResultEither:
 
 
 Result = ResultLeaf | ResultStatic | ResultTuple | ResultListOf | ResultEither
+
+
+def listed(tree: Result) -> frozenset[int]:
+    """The array leaves that are boxed as Python lists, whose elements somebody looks at then."""
+    match tree:
+        case ResultListOf(leaf):
+            return frozenset((leaf.index,))
+        case ResultTuple(items, type=Assembled() as made):
+            own = [items[position] for position in made.looked_at]
+            return frozenset(leaf.index for item in own for leaf in _result_walk(item) if leaf.kind == "array")
+        case ResultTuple(items):
+            return frozenset().union(*map(listed, items))
+    return frozenset()
 
 
 def result_leaves(tree: Result) -> tuple[ResultLeaf, ...]:

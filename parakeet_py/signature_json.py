@@ -25,6 +25,7 @@ from parakeet_py.signature import (
     StaticSpec,
     TupleSpec,
 )
+from parakeet_py.templates import Assembled, ContainerT, LeafT, StaticT
 
 Json = Any
 
@@ -50,6 +51,10 @@ _CLASSES: dict[str, Any] = {
         ResultEither,
         ResultListOf,
         SetAttributes,
+        LeafT,
+        StaticT,
+        ContainerT,
+        Assembled,
     )
 }
 

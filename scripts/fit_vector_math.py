@@ -110,6 +110,11 @@ def log_far(z: Any) -> Any:
     return mp.mpf(2) / 5 if abs(z) < mp.mpf("1e-14") else (log_tail(z) - mp.mpf(2) / 3) / z
 
 
+def log_near(d: Any) -> Any:
+    """log(1 + d) = d - d*d/2 + d*d*d near(d)."""
+    return THIRD if abs(d) < mp.mpf("1e-12") else (mp.log(1 + d) - d + d * d / 2) / d**3
+
+
 def odd_tail(f: Function, at_zero: Any) -> Function:
     """tail of an odd function: f(x) = x + x z tail(z), z = x*x."""
 
@@ -153,6 +158,8 @@ lgamma_tail = near_zero(lambda t: mp.loggamma(2 + t) / t, AFTER_ONE)
 UNIT, QUARTER, AROUND_TWO = mp.mpf("1.0005"), mp.mpf("0.2501"), mp.mpf("0.5001")
 ERFC_LOW, ERFC_END, ERFC32_END = erfc_variable("0.5"), erfc_variable("27.3"), erfc_variable("10.1")
 
+# numbers around 1, in 16 parts by the first bits of their mantissa: the fourth but last has 1 in its middle
+PARTS, BEFORE_ONE, REST = 16, mp.mpf(29) / 3, mp.mpf("0.0299")
 S_LIMIT = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mp.mpf("1.0005")
 # name: (what it is, function, weight, low, high, degree for float64, degree for float32)
 FITS: dict[str, tuple[str, Function, Function, Any, Any, int, int]] = {
@@ -166,6 +173,7 @@ FITS: dict[str, tuple[str, Function, Function, Any, Any, int, int]] = {
     "ERF_SMALL": ("erf(x) = x + x*p(z), z = x*x", erf_tail, flat, mp.mpf(0), ERF_SPLIT**2, 11, 6),
     "ERF_LARGE": ("erf(t + 2) = 1 - 2**p(t)", log2_erfc, erfc, ERF_SPLIT - ERF_CENTRE, ERF_END - ERF_CENTRE, 17, 7),
     "LOG_FAR": ("p(z) of LOG = 2/3 + z*q(z)", log_far, flat, mp.mpf(0), S_LIMIT**2, 7, 3),
+    "LOG_NEAR": ("log(1+d) = d - d*d/2 + d*d*d*p(d)", log_near, flat, -REST, REST, 8, 3),
     "SINH": ("sinh(x) = x + x*z*p(z), z = x*x", odd_tail(mp.sinh, SIXTH), flat, mp.mpf(0), UNIT, 6, 3),
     "ASIN": ("asin(x) = x + x*z*p(z), z = x*x", odd_tail(mp.asin, SIXTH), flat, mp.mpf(0), QUARTER, 12, 5),
     "ASINH": ("asinh(x) = x + x*z*p(z), z = x*x", odd_tail(mp.asinh, -SIXTH), flat, mp.mpf(0), QUARTER, 12, 4),
@@ -190,6 +198,28 @@ def fit(name: str, degree: int, high: Any) -> tuple[list[Any], list[float], Any]
     return found, rounded, largest(f, weight, rounded, low, high)
 
 
+def reciprocals() -> list[str]:
+    """The lines of the table of reciprocals: of the middle of each part, and the logarithm of what they are from."""
+
+    def bound(part: int) -> Any:
+        away = (part - BEFORE_ONE) / PARTS
+        return 1 + (away / 2 if away < 0 else away)
+
+    tables: dict[str, list[float]] = {"RECIPROCAL": [], "RECIPROCAL_LOG": [], "RECIPROCAL_LOG_LOW": []}
+    for part in range(PARTS):
+        low, high = bound(part), bound(part + 1)
+        reciprocal = 1.0 if low < 1 < high else float(2 / (low + high))
+        assert max(abs(low * reciprocal - 1), abs(high * reciprocal - 1)) < REST
+        log = -mp.log(mp.mpf(reciprocal))
+        short = mp.nint(log * 2**42) / 2**42
+        for table, number in zip(tables.values(), (reciprocal, short, log - short), strict=True):
+            table.append(float(number) + 0.0)
+    lines = ["# 1/c for 16 numbers c around 1, and log(c) in two parts, the first a multiple of 2**-42"]
+    for name, numbers in tables.items():
+        lines += [f"{name} = (", *(f"    {number!r}," for number in numbers), ")", ""]
+    return lines
+
+
 def main() -> None:
     lines = [
         '"""Polynomial coefficients of the vector math library, constant term first.',
@@ -211,6 +241,7 @@ def main() -> None:
                 low = [float(exact - mp.mpf(c)) for exact, c in zip(found, coefficients, strict=True)]
                 lines += [f"# what rounding took from the first of {name}{suffix}"]
                 lines += [f"{name}_LOW{suffix} = ({', '.join(map(repr, low[: PAIRED[name]]))})", ""]
+    lines += reciprocals()
     TARGET.write_text("\n".join(lines[:-1]) + "\n")
 
 

@@ -367,9 +367,10 @@ def leaves_of(value: Any) -> Iterator[np.ndarray]:
 def _bases(value: Any) -> Iterator[np.ndarray]:
     """The arrays that own the memory of the arrays in `value`, where they are others."""
     for array in leaves_of(value):
-        root = array
-        while isinstance(root.base, np.ndarray):
-            root = root.base
+        root, under = array, array.base
+        while under is not None:  # `as_strided` puts an object between a view and its array
+            root = under if isinstance(under, np.ndarray) else root
+            under = getattr(under, "base", None)
         if root is not array:
             yield root
 

@@ -12,7 +12,9 @@ import sys
 
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend.bindings import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
+from parakeet_py.frontend.caches import without_caches
 from parakeet_py.frontend.cells import without_nonlocal
+from parakeet_py.frontend.comprehension_loops import without_changes_inside
 from parakeet_py.frontend.exceptions import without_try
 from parakeet_py.frontend.generators import is_generator, without_yield
 from parakeet_py.frontend.patterns import without_match
@@ -49,7 +51,10 @@ def ast_to_ssa(source: Source) -> Function:
         pos, first = pos_of(inner), source.first_line
         raise UnsupportedError(message, source.filename, pos, source.lines, hint, first_line=first)
 
-    node = without_try(without_match(without_yield(without_nonlocal(node), refuse), refuse), refuse)
+    node = without_try(
+        without_match(without_yield(without_nonlocal(without_changes_inside(without_caches(node))), refuse), refuse),
+        refuse,
+    )
     try:
         builder = FunctionBuilder(source, scopes, scopes.scope(node))
         return builder.function(node, "<lambda>" if isinstance(node, ast.Lambda) else node.name).function
@@ -77,6 +82,7 @@ class FunctionBuilder(Statements):
         self.local_names = frozenset(scope.locals)
         self.own_lists = scope.own_lists
         self.own_queues = scope.own_queues
+        self.own_counters = scope.own_counters
         self.deleted_names = frozenset(scope.deleted)
         self.free_names = frozenset(captured)
         self.captured = captured
@@ -157,6 +163,8 @@ class FunctionBuilder(Statements):
 
         def convert(unbound: tuple[str, ...]) -> Converted:
             builder = FunctionBuilder(self.source, self.scopes, scope, captured, unbound)
+            counters = {name: kind for name, kind in self.own_counters.items() if kind[0] == "Counter"}
+            builder.own_counters = {name: kind for name, kind in counters.items() if name in captured}
             if sys.version_info >= (3, 12) and not isinstance(node, ast.GeneratorExp):
                 builder.free_names = self.free_names  # these comprehensions are no longer functions of their own
             return builder.element(node, level, part)

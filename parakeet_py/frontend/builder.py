@@ -33,9 +33,22 @@ from parakeet_py.frontend.bindings import (
 )
 from parakeet_py.frontend.gates import Join
 from parakeet_py.frontend.operands import operands, same
+from parakeet_py.frontend.own_lists import cell_of
 from parakeet_py.frontend.scopes import Scopes
 from parakeet_py.frontend.source import Source
-from parakeet_py.frontend.ssa import Call, CheckBound, Free, Global, Let, MakeClosure, Op, Operand, Pos, Var
+from parakeet_py.frontend.ssa import (
+    Attribute,
+    Call,
+    CheckBound,
+    Free,
+    Global,
+    Let,
+    MakeClosure,
+    Op,
+    Operand,
+    Pos,
+    Var,
+)
 
 
 class Builder:
@@ -46,6 +59,7 @@ class Builder:
     free_names: frozenset[str]  # the names it takes from the functions around it
     own_lists: frozenset[str]  # the names of lists that it changes
     own_queues: frozenset[str]  # and those of them that are deques
+    own_counters: dict[str, tuple[str, object]]  # or dicts with a default
 
     def __init__(self, source: Source, scopes: Scopes, declared_global: dict[str, None]) -> None:
         self.source = source
@@ -112,7 +126,9 @@ class Builder:
         return self.env[name].operand
 
     def read(self, name: str, node: ast.AST | Pos) -> Operand:
-        """The value of a name of any scope."""
+        """The value of a name of any scope, or of what a cell holds."""
+        if cell_of(name) != name:
+            return self.emit(Attribute(self.read(cell_of(name), node), "cell_contents"), node, cell_of(name))
         if name not in self.env:
             return self.read_outer(name, node)
         self.check_bound(name, node)

@@ -78,11 +78,12 @@ class Leaving(ast.expr):
 
 
 class Made(ast.expr):
-    """A function made from `code`."""
+    """A function made from `code`; `decorators` are to be called with it, the last one first."""
 
     code: CodeType
     body: list[ast.stmt]
     arguments: ast.arguments
+    decorators: list[ast.expr]
 
 
 class EnterWith(ast.stmt):

@@ -58,12 +58,10 @@ class Stack:
     def plain(self, item: ast.expr) -> ast.expr:
         """A value; functions get their syntax."""
         if isinstance(item, Made):
-            value = as_expression(item.body)
-            if value is not None:
-                return ast.copy_location(ast.Lambda(item.arguments, value), item)
-            name = self.made(ast.Name(self.fresh(), ast.Store()))
-            self.define(name, item)
-            return ast.copy_location(load(name), item)
+            made = self.undecorated(item)
+            for decorator in reversed(item.decorators):
+                made = ast.copy_location(ast.Call(decorator, [made], []), item)
+            return made
         if isinstance(item, InPlace):
             name = self.made(ast.Name(self.fresh(), ast.Store()))
             self.emit(ast.Assign([name], item.left))
@@ -72,6 +70,14 @@ class Stack:
         if isinstance(item, SETTLED):
             raise Unknown(f"{type(item).__name__.lower()} used as a value", self.place)
         return item
+
+    def undecorated(self, item: Made) -> ast.expr:
+        value = as_expression(item.body)
+        if value is not None:
+            return ast.copy_location(ast.Lambda(item.arguments, value), item)
+        name = self.made(ast.Name(self.fresh(), ast.Store()))
+        self.emit(definition(name.id, item, []))
+        return ast.copy_location(load(name), item)
 
     def pops(self, count: int) -> list[ast.expr]:
         if not count:
@@ -99,8 +105,11 @@ class Stack:
         """Evaluate what is on the stack, with `names` also what binding a name may change."""
         if not names and all(map(self.simple, self.stack)):
             return
+        names = names or any(isinstance(part, ast.Call) for item in self.stack for part in ast.walk(item))
         for slot, item in enumerate(self.stack):
             if isinstance(item, ast.Constant | SETTLED) or (isinstance(item, ast.Name) and item.id[0] == "$"):
+                continue
+            if isinstance(item, ast.Name) and not names:
                 continue
             name = ast.copy_location(ast.Name(self.fresh(), ast.Store()), item)
             self.emit(ast.Assign([name], self.plain(item)))
@@ -139,15 +148,9 @@ class Stack:
             else:
                 self.emit(ast.Import([alias]))
         elif isinstance(raw, Made) and isinstance(target, ast.Name) and raw.code.co_name == target.id:
-            self.define(target, raw)
+            self.emit(definition(target.id, raw, raw.decorators))
         else:
             self.emit(ast.Assign([target], self.plain(raw)))
-
-    def define(self, name: ast.Name, made: Made) -> None:
-        definition = ast.FunctionDef(name.id, made.arguments, made.body, [])
-        if sys.version_info >= (3, 12):
-            definition.type_params = []
-        self.emit(definition)
 
     def discard(self, item: ast.expr) -> None:
         if isinstance(item, ast.Constant | SETTLED):
@@ -180,7 +183,7 @@ class Stack:
 
     def copy(self, count: int) -> None:
         if not self.simple(self.stack[-count]):
-            self.flush(names=True)
+            self.flush()
         self.stack.append(self.stack[-count])
 
     def swap(self, count: int, ahead: list[dis.Instruction]) -> None:
@@ -239,6 +242,10 @@ class Stack:
         if isinstance(first, Made) and isinstance(second, Iterating):
             self.stack.append(comprehension(first, second.value))
             return
+        if isinstance(second, Made) and not isinstance(first, Null) and not count:
+            second.decorators = [self.plain(first), *second.decorators]
+            self.stack.append(second)
+            return
         if isinstance(first, Null):
             function = self.plain(second)
         else:
@@ -272,6 +279,7 @@ class Stack:
         if not isinstance(held, ast.Constant) or not isinstance(held.value, CodeType):
             raise Unknown("a function made of something else than its code", self.place)
         made = self.made(Made())
+        made.decorators = []
         made.code = held.value
         made.body, made.arguments = self.body_of(held.value)
         for flag in (8, 4, 2, 1):
@@ -287,6 +295,13 @@ class Stack:
         elif flag == 2 and isinstance(value, ast.Dict):
             given = {k.value: v for k, v in zip(value.keys, value.values, strict=True) if isinstance(k, ast.Constant)}
             made.arguments.kw_defaults = [given.get(each.arg) for each in made.arguments.kwonlyargs]
+
+
+def definition(name: str, made: Made, decorators: list[ast.expr]) -> ast.FunctionDef:
+    found = ast.FunctionDef(name, made.arguments, made.body, decorators)
+    if sys.version_info >= (3, 12):
+        found.type_params = []
+    return found
 
 
 def load(target: ast.expr) -> ast.Name:

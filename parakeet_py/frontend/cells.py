@@ -10,6 +10,12 @@
 The name then stands for one cell for good, so that it can be captured by value. That is done for names that are surely
 bound before any function can see them: parameters, and names whose first mention is an assignment among the statements
 of the function itself. All others stay, and are refused where they are bound.
+
+A list that functions inside append to (a dict they fill, a set they add to) is such a name as well: its changes are
+bindings (`own_lists`). It has to belong to all these functions together, and to nobody else.
+
+In the tree, what a cell holds is a name of two parts, `count.cell_contents`: read and bound as an attribute of the
+first, and a name to all else. The second part says whether it is a list, or a deque, of their own.
 """
 
 from __future__ import annotations
@@ -20,6 +26,9 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from parakeet_py.frontend.own_lists import CONTENTS, OWN_LIST, OWN_QUEUE
+from parakeet_py.frontend.shared_lists import Part, changed_names, shared_lists
+
 _N = TypeVar("_N", bound=ast.AST)
 _CELL: Any = types.CellType  # stands for itself among literals
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -27,7 +36,8 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 def without_nonlocal(node: _N) -> _N:
     """The same function, or a copy of it whose shared names are cells."""
-    if not any(isinstance(inner, ast.Nonlocal) for inner in ast.walk(node)):
+    inside = [inner for inner in ast.walk(node) if isinstance(inner, _FUNCTIONS) and inner is not node]
+    if not inside:
         return node
     rewritten = copy.deepcopy(node)
     for inner in list(ast.walk(rewritten)):
@@ -37,20 +47,49 @@ def without_nonlocal(node: _N) -> _N:
 
 
 def _share(function: ast.FunctionDef) -> None:
-    """Put the names of one function that others inside it bind into cells."""
+    """Put the names of one function that others inside it bind, or lists that they change, into cells."""
     parameters = _parameters(function)
-    for name in sorted(_wanted(function.body)):
+    kinds = dict.fromkeys(_wanted(function.body), CONTENTS) | _shared_lists(function)
+    for name, kind in sorted(kinds.items()):
         place = _first_binding(function.body, name, name in parameters)
         if place is None or any(map(_hides_in(name), _own_parts(function.body))):
             continue
-        made = ast.Assign(
-            [ast.Name(name, ast.Store())], ast.Call(ast.Constant(_CELL), [ast.Name(name, ast.Load())], [])
-        )
+        first: ast.expr = ast.Name(name, ast.Load())
+        if kind != CONTENTS and name not in parameters:  # the list is made in the cell
+            place, first = place - 1, ast.Constant(None)
+        made = ast.Assign([ast.Name(name, ast.Store())], ast.Call(ast.Constant(_CELL), [first], []))
         like = function.body[place - 1] if place else function.body[0]
         for inner in ast.walk(made):
             ast.copy_location(inner, like)
-        rest = [_Contents(name).visit(statement) for statement in function.body[place:]]
+        rest = [_Contents(name, kind).visit(statement) for statement in function.body[place:]]
         function.body[place:] = [made, *rest]
+
+
+def _shared_lists(function: ast.FunctionDef) -> dict[str, str]:
+    """The names of lists, dicts and sets of a function that it and those inside it change, and nobody else knows."""
+    if not any(isinstance(part, _FUNCTIONS) for part in _own_parts(function.body)):
+        return {}
+    found = {}
+    for name in sorted((_bound(function) & changed_names(function)) - {function.name}):
+        parts = _parts_that_see(name, function)
+        queue = shared_lists(name, parts, _parameters(function)) if len(parts) > 1 else None
+        if queue is not None:
+            found[name] = OWN_QUEUE if queue else OWN_LIST
+    return found
+
+
+def _parts_that_see(name: str, function: ast.FunctionDef) -> list[Part]:
+    """The bodies of a function and of those inside it for which a name is the same."""
+    found = [Part(function.body, True)]
+    waiting: list[ast.AST] = list(_own_parts(function.body))
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, _FUNCTIONS) and name not in _bound(part):
+            body: list[ast.stmt] = [ast.Expr(part.body)] if isinstance(part, ast.Lambda) else part.body
+            if any(isinstance(inner, ast.Name) and inner.id == name for one in body for inner in ast.walk(one)):
+                found.append(Part(body, False))
+            waiting += _own_parts(body)
+    return found
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
@@ -148,14 +187,14 @@ def _hides_in(name: str) -> Callable[[ast.AST], bool]:
 class _Contents(ast.NodeTransformer):
     """Makes a name the contents of a cell of that name."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, kind: str) -> None:
         self.name = name
+        self.kind = kind
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id != self.name:
             return node
-        cell = ast.copy_location(ast.Name(node.id, ast.Load()), node)
-        return ast.copy_location(ast.Attribute(cell, "cell_contents", node.ctx), node)
+        return ast.copy_location(ast.Name(node.id + self.kind, node.ctx), node)
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
         names = [name for name in node.names if name != self.name]

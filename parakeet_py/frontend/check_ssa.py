@@ -52,6 +52,8 @@ _CHANGES = {
     **{name: (1 + count,) for name, count in FUNCTIONS.items()},
     "iadd": (1,),
     "deque": (1,),
+    "Counter": (1,),
+    "defaultdict": (3,),
     "popright": (0,),
     "pop": (0, 1),
     "setdefault": (2,),

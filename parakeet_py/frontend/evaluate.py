@@ -365,8 +365,10 @@ class _Frame:
                 changed += args[0]
             case "heappop":
                 return args[0](changed), changed
-            case "deque":
+            case "deque" | "Counter":
                 return (args[0](changed),)
+            case "defaultdict":
+                return (args[0](args[1]),)
             case "popleft":
                 return changed.popleft(), changed
             case "popright":

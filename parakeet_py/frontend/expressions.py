@@ -8,12 +8,13 @@ type whatever the operands are.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NoReturn
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from parakeet_py.frontend.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.builder import Builder
-from parakeet_py.frontend.exceptions import Caught
-from parakeet_py.frontend.own_lists import FUNCTIONS, GIVING, changed_by_call
+from parakeet_py.frontend.exceptions import Caught, place
+from parakeet_py.frontend.own_lists import FUNCTIONS, GIVING, cell_of, changed_by_call
 from parakeet_py.frontend.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
     Attribute,
@@ -32,6 +33,7 @@ from parakeet_py.frontend.ssa import (
     Item,
     Let,
     Operand,
+    SetAttribute,
     Star,
     Subscript,
     Unary,
@@ -93,6 +95,8 @@ LAZY = frozenset(
 )
 # Callables whose result contains or calls what they were passed; an iterator they were passed they have used up.
 KEEPING = frozenset(["tuple", "list", "set", "frozenset", "dict", "sorted", "partial", "vectorize", "frompyfunc"])
+_SORTED: Any = sorted  # these stand for themselves among literals
+_SECOND: Any = itemgetter(1)
 _KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict", ast.GeneratorExp: "generator"}
 
 
@@ -101,6 +105,16 @@ def _searched(operator: ast.cmpop, container: ast.expr) -> ast.expr:
     if isinstance(operator, ast.In | ast.NotIn) and isinstance(container, ast.Set):
         return ast.copy_location(ast.Tuple(container.elts, ast.Load()), container)
     return container
+
+
+def _most_common(node: ast.Call, name: str) -> ast.expr:
+    """sorted(name.items(), key=itemgetter(1), reverse=True)[:n]"""
+    items = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "items", ast.Load()), [], [])
+    keywords = [ast.keyword("key", ast.Constant(_SECOND)), ast.keyword("reverse", ast.Constant(True))]
+    made: ast.expr = ast.Call(ast.Constant(_SORTED), [items], keywords)
+    if node.args:
+        made = ast.Subscript(made, ast.Slice(None, node.args[0], None), ast.Load())
+    return place(made, node)
 
 
 class Expressions(Builder):
@@ -127,13 +141,15 @@ class Expressions(Builder):
                 return Const(value)
             case Caught(name=ast.Name(id=name)):
                 return self.env[name].operand
-            case ast.BinOp(left, operator, right):
+            case ast.BinOp(left, kind, right):
                 a, b = self.expression(left), self.expression(right)
-                out = self.emit(Binary(BINARY[type(operator)], a, b), node, hint)
+                out = self.emit(Binary(BINARY[type(kind)], a, b), node, hint)
                 self.hold(out, a, b)
                 return out
             case ast.UnaryOp(op=operator, operand=operand):
                 return self.unary(node, operator, operand, hint)
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_counters:
+                return self.counted(node, name, self.expression(index), stays=True)
             case ast.Subscript(value=value, slice=index):
                 a, b = self.expression(value), self.expression(index)
                 out = self.emit(Subscript(a, b), node, hint)
@@ -305,13 +321,13 @@ class Expressions(Builder):
         """Change a list of the function's own; gives what Python's method gives."""
         operand = self.read(name, node)
         self.check_writable(name, node)
-        outs = (*([Var("item")] if change in GIVING else []), Var(name))
+        outs = (*([Var("item")] if change in GIVING else []), Var(cell_of(name)))
         op = ChangeList(change, operand, args)
         self.check_operands(op, node)
         self.arm.out.append(Let(outs, op, pos_of(node)))
         for out in outs:
             self.hold(out, operand, *args)
-        self.bind(name, outs[-1])
+        self.store(name, outs[-1], node)
         return outs[0] if change in GIVING else NONE
 
     def call(self, node: ast.Call, hint: str) -> Operand:
@@ -319,8 +335,15 @@ class Expressions(Builder):
         if changed is not None and changed[0] in self.own_lists:
             if changed == (changed[0], "pop") and changed[0] in self.own_queues:
                 changed = changed[0], "popright"
+            if node.keywords:
+                return self.sort(node, changed[0])
             parts = [node.func, *node.args[1:]] if changed[1] in FUNCTIONS else node.args
             return self.change_list(node, *changed, tuple(self.expression(part) for part in parts))
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="most_common"), args=few, keywords=[]) if (
+                self.own_counters.get(held, ("",))[0] == "Counter" and len(few) < 2
+            ):
+                return self.expression(_most_common(node, held), hint)
         name = node.func.id if isinstance(node.func, ast.Name) else None
         if name in FRAME_BUILTINS and name not in self.env and name not in self.source.free_names:
             self.refuse(node, f"`{name}` cannot be accelerated: it looks at the frame of its caller")
@@ -344,6 +367,42 @@ class Expressions(Builder):
         given = [arg.operand if isinstance(arg, Star) else arg for arg in args] + [value for _, value in kwargs]
         self.hold_call(node, function, out, given)
         return out
+
+    def new_counter(self, node: ast.Call, name: str) -> Operand:
+        """A Counter, or a defaultdict of numbers."""
+        function = self.expression(node.func)
+        kind, default = self.own_counters[name]
+        if kind == "Counter":
+            items = self.expression(node.args[0]) if node.args else self.emit(BuildList(()), node, "items")
+            return self.emit(ChangeList(kind, items, (function,)), node, name)
+        made = self.emit(BuildDict(()), node, name)
+        return self.emit(ChangeList(kind, made, (function, self.expression(node.args[0]), Const(default))), node, name)
+
+    def counted(self, node: ast.expr, name: str, key: Operand, stays: bool) -> Operand:
+        """`name[key]` of a dict with a default, which a defaultdict keeps from then on if it `stays`."""
+        kind, default = self.own_counters[name]
+        if kind == "defaultdict" and stays:
+            return self.change_list(node, name, "setdefault", (key, Const(default)))
+        get = self.emit(Attribute(self.read(name, node), "get"), node, "get")
+        return self.emit(Call(get, (key, Const(default))), node, "item")
+
+    def sort(self, node: ast.Call, name: str) -> Operand:
+        """`name.sort(key=...)`: the name is bound to a sorted list."""
+        held = ast.copy_location(ast.Name(name, ast.Load()), node)
+        function = ast.copy_location(ast.Constant(_SORTED), node)
+        made = self.expression(ast.copy_location(ast.Call(function, [held], node.keywords), node), cell_of(name))
+        self.store(name, made, node)
+        return NONE
+
+    def store(self, name: str, operand: Operand, node: ast.AST) -> None:
+        """Bind a name, or what a cell holds."""
+        if cell_of(name) == name:
+            self.bind(name, operand)
+            return
+        cell = self.read(cell_of(name), node)
+        self.effect(SetAttribute(cell, "cell_contents", operand), node)
+        if isinstance(operand, Var) and operand in self.held:
+            self.keep(cell, self.held[operand], node)
 
     def check_called(self, function: Operand, node: ast.Call) -> None:
         if isinstance(function, Var):

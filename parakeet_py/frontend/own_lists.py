@@ -32,11 +32,16 @@ FUNCTIONS = {"heappush": 1, "heappop": 0, "heapify": 0, "insort": 1, "insort_lef
 GIVING = ("pop", "popleft", "popright", "setdefault", "heappop")
 """Those of them that give an item."""
 
+CONTENTS, OWN_LIST, OWN_QUEUE = ".cell_contents", ".own_list", ".own_queue"
+"""What follows the name of a cell in that of its contents (see `cells`): anything; a list, a deque of their own."""
+
 _READING_METHODS = frozenset({"index", "count", "copy", "get"})
 _OF_LISTS = frozenset({"sort", "add", "discard", "setdefault", *FUNCTIONS})  # what deques do not have
-_COUNTING = frozenset({"len", "sum", "min", "max", "sorted", "list", "tuple", "set", "any", "all"})
+_COUNTING = frozenset({"dict", "len", "sum", "min", "max", "sorted", "list", "tuple", "set", "any", "all"})
+_NUMBERS = {"int": 0, "float": 0.0, "bool": False, "complex": 0j}
+_CALLING = frozenset({"sorted", "min", "max"})
 _VIEWS = frozenset({"items", "keys", "values"})
-_BUILTINS = frozenset({"len", "sum", "min", "max", "sorted", "list", "tuple", "set", "any", "all", "print"})
+_BUILTINS = frozenset({"dict", "len", "sum", "min", "max", "sorted", "list", "tuple", "set", "any", "all", "print"})
 _WALKED = frozenset({"enumerate", "zip", "reversed"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -44,7 +49,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 def own_queues(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, own: frozenset[str]) -> frozenset[str]:
     """Those of a function's own lists that are deques: every value they are bound to is one."""
     made = (queue_of(part) for part in ast.walk(node) if isinstance(part, ast.Assign))
-    return own & {name for name in made if name is not None}
+    queues = {name for name in made if name is not None and not is_shared(name)}
+    return frozenset(name for name in own if name in queues or name.endswith(OWN_QUEUE))
 
 
 def queue_of(node: ast.Assign) -> str | None:
@@ -58,11 +64,70 @@ def queue_of(node: ast.Assign) -> str | None:
     return None
 
 
+def own_counters(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, own: frozenset[str]
+) -> dict[str, tuple[str, object]]:
+    """Those of a function's own dicts that are Counters, or defaultdicts, with their class and default."""
+    found: dict[str, tuple[str, object]] = {}
+    for part in ast.walk(node):
+        made = counter_of(part)
+        if made is not None and made[0] in own:
+            found[made[0]] = made[1:]
+    return found
+
+
+def counter_of(node: ast.AST) -> tuple[str, str, object] | None:
+    """The name, the class and the default in `name = Counter(items)`, `name = defaultdict(int)`."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=target)],
+            value=ast.Call(func=ast.Name(id=name) | ast.Attribute(value=ast.Name(), attr=name), args=args, keywords=[]),
+        ) if name in ("Counter", "defaultdict") and not any(isinstance(arg, ast.Starred) for arg in args):
+            if name == "Counter":
+                return (target, name, 0) if len(args) < 2 else None
+            default = _default(args[0]) if len(args) == 1 else None
+            return None if default is None else (target, name, default)
+    return None
+
+
+def _default(factory: ast.expr) -> object:
+    """The number that a defaultdict gives for what it does not have; None if it is no number."""
+    match factory:
+        case ast.Name(id=name) if name in _NUMBERS:
+            return _NUMBERS[name]
+        case ast.Lambda(
+            args=ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[]), body=ast.Constant(value)
+        ):
+            return value if type(value) in (bool, int, float, complex) else None
+    return None
+
+
 def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
     """The names of a function that stand for lists which its statements change and nobody else knows."""
+    shared = frozenset(inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and is_shared(inner.id))
     if isinstance(node, ast.Lambda) or not any(_may_change(part) for part in ast.walk(node)):
-        return frozenset()
-    uses = _Uses()
+        return shared
+    return shared | _own(node)
+
+
+def is_shared(name: str) -> bool:
+    """Is this what a cell holds, and a list of the functions that know the cell?"""
+    return name.endswith((OWN_LIST, OWN_QUEUE))
+
+
+def cell_of(name: str) -> str:
+    """The name of the cell whose contents a name stands for; any other name as it is."""
+    for kind in (CONTENTS, OWN_LIST, OWN_QUEUE):
+        if name.endswith(kind):
+            return name.removesuffix(kind)
+    return name
+
+
+def _own(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    uses = Uses()
+    defaults = {(made[0], *made[1:]) for part in ast.walk(node) if (made := counter_of(part)) is not None}
+    uses.counters = frozenset(name for name, *_ in defaults)
+    uses.readable = frozenset(name for name, kind, _ in defaults if kind == "Counter")
     arguments = node.args
     parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
     names = {arg.arg for arg in parameters if arg is not None}
@@ -70,6 +135,7 @@ def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> froz
     uses.moves = moves(node.body)
     uses.all(node.body)
     own = uses.made - uses.escaped - (uses.queues & uses.as_list)
+    own -= {name for name in uses.counters if sum(name == other for other, *_ in defaults) > 1}
     while True:  # a list that is moved belongs to the function if it did before
         lost = {target for target, source in uses.moved if target in own and source not in own}
         if not lost:
@@ -108,7 +174,7 @@ def moves(body: list[ast.stmt]) -> frozenset[ast.stmt]:
         for place, statement in enumerate(block):
             rest = [block[place + 1 :], *after]
             match statement:
-                case ast.Assign(targets=[ast.Name()], value=ast.Name(id=name)):
+                case ast.Assign(targets=[ast.Name()], value=ast.Name(id=name)) if not is_shared(name):
                     if _is_dead(name, rest):
                         found.add(statement)
                 case ast.For(body=inner, orelse=orelse):
@@ -132,16 +198,16 @@ def _is_dead(name: str, parts: list[list[ast.stmt]]) -> bool:
         for number, statement in enumerate(part):
             match statement:
                 case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
-                    return not _mentions(value, name)
+                    return not mentions(value, name)
                 case ast.For(target=target, iter=iterable, body=body, orelse=orelse) if not (
-                    _mentions(target, name) or _mentions(iterable, name)
+                    mentions(target, name) or mentions(iterable, name)
                 ):
                     rest = [part[number + 1 :], *parts[place + 1 :]]
                     return _is_dead(name, [body]) and _is_dead(name, [orelse, *rest])
-                case ast.While(test=test, body=body, orelse=orelse) if not _mentions(test, name):
+                case ast.While(test=test, body=body, orelse=orelse) if not mentions(test, name):
                     rest = [part[number + 1 :], *parts[place + 1 :]]
                     return _is_dead(name, [body]) and _is_dead(name, [orelse, *rest])
-                case _ if _mentions(statement, name) or _jumps(statement):
+                case _ if mentions(statement, name) or _jumps(statement):
                     return False
     return True
 
@@ -150,7 +216,7 @@ def _jumps(node: ast.stmt) -> bool:
     return any(isinstance(inner, ast.Break | ast.Continue) for inner in ast.walk(node))
 
 
-def _mentions(node: ast.AST, name: str) -> bool:
+def mentions(node: ast.AST, name: str) -> bool:
     return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
 
 
@@ -162,6 +228,9 @@ def changed_by_call(node: ast.Call) -> tuple[str, str] | None:
                 return None
             if CHANGES.get(method) == len(args) or (method == "pop" and len(args) < 2):
                 return name, method
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="sort"), args=[], keywords=options):
+            if all(option.arg in ("key", "reverse") for option in options):  # arrays have others
+                return name, "sort"
     return changed_by_function(node)
 
 
@@ -183,6 +252,8 @@ def _may_change(node: ast.AST) -> bool:
             return changed_by_call(node) is not None
         case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.AugAssign(target=ast.Name(), op=ast.Add()):
             return True
+        case ast.Assign():
+            return counter_of(node) is not None
     return False
 
 
@@ -194,18 +265,29 @@ def _is_view(node: ast.expr) -> TypeGuard[ast.Call]:
     return False
 
 
-class _Uses:
-    """What a function's own code does with its names."""
+class Uses:
+    """What a function's own code does with its names; one name may be `shared` with others, of which those that are
+    `known` may change it (None: any)."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: str = "", known: frozenset[str] | None = None) -> None:
+        self.shared = shared
+        self.known = known
         self.made: set[str] = set()
         self.changed: set[str] = set()
         self.escaped: set[str] = set()
         self.moves: frozenset[ast.stmt] = frozenset()
         self.moved: set[tuple[str, str]] = set()  # names and what has been moved to them
-        self.queues: set[str] = set()  # names of deques
+        self.queues: set[str] = set()  # names of deques, and of dicts with defaults
+        self.counters: frozenset[str] = frozenset()  # names of dicts with defaults,
+        self.readable: frozenset[str] = frozenset()  # and those of them that reading does not change
         self.as_list: set[str] = set()  # names of what has to be a list, or whose type shows
         self.waiting: frozenset[str] = frozenset()  # for a call, an operator or a tuple: must not change before that
+
+    def inner(self) -> Uses:
+        """Of the parts of something."""
+        made = Uses(self.shared, self.known)
+        made.counters, made.readable = self.counters, self.readable
+        return made
 
     def change(self, name: str) -> None:
         self.changed.add(name)
@@ -236,6 +318,15 @@ class _Uses:
                 self.visit(function)
                 for arg in args:
                     self.counted(arg)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=args)) if counter_of(node):
+                self.made.add(name)
+                self.queues.add(name)
+                self.changed.add(name)
+                self.visit(function)
+                for arg in args:
+                    self.counted(arg)
+                if name == self.shared:
+                    self.escaped.add(name)
             case ast.Assign(targets=[target], value=value):
                 self.bound(target, value)
             case ast.AnnAssign(target=ast.Name() as target, value=value):
@@ -244,6 +335,11 @@ class _Uses:
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
                 self.change(name)
                 self.operand(value)
+            case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name)) as target, value=value):
+                self.visit(target)
+                self.visit(value)
+                if name == self.shared and self.may_change_shared(value):
+                    self.escaped.add(name)
             case ast.AugAssign(target=ast.Subscript() as target, value=value):
                 self.visit(target)
                 self.visit(value)
@@ -252,8 +348,10 @@ class _Uses:
             case ast.Subscript(value=ast.Name(id=name), slice=index, ctx=context):
                 if isinstance(index, ast.Slice):
                     self.as_list.add(name)
-                if not isinstance(context, ast.Load):
+                if not isinstance(context, ast.Load) or name in self.counters - self.readable:
                     self.change(name)
+                if isinstance(context, ast.Del) and name in self.counters:
+                    self.escaped.add(name)  # a Counter does not mind what it does not have
                 self.visit(index)
             case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
                 waiting = self.waiting
@@ -275,16 +373,27 @@ class _Uses:
             case ast.BinOp(left=left, right=right):
                 self.operand(left)
                 self.operand(right)
-            case ast.Compare(left=left, comparators=comparators):
-                for part in (left, *comparators):
-                    self.operand(part)
+            case ast.Compare(left=left, ops=operators, comparators=comparators):
+                self.operand(left)
+                for operator, part in zip(operators, comparators, strict=True):
+                    if isinstance(operator, ast.In | ast.NotIn):
+                        self.counted(part)
+                    else:
+                        self.operand(part)
             case ast.Return(value=value):
                 for part in value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []:
                     self.operand(part)
             case ast.ListComp() | ast.SetComp() | ast.DictComp():
                 self.comprehension(node)
+            case ast.Lambda() | ast.FunctionDef() if self.shared:
+                self.all([*node.args.defaults, *node.args.kw_defaults])
+                self.escaped.update(
+                    part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id != self.shared
+                )
             case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.GeneratorExp():
                 self.escaped.update(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+            case ast.Nonlocal(names=names) if self.shared:
+                self.escaped.update(name for name in names if name != self.shared)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 self.escaped.update(names)
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
@@ -357,7 +466,16 @@ class _Uses:
         else:
             self.visit(value)
 
+    def may_change_shared(self, node: ast.AST) -> bool:
+        """May a call in this change the list that is shared?"""
+        calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+        if self.known is None:
+            return any(not (isinstance(call.func, ast.Name) and call.func.id in _BUILTINS) for call in calls)
+        return any(isinstance(inner, ast.Name) and inner.id in self.known for inner in ast.walk(node))
+
     def call(self, node: ast.Call) -> None:
+        if self.shared in self.waiting and self.may_change_shared(node):
+            self.escaped.add(self.shared)
         changed = changed_by_call(node)
         if changed is not None:
             self.change(changed[0])
@@ -367,11 +485,15 @@ class _Uses:
                 self.all([node.func, *node.args[1:]])
             elif changed[1] == "extend":
                 self.operand(node.args[0])
+            elif node.keywords:
+                self.all([keyword.value for keyword in node.keywords if not self.key(keyword.value)])
             else:
                 self.all(node.args)
             return
         match node.func:
             case ast.Name(id=name) if name in _BUILTINS:
+                pass
+            case ast.Attribute(value=ast.Name(id=name), attr="get" | "most_common") if name in self.counters:
                 pass
             case ast.Attribute(value=ast.Name(id=name), attr=method) if method in _READING_METHODS:
                 self.as_list.add(name)
@@ -383,12 +505,30 @@ class _Uses:
         for part in (*node.args, *(keyword.value for keyword in node.keywords)):
             if isinstance(part, ast.GeneratorExp):
                 self.comprehension(part)  # gone through before the call ends
+            elif isinstance(node.func, ast.Name) and node.func.id in _CALLING and self.key(part):
+                pass  # likewise
             elif _is_view(part) and isinstance(node.func, ast.Name):
-                self.operand(part.func.value)  # type: ignore[attr-defined]  # likewise
+                self.counted(part.func.value)  # type: ignore[attr-defined]  # likewise
             elif isinstance(node.func, ast.Name) and node.func.id in _COUNTING:
                 self.counted(part.value if isinstance(part, ast.Starred) else part)
             else:
                 self.operand(part.value if isinstance(part, ast.Starred) else part)
+
+    def key(self, node: ast.expr) -> bool:
+        """Is this a function that only reads lists?"""
+        match node:
+            case ast.Lambda(args=arguments, body=body):
+                inside = self.inner()
+                inside.readable = frozenset()
+                inside.all([*arguments.defaults, *arguments.kw_defaults, body])
+                self.escaped |= inside.escaped | inside.changed | inside.made
+                self.as_list |= inside.as_list
+                return True
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if method in _READING_METHODS:
+                if name not in self.counters:
+                    self.as_list.add(name)
+                return True
+        return False
 
     def walked(self, iterable: ast.expr, body: list[ast.stmt]) -> None:
         """The iterable of a loop, which the body must not change."""
@@ -398,17 +538,20 @@ class _Uses:
                 parts = [*args, *(keyword.value for keyword in keywords)]
             case ast.Call(func=ast.Attribute(value=ast.Name() as name, attr=view), args=[]) if view in _VIEWS:
                 parts = [name]
-        inside = _Uses()
+        inside = self.inner()
         inside.all(body)
+        called = bool(self.shared) and any(map(self.may_change_shared, body))
         for part in parts:
             if isinstance(part, ast.Name) and part.id in inside.changed | inside.made | inside.escaped:
+                self.escaped.add(part.id)
+            if isinstance(part, ast.Name) and part.id == self.shared and called:
                 self.escaped.add(part.id)
             self.counted(part)
 
     def comprehension(self, node: ast.expr) -> None:
         """A comprehension, computed where it stands; it may read lists, and change none."""
         assert isinstance(node, _COMPREHENSIONS)
-        inside = _Uses()
+        inside = self.inner()
         for generator in node.generators:
             inside.walked(generator.iter, [])
             inside.visit(generator.target)

@@ -14,7 +14,14 @@ import ast
 from dataclasses import field
 
 from parakeet_py.frontend.exceptions import Leave, TryBody
-from parakeet_py.frontend.own_lists import changed_by_call, changed_by_function, own_lists, own_queues
+from parakeet_py.frontend.own_lists import (
+    cell_of,
+    changed_by_call,
+    changed_by_function,
+    own_counters,
+    own_lists,
+    own_queues,
+)
 from parakeet_py.record import record
 
 FALLS, BREAK, CONTINUE, RETURN = 1, 2, 4, 8
@@ -36,6 +43,7 @@ class Scope:
     rebound: dict[str, None] = field(default_factory=dict)  # bound in several places
     own_lists: frozenset[str] = frozenset()  # what changes them binds them
     own_queues: frozenset[str] = frozenset()
+    own_counters: dict[str, tuple[str, object]] = field(default_factory=dict)
 
 
 class Scopes:
@@ -53,6 +61,7 @@ class Scopes:
             walk = _Walk(self)
             walk.scope.own_lists = own_lists(node)
             walk.scope.own_queues = own_queues(node, walk.scope.own_lists)
+            walk.scope.own_counters = own_counters(node, walk.scope.own_lists)
             arguments = node.args
             for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
                 walk.scope.locals[arg.arg] = None
@@ -159,6 +168,9 @@ class _Walk:
         return scope
 
     def bind(self, name: str) -> None:
+        if cell_of(name) != name:  # that is to assign an attribute
+            self.scope.free[cell_of(name)] = None
+            return
         if name in self.scope.locals:
             self.scope.rebound[name] = None
         self.scope.locals[name] = None
@@ -175,7 +187,7 @@ class _Walk:
         match node:
             case ast.Name(id=name, ctx=context):
                 if isinstance(context, ast.Load):
-                    scope.free[name] = None
+                    scope.free[cell_of(name)] = None
                 else:
                     self.bind(name)
                     if isinstance(context, ast.Del):
@@ -189,18 +201,23 @@ class _Walk:
             case ast.Call() if (found := changed_by_function(node)) is not None and found[0] in scope.own_lists:
                 self.bind(found[0])
                 self.scopes.binds_inside_expressions = True
-                scope.free[found[0]] = None
+                scope.free[cell_of(found[0])] = None
                 self.visit_all([node.func, *node.args[1:]])
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name in scope.own_lists:
                 if changed_by_call(node) is not None:
                     self.bind(name)
                     self.scopes.binds_inside_expressions = True
-                scope.free[name] = None
+                scope.free[cell_of(name)] = None
                 self.visit_all([*node.args, *(keyword.value for keyword in node.keywords)])
             case ast.Subscript(value=ast.Name(id=name), slice=index, ctx=ast.Store() | ast.Del()) if (
                 name in scope.own_lists
             ):
                 self.bind(name)
+                self.visit(index)
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in scope.own_counters:
+                self.bind(name)
+                self.scopes.binds_inside_expressions = True
+                scope.free[name] = None
                 self.visit(index)
             case ast.For() | ast.While():
                 if isinstance(node, ast.For):

@@ -184,8 +184,9 @@ class ChangeList:
     `change`: append extend insert clear reverse add discard remove, as Python's methods; iadd: `+=`; set: item
     `args[0]` becomes `args[1]`; delete; pop and setdefault, which have the item as their first out; heappush, heappop
     (which has the item, too), insort and others of
-    `own_lists.FUNCTIONS`, where `args[0]` is the function; deque, made by `args[0]`, with popleft, appendleft, and
-    popright for its pop.
+    `own_lists.FUNCTIONS`, where `args[0]` is the function; deque and Counter, made by `args[0]` of the object, with
+    popleft, appendleft, and popright for the pop of a deque; defaultdict, made by `args[0]` of `args[1]`, which gives
+    `args[2]`.
     """
 
     change: str

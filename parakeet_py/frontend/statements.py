@@ -16,7 +16,7 @@ from parakeet_py.frontend.exceptions import Guarded, Leave, TryBody
 from parakeet_py.frontend.expressions import BINARY, Expressions
 from parakeet_py.frontend.loops import LoopWriter
 from parakeet_py.frontend.operands import same
-from parakeet_py.frontend.own_lists import changed_by_call
+from parakeet_py.frontend.own_lists import cell_of, changed_by_call
 from parakeet_py.frontend.scopes import BREAK, CONTINUE, FALLS, LEAVES, is_endless
 from parakeet_py.frontend.scopes import RETURN as RETURNS
 from parakeet_py.frontend.ssa import (
@@ -240,7 +240,8 @@ class Statements(Expressions):
     def loop(self, node: ast.For | ast.While) -> Operand:
         """Write a loop, without its else clause. Gives whether it was stopped."""
         iterable = self.expression(node.iter) if isinstance(node, ast.For) else NONE
-        item = Var(node.target.id if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else "item")
+        named = isinstance(node, ast.For) and isinstance(node.target, ast.Name)
+        item = Var(cell_of(node.target.id) if named else "item")  # type: ignore[union-attr]
 
         def body() -> None:
             if isinstance(node, ast.For):
@@ -255,6 +256,11 @@ class Statements(Expressions):
         if isinstance(node, ast.Call):
             changed = changed_by_call(node)
             return changed is not None and changed[0] in self.own_lists
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+            reading = ast.Subscript(node.target.value, node.target.slice, ast.Load())
+            return bool(self.trying) and not isinstance(node.value, ast.Constant) and self.binds(reading)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            return self.own_counters.get(node.value.id, ("",))[0] == "defaultdict" and isinstance(node.ctx, ast.Load)
         return isinstance(node, ast.NamedExpr)
 
     def with_test_inside(self, node: ast.While) -> ast.While:
@@ -275,9 +281,9 @@ class Statements(Expressions):
         if isinstance(target, ast.Name) and target.id in self.own_queues and isinstance(value, ast.Call):
             function = self.expression(value.func)
             items = self.expression(value.args[0]) if value.args else self.emit(BuildList(()), value, "items")
-            queue = self.emit(ChangeList("deque", items, (function,)), value, target.id)
+            queue = self.emit(ChangeList("deque", items, (function,)), value, cell_of(target.id))
             self.check_writable(target.id, target)
-            self.bind(target.id, queue)
+            self.store(target.id, queue, target)
             return
         if len(targets) == 1 and isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
             starred = any(isinstance(node, ast.Starred) for node in (*target.elts, *value.elts))
@@ -286,12 +292,16 @@ class Statements(Expressions):
                 for inner, operand in zip(target.elts, operands, strict=True):
                     self.assign(inner, operand, value)
                 return
-        if isinstance(target, ast.Name) and len(targets) == 1 and isinstance(value, ast.Lambda):
+        if isinstance(target, ast.Name) and target.id in self.own_counters and isinstance(value, ast.Call):
+            self.store(target.id, self.new_counter(value, target.id), target)
+            return
+        named = isinstance(target, ast.Name) and cell_of(target.id) == target.id
+        if isinstance(target, ast.Name) and named and len(targets) == 1 and isinstance(value, ast.Lambda):
             self.check_writable(target.id, target)
             template = self.nested_function(value, target.id, self.defaults(value.args))
             self.env[target.id] = Binding(NOTHING, template=template)
             return
-        operand = self.expression(value, target.id if isinstance(target, ast.Name) else "t")
+        operand = self.expression(value, cell_of(target.id) if isinstance(target, ast.Name) else "t")
         for each in targets:
             self.assign(each, operand, value)
 
@@ -299,7 +309,7 @@ class Statements(Expressions):
         match target:
             case ast.Name(id=name):
                 self.check_writable(name, target)
-                self.bind(name, operand)
+                self.store(name, operand, target)
             case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
                 self.change_list(target, name, "set", (self.expression(index), operand))
             case ast.Subscript(value=value, slice=index):
@@ -321,7 +331,7 @@ class Statements(Expressions):
         stars = [index for index, each in enumerate(elts) if isinstance(each, ast.Starred)]
         before = stars[0] if stars else len(elts)
         names = [each.value if isinstance(each, ast.Starred) else each for each in elts]
-        outs = tuple(Var(each.id if isinstance(each, ast.Name) else "item") for each in names)
+        outs = tuple(Var(cell_of(each.id) if isinstance(each, ast.Name) else "item") for each in names)
         op = Unpack(operand, before, bool(stars), len(elts) - before - 1 if stars else 0)
         self.arm.out.append(Let(outs, op, pos_of(target)))
         for each, out in zip(elts, outs, strict=True):
@@ -335,16 +345,22 @@ class Statements(Expressions):
                 self.change_list(node, name, "iadd", (self.expression(node.value),))
             case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
                 key = self.expression(index)
-                item = self.emit(Subscript(self.read(name, node.target), key), node.target)
+                if name in self.own_counters:
+                    seen = self.trying or any(
+                        isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value)
+                    )
+                    item = self.counted(node.target, name, key, stays=bool(seen))
+                else:
+                    item = self.emit(Subscript(self.read(name, node.target), key), node.target)
                 new = self.emit(Inplace(op, item, self.expression(node.value)), node)
                 self.change_list(node, name, "set", (key, new))
             case ast.Name(id=name):
                 self.check_writable(name, node.target)
                 left = self.read(name, node.target)
                 right = self.expression(node.value)
-                out = self.emit(Inplace(op, left, right), node, name)
+                out = self.emit(Inplace(op, left, right), node, cell_of(name))
                 self.hold(out, left, right)
-                self.bind(name, out)
+                self.store(name, out, node)
             case ast.Subscript(value=value, slice=index):
                 container, key = self.expression(value), self.expression(index)
                 left = self.emit(Subscript(container, key), node.target)
@@ -363,6 +379,8 @@ class Statements(Expressions):
             self.keep(container, self.held[operand], node)
 
     def check_writable(self, name: str, node: ast.AST) -> None:
+        if cell_of(name) != name:
+            return
         if name in self.declared_global:
             self.refuse(node, f"the global `{name}` cannot be bound in an accelerated function", "return the value")
         if name not in self.local_names:

@@ -13,7 +13,7 @@ import ctypes
 import weakref
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -68,6 +68,15 @@ class Borrowed(Buffer):
 
     def __del__(self) -> None:
         pass
+
+
+class Layout(NamedTuple):
+    """What an array is, wherever its memory."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    writeable: bool
 
 
 class DeviceView:
@@ -227,7 +236,24 @@ def host_view(array: DeviceView) -> np.ndarray[Any, Any] | None:
     if buffer.origin is None:
         return None
     readonly = not all(owner.flags.writeable for owner in buffer.owner)
-    return np.asarray(_View(buffer.owner, buffer.origin + array.offset, array, readonly))
+    address = buffer.origin + array.offset
+    low, size = span(array.shape, array.strides, np.dtype(array.dtype).itemsize)
+    for owner in map(_whole, buffer.owner):
+        first, end = byte_bounds(owner)
+        if first <= address + low <= address + low + size <= end and (readonly or owner.flags.writeable):
+            whole = owner if owner.flags.c_contiguous else owner.T
+            if whole.flags.c_contiguous:  # its base is the array that owns the memory, as that of NumPy's views is
+                view: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, whole, address - first, array.strides)
+                view.flags.writeable = not readonly
+                return view
+    return np.asarray(_View(buffer.owner, address, array, readonly))
+
+
+def _whole(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array that owns the memory of another."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 def download(array: DeviceView) -> None:

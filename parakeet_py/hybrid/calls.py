@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py import config
 from parakeet_py.compile import python_may_begin_again
 from parakeet_py.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
-from parakeet_py.hybrid.device import Device, DeviceMemoryError
+from parakeet_py.hybrid.device import Device, DeviceMemoryError, Machine
 from parakeet_py.hybrid.device_array import DeviceArray
 from parakeet_py.hybrid.devices import open_devices
-from parakeet_py.hybrid.elsewhere import leaves_of
-from parakeet_py.hybrid.foreign import Foreign, device_of
+from parakeet_py.hybrid.elsewhere import leaves_of, lives_elsewhere
+from parakeet_py.hybrid.foreign import Foreign
 from parakeet_py.hybrid.guard import examine, plan_for
 from parakeet_py.hybrid.held import Held
+from parakeet_py.hybrid.interfaces import Interface, device_of
 from parakeet_py.hybrid.plan import Plan
+from parakeet_py.hybrid.repeated import again, look, repeated_of
 from parakeet_py.hybrid.run import run
 from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.interpreters import box, contents_kept, is_for_python, opaque_of, put_back, values_of
+from parakeet_py.result_tree import listed
 
 if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
@@ -42,22 +45,28 @@ def plan_of(compiled: Compiled) -> Plan:
     return plan
 
 
-def foreign_arguments(dispatcher: Dispatcher, normal: Sequence[Any]) -> Foreign | Held | None:
-    """The arguments of a call in positional form that live on devices; None if they live on none.
+def place_of(
+    dispatcher: Dispatcher, normal: Sequence[Any], asked: dict[int, Interface] | None = None
+) -> Machine | Team | None:
+    """Where a call in positional form runs that has arrays on devices among its arguments; None if it has none.
 
-    Arrays of other libraries decide where it runs, else the settings, else where the first `DeviceArray` is.
+    Arrays of other libraries decide, else the settings, else where the first `DeviceArray` is. See `device_of` for
+    `asked`.
     """
     chosen = dispatcher.config()
-    device = device_of(normal, () if chosen.on_cpu else open_devices(chosen.devices or ""))
-    if device is None:
-        place = next((value._place for value in leaves_of(normal) if isinstance(value, DeviceArray)), None)
-        if place is None:
-            return None
-        place = dispatcher.device() or place
-        if isinstance(place, Team):
-            return Held(place, normal)
-        device = place
-    return Foreign(device, normal)
+    device = device_of(normal, () if chosen.on_cpu else open_devices(chosen.devices or ""), asked)
+    if device is not None:
+        return device
+    place = next((value._place for value in leaves_of(normal) if type(value) is DeviceArray), None)
+    return None if place is None else dispatcher.device() or place
+
+
+def foreign_arguments(dispatcher: Dispatcher, normal: Sequence[Any]) -> Foreign | Held | None:
+    """The arguments of a call in positional form that live on devices; None if they live on none."""
+    place = place_of(dispatcher, normal)
+    if place is None:
+        return None
+    return Held(place, normal) if isinstance(place, Team) else Foreign(place, normal)
 
 
 def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Any] | None:
@@ -65,24 +74,69 @@ def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Any] |
 
     Arrays of the result are of the arguments' library.
     """
-    foreign = foreign_arguments(dispatcher, normal)
-    if foreign is None:
+    asked: dict[int, Interface] = {}
+    place = place_of(dispatcher, normal, asked)
+    if place is None:
         return None
-    if isinstance(foreign, Held):
+    if isinstance(place, Team):
         from parakeet_py.hybrid.team_calls import call_held
 
-        return (call_held(dispatcher, foreign),)
+        return (call_held(dispatcher, Held(place, normal)),)
+    seen = look(dispatcher, normal, place, asked)
+    known = None if seen is None else repeated_of(dispatcher).known(dispatcher.config(), seen.facts)
+    if known is None or seen is None:
+        return (_call_foreign(dispatcher, normal, place),)
+    try:
+        return (again(known, seen, place),)
+    except Exception as error:
+        if not is_for_python(known.compiled, error):
+            raise
+        foreign = Foreign(place, normal)
+        try:
+            return (foreign.leaving(_begun_again(dispatcher, known.compiled, error, foreign.args, foreign.by_python)),)
+        finally:
+            foreign.done()
+
+
+def _call_foreign(dispatcher: Dispatcher, normal: Sequence[Any], device: Machine) -> Any:
+    """A call on the device that its arguments live on, remembered as what it looks like once all is known of it."""
+    foreign = Foreign(device, normal)
     try:
         signature = dispatcher.signature(foreign.args)
+        ours = all(type(value) is DeviceArray for value in leaves_of(normal) if lives_elsewhere(value))
         if signature in dispatcher.refused:
-            return (dispatcher.run_python(tuple(normal)),)
+            if not ours:  # other libraries' arrays know what Python does with them
+                return dispatcher.run_python(tuple(normal))
+            return foreign.leaving(foreign.by_python(lambda: dispatcher.run_python(foreign.args)))
         try:
-            result = call(dispatcher, foreign.args, foreign.device, foreign, signature)
+            result = call(dispatcher, foreign.args, device, foreign, signature)
         except (UnsupportedError, NoSourceError) as found:
-            return (dispatcher.refuse(tuple(normal), signature, found),)
-        return (foreign.leaving(result),)
+            if not ours:
+                return dispatcher.refuse(tuple(normal), signature, found)
+            error = found
+            return foreign.leaving(foreign.by_python(lambda: dispatcher.refuse(foreign.args, signature, error)))
+        compiled = dispatcher.kept(dispatcher.signature(foreign.args), "both")
+        seen = look(dispatcher, normal, device, {})
+        if seen is not None and compiled is not None and compiled.plan is not None:
+            repeated_of(dispatcher).remember(dispatcher.config(), seen, compiled, compiled.plan)
+        return foreign.leaving(result)
     finally:
         foreign.done()
+
+
+def _begun_again(
+    dispatcher: Dispatcher,
+    compiled: Compiled,
+    error: Exception,
+    args: tuple[Any, ...],
+    in_python: Callable[[Callable[[], Any]], Any],
+    kept: Sequence[tuple[Any, Any]] = (),
+) -> Any:
+    """A call that has ended in an exception which is for Python, done by Python; raised if it cannot be undone."""
+    unchanged = stores_only_into_its_own(compiled.imp)
+    if not (put_back(kept) or python_may_begin_again(compiled, error, unchanged)):
+        raise error
+    return in_python(lambda: dispatcher.run_python(args))
 
 
 def call(
@@ -111,6 +165,8 @@ def call(
     plan = plan_for(made, device)
     leaves = values_of(compiled, args)
     kept = contents_kept(compiled, leaves) if foreign is None else []
+    if foreign is not None:
+        foreign.listed = listed(compiled.specialization.result)
     try:
         results = run(plan, device, leaves, opaque_of(compiled, log), plan.gives_views, foreign)
     except DeviceMemoryError as error:
@@ -126,10 +182,7 @@ def call(
     except Exception as error:
         if not is_for_python(compiled, error):
             raise
-        unchanged = stores_only_into_its_own(compiled.imp)
-        if not (put_back(kept) or python_may_begin_again(compiled, error, unchanged)):
-            raise
-        return in_python(lambda: dispatcher.run_python(args))
+        return _begun_again(dispatcher, compiled, error, args, in_python, kept)
     if plan is made:
         examine(compiled, made, device)
     return box(compiled.specialization.result, results, leaves)

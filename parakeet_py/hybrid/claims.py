@@ -41,6 +41,8 @@ from parakeet_py.hybrid.team import Range
 GRAINS = 512  # pieces that an index space is divided into, at most, of whole warps; a claim is some of them
 RESERVE = 4  # a claim is one part in so many of what its member would get if all went on as it has
 WORTH = 8.0  # a claim takes at least so many times as long as starting it
+FADES = 0.5  # what a claim has taken counts for so much of that when the next one has ended: neighbours are alike
+UNSURE = 8.0  # DOUBT before anybody has seen how long anything takes
 DOUBT = 2.0  # nobody claims what may take so many times as long as foreseen, if all others would be done by then
 WARP = 32  # points that a device computes in the time of one
 
@@ -52,6 +54,8 @@ class _Lane:
     ----------
     begins : seconds that a claim costs besides its work
     running, since : the indices that it works at, and since when
+    done, seconds : what it has done
+    lately, lately_seconds : the same, most of it what it has done last
     shortest : seconds of its shortest claim: how long starting one takes is part of that
     """
 
@@ -65,12 +69,18 @@ class _Lane:
         self.learned = call.plan.rates.cost(id(claims.parts.division.part), self.name) is not None
         self.running, self.since = 0, 0.0
         self.done, self.seconds = 0, 0.0
+        self.lately, self.lately_seconds = 0.0, 0.0
         self.shortest = 0.0
 
     @property
     def each(self) -> float:
-        """Seconds for an index, as seen, or as foreseen before anything has been."""
-        return max(self.seconds / self.done if self.done else self.cost.each, 1e-15)
+        """Seconds for an index, as seen lately, or as foreseen before anything has been."""
+        return max(self.lately_seconds / self.lately if self.done else self.cost.each, 1e-15)
+
+    @property
+    def doubt(self) -> float:
+        """How many times as long as foreseen a claim may take."""
+        return DOUBT if self.done or self.learned else UNSURE
 
     def free_at(self, now: float) -> float:
         """When it is done with what it has claimed, as far as that is known."""
@@ -79,6 +89,8 @@ class _Lane:
     def took(self, seconds: float) -> None:
         self.done += self.running
         self.seconds += seconds
+        self.lately = FADES * self.lately + self.running
+        self.lately_seconds = FADES * self.lately_seconds + seconds
         self.shortest = min(self.shortest, seconds) if self.shortest else seconds
         self.running = 0
 
@@ -206,12 +218,12 @@ class Claims:
         wanted = left * share / RESERVE
         if all(one.done or one.learned for one in self.lanes):
             wanted = max(wanted, WORTH * lane.begins / lane.each, min(lane.shortest / lane.each, left * share / 2))
-        else:
+        elif not (lane.done or lane.learned):
             wanted /= RESERVE  # to see how fast it is
         count = max(int(wanted) // self.grain, 1) * self.grain
         idle = [one for one in self.lanes if one is not lane and not one.running]
         alone = len(idle) + 1 == len(self.lanes) and all(
-            DOUBT * self.grain * one.each > left * lane.each for one in idle
+            one.doubt * self.grain * one.each > left * lane.each for one in idle
         )
         return left if alone or left - count < self.grain else count
 
@@ -222,7 +234,7 @@ class Claims:
             return any(one.each < lane.each for one in others)  # somebody must
         capacity = sum(1 / one.each for one in others)
         finish = (left + sum(one.free_at(now) / one.each for one in others)) / capacity
-        return now + DOUBT * count * lane.each > max(finish, max(one.free_at(now) for one in others))
+        return now + lane.doubt * count * lane.each > max(finish, max(one.free_at(now) for one in others))
 
     def _claim(self, lane: _Lane, part: Range) -> float:
         """Compute a range; gives the seconds that its member has worked."""

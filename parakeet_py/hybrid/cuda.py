@@ -63,7 +63,8 @@ def devices(number: int | None = None) -> list[CudaDevice]:
     if not found.devices:
         raise DeviceError(f"no CUDA device: {found.reason}")
     if number is not None and number >= found.devices:
-        raise DeviceError(f"there is no cuda:{number}: the driver finds {found.devices} device(s)")
+        there = ", ".join(f"cuda:{one} ({name})" for one, name in enumerate(found.names))
+        raise DeviceError(f"there is no cuda:{number}: the driver finds {found.devices} device(s), {there}")
     if number is not None:
         return [_opened(number)]
     usable, reasons = [], []

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.hybrid import dlpack
-from parakeet_py.hybrid.arrays import Buffer, DeviceView, name_of_dtype
+from parakeet_py.hybrid.arrays import Buffer, DeviceView, Layout, memory_of, name_of_dtype
 from parakeet_py.hybrid.device import Machine
-from parakeet_py.hybrid.homes import Home, reserved
+from parakeet_py.hybrid.homes import Home
 from parakeet_py.hybrid.spans import Spans, bytes_of_box
 from parakeet_py.hybrid.team import Team
 
@@ -30,25 +30,39 @@ class DeviceArray:
     shape, dtype, strides : as NumPy's
     """
 
-    _ghost: Any  # what has stood for it in a call, if there is one at hand, see `foreign`
+    def __init__(
+        self,
+        home: Home,
+        place: Machine | Team,
+        layout: Layout,
+        offset: int,
+        host: np.ndarray[Any, Any] | None = None,
+    ) -> None:
+        self._home, self._place, self._layout, self._offset, self._array = home, place, layout, offset, host
 
-    def __init__(self, home: Home, host: np.ndarray[Any, Any], place: Machine | Team) -> None:
-        self._home, self._host, self._place = home, host, place
+    @property
+    def _host(self) -> np.ndarray[Any, Any]:
+        """It in the memory of the host, its elements valid or not."""
+        found = self._array
+        if found is None:
+            dtype, shape, strides, writeable = self._layout
+            memory = memory_of(self._home.address, max(self._home.size, 1))
+            found = np.ndarray(shape, dtype, memory.data, 0 if 0 in shape else self._offset, strides)
+            found.flags.writeable = writeable
+            self._array = found
+        return found
 
     @property
     def shape(self) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self._host.shape
-        return shape
+        return self._layout.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
-        strides: tuple[int, ...] = self._host.strides
-        return strides
+        return self._layout.strides
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self._host.dtype
-        return dtype
+        return self._layout.dtype
 
     @property
     def ndim(self) -> int:
@@ -76,13 +90,12 @@ class DeviceArray:
 
     def on(self, device: Machine) -> DeviceView:
         """It on one device, which may change it from now on if it is not read-only."""
-        host, home = self._host, self._home
-        writeable = host.flags.writeable
+        home = self._home
+        dtype, shape, strides, writeable = self._layout
         if not home.is_only_on(device):
             self.bring(device, writes=writeable)
-        offset = host.__array_interface__["data"][0] - home.address if host.size else 0
         return DeviceView(
-            home.copies[device], offset, name_of_dtype(host.dtype), host.shape, host.strides, readonly=not writeable
+            home.copies[device], self._offset, name_of_dtype(dtype), shape, strides, self, readonly=not writeable
         )
 
     def _shown(self) -> Machine | None:
@@ -187,10 +200,10 @@ def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
     ValueError
         No device is named besides the CPU.
     TypeError
-        Devices have no elements of this dtype.
+        Devices have no elements of this dtype, or `device` is no name.
     """
     from parakeet_py import config as settings
-    from parakeet_py.hybrid.devices import chosen
+    from parakeet_py.hybrid.devices import chosen, existing
 
     if device is None or isinstance(device, str):
         config = settings.current()
@@ -198,10 +211,13 @@ def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
         place = None if names in ("", "cpu") else chosen(names, config.split if device is None else None)
         if place is None:
             raise ValueError(
-                "asdevice needs a device: device='cuda:0', 'emulated' or 'cpu,cuda', or options(devices=...) around it"
+                "asdevice needs a device besides the CPU: device='emulated', say, or options(devices=...) around it; "
+                f"there are {existing()}"
             )
-    else:
+    elif isinstance(device, Team) or hasattr(device, "copy_in"):
         place = device
+    else:
+        raise TypeError(f"a device is named, as 'cuda:0' or 'emulated' is, not {device!r}; there are {existing()}")
     if isinstance(x, DeviceArray):
         if x._place == place:
             return x
@@ -215,21 +231,17 @@ def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
         raise TypeError(f"a device has no elements of dtype {array.dtype}")
     if isinstance(place, Team):
         data = np.array(array, order="K")
-        return DeviceArray(Home(data.__array_interface__["data"][0], data.nbytes, data), data, place)
+        home = Home(data.__array_interface__["data"][0], data.nbytes, data)
+        return DeviceArray(home, place, layout_of(data), 0, data)
     turned = array.flags.f_contiguous and not array.flags.c_contiguous
     there = uploaded(place, array.T if turned else array)
-    made = on_device(place, there)
-    if turned:
-        made._host = made._host.T
-    return made
+    shape, strides = (there.shape[::-1], there.strides[::-1]) if turned else (there.shape, there.strides)
+    return DeviceArray(Home.on(place, there.buffer), place, Layout(array.dtype, shape, strides, True), 0)
 
 
-def on_device(device: Machine, there: DeviceView) -> DeviceArray:
-    """A new array on a device, all of its memory's, as a `DeviceArray`."""
-    memory = reserved(max(there.buffer.size, 1))
-    address = memory.__array_interface__["data"][0]
-    host: np.ndarray[Any, Any] = np.ndarray(there.shape, there.dtype, memory.data, there.offset, there.strides)
-    return DeviceArray(Home.on(device, there.buffer, address, memory), host, device)
+def layout_of(array: np.ndarray[Any, Any]) -> Layout:
+    """The layout of an array of the host."""
+    return Layout(array.dtype, array.shape, array.strides, array.flags.writeable)
 
 
 def uploaded(device: Any, array: np.ndarray[Any, Any]) -> DeviceView:

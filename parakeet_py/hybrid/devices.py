@@ -36,9 +36,7 @@ def parse(names: str) -> tuple[str, ...]:
     for part in names.split(","):
         match = _NAME.fullmatch(part.strip())
         if match is None:
-            raise UnknownDeviceError(
-                f"{part.strip()!r} names no device; there are cpu, cuda, cuda:0, cuda:1..., emulated, emulated*2..."
-            )
+            raise UnknownDeviceError(f"{part.strip() or names!r} names no device; there are {existing()}")
         if match[1]:
             found.append("cpu")
         elif match[2]:
@@ -56,6 +54,16 @@ def parse(names: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def existing() -> str:
+    """The devices that there are here, for messages."""
+    from parakeet_py.hybrid.cuda_probe import probe
+
+    found = probe()
+    cuda = [f"cuda:{number}" for number in range(found.devices)]
+    text = ", ".join(["cpu", *(["cuda", *cuda] if cuda else ()), "emulated, emulated*2..."])
+    return text if cuda else f"{text}; no CUDA device: {found.reason}"
+
+
 def check_split(names: str, split: float) -> None:
     """Whether a forced split makes sense for these devices.
 
@@ -68,7 +76,7 @@ def check_split(names: str, split: float) -> None:
     if split > 0 and found == ("cpu",):
         raise ValueError(
             f"split={split:g} is the share of devices other than the CPU, but devices={names!r} names none; "
-            "there are cuda, cuda:0, cuda:1..., emulated, emulated*2..."
+            f"there are {existing()}"
         )
     if split < 1 and "cpu" not in found:
         raise ValueError(

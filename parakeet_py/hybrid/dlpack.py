@@ -8,8 +8,11 @@ one is a matter of keeping it. A consumer renames the capsule and calls `deleter
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from parakeet_py.hybrid.arrays import strides_of
 
 CPU = 1  # kDLCPU
 CUDA = 2  # kDLCUDA
@@ -17,6 +20,8 @@ MANAGED = 13  # kDLCUDAManaged
 _READ_ONLY = 1
 _KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _LETTERS = {code: letter for letter, code in _KINDS.items()}
+_TENSOR = struct.Struct("PiiiBBHPPQ")  # `_Tensor`, as Python reads it at once
+_VERSIONED = struct.Struct("IIPPQ" + _TENSOR.format)  # `_Versioned`
 
 
 class _Device(ctypes.Structure):
@@ -75,25 +80,26 @@ def read(capsule: Any) -> Tensor | None:
     """What a capsule describes; None if that is nothing NumPy has a dtype for. The capsule stays unconsumed."""
     place = id(capsule)
     if _is_valid(place, b"dltensor_versioned"):
-        versioned = _Versioned.from_address(_pointer(place, b"dltensor_versioned"))
-        tensor, readonly = versioned.tensor, bool(versioned.flags & _READ_ONLY)
+        words = _VERSIONED.unpack(ctypes.string_at(_pointer(place, b"dltensor_versioned"), _VERSIONED.size))
+        readonly = bool(words[4] & _READ_ONLY)
     elif _is_valid(place, b"dltensor"):
-        tensor, readonly = _Managed.from_address(_pointer(place, b"dltensor")).tensor, False
+        words, readonly = _TENSOR.unpack(ctypes.string_at(_pointer(place, b"dltensor"), _TENSOR.size)), False
     else:
         return None
-    letter, size = _LETTERS.get(tensor.dtype.code), tensor.dtype.bits // 8
-    if letter is None or tensor.dtype.lanes != 1 or tensor.dtype.bits % 8:
+    data, kind, number, rank, code, bits, lanes, extents, steps, byte_offset = words[-10:]
+    letter, size = _LETTERS.get(code), bits // 8
+    if letter is None or lanes != 1 or bits % 8:
         return None
-    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
-    if tensor.strides:
-        strides = tuple(tensor.strides[axis] * size for axis in range(tensor.ndim))
+    shape = _integers(extents, rank)
+    if steps:
+        strides = tuple(step * size for step in _integers(steps, rank))
     else:
-        strides, step = (), size
-        for extent in reversed(shape):
-            strides = (step, *strides)
-            step *= extent
-    address = (tensor.data or 0) + tensor.byte_offset
-    return Tensor(address, f"{letter}{size}", shape, strides, (tensor.device.type, tensor.device.id), readonly)
+        strides = strides_of(shape, size)
+    return Tensor((data or 0) + byte_offset, f"{letter}{size}", shape, strides, (kind, number), readonly)
+
+
+def _integers(address: int, count: int) -> tuple[int, ...]:
+    return struct.unpack(f"{count}q", ctypes.string_at(address, 8 * count)) if count else ()
 
 
 _kept: dict[int, tuple[Any, ...]] = {}  # what capsules in use hold, by the address of their structure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,11 +13,16 @@ _HERE = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(
 
 def lives_elsewhere(value: Any) -> bool:
     """Whether a value, or one in a tuple or list, may be an array on a device; its class alone decides."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _HERE:
         return False
     if kind is tuple or kind is list:
         return any(map(lives_elsewhere, value))
+    return _class_lives_elsewhere(kind)
+
+
+@functools.lru_cache(maxsize=128)
+def _class_lives_elsewhere(kind: Any) -> bool:
     if hasattr(kind, "__cuda_array_interface__"):
         return True
     return hasattr(kind, "__dlpack_device__") and kind.__module__.partition(".")[0] != "numpy"

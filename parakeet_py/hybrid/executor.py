@@ -30,12 +30,11 @@ from parakeet_py.hybrid.division import Division
 from parakeet_py.hybrid.faults import fault_text
 from parakeet_py.hybrid.held import Held
 from parakeet_py.hybrid.homes import Home, homes_of_frozen
-from parakeet_py.hybrid.host_parts import kept
 from parakeet_py.hybrid.losses import Lost, member_of, with_losses
 from parakeet_py.hybrid.parts import Parts, Written, add
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Memories, Root, SharedArray, new_array, of_arguments, of_host
-from parakeet_py.hybrid.run import Call, OpaqueCallback
+from parakeet_py.hybrid.run import Call, OpaqueCallback, entering
 from parakeet_py.hybrid.simulated import set_clocks
 from parakeet_py.hybrid.spans import NOTHING, Spans
 from parakeet_py.hybrid.task_calls import Schedule, run_tasks
@@ -49,7 +48,7 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var, dtype_of
 from parakeet_py.typed_ir.semantics import scalar, strided
-from parakeet_py.typed_ir.types import Array, Object, Scalar
+from parakeet_py.typed_ir.types import Array, Scalar
 
 FINE = 8  # indices for each member: then nobody gets much more or less than it should
 
@@ -120,13 +119,13 @@ class DividedCall:
         known = {number: self.entered[home] for number, home in homes.items()}
         self.arguments = of_arguments(self.memories, given, known)
         lost = False
-        values = [_entering(leaf, param.type) for leaf, param in zip(leaves, params, strict=True)]
+        values = [entering(leaf, param.type) for leaf, param in zip(leaves, params, strict=True)]
         for number, array in zip(places, self.arguments, strict=True):
             values[number] = array
         try:
             results = self.perform(values)
             kinds = [result.type for result in self.plan.function.results]
-            return [self.result(value, kind) for value, kind in zip(results, kinds, strict=True)]
+            return [self.result(*given) for given in zip(itertools.count(), results, kinds)]
         except Lost:
             lost = True
             raise
@@ -143,9 +142,9 @@ class DividedCall:
             if array.root not in kept:
                 array.on_host()
 
-    def result(self, value: Any, kind: object) -> Any:
+    def result(self, number: int, value: Any, kind: object) -> Any:
         """A result; one that the call has made stays where it is if arguments do."""
-        if self.held is None or not isinstance(value, SharedArray):
+        if self.held is None or not isinstance(value, SharedArray) or number in self.held.listed:
             return self.leaving(value, kind)
         if any(value.root is array.root for array in self.arguments):
             return value.host if value.root in self.entered.values() else value.on_host()
@@ -247,7 +246,7 @@ class DividedCall:
 
     def _taken(self, leaf: Any, kind: object, roots: Sequence[Root]) -> Any:
         if not isinstance(kind, Array):
-            return _entering(leaf, kind)
+            return entering(leaf, kind)
         array = np.asarray(leaf)
         start = array.__array_interface__["data"][0]
         for root in roots:
@@ -390,15 +389,23 @@ class DividedCall:
         plan = self.plan.on_device(part, disjoint)
         call = Call(plan, self.memories.devices[who - 1], None)
         given = [self._there(arg, who, windows) if isinstance(arg, SharedArray) else arg for arg in args]
+        kinds = [result.type for result in plan.function.results]
+
+        def told(work: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+            try:
+                return work()
+            except Lost as lost:
+                if isinstance(lost.error, DeviceError) and call.device.unfinished:
+                    lost.error = KernelError(fault_text(plan, call.device, lost.error))
+                raise
+
         try:
-            results = plan.host(call, *given)
-        except Lost as lost:
-            if isinstance(lost.error, DeviceError) and call.device.unfinished:
-                lost.error = KernelError(fault_text(plan, call.device, lost.error))
+            results = told(lambda: plan.part(call, *given))
+        except Lost:
             raise
         except Exception as error:
             return _raiser(error)
-        return lambda: [self._made_on(who, value) for value in results]
+        return lambda: [*told(lambda: [*map(self._made_on, itertools.repeat(who), results, kinds)])]
 
     def prepare(
         self, who: int, part: Function, args: Sequence[Any], names: Sequence[Var | None], stored: set[Var]
@@ -416,11 +423,13 @@ class DividedCall:
         window = None if windows is None else windows.get(array)
         return array.on_device(who) if window is None else window.view(array)
 
-    def _made_on(self, who: int, value: Any) -> Any:
+    def _made_on(self, who: int, value: Any, kind: object) -> Any:
         """What a part has made on a device, as a value of the host part."""
         if not isinstance(value, DeviceView):
             return value
         array = value.to_host()
+        if isinstance(kind, Scalar):
+            return entering(array[()], kind)
         self.memories.count(who, HOST, array.nbytes)
         return of_host(self.memories, array)
 
@@ -454,12 +463,3 @@ def _view(base: Any, starts: Sequence[int], shape: tuple[int, ...], strides: tup
     else:
         start = base[(*(slice(start, start + 1) for start in starts), ...)]
     return np.lib.stride_tricks.as_strided(start, shape, strides)
-
-
-def _entering(value: Any, kind: object) -> Any:
-    match kind:
-        case Scalar(dtype):
-            return kept(value, dtype)
-        case Object():
-            return value
-    return value

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.hybrid.device import Device
-from parakeet_py.hybrid.device_array import DeviceArray
+from parakeet_py.hybrid.device_array import DeviceArray, layout_of
 from parakeet_py.hybrid.elsewhere import leaves_of, mapped
 from parakeet_py.hybrid.homes import Home
 from parakeet_py.hybrid.residency import SharedArray
@@ -27,10 +27,12 @@ class Held:
     ----------
     team : that the call runs on
     args : the arguments, with arrays of the host in place of `DeviceArray`s
+    listed : the results that become Python lists, so that they are fetched
     """
 
     def __init__(self, team: Team, args: Sequence[Any]) -> None:
         self.team = team
+        self.listed: frozenset[int] = frozenset()
         given = [*leaves_of(args)]
         self._arrays = {id(one): one for one in given if isinstance(one, DeviceArray)}
         self._hosts = {id(one._host): one for one in self._arrays.values()}
@@ -70,7 +72,8 @@ class Held:
             if any(one is value or np.may_share_memory(one, value) for one in self._numpy):
                 return value
             home = Home(*_extent(value), value)
-        return DeviceArray(home, value, self.team)
+        offset = value.__array_interface__["data"][0] - home.address if value.size else 0
+        return DeviceArray(home, self.team, layout_of(value), offset, value)
 
 
 def _extent(array: np.ndarray[Any, Any]) -> tuple[int, int]:

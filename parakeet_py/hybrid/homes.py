@@ -4,13 +4,14 @@ Within a call the bytes of an array are kept track of by a `Root` (residency), w
 A `Home` keeps the same by device, and the copies on devices alive: a call enters with what it holds, and leaves what it
 has made of it. Bytes on a device that is not in the call come to the host first, if nobody else has them.
 
-Memory of the host stands behind each home. It is only reserved until bytes come there, so an array that stays on its
-device takes no place on the host.
+Memory of the host stands behind each home. It is reserved when somebody asks where it is, and takes no place until
+bytes come there: an array that stays on its device costs the host nothing.
 """
 
 from __future__ import annotations
 
 import mmap
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from parakeet_py.hybrid.residency import HOST, Memories, Root
 from parakeet_py.hybrid.spans import NOTHING, Spans, difference, span, union
 
 _RESERVE = getattr(mmap, "MAP_NORESERVE", 0)
+_reserving = threading.Lock()
 Place = Device | None  # a device's memory, or the host's
 
 
@@ -33,24 +35,34 @@ class Home:
 
     Attributes
     ----------
+    address : reserved when it is first asked for, where None was given
     valid : the bytes that are valid in each memory
     copies : the memory on each device that has a copy
     frozen : the bytes never change
     """
 
-    __slots__ = ("__weakref__", "address", "copies", "frozen", "owner", "size", "valid")
+    __slots__ = ("__weakref__", "_address", "copies", "frozen", "owner", "size", "valid")
 
-    def __init__(self, address: int, size: int, owner: Any, frozen: bool = False) -> None:
-        self.address, self.size, self.owner, self.frozen = address, size, owner, frozen
+    def __init__(self, address: int | None, size: int, owner: Any, frozen: bool = False) -> None:
+        self._address, self.size, self.owner, self.frozen = address, size, owner, frozen
         self.valid: dict[Place, Spans] = {None: span(0, size)}
         self.copies: dict[Place, Buffer] = {}
 
     @classmethod
-    def on(cls, device: Device, buffer: Buffer, address: int, owner: Any) -> Home:
-        """The home of bytes that are on a device only; memory of the host is reserved for them at an address."""
+    def on(cls, device: Device, buffer: Buffer, address: int | None = None, owner: Any = None) -> Home:
+        """The home of bytes that are on a device only."""
         made = cls(address, buffer.size, owner)
         made.valid, made.copies = {device: span(0, buffer.size)}, {device: buffer}
         return made
+
+    @property
+    def address(self) -> int:
+        if self._address is None:
+            with _reserving:
+                if self._address is None:
+                    self.owner = reserved(max(self.size, 1))
+                    self._address = int(self.owner.__array_interface__["data"][0])
+        return self._address
 
     def has(self, array: np.ndarray[Any, Any]) -> bool:
         """Whether an array of the host lies here."""
@@ -61,7 +73,7 @@ class Home:
         """Whether all bytes are valid on a device, and nowhere else."""
         if len(self.valid) != 1 or device not in self.valid or device not in self.copies:
             return False
-        spans = self.valid[device]
+        spans: list[int] = self.valid[device].tolist()
         return len(spans) == 2 and spans[0] <= 0 and spans[1] >= self.size
 
     def enter(self, memories: Memories, devices: Sequence[Device]) -> Root:

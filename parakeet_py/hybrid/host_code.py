@@ -16,7 +16,7 @@ other scalar is a NumPy scalar of exactly its dtype; arithmetic that is not on s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 from parakeet_py.hybrid.host_scalars import ELEMENTARY, elementary
@@ -50,9 +50,13 @@ _BITS = {"and": "&", "or": "|", "xor": "^"}
 _LOW, _SPAN = -(1 << 63), 1 << 64
 
 
-def host_function(function: ir.Function) -> tuple[HostFunction, str]:
-    """The Python function of a host part, and its text; called with the runtime and the leaf arguments."""
-    writer = _Writer(function)
+def host_function(function: ir.Function, fetches: bool = True) -> tuple[HostFunction, str]:
+    """The Python function of a host part, and its text; called with the runtime and the leaf arguments.
+
+    Without `fetches`, elements of arrays that nothing but the caller needs are given as views, so that the device need
+    not be waited for.
+    """
+    writer = _Writer(function, set() if fetches else _last_loads(function))
     text = writer.text()
     scope: dict[str, Any] = dict(writer.constants)
     scope |= {
@@ -65,6 +69,20 @@ def host_function(function: ir.Function) -> tuple[HostFunction, str]:
     }
     exec(compile(text, f"<host part of {function.name}>", "exec"), scope)
     return scope["host"], text
+
+
+def _last_loads(function: ir.Function) -> set[Var]:
+    """What a host part loads at its end to give it."""
+    found: set[Var] = set()
+    for statement in reversed(function.body.statements):
+        match statement:
+            case ir.Let(out, Load()) if out in function.results:
+                found.add(out)
+            case ir.Release():
+                pass
+            case _:
+                break
+    return found
 
 
 def _wrap(value: int) -> int:
@@ -84,8 +102,9 @@ def _native(kind: Type) -> bool:
 
 
 class _Writer:
-    def __init__(self, function: ir.Function) -> None:
+    def __init__(self, function: ir.Function, viewed: Collection[Var]) -> None:
         self.function = function
+        self.viewed = viewed
         self.lines: list[str] = []
         self.depth = 1
         self.names: dict[Var | ir.Cell, str] = {}
@@ -210,6 +229,8 @@ class _Writer:
                 return self.kept(f"convert({self.scalar(arg)}, {dtype_of(out)!r})", out.type)
             case ir.Read(cell):
                 return self.name(cell)
+            case Load(array, indices) if out in self.viewed:
+                return f"rt.view({self.name(array)}, {self.tuple_of(indices)}, ())"
             case Load(array, indices):
                 return self.kept(f"rt.load({self.name(array)}, {self.tuple_of(indices)})", out.type)
             case Dim(array, axis):

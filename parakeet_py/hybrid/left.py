@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from parakeet_py.hybrid.team_runs import RegionRun
     from parakeet_py.typed_ir.ir import Var
 
+_ARRAY = np.ndarray
 MOST = 1024  # kinds of calls that are remembered
 ENOUGH = 100  # regions that are rehearsed: in loops of many steps, the rest is taken to be like them
 
@@ -59,11 +60,14 @@ def left_of(dispatcher: Dispatcher) -> Left:
 
 
 def _key(args: Sequence[Any], team: Team) -> tuple[Any, ...]:
-    kinds = [
-        (value.dtype.char, value.shape) if type(value) is np.ndarray else value if type(value) is int else type(value)
-        for value in args
-    ]
-    return (team.devices, team.cpu, team.split, *kinds)
+    kinds: list[Any] = [team]  # there is one object for each setting
+    for value in args:
+        kind = type(value)
+        if kind is _ARRAY:
+            kinds += value.dtype.char, value.shape
+        else:
+            kinds.append(value if kind is int else kind)
+    return tuple(kinds)
 
 
 def _stays(plan: DividedPlan, team: Team, leaves: Sequence[Any]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from parakeet_py.config import Config
@@ -66,7 +67,7 @@ class Plan:
     host : the host part as a Python function, `host_text` its source
     kernels : in the order of their numbers
     codes : the `struct` characters of each kernel's parameters, by whether it is narrow
-    stores : for each parameter of each kernel whether it is an array that the kernel stores to
+    stores : the parameters of each kernel that it stores to
     stored_params : the array parameters that are stored to
     gives_views : a result may be a view of an argument
     asks_strides : the function asks for strides, which have to be those that the host has
@@ -140,6 +141,11 @@ class Plan:
                     self.opaque_args[site] = tuple(arg.type for arg in args)
                     self.opaque_outs[site] = tuple(out.type for out in outs)
 
+    @cached_property
+    def part(self) -> HostFunction:
+        """The host part, for callers that fetch numbers of the result themselves (see `host_function`)."""
+        return host_function(self.function, fetches=False)[0]
+
     def llvm(self, architecture: str, kernel: int, form: Form = USUAL) -> str:
         """The LLVM IR of a kernel."""
         return kernel_ir(self.kernels[kernel], target.gpu(architecture), **form._asdict(), **self.flags)
@@ -178,13 +184,13 @@ def _stored_params(host: imp.Function, by_kernels: Sequence[frozenset[int]]) -> 
     return frozenset(param for param in host.params if host.roots.get(param, frozenset()) & stored)
 
 
-def _stores(kernel: Kernel, stored: frozenset[int]) -> tuple[bool, ...]:
-    """For each parameter of a kernel that stores to these memory roots, whether it may store to it."""
+def _stores(kernel: Kernel, stored: frozenset[int]) -> tuple[int, ...]:
+    """The parameters of a kernel that stores to these memory roots, which it may store to."""
     roots = kernel.function.roots
-    arrays = (isinstance(param.type, Array) for param in kernel.params)
     return tuple(
-        is_array and bool(roots.get(param, stored) & stored)
-        for is_array, param in zip(arrays, kernel.params, strict=True)
+        place
+        for place, param in enumerate(kernel.params)
+        if isinstance(param.type, Array) and roots.get(param, stored) & stored
     )
 
 

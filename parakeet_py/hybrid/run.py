@@ -6,6 +6,7 @@ the call raises: what a Python function has stored before it raises, it has stor
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ from parakeet_py.hybrid.timeline import recorder, recording
 from parakeet_py.ptx.codegen import FAILURE_WORDS, NO_FAILURE
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.semantics import scalar
-from parakeet_py.typed_ir.types import Array, Object, Scalar
+from parakeet_py.typed_ir.types import Array, Scalar
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.foreign import Foreign
@@ -59,23 +60,7 @@ def run(
     foreign : the arguments that live on the device
     """
     call = Call(plan, device, opaque, foreign)
-    try:
-        with recording([device]) as found:
-            results = call.run(leaves, keep_strides)
-            if found is not None:
-                plan.timeline = found.timeline()
-        return results
-    except KernelError:
-        raise
-    except DeviceMemoryError as error:
-        error.unchanged = not call.shown
-        raise
-    except DeviceError as error:
-        if not call.device.unfinished:
-            raise
-        raise KernelError(fault_text(plan, call.device, error)) from error
-    finally:
-        plan.last_run = call.device.run()
+    return call.supervised(lambda: call.run(leaves, keep_strides))
 
 
 class Call:
@@ -95,11 +80,31 @@ class Call:
         self.stored: list[DeviceView] = []  # arguments that are stored to...
         self.changed: set[Buffer] = set()  # ...and the memory that the host has not seen since
 
+    def supervised(self, work: Callable[[], list[Any]]) -> list[Any]:
+        """Do all of the call's work, recorded if somebody wants that; errors of the device tell what it was doing."""
+        try:
+            with recording([self.device.device]) as found:
+                results = work()
+                if found is not None:
+                    self.plan.timeline = found.timeline()
+            return results
+        except KernelError:
+            raise
+        except DeviceMemoryError as error:
+            error.unchanged = not self.shown
+            raise
+        except DeviceError as error:
+            if not self.device.unfinished:
+                raise
+            raise KernelError(fault_text(self.plan, self.device, error)) from error
+        finally:
+            self.plan.last_run = self.device.run()
+
     def run(self, leaves: Sequence[Any], keep_strides: bool) -> list[Any]:
         params = self.plan.function.params
         places = [number for number, param in enumerate(params) if isinstance(param.type, Array)]
         keep_strides = keep_strides or self.plan.asks_strides or bool(self.plan.opaque_args)
-        values = [_entering(leaf, param.type) for leaf, param in zip(leaves, params, strict=True)]
+        values = [entering(leaf, param.type) for leaf, param in zip(leaves, params, strict=True)]
         if self.foreign is not None:
             for number in places:
                 values[number] = self.foreign.resident(leaves[number]) or values[number]
@@ -127,7 +132,8 @@ class Call:
         self.bring_back()
         self.together = _sharing(results)
         return [
-            self.result(value, result.type) for value, result in zip(results, self.plan.function.results, strict=True)
+            self.result(number, value, result.type)
+            for number, (value, result) in enumerate(zip(results, self.plan.function.results, strict=True))
         ]
 
     def _frozen(self, home: Home, array: Any) -> DeviceView:
@@ -163,14 +169,16 @@ class Call:
 
     def changes(self, number: int, args: Sequence[Any]) -> None:
         """A kernel is about to store into some of its arguments."""
-        for arg, stores in zip(args, self.plan.stores[number], strict=True):
-            if stores:
-                self.changed.add(arg.buffer)
+        for place in self.plan.stores[number]:
+            self.changed.add(args[place].buffer)
 
-    def result(self, value: Any, kind: object) -> Any:
+    def result(self, number: int, value: Any, kind: object) -> Any:
         """A result; one that the call has made stays on the device if arguments live there."""
-        if self.foreign is not None and isinstance(value, DeviceView) and value.buffer.origin is None:
-            self.foreign.adopt(value.buffer)
+        if self.foreign is not None and isinstance(value, DeviceView):
+            if number in self.foreign.listed:
+                return value.to_host()
+            if value.buffer.origin is None:
+                self.foreign.adopt(value.buffer)
         return self.leaving(value, kind)
 
     def leaving(self, value: Any, kind: object) -> Any:
@@ -209,11 +217,8 @@ class Call:
 
     def new(self, dtype: str, shape: tuple[int, ...], layout: str) -> DeviceView:
         itemsize = np.dtype(dtype).itemsize
-        size = itemsize
-        for extent in shape:
-            size *= extent
         strides = strides_of(shape, itemsize, layout)
-        return DeviceView(Buffer(self.device, size), 0, dtype, shape, strides)
+        return DeviceView(Buffer(self.device, itemsize * math.prod(shape)), 0, dtype, shape, strides)
 
     def view(self, base: DeviceView, starts: Sequence[int], axes: Sequence[tuple[int | None, int, int]]) -> DeviceView:
         offset = base.offset + sum(start * stride for start, stride in zip(starts, base.strides, strict=True))
@@ -267,7 +272,10 @@ class Call:
             if device.multiply(left, right, out, plan.flags["fastmath"]):
                 device.launched(number, 0, values)
                 return
-        aligned = not any(arg.address % 16 for arg in args if isinstance(arg, DeviceView))
+        aligned = True
+        for arg in args:
+            if type(arg) is DeviceView and (arg.buffer.address + arg.offset) % 16:
+                aligned = False
         form = plan.form(device.device, number, blocks, aligned, values)
         module, codes = plan.module(device.device, number, form), plan.codes[number][form.narrow]
         device.launched(number, blocks, values)
@@ -341,8 +349,12 @@ class Call:
             else:
                 origin = array.buffer.origin
                 shown.append((origin, origin + array.buffer.size, array.buffer, 0))
+        same = {id(host): value for value, host in zip(args, given, strict=True) if isinstance(value, DeviceView)}
         kinds = self.plan.opaque_outs[site]
-        return [self._taken(leaf, kind, shown) for leaf, kind in zip(leaves, kinds, strict=True)]
+        return [
+            same[id(leaf)] if id(leaf) in same else self._taken(leaf, kind, shown)
+            for leaf, kind in zip(leaves, kinds, strict=True)
+        ]
 
     def _borrowed(self, args: Sequence[Any]) -> list[Buffer]:
         """The memory of foreign arrays among arguments."""
@@ -353,7 +365,7 @@ class Call:
 
     def _taken(self, leaf: Any, kind: Any, shown: Sequence[tuple[int, int, Buffer, int]]) -> Any:
         if not isinstance(kind, Array):
-            return _entering(leaf, kind)
+            return entering(leaf, kind)
         array = np.asarray(leaf)
         start = array.__array_interface__["data"][0]
         for low, high, buffer, offset in shown:
@@ -395,11 +407,9 @@ def _sharing(results: Sequence[Any]) -> dict[Buffer, np.ndarray[Any, Any]]:
     return {buffer: np.empty(0, np.uint8) for buffer, found in places.items() if len(found) > 1}
 
 
-def _entering(value: Any, kind: object) -> Any:
-    match kind:
-        case Scalar(dtype):
-            made = scalar(value, dtype)
-            return made.item() if dtype in ("int64", "bool") else made
-        case Object():
-            return value
-    return value
+def entering(value: Any, kind: object) -> Any:
+    """An argument, or what Python has given, as host code keeps values of its type."""
+    if not isinstance(kind, Scalar):
+        return value
+    made = scalar(value, kind.dtype)
+    return made.item() if kind.dtype in ("int64", "bool") else made

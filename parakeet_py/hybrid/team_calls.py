@@ -19,6 +19,7 @@ from parakeet_py.hybrid.left import left_of
 from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.interpreters import box, contents_kept, is_for_python, opaque_of, put_back, values_of
+from parakeet_py.result_tree import listed
 
 if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
@@ -67,6 +68,8 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
     if held is None and left_of(dispatcher).decide(args, team, plan, leaves):
         return config.on_cpu(dispatcher.instance if dispatcher.inner is None else dispatcher.inner, args)
     kept = contents_kept(compiled, leaves) if held is None else []
+    if held is not None:
+        held.listed = listed(compiled.specialization.result)
     try:
         results = run_divided(plan, team, leaves, opaque_of(compiled, log), held)
     except OpaqueResultChanged:

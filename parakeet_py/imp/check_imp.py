@@ -33,6 +33,7 @@ from parakeet_py.imp.ir import (
     NewArray,
     Offered,
     Opaque,
+    Pack,
     Parallel,
     Peers,
     Read,
@@ -67,7 +68,7 @@ from parakeet_py.typed_ir.ir import (
     Var,
     View,
 )
-from parakeet_py.typed_ir.types import Array, Scalar
+from parakeet_py.typed_ir.types import Array, Scalar, itemsize
 
 KINDS = ("serial", "vector", "independent")
 LANES = ("thread", "block", "threads", "blocks", "lane")
@@ -372,6 +373,14 @@ class _Checker:
                         self.fail(f"{matrix!r} is no matrix")
                 if self.outer_cells is not None:
                     self.fail("a library inside a region")
+            case Pack(array, place, end, values, flags, count):
+                for operand in (place, end, count):
+                    self.index(operand, scope)
+                kinds = [self.array(each, scope) for each in (array, values, flags)]
+                if any(kind.rank != 1 or kind.layout == "A" for kind in kinds):
+                    self.fail(f"{array!r} is packed, or from, what is not one run of memory")
+                if kinds[0].dtype != kinds[1].dtype or kinds[2].dtype != "bool" or itemsize(kinds[0].dtype) > 8:
+                    self.fail(f"values {kinds[1]!r} with flags {kinds[2]!r} are packed into {kinds[0]!r}")
             case Atomic(name, array, indices, value, expected):
                 if name not in ATOMICS or (expected is None) != (name != "compare"):
                     self.fail(f"no such atomic: {name}")

@@ -4,40 +4,52 @@ The number of kept points depends on data, so the plan is cut in two: a first pa
 counts are summed up, arrays of just that size are made, and a second pass evaluates the body again and fills them, each
 block from its own place. Checks are made by the first pass.
 
-Flags are seldom predictable, and a mispredicted branch costs more than a cheap body. So such a body's values are stored
-whether the point is kept or not: where the next kept one belongs, which overwrites them. A block that has all its
-points stops, since the place after them is the next block's.
+Flags are seldom predictable, and a mispredicted branch costs more than a cheap body. So such a body is evaluated
+whether the point is kept or not, by a vector loop that leaves so many points' flags and values on the stack, and a
+`Pack` takes those that are kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.counting import count, in_bytes
-from parakeet_py.imp.ir import Break, Cell
-from parakeet_py.imp.loops import axes_of, order_of, split_space, walk_range
-from parakeet_py.imp.schedule import static_cost, study, work
+from parakeet_py.imp.ir import Cell, Pack
+from parakeet_py.imp.loops import Axis, axes_of, order_of, split_space, walk_range
+from parakeet_py.imp.merge import merge
+from parakeet_py.imp.schedule import Study, static_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.typed_ir.ir import Compress, Const, Operand, Var
-from parakeet_py.typed_ir.types import BOOL, INT64, Array
+from parakeet_py.typed_ir.ir import Compress, Const, Operand, Var, dtype_of
+from parakeet_py.typed_ir.types import INT64, Array, itemsize
 
 BLOCKS = 512
 BLOCK = 8192
 BRANCH_COST = 20  # bodies up to this cost are cheaper than a mispredicted branch
+BATCH = 512  # more points than these are packed in one go, and at most twice as many
 
 
 def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
     lo.need_host()
-    found = study(op.body)
-    axes = axes_of(op.indices, lo.operands(op.extents))
-    if not axes:
+    space = axes_of(op.indices, lo.operands(op.extents))
+    if not space:
         _point(lo, outs, op)
         return
+    found, merged = study(op.body), lo.merged
+    (axes,) = merge(lo, found, space)
+    _lower(lo, outs, op, found, axes)
+    lo.merged = merged
+
+
+def _lower(lo: Lowering, outs: tuple[Var, ...], op: Compress, found: Study, axes: list[Axis]) -> None:
     split = split_space(lo, axes)
     enough = lo.floor_div(Const(BLOCK, INT64), lo.maximum(split.size, ONE))
     share = lo.maximum(lo.maximum(lo.ceil_div(split.extent, Const(BLOCKS, INT64)), enough), ONE)
     blocks = lo.ceil_div(split.extent, share)
     places = lo.stack_array("place", "int64", BLOCKS + 1)
-    eager = found.simple and static_cost(op.body) <= BRANCH_COST
+    small = all(isinstance(out.type, Array) and itemsize(out.type.dtype) <= 8 for out in outs[1:])
+    vectors = not lo.special  # a thread of a GPU has none, and no stack to speak of
+    packed = vectors and found.simple and static_cost(op.body) <= BRANCH_COST and small
     amount = work(lo, found.block, (split.size, lo.minimum(share, split.extent)))
 
     def blocks_of_points(counting: bool, arrays: list[Var]) -> None:
@@ -47,14 +59,19 @@ def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
             def one() -> None:
                 start = lo.multiply(block, share)
                 place = lo.declare("place", INT64, ZERO if counting else lo.load(places, block))
-                end = lo.load(places, lo.add(block, ONE)) if eager and not counting else None
+                if packed and not counting:
+                    end = lo.load(places, lo.add(block, ONE))
+                    batches = _Batches(lo, op, axes[-1].index, arrays, place, end)
+                    walk_range(lo, axes, split, start, lo.minimum(lo.add(start, share), split.extent), batches.run)
+                    batches.pack()
+                    return
 
                 def inner(first: Operand, last: Operand) -> None:
                     if counting and in_bytes(found, op.body.results[0]) and found.simple and not found.has_check:
                         count(lo, place, op.body, op.body.results[0], axes[-1].index, first, last)
                         return
                     kind = "vector" if counting and found.simple and not found.has_check else "serial"
-                    lo.loop(lo.bind(axes[-1].index), first, last, lambda: point(place, end), kind)
+                    lo.loop(lo.bind(axes[-1].index), first, last, lambda: point(place), kind)
 
                 walk_range(lo, axes, split, start, lo.minimum(lo.add(start, share), split.extent), inner)
                 if counting:
@@ -62,9 +79,7 @@ def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
 
             lo.loop(block, low, high, one, "independent")
 
-        def point(place: Cell, end: Operand | None) -> None:
-            if end is not None:
-                lo.when(lo.prim("eq", lo.read(place), end, type_=BOOL), lambda: lo.emit(Break()))
+        def point(place: Cell) -> None:
             keep, *values = lo.lower_block(op.body)
             if counting:
                 one_more = lo.prim("select", keep, ONE, ZERO)
@@ -75,12 +90,9 @@ def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
                 here = lo.read(place)
                 for array, value in zip(arrays, values, strict=True):
                     lo.store(array, (here,), value)
-                lo.write(place, lo.add(here, lo.prim("select", keep, ONE, ZERO) if eager else ONE))
+                lo.write(place, lo.add(here, ONE))
 
-            if eager:
-                fill()
-            else:
-                lo.when(keep, fill)
+            lo.when(keep, fill)
 
         lo.region(blocks, ONE, amount, ranges, order_of(lo, axes), "count" if counting else "compress")
 
@@ -108,6 +120,45 @@ def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
         blocks_of_points(False, arrays)
     finally:
         lo.checking = checking
+
+
+class _Batches:
+    """Points that have been evaluated, all of them, and of which those with a flag are packed when there are many."""
+
+    def __init__(
+        self, lo: Lowering, op: Compress, index: Var, arrays: Sequence[Var], place: Cell, end: Operand
+    ) -> None:
+        self.lo, self.op, self.index, self.arrays, self.place, self.end = lo, op, index, arrays, place, end
+        self.flags = lo.stack_array("flag", "bool", 2 * BATCH)
+        self.values = [lo.stack_array("value", dtype_of(array), 2 * BATCH) for array in arrays]
+        self.waiting = lo.declare("waiting", INT64, ZERO)
+
+    def run(self, first: Operand, last: Operand) -> None:
+        """Points of the innermost axis."""
+        lo, batch, size = self.lo, self.lo.index("batch"), Const(BATCH, INT64)
+
+        def one() -> None:
+            lo.when(lo.compare("gt", lo.read(self.waiting), size), self.pack)
+            index, waiting = lo.bind(self.index), lo.read(self.waiting)
+            end = lo.minimum(lo.add(batch, size), last)
+
+            def evaluate() -> None:
+                here = lo.add(waiting, lo.subtract(index, batch))
+                for array, value in zip((self.flags, *self.values), lo.lower_block(self.op.body), strict=True):
+                    lo.store(array, (here,), value)
+
+            lo.loop(index, batch, end, evaluate, "vector")
+            lo.write(self.waiting, lo.add(waiting, lo.subtract(end, batch)))
+
+        lo.loop(batch, first, last, one, "serial", size)
+
+    def pack(self) -> None:
+        """Those that wait."""
+        lo, place, count = self.lo, self.lo.read(self.place), self.lo.read(self.waiting)
+        for array, values in zip(self.arrays, self.values, strict=True):
+            after = lo.let("place", INT64, Pack(array, place, self.end, values, self.flags, count))
+        lo.write(self.place, after)
+        lo.write(self.waiting, ZERO)
 
 
 def _point(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:

@@ -18,7 +18,6 @@ from parakeet_py.imp.ir import (
     Function,
     Let,
     Matmul,
-    NewArray,
     Opaque,
     Parallel,
     Routine,
@@ -36,13 +35,10 @@ _UNKNOWN = frozenset({-1, PYTHON})
 
 
 def own_memory(function: Function) -> frozenset[int]:
-    """The memory roots that the function makes."""
-    made: frozenset[int] = frozenset()
-    for statement in walk(function.body):
-        match statement:
-            case Let(out, NewArray()):
-                made |= function.roots.get(out, frozenset())
-    return made
+    """The memory roots that the function makes, itself or by the procedures that it calls."""
+    roots = function.roots
+    given = frozenset((PYTHON,)).union(*(roots.get(param, frozenset()) for param in function.params))
+    return frozenset().union(*roots.values()) - given
 
 
 def stores_only_into_its_own(function: Function) -> bool:

@@ -7,7 +7,8 @@ a NaN. `accumulate` writes such loops. (`fmin` and `fmax` leave NaN out by thems
 An argmin is a selective combine whose condition says that the new key beats the old one: is smaller, or is a NaN and
 the old one is not. `arg_extremum` proves this from the combine's condition: it consists of comparisons of the two keys
 alone, so it has one value for each way in which two keys can compare, and these are tried. `arg_run` then needs no
-order: it finds the least key of each leaf, and in the leaf that has the least of all the first place where it stands.
+order: it finds the least key of each leaf, and in the leaf that has the least of all the first place where it stands;
+or, in short runs, the best of each lane (`extremum_lanes`).
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ import numpy as np
 
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.combine import Combination, Conditions, choice, definition, takes
+from parakeet_py.imp.extremum_lanes import ArgExtremum, Run, in_lanes
 from parakeet_py.imp.ir import Break, Cell
-from parakeet_py.imp.loops import Axis
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import COMPARE, Block, Const, Operand, Prim, Var, dtype_of
+from parakeet_py.typed_ir.ir import COMPARE, Block, Const, Load, Operand, Prim, Var, dtype_of
 from parakeet_py.typed_ir.semantics import evaluate, integer_bounds, scalar
-from parakeet_py.typed_ir.types import BOOL, INT64, Scalar, is_complex, is_float
+from parakeet_py.typed_ir.types import BOOL, INT64, Scalar, is_complex, is_float, itemsize
 
 ARG_LEAF = 2048  # contributions of which the best key is known before its place; a quarter in short runs
 TRUTH_LEAF = 256
@@ -100,15 +101,6 @@ def accumulate(lo: Lowering, with_: Combination, cells: Sequence[Cell], body: Bl
 # ---- where an extremum is --------------------------------------------------------------------------------------------
 
 
-@record
-class ArgExtremum:
-    """What a combine amounts to: it takes a contribution whose `key`-th part is a new minimum or maximum."""
-
-    name: str
-    key: int
-    taken: Conditions
-
-
 def arg_extremum(with_: Combination) -> ArgExtremum | None:
     """The extremum whose place a combine finds, if that is what it does."""
     function = with_.function
@@ -161,32 +153,46 @@ def _taken(with_: Combination, taken: Conditions, key: int, old: Any, new: Any) 
     return found.pop() if len(found) == 1 else None
 
 
-def arg_run(
-    lo: Lowering,
-    with_: Combination,
-    found: ArgExtremum,
-    cells: Sequence[Cell],
-    body: Block,
-    axis: Axis,
-    start: Operand,
-    stop: Operand,
-) -> None:
-    """Combine the contributions of [start, stop) of an axis into cells."""
-    if with_.types[found.key] == "bool":
-        _truth_run(lo, found, cells, body, axis, start, stop)
+def arg_run(lo: Lowering, run: Run, whole: bool) -> None:
+    """Combine a run. `whole`: nothing else is reduced, so that what takes much time are long runs."""
+    if run.dtype == "bool":
+        _truth_run(lo, run)
         return
+    # where nothing is computed anew, leaves are the quicker way through long runs
+    keys = (run.body.results[run.found.key],)
+    plain = any(let.outs == keys and isinstance(let.op, Load) for let in run.body.statements)
+    if itemsize(run.dtype) < 4 or (plain and whole):
+        _in_leaves(lo, run)
+        return
+    length = lo.subtract(run.stop, run.start)
+    fits = lo.compare("ge", length, Const(run.lanes, INT64))
+    if plain:
+        fits = lo.prim("and", fits, lo.compare("lt", length, Const(ARG_LEAF, INT64)), type_=BOOL)
+    left = lo.declare("left", BOOL, Const(True, BOOL))
+
+    def quick() -> None:
+        met = in_lanes(lo, run)
+        lo.write(left, Const(False, BOOL) if met is None else met)
+
+    lo.when(fits, quick)
+    lo.when(lo.read(left), lambda: _in_leaves(lo, run))
+
+
+def _in_leaves(lo: Lowering, run: Run) -> None:
+    """The best key of each leaf, and then the first place where the best of them stands."""
+    found, cells, start, stop = run.found, run.cells, run.start, run.stop
     first, leaf, key = lo.index("leaf"), _leaf_size(lo, lo.subtract(stop, start)), cells[found.key]
     best = lo.declare("best", key.type, lo.read(key))
     none = Const(-1, INT64)
     where = lo.declare("where", INT64, none)
 
     def leaf_body() -> None:
-        top = _top(lo, found, body, axis, first, lo.minimum(lo.add(first, leaf), stop))
+        top = _top(lo, run, first, lo.minimum(lo.add(first, leaf), stop))
         before, there = lo.read(best), lo.read(where)
         old: list[Operand] = [lo.read(cell) for cell in cells]
         new = [*old]
         old[found.key], new[found.key] = before, top
-        taken = takes(lo, with_, found.taken, old, new)
+        taken = takes(lo, run.with_, found.taken, old, new)
         lo.write(best, lo.prim("select", taken, top, before, type_=key.type))
         lo.write(where, lo.prim("select", taken, first, there))
 
@@ -195,38 +201,36 @@ def arg_run(
 
     def take() -> None:
         end = lo.minimum(lo.add(there, leaf), stop)
-        lo.alias(axis.index, _first_place(lo, found, body, axis, there, end, top))
-        lo.write_all(list(zip(cells, lo.lower_block(body), strict=True)))
+        run.take(lo, _first_place(lo, run, there, end, top))
 
     lo.when(lo.compare("ne", there, none), take)
 
 
-def _truth_run(
-    lo: Lowering, found: ArgExtremum, cells: Sequence[Cell], body: Block, axis: Axis, start: Operand, stop: Operand
-) -> None:
+def _truth_run(lo: Lowering, run: Run) -> None:
     """The same for truth values: the first True of a maximum ends the search."""
-    wanted, first, size = found.name == "maximum", lo.index("leaf"), Const(TRUTH_LEAF, INT64)
+    wanted, first, size = run.found.name == "maximum", lo.index("leaf"), Const(TRUTH_LEAF, INT64)
+    start, stop, key = run.start, run.stop, run.found.key
 
     def decides(value: Operand) -> Operand:
         return value if wanted else lo.prim("not", value, type_=BOOL)
 
     def leaf_body() -> None:
         end = lo.minimum(lo.add(first, size), stop)
-        lo.when(decides(_top(lo, found, body, axis, first, end)), lambda: visit(end))
+        lo.when(decides(_top(lo, run, first, end)), lambda: visit(end))
 
     def visit(end: Operand) -> None:
         def step() -> None:
-            values = lo.lower_block(body)
-            lo.when(decides(values[found.key]), lambda: take(values))
+            values = lo.lower_block(run.body)
+            lo.when(decides(values[key]), lambda: take(values))
 
-        lo.loop(lo.bind(axis.index), first, end, step, "serial")
+        lo.loop(lo.bind(run.axis.index), first, end, step, "serial")
         lo.emit(Break())
 
     def take(values: Sequence[Operand]) -> None:
-        lo.write_all(list(zip(cells, values, strict=True)))
+        lo.write_all(list(zip(run.cells, values, strict=True)))
         lo.emit(Break())
 
-    open_ = lo.prim("not", decides(lo.read(cells[found.key])), type_=BOOL)
+    open_ = lo.prim("not", decides(lo.read(run.cells[key])), type_=BOOL)
     lo.when(open_, lambda: lo.loop(first, start, stop, leaf_body, "serial", size))
 
 
@@ -236,38 +240,36 @@ def _leaf_size(lo: Lowering, length: Operand) -> Operand:
     return lo.maximum(lo.minimum(lo.floor_div(length, part), most), least)
 
 
-def _top(lo: Lowering, found: ArgExtremum, body: Block, axis: Axis, start: Operand, stop: Operand) -> Operand:
+def _top(lo: Lowering, run: Run, start: Operand, stop: Operand) -> Operand:
     """The best key of [start, stop)."""
-    kind = body.results[found.key].type
+    kind = run.body.results[run.found.key].type
     assert isinstance(kind, Scalar)
-    part = _extremum(lo, found.name, kind.dtype) if is_float(kind.dtype) else None
-    best = lo.declare("best", kind, identity(found.name, kind.dtype)) if part is None else part.best
+    part = _extremum(lo, run.found.name, kind.dtype) if is_float(kind.dtype) else None
+    best = lo.declare("best", kind, identity(run.found.name, kind.dtype)) if part is None else part.best
 
     def look() -> None:
-        value = lo.lower_block(body)[found.key]
+        value = lo.lower_block(run.body)[run.found.key]
         if part is not None:
             lo.write_all(part.take(lo, value))
         else:
-            lo.write(best, lo.let("acc", kind, Prim(found.name, (lo.read(best), value)), reassoc=True))
+            lo.write(best, lo.let("acc", kind, Prim(run.found.name, (lo.read(best), value)), reassoc=True))
 
-    lo.loop(lo.bind(axis.index), start, stop, look, "vector")
+    lo.loop(lo.bind(run.axis.index), start, stop, look, "vector")
     return lo.read(best) if part is None else part.result(lo)
 
 
-def _first_place(
-    lo: Lowering, found: ArgExtremum, body: Block, axis: Axis, start: Operand, stop: Operand, top: Operand
-) -> Operand:
+def _first_place(lo: Lowering, run: Run, start: Operand, stop: Operand, top: Operand) -> Operand:
     """The first index of [start, stop) that has the best key (a NaN if any has)."""
     never = Const(integer_bounds("int64")[1], INT64)
     first = lo.declare("first", INT64, never)
 
     def look() -> None:
-        value = lo.lower_block(body)[found.key]
+        value = lo.lower_block(run.body)[run.found.key]
         same = lo.compare("eq", value, top)
         if is_float(dtype_of(value)):
             same = lo.prim("or", same, lo.prim("isnan", value, type_=BOOL), type_=BOOL)
-        place = lo.prim("select", same, lo.operand(axis.index), never)
+        place = lo.prim("select", same, lo.operand(run.axis.index), never)
         lo.write(first, lo.let("first", INT64, Prim("minimum", (lo.read(first), place)), reassoc=True))
 
-    lo.loop(lo.bind(axis.index), start, stop, look, "vector")
+    lo.loop(lo.bind(run.axis.index), start, stop, look, "vector")
     return lo.read(first)

@@ -34,6 +34,7 @@ from parakeet_py.imp.ir import (
     Matmul,
     NewArray,
     Opaque,
+    Pack,
     Parallel,
     Read,
     Release,
@@ -237,6 +238,13 @@ class _Machine:
                 return self.new(out, self.numbers(extents), space)
             case View():
                 return self.view(rhs)
+            case Pack(array, begin, end, values, flags, count):
+                length, first = int(self.value(count)), int(self.value(begin))
+                kept = self.array(values)[:length][self.array(flags)[:length]]
+                if first + len(kept) > min(int(self.value(end)), len(self.array(array))):
+                    raise BrokenInvariant(f"{array!r} is packed beyond its end")
+                self.array(array)[first : first + len(kept)] = kept
+                return np.int64(first + len(kept))
             case Reshape(base, extents):
                 array = self.array(base)
                 if not array.flags.c_contiguous:

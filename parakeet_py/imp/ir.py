@@ -140,6 +140,20 @@ class Atomic:
 
 
 @record
+class Pack:
+    """Store those of the first `count` values whose flags are true side by side into `array`, from `place` on, and give
+    the place behind them; nothing is stored at `end` or behind. One axis each, of adjacent elements of one to eight
+    bytes; values and flags are on the stack, in a multiple of 64 places."""
+
+    array: Var
+    place: Operand
+    end: Operand
+    values: Var
+    flags: Var
+    count: Operand
+
+
+@record
 class Offered:
     """Whether a library of the device computes left @ right into `out`, in the place of a kernel that says it does
     nothing else (`Grid.product`). For the host of a GPU."""
@@ -165,6 +179,7 @@ Rhs = (
     | Ballot
     | Peers
     | Atomic
+    | Pack
     | Offered
 )
 
@@ -511,6 +526,8 @@ def _operands_of_rhs(rhs: Rhs) -> tuple[Operand, ...]:
             return (value,)
         case Atomic(_, array, indices, value, expected):
             return (array, *indices, value) if expected is None else (array, *indices, value, expected)
+        case Pack(array, place, end, values, flags, count):
+            return (array, place, end, values, flags, count)
         case Offered(left, right, out):
             return (left, right, out)
         case Read() | Lane():

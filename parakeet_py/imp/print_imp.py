@@ -36,6 +36,7 @@ from parakeet_py.imp.ir import (
     NewArray,
     Offered,
     Opaque,
+    Pack,
     Parallel,
     Peers,
     Read,
@@ -187,6 +188,9 @@ def _rhs(rhs: Rhs) -> str:
             return f"lanes with {format_operand(value)}"
         case Offered(left, right, out):
             return f"offered {out!r} = {left!r} @ {right!r}"
+        case Pack(array, place, end, values, flags, count):
+            at, stop, length = format_operand(place), format_operand(end), format_operand(count)
+            return f"pack {values!r} where {flags!r}, {length} of them, into {array!r} from {at} to {stop}"
         case Atomic(name, array, indices, value, expected):
             where = "" if expected is None else f" where {format_operand(expected)}"
             return f"atomic {name} {array!r}[{_list(indices)}], {format_operand(value)}{where}"

@@ -27,7 +27,8 @@ from parakeet_py.imp.builder import Lowering, Outs
 from parakeet_py.imp.columns import reduce_columns
 from parakeet_py.imp.combine import Combination, combination, combine, declare, fold, takes
 from parakeet_py.imp.counting import count, counted
-from parakeet_py.imp.extrema import ArgExtremum, accumulate, arg_extremum, arg_run
+from parakeet_py.imp.extrema import accumulate, arg_extremum, arg_run
+from parakeet_py.imp.extremum_lanes import ArgExtremum, Run
 from parakeet_py.imp.ir import Break, Cell, While
 from parakeet_py.imp.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower_map import map_nest
@@ -142,7 +143,8 @@ def _skips(red: Reduction) -> bool:
 def _sieve(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
     """A selective combine: after the first leaf, visit only leaves in which something would be taken."""
     if red.extremum is not None:
-        arg_run(lo, red.with_, red.extremum, cells, red.op.body, red.axes[-1], start, stop)
+        run = Run(red.with_, red.extremum, cells, red.op.body, red.axes[-1], start, stop)
+        arg_run(lo, run, not red.op.extents)
         return
     first, conditions = lo.index("leaf"), red.with_.taken
     assert conditions is not None

@@ -27,6 +27,7 @@ from parakeet_py.imp.ir import (
     Matmul,
     NewArray,
     Opaque,
+    Pack,
     Parallel,
     Rhs,
     Routine,
@@ -252,6 +253,8 @@ def _rename_rhs(rhs: Rhs, names: Renaming) -> Rhs:
             return Stride(_var(names, array), axis)
         case Strided(base) if base in names:
             return replace(rhs, base=_var(names, base))
+        case Pack(array=array) if array in names:
+            return replace(rhs, array=_var(names, array))
         case Reshape(base, extents) if base in names:
             return Reshape(_var(names, base), extents)
         case _:

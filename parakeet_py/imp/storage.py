@@ -34,6 +34,7 @@ from parakeet_py.imp.ir import (
     NewArray,
     Offered,
     Opaque,
+    Pack,
     Peers,
     Read,
     Release,
@@ -72,6 +73,8 @@ def mentioned(statement: Statement) -> Iterator[Var | Cell]:
                     return
                 case Atomic(_, array):
                     operands = (array,)
+                case Pack(array, _, _, values, flags):
+                    operands = (array, values, flags)
                 case Offered(left, right, out):
                     operands = (left, right, out)
                 case _:

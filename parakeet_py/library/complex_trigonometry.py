@@ -14,7 +14,7 @@ from parakeet_py.library.complex_scalars import made, parts, sqrt_parts
 from parakeet_py.library.intrinsics import prim
 from parakeet_py.library.registry import scalar_function_of
 
-ZERO, ONE, HALF_PI, INFINITY = 0.0, 1.0, math.pi / 2, math.inf
+ZERO, ONE, HALF_PI, INFINITY, LN2 = 0.0, 1.0, math.pi / 2, math.inf, math.log(2)
 
 
 def sinh_parts(x, y):
@@ -142,11 +142,15 @@ def atanh_parts(x, y):
     far = large > 1e150
     aside = 1.0 - a
     real = 0.25 * prim("log1p", 4.0 * a / (aside * aside + y * y))
+    # Beside 1 the distance is |y|, whose square is too small: log(4 / y^2) / 4
+    beside = (aside == 0.0) & (abs(y) < 1e-100)
+    real = prim("select", beside, 0.5 * (LN2 - prim("log", abs(y))), real)
     imag = 0.5 * prim("atan2", 2.0 * y, aside * (1.0 + a) - y * y)
     share = (a / large) * (a / large) + (y / large) * (y / large)
     real = prim("select", far, prim("select", endless(x, y), ZERO, a / large / share / large), real)
     real = prim("select", (x == 0.0) & prim("isnan", y), ZERO, real)
-    return prim("copysign", real, x), prim("select", far & ~prim("isnan", y), prim("copysign", HALF_PI, y), imag)
+    right = far & ~prim("isnan", y) & (endless(x, y) | ~prim("isnan", x))
+    return prim("copysign", real, x), prim("select", right, prim("copysign", HALF_PI, y), imag)
 
 
 @scalar_function_of(np.arctanh)

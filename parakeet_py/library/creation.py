@@ -86,25 +86,42 @@ def filled(shape, value, axes):
     return permute(generate(tuple([shape[axis] for axis in axes]), lambda *indices: value), inverse_axes(axes))
 
 
+@static
+def check_made(order, device):
+    """What NumPy says about the options of its functions that make arrays."""
+    if order not in ("C", "F", None):
+        raise ValueError("only 'C' or 'F' order is permitted")
+    check_device(device)
+
+
+@static
+def check_device(device):
+    if device not in (None, "cpu"):
+        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+
+
 @implements(np.zeros)
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
+    check_made(order, device)
     shape = shape_tuple(shape)
     return filled(shape, constant(0, float if dtype is None else dtype), new_axes(order, len(shape)))
 
 
 @implements(np.empty)
 def empty(shape, dtype=float, order="C", *, device=None, like=None):
-    return zeros(shape, dtype, order)
+    return zeros(shape, dtype, order, device=device)
 
 
 @implements(np.ones)
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
+    check_made(order, device)
     shape = shape_tuple(shape)
     return filled(shape, constant(1, float if dtype is None else dtype), new_axes(order, len(shape)))
 
 
 @implements(np.full)
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
+    check_made(order, device)
     shape = shape_tuple(shape)
     return full_in(shape, fill_value, dtype, new_axes(order, len(shape)))
 
@@ -134,6 +151,7 @@ def like_order(a, order, shape):
 
 @implements(np.zeros_like, np.empty_like)
 def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    check_device(device)
     a = as_array(a)
     shape = like_shape(a, shape)
     return filled(shape, constant(0, dtype_of(a) if dtype is None else dtype), like_order(a, order, shape))
@@ -141,6 +159,7 @@ def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None)
 
 @implements(np.ones_like)
 def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    check_device(device)
     a = as_array(a)
     shape = like_shape(a, shape)
     return filled(shape, constant(1, dtype_of(a) if dtype is None else dtype), like_order(a, order, shape))
@@ -155,6 +174,7 @@ def ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None)
 
 @implements(np.full_like)
 def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    check_device(device)
     a = as_array(a)
     shape = like_shape(a, shape)
     return full_in(shape, fill_value, dtype_of(a) if dtype is None else dtype, like_order(a, order, shape))
@@ -215,6 +235,7 @@ def may_lie_in_both(order, layout):
 
 @implements(np.asarray, np.asanyarray)
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+    check_device(device)
     if copy is False:
         must_do_as_it_is(a, dtype, order)
     return converted_array(a, dtype, order_name(order, "K"), copy is True)
@@ -283,6 +304,7 @@ def astype(a, dtype, order="K", casting="unsafe", subok=True, copy=True):
 
 @implements(np.astype)
 def astype_function(x, dtype, /, *, copy=True, device=None):
+    check_device(device)
     return astype(x, dtype, copy=copy)
 
 
@@ -295,6 +317,8 @@ def copied(a, order):
 
 @method("fill")
 def fill(a, value):
+    if is_sequence(value):
+        unsupported("a sequence as the scalar of fill")
     assign(a, value, True)
 
 
@@ -321,9 +345,12 @@ def length_of_range(start, stop, step):
 
 
 @implements(np.arange)
-def arange(start, stop=None, step=None, dtype=None, *, device=None, like=None):
+def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=None):
+    check_device(device)
     if stop is None:
         start, stop = 0, start
+    if start is None:
+        start = 0
     if step is None:
         step = 1
     if is_array(start) or is_array(stop) or is_array(step):
@@ -349,6 +376,7 @@ def number_of_samples(kind):
 
 @implements(np.linspace)
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
+    check_device(device)
     if is_sequence(start):
         start = as_array(start)
     if is_sequence(stop):

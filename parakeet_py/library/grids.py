@@ -15,6 +15,7 @@ from parakeet_py.library.intrinsics import (
     elementwise,
     generate,
     hand_back,
+    is_array,
     is_known,
     is_sequence,
     nonzero,
@@ -24,6 +25,7 @@ from parakeet_py.library.joining import concatenate
 from parakeet_py.library.patterns import single_range, tri
 from parakeet_py.library.reductions import flat_index
 from parakeet_py.library.registry import implements, static
+from parakeet_py.library.shape import positions
 from parakeet_py.library.shared import checked_dtype, converted, inverse_axes, kind_of, must_be_int, result_kind
 
 # ---- grids -----------------------------------------------------------------------------------------------------------
@@ -179,6 +181,8 @@ def slowest_first(order, count):
 def unravel_index(indices, shape, order="C"):
     extents = extents_from(shape)
     places = as_numeric(indices)
+    if dtype_of(places).kind not in "iu":
+        hand_back("indices that are no ints")
     size = 1
     for extent in extents:
         size = size * extent
@@ -231,7 +235,15 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
         found = [coordinate(index, extent, own) for index, extent, own in zip(place, extents, modes)]
         return cast(flat_index(tuple([found[axis] for axis in axes]), tuple([extents[axis] for axis in axes])), "int64")
 
-    return elementwise(join, *[as_numeric(index) for index in multi_index])
+    if is_array(multi_index) and multi_index.ndim > 0:
+        message = "parameter multi_index must be a sequence of length {0}"
+        check(multi_index.shape[0] == len(extents), "ValueError", message, len(extents))
+        multi_index = tuple([multi_index[axis] for axis in positions(len(extents))])
+    places = [as_numeric(index) for index in multi_index]
+    for place in places:
+        if dtype_of(place).kind not in "iu":
+            hand_back("indices that are no ints")
+    return elementwise(join, *places)
 
 
 @implements(np.tril_indices)

@@ -9,6 +9,11 @@ FUNCTIONS = {  # functions, by module and name
     "averages": "numpy.average numpy.corrcoef numpy.cov",
     "bits": "numpy.packbits numpy.unpackbits",
     "calculus": "numpy.gradient numpy.trapezoid",
+    "complex_functions": (
+        "cmath.acos cmath.acosh cmath.asin cmath.asinh cmath.atan cmath.atanh cmath.cos cmath.cosh cmath.exp "
+        "cmath.isfinite cmath.isinf cmath.isnan cmath.log cmath.log10 cmath.phase cmath.polar cmath.rect cmath.sin "
+        "cmath.sinh cmath.sqrt cmath.tan cmath.tanh"
+    ),
     "contractions": "numpy.einsum",
     "creation": (
         "numpy.arange numpy.array numpy.asanyarray numpy.asarray numpy.ascontiguousarray numpy.asfortranarray "
@@ -29,11 +34,13 @@ FUNCTIONS = {  # functions, by module and name
         "numpy.block numpy.broadcast_arrays numpy.broadcast_shapes numpy.delete numpy.insert numpy.resize "
         "numpy.trim_zeros numpy.unstack"
     ),
-    "integers": "math.cbrt math.comb math.factorial math.gcd math.isqrt math.lcm math.modf math.perm math.ulp",
+    "integers": "math.comb math.factorial math.gcd math.isqrt math.lcm math.perm",
     "introspection": (
         "numpy.iscomplexobj numpy.isrealobj numpy.isscalar numpy.ndim numpy.result_type numpy.shape numpy.size"
     ),
-    "iteration": "numpy.apply_along_axis numpy.apply_over_axes numpy.ndenumerate numpy.ndindex numpy.vectorize",
+    "iteration": (
+        "numpy.apply_along_axis numpy.apply_over_axes numpy.ndenumerate numpy.ndindex numpy.nditer numpy.vectorize"
+    ),
     "joining": (
         "numpy.append numpy.array_split numpy.column_stack numpy.concatenate numpy.dsplit numpy.dstack numpy.hsplit "
         "numpy.hstack numpy.repeat numpy.roll numpy.split numpy.stack numpy.tile numpy.vsplit numpy.vstack"
@@ -82,6 +89,7 @@ FUNCTIONS = {  # functions, by module and name
         "None.random numpy.random.rand numpy.random.randint numpy.random.random numpy.random.random_sample "
         "numpy.random.ranf numpy.random.sample numpy.random.uniform random.randint random.randrange random.uniform"
     ),
+    "real_functions": ("math.cbrt math.frexp math.ldexp math.modf math.nextafter math.remainder math.ulp"),
     "reductions": (
         "numpy.all numpy.amax numpy.amin numpy.any numpy.argmax numpy.argmin numpy.count_nonzero numpy.max "
         "numpy.mean numpy.min numpy.prod numpy.ptp numpy.std numpy.sum numpy.var"
@@ -121,6 +129,8 @@ FUNCTIONS = {  # functions, by module and name
     ),
 }
 PLAIN = {  # functions of the standard library
+    "complex_functions": "cmath.isclose",
+    "real_functions": "math.dist",
     "standard": "_functools.reduce itertools.accumulate itertools.chain itertools.combinations "
     "itertools.combinations_with_replacement itertools.compress itertools.count itertools.dropwhile "
     "itertools.filterfalse itertools.islice itertools.pairwise itertools.permutations itertools.product "
@@ -154,6 +164,7 @@ UFUNCS = {  # scalar loops of ufuncs
     ),
 }
 HELPERS = {  # helpers the compiler calls by name
+    "complex_functions": "complex_power",
     "elementary": "set_part",
     "hash_maps": "distinct empty_table find_entry table_of",
     "heaps": "heap_all heap_down heap_up sorted_place_left sorted_place_right",
@@ -163,8 +174,9 @@ HELPERS = {  # helpers the compiler calls by name
     "scalars": "int_power",
     "shape": "reshaped_memory",
     "standard": "partial_of",
-    "ufunc_methods": "lazy_all lazy_any lazy_items lazy_next lazy_next_or of_tuples python_all python_any python_dict "
-    "python_list python_list_part python_max python_min python_sum python_sum_int python_sum_rows",
+    "ufunc_methods": "all_items chosen_items counted joined_items lazy_all lazy_any lazy_items lazy_next "
+    "lazy_next_or of_tuples python_all python_any python_dict python_list python_list_part "
+    "python_max python_min python_sum python_sum_int python_sum_rows",
 }
 
 _lookups: dict[int, dict[str, str]] = {}

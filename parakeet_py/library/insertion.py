@@ -32,7 +32,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.joining import concatenate
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shape import positions, ravel
-from parakeet_py.library.shared import ALL, must_be_int, reduction_axes, single_axis
+from parakeet_py.library.shared import ALL, must_be_array, must_be_int, reduction_axes, single_axis
 
 
 def order_of_new(a):
@@ -90,8 +90,12 @@ def insert(arr, obj, values, axis=None):
         unsupported("np.insert into a 0-d array")
     extent = a.shape[axis]
     if is_single(obj):
+        if dtype_of(obj).kind not in "iu":
+            hand_back("np.insert at a position that is no int")
         return inserted_at(a, int(obj), as_array(values), axis, True)
     places = places_of(obj, extent)
+    if dtype_of(places).kind == "u" or (is_sequence(obj) and dtype_of(places).kind == "b"):
+        hand_back("np.insert at positions of a dtype that NumPy refuses")
     if dtype_of(places).kind == "b":
         places = np.flatnonzero(places)
     if is_sequence(obj) and len(obj) == 1:
@@ -248,6 +252,7 @@ def any_at(a, axis, place):
 
 @implements(np.unstack)
 def unstack(x, /, *, axis=0):
+    must_be_array(x)
     x = as_array(x)
     if x.ndim == 0:
         unsupported("Input array must be at least 1-d.")
@@ -289,7 +294,7 @@ def joined_blocks(arrays, depth, rank):
 def block(arrays):
     depth = depth_of(arrays)
     if depth == 0:
-        return copy(as_array(arrays))
+        return copy(as_array(arrays), "C")
     return joined_blocks(arrays, depth, max(depth, rank_of_blocks(arrays)))
 
 

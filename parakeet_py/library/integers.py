@@ -1,4 +1,4 @@
-"""`math` on Python ints and floats: divisors, roots, factorials, the parts of a float.
+"""`math` on Python ints: divisors, roots, factorials; the methods of ints.
 
 Python ints are 64 bits wide in compiled code: what does not fit raises OverflowError (see docs/semantics.md).
 """
@@ -126,30 +126,6 @@ def comb(n, k):
         factor = prim("floordiv", factor, common)
         found = prim("mul_checked", prim("floordiv", found, prim("floordiv", step, common)), factor)
     return python_scalar(found)
-
-
-@implements(math.modf)
-def modf(x):
-    x = cast(x, np.float64)
-    zero = constant(0.0, np.float64)
-    integral = prim("trunc", x)
-    fraction = prim("select", prim("isinf", x), zero, x - integral)
-    return python_scalar(prim("copysign", fraction, x)), python_scalar(prim("copysign", integral, x))
-
-
-@implements(math.cbrt)
-def cbrt(x):
-    return python_scalar(prim("cbrt", cast(x, np.float64)))
-
-
-@implements(math.ulp)
-def ulp(x):
-    x = prim("abs", cast(x, np.float64))
-    up = prim("nextafter", x, constant(math.inf, np.float64)) - x
-    down = x - prim("nextafter", x, constant(0.0, np.float64))
-    largest = prim("isinf", up)
-    finite = prim("select", largest, down, up)
-    return python_scalar(prim("select", prim("isfinite", x), finite, x))
 
 
 @helper

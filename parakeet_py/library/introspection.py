@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from parakeet_py.library.intrinsics import as_array, as_numeric, dtype_of
+from parakeet_py.library.intrinsics import as_array, as_numeric, dtype_of, is_sequence, unsupported
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shared import kind_of, result_kind
 
@@ -46,6 +46,8 @@ def result_type(*arrays_and_dtypes):
 def own_kind(value):
     if isinstance(value, (np.dtype, type, str)):
         return np.dtype(value)
+    if is_sequence(value):
+        unsupported("a sequence, which is the description of a dtype here")
     return kind_of(as_numeric(value))
 
 

@@ -1,6 +1,6 @@
 """Iteration over the points of arrays, functions mapped along axes, vectorized functions.
 
-`np.ndindex` and `np.ndenumerate` are generators: a loop over them computes its points one by one.
+`np.ndindex`, `np.ndenumerate` and `np.nditer` are generators: a loop over them computes its points one by one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from parakeet_py.library.intrinsics import (
     is_array,
     is_sequence,
     load,
+    order_of,
     python_scalar,
+    read_only,
+    stride_of,
     unsupported,
 )
 from parakeet_py.library.registry import helper, implements, static
@@ -38,17 +41,124 @@ def ndindex(*shape):
     extents = tuple(shape[0]) if len(shape) == 1 and is_sequence(shape[0]) else shape
     for extent in extents:
         check(extent >= 0, "ValueError", "negative dimensions are not allowed")
+    return points(extents)
+
+
+def points(extents):
+    """The points of an index space in C order."""
     return (point_of(place, extents) for place in range(product_of(extents)))
 
 
 @implements(np.ndenumerate)
 def ndenumerate(arr):
     a = as_array(arr)
-    return (element_with_point(a, point_of(place, a.shape)) for place in range(a.size))
+    return ((point, load(a, *point)) for point in points(a.shape))
 
 
-def element_with_point(a, point):
-    return point, load(a, *point)
+@static
+def nditer_writes(op_flags, count):
+    """For each operand whether it may be stored to, from known flags; None for others."""
+    if op_flags is None:
+        return (False,) * count
+    if all(isinstance(flag, str) for flag in op_flags):
+        op_flags = [op_flags] * count
+    if len(op_flags) != count or any(tuple(own) not in NDITER_FLAGS for own in op_flags):
+        return None
+    return tuple(tuple(own) != ("readonly",) for own in op_flags)
+
+
+NDITER_FLAGS = (("readonly",), ("readwrite",), ("writeonly",))
+
+
+@static
+def nditer_axes(order, rank, orders):
+    """Axes from the slowest to the fastest, as NumPy goes through operands; None where that is not known."""
+    if rank < 2 or order in ("C", "c"):
+        return tuple(range(rank))
+    if order in ("F", "f"):
+        return tuple(range(rank))[::-1]
+    whole = [own for own in orders if own is None or len(own) == rank]
+    if None in whole or order not in ("K", "k"):
+        return None
+    if all(own == whole[0] for own in whole) and (len(whole) == len(orders) or rank == 2):
+        return whole[0]
+    in_order = all(own == tuple(range(len(own))) for own in orders)
+    return tuple(range(rank)) if in_order or rank == 2 else None  # of two axes, C order wins
+
+
+@implements(np.nditer)
+def nditer(op, flags=None, op_flags=None, op_dtypes=None, order="K", casting="safe", op_axes=None, itershape=None):
+    if flags is not None or op_dtypes is not None or op_axes is not None or itershape is not None:
+        hand_back("np.nditer with such options")
+    several = is_sequence(op)
+    given = tuple([as_array(one) for one in op]) if several else (as_array(op),)
+    writes = nditer_writes(op_flags, len(given))
+    if len(given) == 0 or writes is None:
+        hand_back("np.nditer with such operands")
+    shape = np.broadcast_shapes(*[one.shape for one in given]) if len(given) > 1 else given[0].shape
+    rank = len(shape)
+    axes = nditer_axes(order, rank, [order_of(one) for one in given])
+    if axes is None:
+        hand_back("np.nditer of axes whose order is found out when the program runs")
+    arrays = tuple([operand_of(one, write, shape) for one, write in zip(given, writes)])
+    extents = tuple([shape[axis] for axis in axes])
+    check(product_of(extents) > 0, "ValueError", "Iteration of zero-sized operands is not enabled")
+    turned = tuple([order in ("K", "k") and runs_backwards(arrays, axis) for axis in axes])
+    if several:
+        return (elements_at(arrays, writes, axes, extents, turned, point) for point in points(extents))
+    return (elements_at(arrays, writes, axes, extents, turned, point)[0] for point in points(extents))
+
+
+def operand_of(a, write, shape):
+    """An operand as it is gone through: broadcast, unless it is stored to."""
+    if not write:
+        return np.broadcast_to(a, shape) if a.ndim > 0 or len(shape) > 0 else a
+    if a.ndim < len(shape):
+        hand_back("np.nditer with an output that is broadcast")
+    for axis in every_axis(a.ndim):
+        check(a.shape[axis] == shape[axis], "ValueError", reduction_message(axis))
+    return a
+
+
+@static
+def every_axis(rank):
+    return tuple(range(rank))
+
+
+@static
+def reduction_message(axis):
+    return (
+        f"output operand requires a reduction along dimension {axis}, but the reduction is not enabled. "
+        "The dimension size of 1 does not match the expected output shape."
+    )
+
+
+def runs_backwards(arrays, axis):
+    """Whether memory is gone through from its end along an axis."""
+    backwards = False
+    for one in arrays:
+        backwards = backwards or stride_of(one, axis) < 0
+    for one in arrays:
+        backwards = backwards and stride_of(one, axis) <= 0
+    return backwards
+
+
+def elements_at(arrays, writes, axes, extents, turned, place):
+    """The 0-d views at a point of the axes in this order."""
+    point = [n - 1 - i if turn else i for i, n, turn in zip(place, extents, turned)]
+    at = tuple([point[k] for k in places_of(axes)])
+    return tuple([element_view(one, at, write) for one, write in zip(arrays, writes)])
+
+
+@static
+def places_of(axes):
+    """Where each axis stands among those in another order."""
+    return tuple(axes.index(axis) for axis in range(len(axes)))
+
+
+def element_view(a, at, write):
+    view = a[(*at, ...)]
+    return view if write else read_only(view)
 
 
 # ---- functions of lines ----------------------------------------------------------------------------------------------

@@ -276,6 +276,7 @@ def split(ary, indices_or_sections, axis=0):
 
 @implements(np.hsplit)
 def hsplit(ary, indices_or_sections):
+    must_be_array(ary)
     a = as_array(ary)
     if a.ndim == 0:
         unsupported("hsplit only works on arrays of 1 or more dimensions")
@@ -284,6 +285,7 @@ def hsplit(ary, indices_or_sections):
 
 @implements(np.vsplit)
 def vsplit(ary, indices_or_sections):
+    must_be_array(ary)
     a = as_array(ary)
     if a.ndim < 2:
         unsupported("vsplit only works on arrays of 2 or more dimensions")
@@ -292,6 +294,7 @@ def vsplit(ary, indices_or_sections):
 
 @implements(np.dsplit)
 def dsplit(ary, indices_or_sections):
+    must_be_array(ary)
     a = as_array(ary)
     if a.ndim < 3:
         unsupported("dsplit only works on arrays of 3 or more dimensions")
@@ -315,7 +318,7 @@ def repeat(a, repeats, axis=None):
     if is_sequence(repeats) or (is_array(repeats) and repeats.ndim > 0):
         return repeated_each(a, as_array(repeats), axis)
     count = int(repeats)
-    check(count >= 0, "ValueError", "negative dimensions are not allowed")
+    check(count * a.shape[axis] >= 0, "ValueError", "negative dimensions are not allowed")
     shape = a.shape[:axis] + (a.shape[axis] * count,) + a.shape[axis + 1 :]
     return generate(shape, lambda *i: load(a, *i[:axis], i[axis] // count, *i[axis + 1 :]))
 
@@ -352,7 +355,7 @@ def repeated_each(a, repeats, axis):
     extent, own = a.shape[axis], repeats.shape[0]
     message = "operands could not be broadcast together with shape ({0},) ({1},)"
     check((own == extent) | (own == 1), "ValueError", message, extent, own)
-    negative = np.any(repeats < 0)
+    negative = np.any(repeats < 0) & ((own != 1) | (extent > 0))
     check(~(negative & (own == 1)), "ValueError", "negative dimensions are not allowed")
     check(~negative, "ValueError", "repeats may not contain negative values.")
     total = int(np.sum(repeats, dtype=np.int64)) * (extent if own == 1 else 1)

@@ -14,8 +14,9 @@ from parakeet_py.library.intrinsics import (
     hand_back,
     is_array,
     prim,
+    unsupported,
 )
-from parakeet_py.library.reductions import reduce_ufunc, squared_size
+from parakeet_py.library.reductions import degrees_taken, reduce_ufunc, squared_size
 from parakeet_py.library.registry import implements
 from parakeet_py.library.scans import replaced_nan
 from parakeet_py.library.shared import NO_VALUE, SAME, into
@@ -76,11 +77,20 @@ def number_count(a, axis, keepdims, where=True):
     return np.sum(~np.isnan(a), axis, np.int64, None, keepdims, where=where)
 
 
+def must_stay_inexact(dtype, out):
+    """Moments of floats are floats, NumPy's functions that leave NaN out insist."""
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        unsupported("If a is inexact, then dtype must be inexact")
+    if out is not None and dtype_of(out).kind not in "fc":
+        unsupported("If a is inexact, then out must be inexact")
+
+
 @implements(np.nanmean)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     a = as_array(a)
     if dtype_of(a).kind not in "fc":
         return np.mean(a, axis, dtype, out, keepdims, where=where)
+    must_stay_inexact(dtype, out)
     if out is not None and (dtype is not None or dtype_of(out) != dtype_of(a)):
         hand_back("np.nanmean into another dtype")
     total = np.sum(replaced_nan(a, 0), axis, dtype, None, keepdims, where=where)
@@ -93,9 +103,10 @@ def nanvar(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE
 ):
     a = as_array(a)
-    ddof = ddof if correction is NO_VALUE else correction
+    ddof = degrees_taken(ddof, correction)
     if dtype_of(a).kind not in "fc":
         return np.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+    must_stay_inexact(dtype, out)
     kind = dtype_of(a)
     if mean is NO_VALUE:
         total = np.sum(replaced_nan(a, 0), axis, dtype, None, True, where=where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_py.library.creation import copied, shape_tuple, wants_fortran
+from parakeet_py.library.creation import check_device, copied, shape_tuple, wants_fortran
 from parakeet_py.library.intrinsics import (
     as_array,
     broadcast_view,
@@ -24,6 +24,7 @@ from parakeet_py.library.shared import ALL, must_be_int
 
 @implements(np.eye)
 def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
+    check_device(device)
     must_be_int(k)
     columns = N if M is None else M
     kind = np.dtype(float if dtype is None else dtype)
@@ -76,6 +77,8 @@ def indices(dimensions, dtype=int, sparse=False):
     axes = numbers_below(len(shape))
     if sparse:
         return tuple([sparse_coordinate(axis, shape, dtype) for axis in axes])
+    if len(shape) == 0:
+        return np.zeros((0,), dtype)
     return generate((len(shape), *shape), lambda axis, *place: picked(axis, place, dtype))
 
 

@@ -169,6 +169,8 @@ def starting(initial, kind):
         hand_back("an initial value that is an array")
     if not is_weak(initial) and may_not_fit(dtype_of(initial), kind):
         hand_back("an initial value that may not fit the dtype")
+    if dtype_of(initial).kind == "f" and kind.kind in "iu":
+        check((initial > -(2.0**63)) & (initial < 2.0**63), "Deoptimize", "an initial value that is no int")
     return fitting(initial, kind)
 
 
@@ -328,8 +330,7 @@ def squared_size(x):
 @implements(np.var)
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
     not_scalar_into(a, out)
-    if correction is not NO_VALUE:
-        ddof = correction
+    ddof = degrees_taken(ddof, correction)
     a = as_array(a)
     kind = variance_kind(dtype_of(a), dtype)
     if kind.kind not in "fc":
@@ -347,6 +348,14 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     total = total_over(as_array(deviations), axes, wide)
     result = divided(total, np.maximum(count - ddof, 0), wide)
     return finish(result, axes, a.ndim, keepdims, out)
+
+
+def degrees_taken(ddof, correction):
+    """The degrees of freedom that do not count: the two names of the argument exclude each other."""
+    if correction is NO_VALUE:
+        return ddof
+    check(ddof == 0, "ValueError", "ddof and correction can't be provided simultaneously.")
+    return correction
 
 
 def masked_variance(a, axis, kind, dtype, out, ddof, keepdims, where, mean):

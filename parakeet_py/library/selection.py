@@ -43,6 +43,7 @@ from parakeet_py.library.shared import (
     kind_of,
     must_be_writeable,
     not_scalar_into,
+    one_mode,
     out_of_bounds,
     result_kind,
     single_axis,
@@ -229,6 +230,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     check((extent != 0) | none, "IndexError", "cannot do a non-empty take from an empty axes.")
     if out is not None:
         check_taken(out, wanted)
+    mode = one_mode(mode)
     if mode == "wrap":
         places = elementwise(lambda i: cast(i, "int64") % extent, places)
     elif mode == "clip":

@@ -101,6 +101,8 @@ def fortran_order(order, layout):
 
 
 def reshape_in(a, shape, order, copied):
+    if order in ("K", "k"):
+        unsupported("order 'K' is not permitted for reshaping")
     if fortran_order(order, layout_of(a)):
         made = permute(reshaped(permute(a, reversed_axes(a.ndim)), shape[::-1]), reversed_axes(len(shape)))
     else:

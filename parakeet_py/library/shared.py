@@ -197,6 +197,14 @@ def integer_limits(kind):
     return max(int(limits.min), -(2**63)), min(int(limits.max), 2**63 - 1)
 
 
+@static
+def one_mode(mode):
+    """What is done with indices out of range."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    return mode
+
+
 def expanded(value, shape):
     """An array or scalar as a view of a shape."""
     return broadcast_view(as_array(value), shape)

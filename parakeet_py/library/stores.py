@@ -40,6 +40,7 @@ from parakeet_py.library.shared import (
     integer_limits,
     kind_of,
     must_be_writeable,
+    one_mode,
     result_kind,
     single_axis,
 )
@@ -156,6 +157,7 @@ def put(a, indices, values, mode="raise"):
     if dtype_of(places).kind not in "iub" or dtype_of(places) == np.uint64:
         hand_back("positions that are not integers")
     places = elementwise(lambda x: cast(x, "int64"), ravel(places))
+    mode = one_mode(mode)
     values = values_for(values, dtype_of(a))
     count, total, size = values.shape[0], places.shape[0], a.size
     check((total == 0) | (size > 0), "IndexError", "cannot replace elements of an empty array")
@@ -199,10 +201,10 @@ def wrapped_around(place, size, mode):
 def point_of(place, extents):
     """The point of an index space at a position in C order."""
     point = ()
-    for extent in extents[::-1]:
+    for extent in extents[:0:-1]:
         point = (place % extent, *point)
         place = place // extent
-    return point
+    return (place, *point) if len(extents) > 0 else ()
 
 
 @static

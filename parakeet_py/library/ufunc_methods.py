@@ -403,6 +403,47 @@ def lazy_next_or(items, default):
 
 
 @helper
+def counted(items):
+    """collections.Counter(items), as a dict."""
+    made = {}
+    for item in items:
+        made[item] = made.get(item, 0) + 1
+    return made
+
+
+@helper
+def chosen_items(items, other, there):
+    """A set of the items that are in another set, or are not."""
+    made = set()
+    for item in items:
+        if (item in other) == there:
+            made.add(item)
+    return made
+
+
+@helper
+def joined_items(items, others):
+    """A set of the items of both."""
+    made = set()
+    for item in items:
+        made.add(item)
+    for item in others:
+        made.add(item)
+    return made
+
+
+@helper
+def all_items(items, other, there):
+    """Are all items in another set, or are none?"""
+    found = True
+    for item in items:
+        if (item in other) != there:
+            found = False
+            break
+    return found
+
+
+@helper
 def python_dict(items, element, condition, flatten):
     """The dict of a comprehension, whose elements are pairs."""
     made = {}

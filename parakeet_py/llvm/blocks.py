@@ -9,7 +9,7 @@ error frees whatever is still alive.
     void pk_release(ptr ctx, ptr block)     one less; at none the block is unlisted and freed; null is allowed
     void pk_detach(ptr ctx, ptr block)      unlist: the payload becomes the property of a NumPy array
     void pk_free_all(ptr ctx)               free every block still listed (the way out of an error)
-    void pk_fail(ptr ctx, i64 order, i64 code, i64 a0, i64 a1, i64 a2)
+    void pk_fail(ptr ctx, i64 order, i64 code, i64 a0, ..., i64 a5)
 
 Counts and lists are not atomic: only the thread that made the call touches them.  `pk_fail` may be called by any
 thread of a parallel region; of several failures the one with the smallest `order`, the first in the order of the
@@ -148,7 +148,8 @@ out:
 
 _FAIL = """
 ; Record the failure that comes first in iteration order.
-define void @pk_fail(ptr %ctx, i64 %order, i64 %code, i64 %a0, i64 %a1, i64 %a2) cold noinline {
+define void @pk_fail(ptr %ctx, i64 %order, i64 %code, i64 %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5)
+cold noinline {
 entry:
   %lock = getelementptr i8, ptr %ctx, i64 $LOCK$
   call void @acquire(ptr %lock)
@@ -168,6 +169,12 @@ record:
   store i64 %a1, ptr %p1
   %p2 = getelementptr i8, ptr %p0, i64 16
   store i64 %a2, ptr %p2
+  %p3 = getelementptr i8, ptr %p0, i64 24
+  store i64 %a3, ptr %p3
+  %p4 = getelementptr i8, ptr %p0, i64 32
+  store i64 %a4, ptr %p4
+  %p5 = getelementptr i8, ptr %p0, i64 40
+  store i64 %a5, ptr %p5
   br label %out
 out:
   call void @relinquish(ptr %lock)

@@ -16,6 +16,8 @@ text, `codegen_scope` keeps the values.
 
 from __future__ import annotations
 
+import re
+
 from parakeet_py.imp import ir
 from parakeet_py.llvm import codegen_arrays, codegen_calls
 from parakeet_py.llvm.codegen_arrays import slots_in, slots_out
@@ -74,5 +76,7 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
         scope.f.effect("ret i32 0")
     scope.aliases.finish()
     signature = "define i32 @(ptr %ctx, ptr noalias %args, ptr noalias %results)"
-    module.define(scope.f, signature, unit.attributes(scope.f), lambda: global_name(function.name))
-    return GeneratedCode(module.text(), tuple(module.symbols), function.name)
+    # A user's function may have the name of one of C, such as memset, and letters that are not ASCII.
+    entry = re.sub(r"\W", "_", function.name, flags=re.ASCII) + ".call"
+    module.define(scope.f, signature, unit.attributes(scope.f), lambda: global_name(entry))
+    return GeneratedCode(module.text(), tuple(module.symbols), entry)

@@ -14,6 +14,7 @@ from parakeet_py.llvm import codegen_arrays, codegen_calls, codegen_matmul, code
 from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen_builder import is_literal
 from parakeet_py.llvm.codegen_cast import cast
+from parakeet_py.llvm.codegen_pack import pack
 from parakeet_py.llvm.codegen_scalar import primitive
 from parakeet_py.llvm.codegen_scope import LoopGroup, Scope
 from parakeet_py.llvm.context import OUT_OF_MEMORY
@@ -130,6 +131,8 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
             assert isinstance(out.type, Array)
             sizes = [scope.scalar(extent) for extent in extents]
             return codegen_arrays.reshape(f, out.type, scope.array(base), sizes)
+        case ir.Pack():
+            return pack(scope, rhs)
         case Stride(array, axis):
             return scope.array(array)[f"stride{axis}"]
         case Strided(base, offset, extents, strides):

@@ -12,7 +12,6 @@ from dataclasses import field
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen_arrays import AliasScopes, AnyValue, Descriptor, complete, field_names, field_type
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText, constant, is_literal
-from parakeet_py.llvm.context import Context
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, is_complex, real_dtype
@@ -48,15 +47,9 @@ class Unit:
     def failure(self, scope: Scope, code: int, order: str, arguments: list[str]) -> list[str]:
         """The lines that record a failure and leave."""
         f = scope.f
-        function = f.module.declare("void", "pk_fail", "ptr, i64, i64, i64, i64, i64", "cold nounwind")
-        padded = ", ".join(f"i64 {item}" for item in [*arguments, "0", "0", "0"][:3])
-        lines = [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}, {padded})"]
-        if scope.parent is None:  # outside regions nobody else writes them: the words that the call does not take
-            for number, item in enumerate(arguments[3:6], 3):
-                place = f.fresh()
-                offset = Context.ARGUMENTS + 8 * number
-                lines += [f"{place} = getelementptr i8, ptr %ctx, i64 {offset}", f"store i64 {item}, ptr {place}"]
-        return [*lines, scope.leave(str(code))]
+        function = f.module.declare("void", "pk_fail", f"ptr{', i64' * 8}", "cold nounwind")
+        words = "".join(f", i64 {item}" for item in [*arguments, *"000000"][:6])
+        return [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}{words})", scope.leave(str(code))]
 
     def leave(self, scope: Scope, status: str) -> str:
         """The instruction that leaves the LLVM function with a status."""

@@ -29,10 +29,9 @@ from parakeet_py.signature_json import Json, NotPortable, from_json, objects_in,
 from parakeet_py.signature_json import value_from_json as decoded
 from parakeet_py.typed_ir.observed import agree
 from parakeet_py.typed_ir.opaque import OpaqueSite
-from parakeet_py.typed_ir.opaque_operands import ContainerT, LeafT, StaticT
 from parakeet_py.typed_ir.types import Array, Object, Scalar
 
-register(Pos, LeafT, StaticT, ContainerT, OpaqueSite, Array, Scalar, Object, HandedBack)
+register(Pos, OpaqueSite, Array, Scalar, Object, HandedBack)
 _MALFORMED = (NotPortable, KeyError, TypeError, ValueError, AttributeError)
 
 

@@ -43,11 +43,11 @@ from parakeet_py.llvm.opaque_plans import FLAGS, LOGGED, MAX_LOG, Perform, Plan,
 from parakeet_py.native import Knowledge, present
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
+from parakeet_py.templates import ContainerT, Template, rebuild
 from parakeet_py.typed_ir import opaque
 from parakeet_py.typed_ir.described import with_article
 from parakeet_py.typed_ir.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.opaque import OpaqueSite
-from parakeet_py.typed_ir.opaque_operands import ContainerT, Template, rebuild
 from parakeet_py.typed_ir.purity import is_pure
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, itemsize
 

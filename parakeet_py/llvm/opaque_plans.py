@@ -26,9 +26,9 @@ import numpy as np
 from parakeet_py.llvm.codegen_arrays import slots_in
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import ArraySpec, NoneSpec, ScalarSpec, Spec
+from parakeet_py.templates import ContainerT, LeafT, StaticT, Template, rebuild
 from parakeet_py.typed_ir.observed import ANY
 from parakeet_py.typed_ir.opaque import OpaqueSite, result_types
-from parakeet_py.typed_ir.opaque_operands import ContainerT, LeafT, StaticT, Template, rebuild
 from parakeet_py.typed_ir.purity import is_pure
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type
 

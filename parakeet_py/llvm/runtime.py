@@ -55,7 +55,7 @@ EXPORTS = (*_SYSTEM, *_SMALL)
 
 DECLARATIONS = """\
 declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)
-declare void @pk_fail(ptr, i64, i64, i64, i64, i64)
+declare void @pk_fail(ptr, i64, i64, i64, i64, i64, i64, i64, i64)
 declare ptr @pk_block_new(ptr, i64)
 declare void @pk_retain(ptr)
 declare void @pk_release(ptr, ptr)

@@ -1,7 +1,7 @@
 """Addresses of C functions that generated code may call: the vector and scalar math libraries and the C library.
 
 Looked up by name through the dynamic linker, without llvmlite.  glibc's vector math library `libmvec` is there on
-x86-64 and (since 2.40) aarch64; where it is not, its names are simply unknown. Routines of our vector math library,
+x86-64 and (since 2.40) aarch64; where it is not, its names are simply unknown. Functions of our own libraries,
 loops of NumPy's and routines of its BLAS come last.
 """
 
@@ -46,6 +46,10 @@ def resolve(name: str) -> int | None:
         from parakeet_py.llvm import vector_math_library  # which loads its objects through this function
 
         return vector_math_library.resolve(name)
+    if name.startswith("pk_pack_"):
+        from parakeet_py.llvm import pack_library
+
+        return pack_library.resolve(name)
     if name.startswith("pk_numpy"):
         from parakeet_py.llvm import numpy_loops
 

@@ -9,7 +9,7 @@ places to take a function from:
   that is never inlined, because the vectorizer has to see the call;
 - the C library, one element at a time.
 
-libmvec comes first, except for functions where its error is more than 2 units in the last place (`_BETTER_OWN`). A GPU
+libmvec comes first, except for functions where its error is larger or its time longer (`_BETTER_OWN`). A GPU
 has none of the three: `vector_math_inline` defines what is called in the module itself, and gamma for CPUs too.
 """
 
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_py.llvm import vector_math_forms as forms
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, PURE, FunctionText, ModuleText, float_literal, is_literal
 from parakeet_py.llvm.symbols import resolve
 from parakeet_py.llvm.vector_math_library import symbol as own_symbol
@@ -27,8 +26,8 @@ from parakeet_py.typed_ir.types import itemsize
 _LIBRARY_NAME = {"gamma": "tgamma"}  # where C's name is another
 _VECTOR = (FLOAT_UNARY | {"pow", "atan2", "hypot"}) - {"gamma", "lgamma"}
 _BETTER_OWN = {
-    "float64": frozenset({"exp", "log", "sin", "cos", "tan", "erf"}),
-    "float32": frozenset({"exp", "log", "erf"}),
+    "float64": frozenset({"exp", "log", "sin", "cos", "tan", "erf", "pow"}),
+    "float32": frozenset({"exp", "log", "erf", "pow"}),
 }
 _BETTER_INLINE = frozenset({"gamma"})  # glibc's errors reach 6 units, and it takes three times as long
 _SUFFIX = {"float": "f32", "double": "f64"}
@@ -39,6 +38,8 @@ def call(f: FunctionText, name: str, dtype: str, arguments: list[str]) -> str:
     """Call function `name` on float32 or float64 values."""
     if name == "nextafter":
         return _next(f, dtype, *arguments)
+    from parakeet_py.llvm import vector_math_forms as forms  # most programs need none of it
+
     if f.module.host.gpu or (name in _BETTER_INLINE and forms.supported(f.module.host)):
         from parakeet_py.llvm import vector_math_inline
 
@@ -68,6 +69,8 @@ def call(f: FunctionText, name: str, dtype: str, arguments: list[str]) -> str:
 
 def _own_variants(module: ModuleText, name: str, dtype: str, arity: int) -> str:
     """Declare all forms of a function of our library, and give the value of the attribute that names them."""
+    from parakeet_py.llvm import vector_math_forms as forms
+
     kind = LLVM_TYPE[dtype]
     scalar = own_symbol(name, dtype)
     module.declare(kind, scalar, ", ".join([kind] * arity), PURE)

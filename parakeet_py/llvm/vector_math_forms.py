@@ -6,14 +6,17 @@ lanes have them put right behind a branch that is seldom taken.
 
 from __future__ import annotations
 
+from parakeet_py.llvm import vector_math_kernels
 from parakeet_py.llvm.codegen_builder import PURE, FunctionText, ModuleText
 from parakeet_py.llvm.engine import HostInfo
-from parakeet_py.llvm.vector_math_kernels import KERNELS, SINGLE, Kernel, Result
+from parakeet_py.llvm.vector_math_kernels import SINGLE, Kernel, Result
 from parakeet_py.llvm.vector_math_lanes import Lanes
 from parakeet_py.llvm.vector_math_library import BITS, symbol
+from parakeet_py.llvm.vector_math_powers import power
 
 __all__ = ["KERNELS", "define", "lane_counts", "library_ir", "supported"]
 
+KERNELS: dict[str, tuple[Kernel, int]] = {**vector_math_kernels.KERNELS, "pow": (power, 2)}
 _UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
 
 

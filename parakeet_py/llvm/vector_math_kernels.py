@@ -111,13 +111,17 @@ def _log_parts(k: Lanes, x: str) -> tuple[str, str, str, str, str]:
     return n, f, s, half, tail
 
 
-def _logarithm(k: Lanes, x: str, formula: Callable[[str, str | None], str]) -> Result:
-    """A logarithm by `formula(x, shift)`, which adds `shift` to the exponent of x."""
-    # one comparison finds zero, subnormal and negative numbers, infinity and NaN
+def irregular(k: Lanes, x: str) -> str:
+    """One comparison that finds zero, subnormal and negative numbers, infinity and NaN."""
     least = 1 << k.mantissa
     count = ((2 * k.bias + 1) << k.mantissa) - least
     above = k.integer("sub", k.to_bits(x), k.bits(least))
-    odd = k.f.value(f"icmp uge {k.of(k.integers)} {above}, {k.bits(count)}")
+    return k.f.value(f"icmp uge {k.of(k.integers)} {above}, {k.bits(count)}")
+
+
+def _logarithm(k: Lanes, x: str, formula: Callable[[str, str | None], str]) -> Result:
+    """A logarithm by `formula(x, shift)`, which adds `shift` to the exponent of x."""
+    odd = irregular(k, x)
 
     def repair() -> str:
         factor = k.mantissa + 2

@@ -203,6 +203,48 @@ class Lanes:
                 power = self.mul(power, power)
         return terms[0]
 
+    def lookup(self, name: str, table: Sequence[float], index: str) -> str:
+        """The numbers of a table of 16, by the lowest four bits of `index` (of 64 bits)."""
+        assert len(table) == 16 and self.double
+        f, module = self.f, self.f.module
+        numbers = [f"double {float_literal(number, 'double')}" for number in table]
+        if self.count >= 4 and "+avx512f" in module.host.features.split(","):
+            parts = [self._permuted(numbers, index, first) for first in range(0, self.count, 8)]
+            if len(parts) == 1:
+                return parts[0]
+            assert len(parts) == 2
+            places = ", ".join(f"i32 {lane}" for lane in range(16))
+            return f.value(f"shufflevector <8 x double> {parts[0]}, <8 x double> {parts[1]}, <16 x i32> <{places}>")
+        symbol = f"@pk.table.{name.lower()}"
+        if module.is_new(symbol):
+            module.functions.append(f"{symbol} = private unnamed_addr constant [16 x double] [{', '.join(numbers)}]")
+        low = self.integer("and", index, self.bits(15))
+        result = "poison"
+        for lane in range(self.count):
+            one = low if self.count == 1 else f.value(f"extractelement {self.of('i64')} {low}, i64 {lane}")
+            item = f.value(f"load double, ptr {f.value(f'getelementptr double, ptr {symbol}, i64 {one}')}")
+            if self.count == 1:
+                return item
+            result = f.value(f"insertelement {self.kind} {result}, double {item}, i64 {lane}")
+        return result
+
+    def _permuted(self, numbers: Sequence[str], index: str, first: int) -> str:
+        """`lookup` for at most eight lanes, from lane `first` on: one instruction of AVX-512."""
+        f = self.f
+        few = min(self.count, 8)
+        if self.count != 8:
+            places = ", ".join(f"i32 {first + lane % few}" for lane in range(8))
+            whole = self.of("i64")
+            index = f.value(f"shufflevector {whole} {index}, {whole} poison, <8 x i32> <{places}>")
+        halves = [f"<8 x double> <{', '.join(numbers[start : start + 8])}>" for start in (0, 8)]
+        kinds = "<8 x double>, <8 x i64>, <8 x double>"
+        function = f.module.declare("<8 x double>", "llvm.x86.avx512.vpermi2var.pd.512", kinds, "")
+        found = f.value(f"call <8 x double> {function}({halves[0]}, <8 x i64> {index}, {halves[1]})")
+        if few == 8:
+            return found
+        places = ", ".join(f"i32 {lane}" for lane in range(few))
+        return f.value(f"shufflevector <8 x double> {found}, <8 x double> poison, <{few} x i32> <{places}>")
+
     def round_to_integer(self, value: str) -> tuple[str, str]:
         """The nearest integer of a number far below 2**mantissa, as a float and as the low bits of an integer."""
         shifted = self.add(value, self.constant(self.magic))

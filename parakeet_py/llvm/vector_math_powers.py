@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 
+from parakeet_py.llvm import vector_math_coefficients as tables
 from parakeet_py.llvm import vector_math_pairs as pairs
-from parakeet_py.llvm.vector_math_kernels import Result
+from parakeet_py.llvm.vector_math_kernels import LOG2_E, Result, irregular, ln2, table
 from parakeet_py.llvm.vector_math_kernels import fmod as short_fmod
 from parakeet_py.llvm.vector_math_lanes import Lanes
+
+# the bits of 1, less 9 2/3 sixteenths of a power of two
+_LEAST_MANTISSA = 0x3FF0000000000000 - (29 << 48) // 3
+_MODERATE = 700.0  # powers of e up to which numbers are neither very large nor very small
 
 # less a third of the bits of m: 1/cbrt(m), to 4 per cent
 _CUBE_ROOT_START, _CUBE_ROOT_START_SINGLE = 0x553EE00000000000, 0x54A1EAAA
@@ -22,7 +27,7 @@ def pow(k: Lanes, x: str, y: str) -> Result:
     normal = k.select(tiny, k.mul(size, k.constant(2.0**factor)), size)
     shift = k.select(tiny, k.constant(float(-factor)), zero)
     high, low = pairs.logarithm(k, (normal, zero), shift)
-    limit = k.constant(800.0 if k.double else 150.0)
+    limit = k.constant(150.0 if k.short else 800.0)
     head, rest = pairs.product(k, high, y)
     rest = k.fma(low, y, rest)
     beyond = k.compare("ogt", k.absolute(head), limit)
@@ -51,6 +56,59 @@ def pow(k: Lanes, x: str, y: str) -> Result:
     signed = k.select(k.compare("uno", x, y), k.add(x, y), signed)
     trivial = k.either(k.compare("oeq", y, zero), k.compare("oeq", x, one))
     return Result(k.select(trivial, one, signed))
+
+
+def power(k: Lanes, x: str, y: str) -> Result:
+    """The same for CPUs: ordinary arguments are quick, `pow` puts the others right.
+
+    |x| = 2**n z, and log(z) = log(c) + log(1 + d), where c is one of 16 numbers: 1/c and log(c) are looked up.
+    """
+    odd = irregular(k, x)
+    bits = k.to_bits(x)
+    moved = k.integer("sub", bits, k.bits(_LEAST_MANTISSA))
+    part = k.integer("lshr", moved, k.bits(k.mantissa - 4))
+    exponent = k.integer("ashr", moved, k.bits(k.mantissa))
+    z = k.from_bits(k.integer("sub", bits, k.integer("shl", exponent, k.bits(k.mantissa))))
+    n = k.integer_to_float(exponent)
+    reciprocal = k.lookup("reciprocal", tables.RECIPROCAL, part)
+    log_c = k.lookup("log", tables.RECIPROCAL_LOG, part)
+    one, ln2_high, ln2_low = (k.constant(number) for number in (1.0, *ln2(k)))
+    if k.short:
+        d = k.fma(z, reciprocal, k.neg(one))
+        tail = k.fma(k.polynomial(table(k, "LOG_NEAR"), d), d, k.constant(-0.5))
+        near = k.fma(k.mul(d, d), tail, d)
+        log = k.add(k.fma(n, k.constant(math.log(2)), log_c), near)
+        head = k.mul(log, y)
+        odd = k.either(odd, k.f.value(f"fcmp uge {k.kind} {k.absolute(head)}, {k.constant(_MODERATE)}"))
+        turns, turns_bits = k.round_to_integer(k.mul(head, k.constant(LOG2_E)))
+        r = k.fma(k.neg(turns), k.constant(math.log(2)), head)
+        value = k.add(k.fma(k.polynomial(table(k, "EXP"), r), k.mul(r, r), r), one)
+    else:
+        # d + lost = z/c - 1 exactly, and log(1 + d + lost) = log(1 + d) + lost (1 - d + d*d)
+        quotient, lost = pairs.product(k, z, reciprocal)
+        d = k.sub(quotient, one)
+        slope = k.fma(k.sub(d, one), d, one)
+        half = k.mul(k.constant(0.5), d)
+        square, square_low = pairs.product(k, half, d)
+        near, near_low = pairs.fast_sum(k, d, k.neg(square))
+        whole = k.fma(n, ln2_high, log_c)  # exact
+        log, log_low = pairs.fast_sum(k, whole, near)
+        far = k.fma(n, ln2_low, k.lookup("log_low", tables.RECIPROCAL_LOG_LOW, part))
+        far = k.fma(lost, slope, k.sub(k.add(far, near_low), square_low))
+        cube = k.mul(k.mul(d, d), d)
+        far = k.add(k.fma(cube, k.polynomial(table(k, "LOG_NEAR"), d), far), log_low)
+        log, log_low = pairs.fast_sum(k, log, far)
+        head, rest = pairs.product(k, log, y)
+        rest = k.fma(log_low, y, rest)
+        odd = k.either(odd, k.f.value(f"fcmp uge {k.kind} {k.absolute(head)}, {k.constant(_MODERATE)}"))
+        turns, turns_bits = k.round_to_integer(k.mul(head, k.constant(LOG2_E)))
+        back = k.neg(turns)
+        r, lost = pairs.fast_sum(k, k.fma(back, ln2_high, head), k.fma(back, ln2_low, rest))
+        total, total_low = pairs.fast_sum(k, one, r)
+        tail = k.fma(k.polynomial(table(k, "EXP"), r), k.mul(r, r), total_low)
+        value = k.add(total, k.fma(lost, total, tail))
+    result = k.times_power_of_two(value, turns, turns_bits)
+    return Result(result, odd, lambda: k.select(odd, pow(k, x, y).value, result))
 
 
 def cbrt(k: Lanes, x: str) -> Result:

@@ -161,7 +161,9 @@ def stored_roots(function: ir.Function) -> frozenset[int]:
     found: frozenset[int] = frozenset()
     for statement in ir.walk(function.body):
         match statement:
-            case ir.Store(array=array) | ir.Let(rhs=ir.Atomic(array=array)) | ir.Matmul(out=array):
+            case (
+                ir.Store(array=array) | ir.Let(rhs=ir.Atomic(array=array) | ir.Pack(array=array)) | ir.Matmul(out=array)
+            ):
                 found |= function.roots.get(array, frozenset())
     return found
 

@@ -161,7 +161,7 @@ def store_cast(
                 s.check(fits, "OverflowError", "Python int too large to convert to C long")
             return weak_cast(s, s.builder.cast(operand, PYINT), kind.dtype)
     if ir.dtype_of(operand).startswith("complex") and not kind.dtype.startswith("complex"):
-        raise s.unsupported("a complex number cannot be stored as a real one")
+        raise s.hand_back("a complex number cannot be stored as a real one")
     return s.builder.cast(operand, kind)
 
 

@@ -14,7 +14,7 @@ from parakeet_py.fields import has_method, holds_plainly, in_class, stores_plain
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.signature import ObjectSpec, Source
-from parakeet_py.typed_ir import dict_items, field_state, hash_maps, ir
+from parakeet_py.typed_ir import dict_items, field_state, hash_maps, ir, named_tuples, shape_changes
 from parakeet_py.typed_ir.calls import call_python, call_registered, registered_body
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
@@ -62,6 +62,10 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
         case TupleV(items, _, named) if named is not None and name in named._fields:
             place: int = named._fields.index(name)
             return items[place]
+        case TupleV(named=cls) if cls is not None and name == "_fields":
+            return lift(cls._fields)
+        case TupleV(named=cls) if cls is not None and not named_tuples.has_method(cls, name):
+            raise s.hand_back(f".{name} of a named tuple")
         case TupleV() | ListV() | DictV() | MapV():
             return MethodV(value, name)
         case MethodV(ArrayV() as array, "flags"):
@@ -111,13 +115,17 @@ def named_fields(s: Specializer, value: ObjectV) -> TupleV | None:
     if known is None or not issubclass(known[0], tuple) or known[0].__iter__ is not tuple.__iter__:
         return None
     fields = getattr(known[0], "_fields", ())
-    return TupleV(tuple(attribute(s, value, name) for name in fields)) if fields else None
+    cls = known[0] if named_tuples.is_plain(known[0]) else None
+    return TupleV(tuple(attribute(s, value, name) for name in fields), "tuple", cls) if fields else None
 
 
 def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
     """value.name = new"""
     if isinstance(value, ArrayV) and name in ("real", "imag"):
         s.call_library("set_part", [value, lift(name), new])
+        return
+    if isinstance(value, ArrayV) and name == "shape":
+        shape_changes.set_shape(s, value, new)
         return
     if isinstance(value, ArrayV) and name == "flat":
         s.call_library("flat_write", [value, lift(slice(None)), new, lift("array is read-only")])
@@ -302,6 +310,14 @@ def _scalar_attribute(s: Specializer, value: ScalarV, name: str) -> Value:
     return MethodV(value, name)
 
 
+def called_object(s: Specializer, obj: ObjectV, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A call of an object whose class says in Python what that does."""
+    known = known_object(s, obj)
+    if known is None or not has_method(known[0], "__call__"):
+        raise s.hand_back("a call of an object")
+    return call_method(s, obj, "__call__", args, kwargs)
+
+
 def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """obj.name(*args, **kwargs)"""
     match obj:
@@ -325,6 +341,11 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             return call_python(s, body, [obj, *args], kwargs, trusted=True)
         case TupleV() if name in ("index", "count"):
             return _tuple_method(s, obj, name, args)
+        case TupleV(named=cls) if cls is not None:
+            made = named_tuples.method(s, obj, name, args, kwargs)
+            if made is not None:
+                return made
+            raise s.hand_back(f".{name}() of a named tuple")
         case ListV() if name in ("index", "count", "copy"):
             return _list_method(s, obj, name, args)
         case MapV():
@@ -338,6 +359,10 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             if found is not None:
                 return found
             known = known_object(s, obj)
+            if known is not None and name in named_tuples.OWN_METHODS:
+                items = named_fields(s, obj)
+                if items is not None and items.named is not None:
+                    return call_method(s, items, name, args, kwargs)
             if known is None or not has_method(known[0], name):
                 raise s.hand_back(f".{name}() of an object")
             cls, source = known

@@ -7,8 +7,10 @@ the facts that its side of the condition brings, and meet in the least template 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import (
     field_state,
@@ -16,6 +18,7 @@ from parakeet_py.typed_ir import (
     ir,
     variants,
 )
+from parakeet_py.typed_ir.demand import demand_flag
 from parakeet_py.typed_ir.guarded import after_branch
 from parakeet_py.typed_ir.guarded import side as guarded_side
 from parakeet_py.typed_ir.values import (
@@ -96,10 +99,7 @@ def joined(s: Specializer, condition: ir.Operand, then: Side, orelse: Side) -> l
     b = s.builder
     sides = (then, orelse)
     left, right = then.values, orelse.values
-    templates = [
-        gates.join_or_box(s, gates.template_of(x, varying=False), gates.template_of(y, varying=False))
-        for x, y in zip(left, right, strict=True)
-    ]
+    templates = [_template_of_both(s, condition, x, y) for x, y in zip(left, right, strict=True)]
     blocks = []
     for (statements, values, facts, scope), others in zip(sides, (right, left), strict=True):
         b.scopes.append(scope)  # the block is still open: casts for the gate go to its end
@@ -121,8 +121,22 @@ def joined(s: Specializer, condition: ir.Operand, then: Side, orelse: Side) -> l
     for position, (one, other) in enumerate(zip(left, right, strict=True)):
         for value, absent in ((one, other), (other, one)):
             if isinstance(absent, UnboundV | NeverV) and isinstance(value, ArrayV) and s.in_scope(value.var):
-                values[position] = value  # wherever there is a value, it is this array
+                extents = [
+                    extent if s.in_scope(extent) else s.dim(value.var, axis)
+                    for axis, extent in enumerate(value.extents)
+                ]
+                values[position] = replace(value, extents=tuple(extents))  # wherever there is a value, it is this array
     return same_objects(values, list(zip(map(object_of, left), map(object_of, right), strict=True)))
+
+
+def _template_of_both(s: Specializer, condition: ir.Operand, left: Value, right: Value) -> gates.Template:
+    """What values of both sides fit. Where nothing does and a flag decides (`keepdims=flag`) it is asked for."""
+    one, other = gates.template_of(left, varying=False), gates.template_of(right, varying=False)
+    try:
+        return gates.join(s, one, other)
+    except UnsupportedError:
+        demand_flag(s, condition)
+        return gates.join_or_box(s, one, other)
 
 
 def same_objects(values: list[Value], came: Sequence[tuple[object, ...]]) -> list[Value]:

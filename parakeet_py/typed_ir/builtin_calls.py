@@ -11,6 +11,7 @@ import numpy as np
 
 from parakeet_py import operators
 from parakeet_py.errors import UnsupportedError, name_of_exception
+from parakeet_py.frontend.caches import CACHES, check_cache
 from parakeet_py.typed_ir import (
     convert,
     dict_items,
@@ -97,7 +98,12 @@ def _len(s: Specializer, value: Value) -> Value:
         case MapV():
             return hash_maps.length(value)
         case ObjectV():
-            raise s.hand_back("len of an object")
+            from parakeet_py.typed_ir.attributes import named_fields
+
+            fields = named_fields(s, value)
+            if fields is None:
+                raise s.hand_back("len of an object")
+            return py(len(fields.items))
     raise s.unsupported(f"len() of {s.describe(value)}")
 
 
@@ -249,6 +255,8 @@ def _dict(s: Specializer, value: Value | None = None, /, **items: Value) -> Valu
     match value:
         case IteratorV("enumerate") | IteratorV("zip", (_, _)) if not items:
             return s.call_plain("python_dict", [value, Static(_itself), NONE, lift(False)])
+    if isinstance(value, MapV) and value.kind == "dict" and not items:
+        return hash_maps.copied(s, value)
     held = DictV(()) if value is None else value if isinstance(value, DictV) else dict_items.contents(s, value)
     if held is None:
         raise s.hand_back("dict of what is no dict")
@@ -258,6 +266,13 @@ def _dict(s: Specializer, value: Value | None = None, /, **items: Value) -> Valu
 @builtin(types.CellType)
 def _cell(s: Specializer, value: Value) -> Value:
     return field_state.new_cell(s, value)
+
+
+@builtin(check_cache)
+def _check_cache(s: Specializer, decorator: Value) -> Value:
+    if not isinstance(decorator, Static) or not any(decorator.object is one for one in CACHES):
+        raise s.unsupported("a decorator that is not that of functools")
+    return NONE
 
 
 @builtin(set)

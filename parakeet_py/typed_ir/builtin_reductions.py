@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import branches, builtin_sorting, grown_lists, ir, iterables
+from parakeet_py.typed_ir import branches, builtin_sorting, grown_lists, hash_maps, ir, iterables, records
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, builtin
 from parakeet_py.typed_ir.comprehensions import may_raise
 from parakeet_py.typed_ir.python_scalars import compare
@@ -17,7 +17,9 @@ from parakeet_py.typed_ir.ufuncs import binary
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ComprehensionV,
+    IteratorV,
     ListV,
+    MapV,
     RangeV,
     ScalarV,
     Static,
@@ -90,7 +92,10 @@ def _extremum(op: str, reduction: str) -> Callable[..., Value]:
                 return builtin_sorting.or_default(s, value, default, lambda items: handle(s, items, key=key))
             if items is None and key is not None and not is_none(key):
                 return builtin_sorting.by_key(s, value, key, reduction)
+            if items is None and (isinstance(value, IteratorV) or grown_lists.is_table(value)):
+                return records.extreme(s, value, None, reduction)
             if items is None:
+                value = grown_lists.shown(s, _keys(value))
                 array = _elements(s, value)
                 if not isinstance(array, ArrayV) or array.rank != 1:
                     raise s.unsupported(f"{reduction}() of {s.describe(value)}")
@@ -113,8 +118,16 @@ BUILTINS[min] = _extremum("lt", "min")
 BUILTINS[max] = _extremum("gt", "max")
 
 
+def _keys(value: Value) -> Value:
+    """The keys of a dict, the items of a set of integers, whose order makes no difference; other values."""
+    if isinstance(value, MapV) and (value.kind == "dict" or hash_maps.is_whole(value)):
+        return hash_maps.keys(value)
+    return value
+
+
 def _elements(s: Specializer, value: Value) -> Value:
     """What a builtin goes through, as an array."""
+    value = _keys(value)
     value = grown_lists.shown(s, value)
     if not isinstance(value, ListV):
         return s.numeric(value)
@@ -133,7 +146,7 @@ def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
         for item in items:
             total = s.binary("add", total, item)
         return total
-    value = grown_lists.shown(s, value)
+    value = grown_lists.shown(s, _keys(value))
     array = _elements(s, value)
     if not isinstance(array, ArrayV) or (isinstance(value, ListV) and array.rank > 1 and value.items != "array"):
         raise s.unsupported(f"sum() of {s.describe(value)}")

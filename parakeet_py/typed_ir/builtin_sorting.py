@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import branches, grown_lists, hash_maps
+from parakeet_py.typed_ir import branches, grown_lists, hash_maps, records
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.builtin_calls import builtin
 from parakeet_py.typed_ir.ir import ZERO
@@ -18,8 +18,11 @@ from parakeet_py.typed_ir.types import PYBOOL
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ComprehensionV,
+    GrowV,
+    IteratorV,
     ListV,
     MapV,
+    MethodV,
     RangeV,
     ScalarV,
     Static,
@@ -41,6 +44,8 @@ def line(s: Specializer, value: Value) -> ListV | None:
         value = s.as_list(value)
     if isinstance(value, MapV):
         value = hash_maps.keys(value)
+    if grown_lists.is_table(value):
+        return None
     value = grown_lists.shown(s, value)
     if isinstance(value, TupleV) and value.items and grown_lists.is_uniform(value):
         first = value.items[0]
@@ -81,10 +86,16 @@ def _sorted(s: Specializer, value: Value, *, key: Value | None = None, reverse: 
             return lift(sorted(known(value), reverse=reverse is not None and known(reverse)))
         except TypeError:
             raise s.hand_back("sorted of what has no order") from None
+    if isinstance(value, ComprehensionV | IteratorV):
+        value = s.call(Static(list), [value], {})
     items = line(s, value)
+    keyed = key is not None and not is_none(key)
+    if items is None or keyed:
+        found = records.in_order(s, value, key if keyed else None, reverse)
+        if found is not None:
+            return found
     if items is None:
         raise s.hand_back("sorted of what is no line of numbers")
-    keyed = key is not None and not is_none(key)
     keys = _ordered(s, ComprehensionV("list", _gone_through(s, value), key, None, False) if keyed and key else items)
     if keys is None:
         raise s.hand_back("sorted by what is no number")
@@ -110,9 +121,13 @@ def by_key(s: Specializer, value: Value, key: Value, which: str) -> Value:
     """min or max of an iterable of run-time length by a key: the first one that wins."""
     from parakeet_py.typed_ir.containers import subscript
 
+    if isinstance(value, IteratorV):
+        value = s.call(Static(list), [value], {})
+    if grown_lists.is_table(value) or isinstance(key, MethodV):
+        return records.extreme(s, value, key, which)
     keys = _ordered(s, ComprehensionV("list", _gone_through(s, value), key, None, False))
     if keys is None:
-        raise s.unsupported(f"{which}() by what is no number")
+        return records.extreme(s, value, key, which)
     s.call_library(f"python_{which}", [keys.array])  # says that there is none
     place = s.call(Static(np.argmin if which == "min" else np.argmax), [keys.array], {})
     return subscript(s, _gone_through(s, value), s.as_python(place))
@@ -165,9 +180,9 @@ def count(s: Specializer, value: ListV, item: Value) -> Value:
     return s.as_python(s.call(Static(np.count_nonzero), [_equal_to(s, value, item)], {}))
 
 
-def sort(s: Specializer, value: Value) -> ListV:
+def sort(s: Specializer, value: Value) -> ListV | GrowV:
     made = _sorted(s, value)
-    if not isinstance(made, ListV):
+    if not isinstance(made, ListV | GrowV):
         raise s.unsupported(".sort() of such a list")
     return made
 

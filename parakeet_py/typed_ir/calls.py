@@ -32,12 +32,13 @@ from parakeet_py.typed_ir import (
     long_ints,
     math_calls,  # noqa: F401  adds to BUILTINS
     messages,
+    named_tuples,
     one_shot,
     operator_calls,
     procedures,
     sorted_lists,  # noqa: F401  adds to BUILTINS
 )
-from parakeet_py.typed_ir.array_store import weak_cast
+from parakeet_py.typed_ir.array_store import store_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.intrinsic_table import dtype_name
@@ -87,7 +88,9 @@ def call(s: Specializer, function: Value, args: list[Value], kwargs: dict[str, V
         case Static(target):
             return call_static(s, target, args, kwargs)
         case ObjectV():
-            raise s.hand_back("a call of an object")
+            from parakeet_py.typed_ir.attributes import called_object
+
+            return called_object(s, function, args, kwargs)
         case UnboundV():
             raise s.unsupported("a call of a name that is not bound")
     raise s.unsupported(f"{s.describe(function)} is not callable")
@@ -150,6 +153,8 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
                 s.builder.rollback(mark)
                 del s.sites[sites:]
                 return handler(s, *map(s.as_list, args), **kwargs)
+    if named_tuples.is_plain(target):
+        return named_tuples.make(s, target, args, kwargs)
     if isinstance(target, type) and issubclass(target, np.generic):
         if kwargs:
             raise s.hand_back(f"{target.__name__} with {', '.join(kwargs)}")
@@ -172,6 +177,9 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     inner = getattr(target, "__wrapped__", None) if is_accelerated(target) else target
     if isinstance(inner, types.FunctionType):
         return call_user(s, inner, args, kwargs)
+    made = named_tuples.class_of_maker(target)
+    if made is not None:
+        return named_tuples.make_of(s, made, args, kwargs)
     if isinstance(target, types.MethodType) and isinstance(target.__func__, types.FunctionType):
         return call_user(s, target.__func__, [lift(target.__self__), *args], kwargs)
     name = getattr(target, "__name__", repr(target))
@@ -269,6 +277,8 @@ def call_user(s: Specializer, function: types.FunctionType, args: list[Value], k
     except Sequential:
         raise
     except UnsupportedError as error:
+        if len(s.frames) == 1 and s.frames[0].namespace.owner is function:
+            raise  # Python would do the work of all but one call
         raise s.hand_back(str(error).splitlines()[0]) from None
 
 
@@ -447,6 +457,8 @@ def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict
         return call_python(s, body, args, {**extra, **axis}, trusted=True)
     if isinstance(out, TupleV) and len(out.items) == 1:
         out = out.items[0]
+    if ufunc is np.power and where is not None and where != lift(True):
+        raise s.hand_back("np.power with where, which only looks at the exponents it takes")
     return call_ufunc(
         s,
         ufunc,
@@ -481,7 +493,7 @@ def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) ->
     if isinstance(value, ScalarV) and value.python:
         if value.dtype == "complex128" and np.dtype(name).kind != "c":
             raise s.unsupported("float() argument must not be complex")
-        return ScalarV(s.builder.cast(weak_cast(s, operand, name), Scalar(name)))
+        return ScalarV(store_cast(s, operand, Scalar(name)))  # as `x[...] = value` does it
     return ScalarV(s.builder.cast(operand, Scalar(name)))
 
 

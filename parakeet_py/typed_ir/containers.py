@@ -20,6 +20,7 @@ from parakeet_py.typed_ir import (
     indexing,
     ir,
     iterables,
+    tables,
     variants,
 )
 from parakeet_py.typed_ir.calls import library_subscript
@@ -152,6 +153,10 @@ def _unpack_with_star(s: Specializer, op: ssa.Unpack, value: ArrayV | ListV, len
 
 
 def subscript(s: Specializer, value: Value, index: Value) -> Value:
+    if isinstance(value, ObjectV):
+        from parakeet_py.typed_ir.attributes import named_fields
+
+        value = named_fields(s, value) or value
     match value:
         case ArrayV():
             return indexing.read(s, value, index)
@@ -215,6 +220,15 @@ def _tuple_item(s: Specializer, value: TupleV, index: Value) -> Value:
         if len(kinds) == 1 and None not in kinds and not is_demandable(s, number.operand):
             # A small table of scalars indexed at run time.
             return as_scalar_like(s, indexing.read(s, as_array_of(s, value), index), value.items[0])
+        integer = is_integer(number.dtype) or number.type == PYBOOL
+        if integer and value.named is None and not is_demandable(s, number.operand):
+            mark, sites = s.builder.mark(), len(s.sites)
+            found = tables.item_at(s, value)
+            if found is not None:
+                count = ir.Const(len(value.items), PYINT)
+                return found(check_index(s, number, count, 0, message=f"{value.kind} index out of range"))
+            s.builder.rollback(mark)
+            del s.sites[sites:]
     position = s.static_int(index, "an index of a tuple")
     if not -len(value.items) <= position < len(value.items):
         s.check(ir.Const(False, PYBOOL), "IndexError", f"{value.kind} index out of range")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import gates, ir
 from parakeet_py.typed_ir.requests import NeedStatic, NeedUnroll
-from parakeet_py.typed_ir.types import Scalar
+from parakeet_py.typed_ir.types import PYBOOL, Scalar
 from parakeet_py.typed_ir.values import (
     ScalarV,
     Unknown,
@@ -56,7 +56,7 @@ def _demand_operand(s: Specializer, var: ir.Var, what: str, seen: set[ir.Var]) -
     if var in seen:
         return
     seen.add(var)
-    if var in s.leaf_param and isinstance(var.type, Scalar):
+    if _is_number_given(s, var):
         raise NeedStatic(s.leaf_param[var], what)
     for frame in reversed(s.frames):
         for loop in _open_loops(s):
@@ -64,6 +64,8 @@ def _demand_operand(s: Specializer, var: ir.Var, what: str, seen: set[ir.Var]) -
             if isinstance(bound, ScalarV) and bound.operand is var and not s.unroll_wanted(loop):
                 raise NeedUnroll(loop)
     op = s.builder.definition.get(var)
+    if isinstance(op, ir.If):
+        demand_flag(s, op.condition)
     if isinstance(op, ir.Prim | ir.Cast):
         for operand in ir.operands_of(op):
             if isinstance(operand, ir.Var):
@@ -77,6 +79,20 @@ def _open_loops(s: Specializer) -> list[ssa.For]:
         for let in frame.function.statements()
         if isinstance(let.op, ssa.For) and let.op.item in frame.env
     ]
+
+
+def demand_flag(s: Specializer, condition: ir.Operand) -> None:
+    """Ask for the truth value among the parameters that a condition is, or is computed from by logic alone: a flag has
+    two values, so that a version for each is no burden."""
+    op = s.builder.definition.get(condition) if isinstance(condition, ir.Var) else None
+    for var in ir.operands_of(op) if isinstance(op, ir.Prim) else (condition,):
+        if isinstance(var, ir.Var) and _is_number_given(s, var) and var.type == PYBOOL:
+            raise NeedStatic(s.leaf_param[var], "a flag")
+
+
+def _is_number_given(s: Specializer, var: ir.Var) -> bool:
+    """Is this a parameter that a signature can have by value? NumPy's scalars are not."""
+    return var in s.leaf_param and isinstance(var.type, Scalar) and var.type.python
 
 
 def is_demandable(s: Specializer, var: ir.Var) -> bool:

@@ -46,6 +46,8 @@ def assign(s: Specializer, cls: type, source: Source, new: Value) -> None:
     if not (holds_plainly(cls, name) and stores_plainly(cls)):
         raise s.unsupported(f"{text}, which {cls.__name__} does in its own way")
     _only_outside(s, text)
+    if s.procedures.active:
+        raise s.unsupported(f"{text} in a recursion")
     if not _stands_alone(s, cls, source):
         raise s.unsupported(f"{text} of one of several objects that may be the same")
     if source not in s.assigned:
@@ -58,10 +60,15 @@ def assign(s: Specializer, cls: type, source: Source, new: Value) -> None:
 
 def _only_outside(s: Specializer, text: str) -> None:
     """Refuse an assignment where branches and loops do not carry what it gives."""
-    if s.guards or s.procedures.active:
-        raise s.unsupported(f"{text} {'inside `try`' if s.guards else 'in a recursion'}")
-    if s.in_body:
+    if s.guards:
+        raise s.unsupported(f"{text} inside `try`")
+    if _in_element(s):
         raise Sequential.at(s.frames[-1].function, s.builder.pos, f"{text} in an element function")
+
+
+def _in_element(s: Specializer) -> bool:
+    """Is an element function being specialized? In those nothing is assigned."""
+    return s.in_body > (s.procedures.active[-1].in_body if s.procedures.active else 0)
 
 
 def _described(source: Source) -> str:
@@ -114,8 +121,6 @@ def new_cell(s: Specializer, value: Value) -> Value:
 
 
 def contents(s: Specializer, cell: Cell) -> Value:
-    if s.procedures.active:
-        raise s.unsupported("a name that functions share and bind, in a recursion")
     if cell.source not in s.builder.fields:
         raise s.unsupported("a name that functions share, after the function that made it")
     return s.builder.fields[cell.source]
@@ -131,7 +136,7 @@ def set_contents(s: Specializer, cell: Cell, value: Value) -> None:
 
 def carried(s: Specializer) -> list[Value]:
     """What all assigned attributes hold, for a branch or loop to carry."""
-    return [] if s.in_body or s.procedures.active else list(s.builder.fields.values())
+    return [] if _in_element(s) else list(s.builder.fields.values())
 
 
 def with_results(s: Specializer, results: list[Value], count: int) -> list[Value]:
@@ -142,7 +147,7 @@ def with_results(s: Specializer, results: list[Value], count: int) -> list[Value
 
 def take(s: Specializer, values: Sequence[Value]) -> None:
     """Let attributes hold values, in the order of `carried`; cells made since then are gone."""
-    if not (s.in_body or s.procedures.active):
+    if not _in_element(s):
         s.builder.fields = dict(zip(s.builder.fields, values, strict=False))
 
 

@@ -443,14 +443,14 @@ def arguments(s: Specializer, function: Value, values: list[Value]) -> list[Valu
     if target is len or module.startswith("parakeet_py.library."):
         return values
     if not isinstance(target, np.ufunc) and module.partition(".")[0] not in ("numpy", "builtins", "math", "_bisect"):
-        values = [shown(s, value) if _is_table(value) else value for value in values]
+        values = [shown(s, value) if is_table(value) else value for value in values]
         if not any(isinstance(value, GrowV | ArraysV) for value in values):
             return values  # arrays made for the call
         raise s.unsupported("a list that is changed, given to a function", "give the function an array")
     return [_given(s, target, value) for value in values]
 
 
-def _is_table(value: Value) -> bool:
+def is_table(value: Value) -> bool:
     """A list of tuples, which is shown as the array that NumPy makes of it, and as nothing else."""
     return isinstance(value, GrowV) and isinstance(value.item, gates.Structure)
 
@@ -458,7 +458,7 @@ def _is_table(value: Value) -> bool:
 def _given(s: Specializer, target: object, value: Value) -> Value:
     if isinstance(value, ArraysV) and target in (len, enumerate, zip, reversed):
         return value
-    if _is_table(value) and target in (len, enumerate, zip, reversed, list):
+    if is_table(value) and target in (len, enumerate, zip, reversed, list, sorted, min, max):
         return value
     if isinstance(value, ArraysV) and target in (np.concatenate, np.hstack) and len(value.places) == 2:
         some = s.builder.prim("gt", value.length.operand, ZERO, type=PYBOOL)

@@ -79,6 +79,12 @@ def set_of(s: Specializer, value: Value) -> MapV:
     return MapV(GrowV(count, (column,), Scalar(array.dtype, python)), table, "set")
 
 
+def copied(s: Specializer, value: MapV) -> MapV:
+    """dict(value)"""
+    made = replace(value, entries=grown_lists.copied(s, value.entries))
+    return replace(made, table=_table(s, made)) if made.entries.columns else _empty(s, "dict")
+
+
 def _empty(s: Specializer, kind: str) -> MapV:
     table = s.call_library("empty_table", [py(SMALLEST)])
     assert isinstance(table, ArrayV)
@@ -169,6 +175,12 @@ def _key_template(value: MapV) -> gates.Template:
     return item.parts[0]
 
 
+def is_whole(value: MapV) -> bool:
+    """Are the keys integers?"""
+    template = _key_template(value)
+    return template is None or (isinstance(template, Scalar) and _is_whole(template))
+
+
 def _key_columns(s: Specializer, value: MapV) -> list[ArrayV]:
     kinds = gates.types_of(_key_template(value))
     if not all(isinstance(kind, Scalar) and _is_key(kind) for kind in kinds) or not kinds:
@@ -230,9 +242,15 @@ def wants_table(s: Specializer, value: DictV, key: Value) -> bool:
     """Is this a key computed at run time, of a dict of known integers?"""
     if not isinstance(key, ScalarV | TupleV) or is_known(key):
         return False
-    if isinstance(key, ScalarV) and isinstance(key.operand, ir.Var) and is_demandable(s, key.operand):
+    asked = isinstance(key, ScalarV) and isinstance(key.operand, ir.Var) and is_demandable(s, key.operand)
+    if asked and not (all(isinstance(item, ScalarV) for _, item in value.items) and _fits(key, value)):
         return False
     return all(type(own) in (int, bool) for own, _ in value.items)
+
+
+def _fits(key: Value, value: DictV) -> bool:
+    """Is this an integer, or a key of a dict without entries?"""
+    return not value.items or (isinstance(key, ScalarV) and _is_whole(key.type))
 
 
 def table_for(s: Specializer, value: DictV) -> MapV:
@@ -296,6 +314,8 @@ def method(s: Specializer, value: MapV, name: str, args: Sequence[Value]) -> Val
             return keys(value)
         case "values", [] if value.kind == "dict":
             return values(value)
+        case "__getitem__", [key]:
+            return subscript(s, value, key)
         case "get", [key, *default] if value.kind == "dict" and len(default) < 2:
             entry, _ = _find(s, value, key)
             other = default[0] if default else NONE
@@ -305,6 +325,12 @@ def method(s: Specializer, value: MapV, name: str, args: Sequence[Value]) -> Val
                 s, _present(s, entry), lambda: [_value_at(s, value, entry)], lambda: s.settle([other])
             )
             return found
+    if value.kind != "dict" and len(args) == 1:
+        from parakeet_py.typed_ir import set_operators
+
+        made = set_operators.method(s, value, name, args[0])
+        if made is not None:
+            return made
     if name in _READING:
         raise s.hand_back(f".{name}() of a {'dict' if value.kind == 'dict' else 'set'}")
     raise s.unsupported(f".{name}() of a {'dict' if value.kind == 'dict' else 'set'}")

@@ -6,6 +6,7 @@ masks are kept for `indexing`, which reads and writes with the entries.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.record import record
@@ -65,19 +66,13 @@ class Mask:
 Entry = Fixed | Range | NewAxis | Gather | Mask
 
 
-def parse_index(s: Specializer, array: ArrayV, index: Value) -> list[Entry]:
-    """One entry per axis of the array, plus new axes."""
+def prepared_items(s: Specializer, index: Value) -> list[Value]:
+    """The items of an index, sequences among them as arrays, with an ellipsis."""
     items = list(index.items) if isinstance(index, TupleV) and index.kind == "tuple" else [index]
-    consumed = 0
-    ellipsis = None
     prepared: list[Value] = []
-    for position, item in enumerate(items):
-        if isinstance(item, Static) and item.object is Ellipsis:
-            if ellipsis is not None:
-                raise s.unsupported("an index can only have a single ellipsis ('...')")
-            ellipsis = position
-            prepared.append(item)
-            continue
+    for item in items:
+        if _is_ellipsis(item) and any(map(_is_ellipsis, prepared)):
+            raise s.unsupported("an index can only have a single ellipsis ('...')")
         if isinstance(item, ComprehensionV) and item.kind == "list":
             item = s.as_list(item)
         if isinstance(item, ListV):
@@ -87,22 +82,39 @@ def parse_index(s: Specializer, array: ArrayV, index: Value) -> list[Entry]:
             if isinstance(item, ArrayV) and item.extents == (ZERO,) and item.dtype == "float64":
                 item = s.cast_array(item, "int64")
         prepared.append(item)
-        if is_none(item):
-            continue
-        if isinstance(item, ArrayV) and item.dtype == "bool":
-            consumed += item.rank
-        elif not (isinstance(item, ScalarV) and item.dtype == "bool"):
-            consumed += 1
+    if not any(map(_is_ellipsis, prepared)):
+        prepared.append(Static(Ellipsis))
+    return prepared
+
+
+def _is_ellipsis(item: Value) -> bool:
+    return isinstance(item, Static) and item.object is Ellipsis
+
+
+def is_flag(item: Value) -> bool:
+    """Is this a truth value: an index that selects all or nothing along an axis of its own?"""
+    return isinstance(item, ScalarV | ArrayV) and item.dtype == "bool" and (isinstance(item, ScalarV) or not item.rank)
+
+
+def axes_taken(item: Value) -> int:
+    """How many axes of the array an item of an index stands for, an ellipsis left out."""
+    if is_none(item) or _is_ellipsis(item) or is_flag(item):
+        return 0
+    return item.rank if isinstance(item, ArrayV) and item.dtype == "bool" else 1
+
+
+def parse_index(s: Specializer, array: ArrayV, index: Value, names: Sequence[int]) -> list[Entry]:
+    """One entry per axis of the array, plus new axes. `names` are the numbers of its axes in messages."""
+    prepared = prepared_items(s, index)
+    consumed = sum(map(axes_taken, prepared))
     if consumed > array.rank:
         raise s.unsupported(
             f"too many indices for array: array is {array.rank}-dimensional, but {consumed} were indexed"
         )
-    if ellipsis is None:
-        prepared.append(Static(Ellipsis))
     entries: list[Entry] = []
     axis = 0
     for item in prepared:
-        if isinstance(item, Static) and item.object is Ellipsis:
+        if _is_ellipsis(item):
             for _ in range(array.rank - consumed):
                 entries.append(whole(array, axis))
                 axis += 1
@@ -115,12 +127,10 @@ def parse_index(s: Specializer, array: ArrayV, index: Value) -> list[Entry]:
             axis += 1
             continue
         if isinstance(item, ArrayV) and item.dtype == "bool":
-            if item.rank == 0:
-                raise s.hand_back("0-d boolean index")
             for own in range(item.rank):
                 extent = array.extents[axis + own]
                 message = (
-                    f"boolean index did not match indexed array along axis {axis + own}; "
+                    f"boolean index did not match indexed array along axis {names[axis + own]}; "
                     f"size of axis is {{0}} but size of corresponding boolean axis is {{1}}"
                 )
                 if not s.builder.same(extent, item.extents[own]):
@@ -140,8 +150,6 @@ def parse_index(s: Specializer, array: ArrayV, index: Value) -> list[Entry]:
             axis += 1
             continue
         scalar = s.numeric(item)
-        if scalar.dtype == "bool":
-            raise s.hand_back("a bool as an index")
         if isinstance(scalar, ArrayV):
             scalar = ScalarV(s.builder.emit1(ir.Load(scalar.var, ()), Scalar(scalar.dtype)))
         if not isinstance(scalar, ScalarV) or not (is_integer(scalar.dtype)):
@@ -149,7 +157,7 @@ def parse_index(s: Specializer, array: ArrayV, index: Value) -> list[Entry]:
                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays "
                 "are valid indices"
             )
-        entries.append(Fixed(check_index(s, scalar, array.extents[axis], axis)))
+        entries.append(Fixed(check_index(s, scalar, array.extents[axis], names[axis])))
         axis += 1
     return entries
 

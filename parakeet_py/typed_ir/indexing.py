@@ -7,6 +7,8 @@ is checked before anything is read or written.
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,20 @@ from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.axis_order import canonical, merged_order, view_order
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.elementwise import broadcast_extents, generate, load_broadcast, shape_text
-from parakeet_py.typed_ir.index_entries import Entry, Fixed, Gather, Mask, NewAxis, Range, check_index, parse_index
+from parakeet_py.typed_ir.index_entries import (
+    Entry,
+    Fixed,
+    Gather,
+    Mask,
+    NewAxis,
+    Range,
+    axes_taken,
+    check_index,
+    is_flag,
+    parse_index,
+    prepared_items,
+    whole,
+)
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.types import INT64, PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
@@ -37,15 +52,50 @@ if TYPE_CHECKING:
 
 def read(s: Specializer, array: ArrayV, index: Value) -> Value:
     """array[index]."""
-    entries = parse_index(s, array, index)
+    array, index, names = without_flags(s, array, index)
+    entries = parse_index(s, array, index, names)
     if any(isinstance(entry, Gather | Mask) for entry in entries):
-        return _read_advanced(s, array, entries)
+        return _read_advanced(s, array, entries, names)
     if all(isinstance(entry, Fixed) for entry in entries) and not _has_ellipsis(index):
         indices = tuple(entry.index for entry in entries if isinstance(entry, Fixed))
         return ScalarV(s.builder.emit1(ir.Load(array.var, indices), Scalar(array.dtype)))
     view = basic_view(s, array, entries)
     by_array = any(isinstance(item, ArrayV) for item in _items(index))  # an integer, but what it gives is a copy
     return copy_array(s, view) if by_array else view
+
+
+def without_flags(s: Specializer, array: ArrayV, index: Value) -> tuple[ArrayV, Value, Sequence[int]]:
+    """The same elements by an index in which a truth value is a mask of one element, for a new axis of the array; and
+    the numbers that the axes had."""
+    if not any(map(is_flag, _items(index))):
+        return array, index, range(array.rank)
+    b = s.builder
+    items = prepared_items(s, index)
+    axes = iter(range(array.rank))
+    rest = array.rank - sum(map(axes_taken, items))
+    entries: list[Entry] = []
+    masks: list[Value] = []
+    names: list[int] = []
+    for item in items:
+        if is_flag(item):
+            assert isinstance(item, ScalarV | ArrayV)
+            flag = item.operand if isinstance(item, ScalarV) else b.emit1(ir.Load(item.var, ()), Scalar("bool"))
+            own = b.cast(flag, Scalar("bool"))
+            masks.append(generate(s, (ONE,), functools.partial(_same, own))[0])
+            entries.append(NewAxis())
+            names.append(-1)
+            continue
+        masks.append(item)
+        taken = rest if isinstance(item, Static) and item.object is Ellipsis else axes_taken(item)
+        kept = list(itertools.islice(axes, max(taken, 0)))
+        entries.extend(whole(array, axis) for axis in kept)
+        names.extend(kept)
+    return basic_view(s, array, entries), TupleV(tuple(masks)), names
+
+
+def _same(element: ir.Operand, indices: Sequence[ir.Operand]) -> list[ir.Operand]:
+    """The same element at every point."""
+    return [element]
 
 
 def _items(index: Value) -> tuple[Value, ...]:
@@ -90,7 +140,7 @@ def nonzero_indices(s: Specializer, mask: ArrayV) -> tuple[ir.Operand, list[Arra
     return outs[0], [ArrayV(out, (outs[0],), frozenset({s.new_root()})) for out in outs[1:]]
 
 
-def _read_advanced(s: Specializer, array: ArrayV, entries: list[Entry]) -> Value:
+def _read_advanced(s: Specializer, array: ArrayV, entries: list[Entry], names: Sequence[int]) -> Value:
     b = s.builder
     if len(entries) == 1 and isinstance(entries[0], Mask):
         mask = entries[0].array
@@ -103,7 +153,7 @@ def _read_advanced(s: Specializer, array: ArrayV, entries: list[Entry]) -> Value
         b.nonnegative.add(count)
         b.small.add(count)
         return ArrayV(out, (count,), frozenset({s.new_root()}))
-    plan = plan_gather(s, array, entries)
+    plan = plan_gather(s, array, entries, names)
     if not plan.extents:
         with_index = plan.source_index(s, ())
         return ScalarV(b.emit1(ir.Load(array.var, tuple(with_index)), Scalar(array.dtype)))
@@ -125,7 +175,8 @@ def _read_advanced(s: Specializer, array: ArrayV, entries: list[Entry]) -> Value
 
 @record
 class GatherPlan:
-    """Where each axis of a gather's result comes from. `place` is where the broadcast index axes stand in it."""
+    """Where each axis of a gather's result comes from. `place` is where the broadcast index axes stand in it,
+    `names` are the numbers of the array's axes in messages."""
 
     array: ArrayV
     entries: tuple[Entry, ...]
@@ -133,6 +184,7 @@ class GatherPlan:
     place: int
     extents: tuple[ir.Operand, ...]
     nonunit: tuple[bool, ...]
+    names: tuple[int, ...]
 
     def order(self, b: Builder) -> tuple[int, ...]:
         """The order of the result's axes, index axes first: they are outermost, the others follow the array's order."""
@@ -166,14 +218,14 @@ class GatherPlan:
                     continue
                 case Gather(array):
                     element = load_broadcast(s, array, gather, self.gather_extents)
-                    result.append(check_index(s, ScalarV(element), self.array.extents[axis], axis))
+                    result.append(check_index(s, ScalarV(element), self.array.extents[axis], self.names[axis]))
                 case Mask():
                     raise AssertionError("masks have become coordinates")
             axis += 1
         return result
 
 
-def plan_gather(s: Specializer, array: ArrayV, entries: Sequence[Entry]) -> GatherPlan:
+def plan_gather(s: Specializer, array: ArrayV, entries: Sequence[Entry], names: Sequence[int]) -> GatherPlan:
     """Masks become coordinates, integers beside arrays join the broadcast, and the result's axes are placed."""
     spread: list[Entry] = []
     for entry in entries:
@@ -202,7 +254,7 @@ def plan_gather(s: Specializer, array: ArrayV, entries: Sequence[Entry]) -> Gath
     nonunit = [flag for _, flag in kept]
     extents[place:place] = gather_extents
     nonunit[place:place] = gather_nonunit
-    return GatherPlan(array, tuple(spread), gather_extents, place, tuple(extents), tuple(nonunit))
+    return GatherPlan(array, tuple(spread), gather_extents, place, tuple(extents), tuple(nonunit), tuple(names))
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -214,7 +266,8 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
     if array.readonly:  # NumPy asks before it looks at the index
         s.check(ir.Const(False, PYBOOL), "ValueError", "assignment destination is read-only")
         return
-    entries = parse_index(s, array, index)
+    array, index, names = without_flags(s, array, index)
+    entries = parse_index(s, array, index, names)
     value = s.numeric(long_ints.beside(value, array))
     if not any(isinstance(entry, Gather | Mask) for entry in entries):
         if all(isinstance(entry, Fixed) for entry in entries) and not (
@@ -238,7 +291,7 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
             return
         _write_masked(s, array, entries[0].array, value)
         return
-    _write_gather(s, array, entries, value)
+    _write_gather(s, array, entries, value, names)
 
 
 def _write_masked(s: Specializer, array: ArrayV, mask: ArrayV, value: ArrayV) -> None:
@@ -268,10 +321,12 @@ def _write_masked(s: Specializer, array: ArrayV, mask: ArrayV, value: ArrayV) ->
     b.emit(ir.Map((count,), (point,), ir.Block(tuple(statements))))
 
 
-def _write_gather(s: Specializer, array: ArrayV, entries: list[Entry], value: ScalarV | ArrayV) -> None:
+def _write_gather(
+    s: Specializer, array: ArrayV, entries: list[Entry], value: ScalarV | ArrayV, names: Sequence[int]
+) -> None:
     """array[int arrays...] = value, in order: for a repeated index the last value stays."""
     b = s.builder
-    plan = plan_gather(s, array, entries)
+    plan = plan_gather(s, array, entries, names)
     extents = plan.extents
     if isinstance(value, ArrayV) and value.rank > len(extents):
         raise s.hand_back("a value with more axes than the index selects")

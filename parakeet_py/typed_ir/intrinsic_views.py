@@ -12,6 +12,7 @@ from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import ir, strided
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.axis_order import fortran
+from parakeet_py.typed_ir.elementwise import shape_text
 from parakeet_py.typed_ir.intrinsic_queries import in_fortran_order_only
 from parakeet_py.typed_ir.intrinsic_table import dtype_name, extents_of, handles
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -161,6 +162,8 @@ def _broadcast_view(s: Specializer, array: Value, shape: Value, writeable: Value
     surplus = len(extents) - array.rank
     if surplus < 0:
         raise s.unsupported("input operand has more dimensions than allowed by the axis remapping")
+    message = "operands could not be broadcast together with remapped shapes [original->remapped]: "
+    message += f"{shape_text(array.rank, 0)}  and requested shape {shape_text(len(extents), array.rank)}"
     axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [(None, extent, ZERO) for extent in extents[:surplus]]
     for axis, own in enumerate(array.extents):
         extent = extents[surplus + axis]
@@ -173,10 +176,7 @@ def _broadcast_view(s: Specializer, array: Value, shape: Value, writeable: Value
             agree = b.prim("eq", own, extent, type=PYBOOL)
             if not array.is_nonunit(axis):
                 agree = b.logical_or(agree, single)
-            s.check(
-                agree, "ValueError",
-                "operands could not be broadcast together with remapped shapes",
-            )  # fmt: skip
+            s.check(agree, "ValueError", message, (*array.extents, *extents))
             step = ONE if array.is_nonunit(axis) else b.select(single, ZERO, ONE)
             axes.append((axis, extent, step))
     view = make_view(s, array, (ZERO,) * array.rank, axes)

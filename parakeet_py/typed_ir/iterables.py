@@ -142,7 +142,12 @@ def positions(s: Specializer, iterable: Value) -> tuple[ir.Operand, ItemAt]:
         return range_length(s, iterable), lambda index: ScalarV(b.index_add(start, b.index_mul(step, index)))
     items = static_items(iterable)
     if items is not None:
-        raise s.unsupported("a zip of a tuple with something of run-time length")
+        from parakeet_py.typed_ir import tables
+
+        found = tables.item_at(s, TupleV(tuple(items)))
+        if found is None:
+            raise s.unsupported("a zip of a tuple with something of run-time length")
+        return ir.Const(len(items), PYINT), found
     start, stop, step, item_at = counted(s, iterable)
     return stop, item_at
 

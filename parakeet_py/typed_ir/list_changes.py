@@ -22,6 +22,7 @@ from parakeet_py.typed_ir.grown_lists import (
     extend,
     insert,
     is_list,
+    is_table,
     is_uniform,
     item_template,
     pop,
@@ -70,16 +71,21 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
 
 def changed(s: Specializer, kind: str, held: Value, args: list[Value]) -> list[Value]:
     """The same for values."""
-    from parakeet_py.typed_ir import builtin_sorting, containers, operators, sorted_lists
+    from parakeet_py.typed_ir import attributes, builtin_sorting, containers, operators, sorted_lists
 
     if kind == "deque":
         if not isinstance(args[0], Static) or args[0].object is not collections.deque:
             raise s.unsupported("a deque that is not collections.deque")
         return [s.call(Static(list), [shown(s, held)], {})]
+    if kind in _WITH_DEFAULTS:
+        return [_with_defaults(s, kind, held, args)]
     if kind == "appendleft":
         kind, args = "insert", [py(0), *args]
     if isinstance(held, ArrayV) and kind == "set":
         containers.set_item(s, held, args[0], args[1])
+        return [held]
+    if isinstance(held, ArrayV) and kind == "sort":
+        attributes.call_method(s, held, "sort", args, {})
         return [held]
     if isinstance(held, ArrayV) and kind == "iadd":
         return [operators.inplace_operator(s, "add", held, args[0])]
@@ -133,7 +139,7 @@ def changed(s: Specializer, kind: str, held: Value, args: list[Value]) -> list[V
         case "reverse", []:
             return [reversed_list(s, grown)]
         case "sort", []:
-            return [builtin_sorting.sort(s, shown(s, grown))]
+            return [builtin_sorting.sort(s, grown if is_table(grown) else shown(s, grown))]
         case "remove", [item]:
             listed = shown(s, grown)
             if not isinstance(listed, ListV):
@@ -141,6 +147,22 @@ def changed(s: Specializer, kind: str, held: Value, args: list[Value]) -> list[V
             found_at = builtin_sorting.place_of(s, listed, item, "list.remove(x): x not in list")
             return [NeverV()] if found_at is None else [without(s, grown, found_at.operand)]
     raise s.unsupported(f".{kind}() of a list")
+
+
+_WITH_DEFAULTS = {"Counter": collections.Counter, "defaultdict": collections.defaultdict}
+
+
+def _with_defaults(s: Specializer, kind: str, held: Value, args: list[Value]) -> Value:
+    """A new Counter of some items, or a new defaultdict: a dict, of which the frontend knows what it has not."""
+    if not isinstance(args[0], Static) or args[0].object is not _WITH_DEFAULTS[kind]:
+        raise s.unsupported(f"a {kind} that is not collections.{kind}")
+    if kind == "defaultdict":
+        if isinstance(args[1], Static) and args[1].object is not type(known(args[2])):
+            raise s.unsupported("a defaultdict of something else than it seems")
+        return DictV(())
+    if isinstance(held, DictV | MapV):
+        raise s.unsupported("a Counter of a dict")
+    return s.call_plain("counted", [held])
 
 
 def _change_dict(s: Specializer, held: DictV, change: str, args: Sequence[Value]) -> list[Value] | None:
@@ -254,6 +276,10 @@ def _change_known(s: Specializer, held: TupleV, change: str, args: Sequence[Valu
                     items[part] = new
             case "delete", [index]:
                 del items[known(index)]
+            case "sort", [] if len(items) < 2:
+                pass
+            case _:  # what looks at items: places depend on their values
+                return None
     except (Unknown, IndexError, TypeError):
         return None
     return [TupleV(tuple(items), "list")]

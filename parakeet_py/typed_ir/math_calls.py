@@ -80,6 +80,19 @@ def _not_infinite(s: Specializer, x: ir.Operand) -> ir.Operand:
     return s.builder.prim("not", s.builder.prim("isinf", x, type=PYBOOL))
 
 
+def _no_pole(s: Specializer, x: ir.Operand) -> ir.Operand:
+    """gamma has poles at 0 and the negative integers, its logarithm none at an infinity."""
+    b = s.builder
+    whole = b.prim("eq", x, b.prim("floor", x), type=PYBOOL)
+    pole = b.logical_and(whole, b.prim("le", x, ir.Const(0.0, PYFLOAT), type=PYBOOL))
+    return b.prim("not", b.logical_and(pole, b.prim("isfinite", x, type=PYBOOL)))
+
+
+def _gamma_is_defined(s: Specializer, x: ir.Operand) -> ir.Operand:
+    low = s.builder.prim("eq", x, ir.Const(-math.inf, PYFLOAT), type=PYBOOL)
+    return s.builder.logical_and(_no_pole(s, x), s.builder.prim("not", low))
+
+
 for _function, _prim, _domain in (
     (math.sqrt, "sqrt", _at_least(0.0)),
     (math.exp, "exp", None),
@@ -99,6 +112,8 @@ for _function, _prim, _domain in (
     (math.asinh, "asinh", None),
     (math.acosh, "acosh", _at_least(1.0)),
     (math.atanh, "atanh", _inside_one),
+    (math.gamma, "gamma", _gamma_is_defined),
+    (math.lgamma, "lgamma", _no_pole),
     (math.erf, "erf", None),
     (math.erfc, "erfc", None),
     (math.fabs, "abs", None),
@@ -160,8 +175,21 @@ def _math_binary(prim: str) -> Callable[..., Value]:
 
 
 BUILTINS[math.atan2] = _math_binary("atan2")
-BUILTINS[math.hypot] = _math_binary("hypot")
 BUILTINS[math.copysign] = _math_binary("copysign")
+
+
+@builtin(math.hypot)
+def _hypot(s: Specializer, *values: Value) -> Value:
+    b = s.builder
+    sizes = [_real(s, value) for value in values]
+    if not sizes:
+        return ScalarV(ir.Const(0.0, PYFLOAT))
+    if len(sizes) > 3:
+        raise s.hand_back("hypot of many numbers, whose errors would add up")
+    size = sizes[0] if len(sizes) > 1 else b.prim("abs", sizes[0])
+    for other in sizes[1:]:
+        size = b.prim("hypot", size, other)
+    return ScalarV(size)
 
 
 @builtin(math.fmod)

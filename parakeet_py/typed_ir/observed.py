@@ -10,6 +10,7 @@ import types
 from typing import Any
 
 from parakeet_py.errors import NoSourceError, UnsupportedError
+from parakeet_py.fields import behaves_as_tuple
 from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.frontend.evaluate import CHANGED, Key
 from parakeet_py.frontend.frames import reads_its_frame
@@ -34,9 +35,11 @@ def observed_spec(value: Any) -> Spec:
 
 
 def is_named_tuple(value: Any) -> bool:
-    """Is this a tuple whose items have names, and which holds nothing else?"""
+    """Is this a tuple whose items have names, which holds nothing else, and nothing in it that could be changed?"""
     kind = type(value)
-    return kind.__bases__ == (tuple,) and kind.__basicsize__ == tuple.__basicsize__ and hasattr(kind, "_fields")
+    if kind.__bases__ != (tuple,) or kind.__basicsize__ != tuple.__basicsize__ or not hasattr(kind, "_fields"):
+        return False
+    return behaves_as_tuple(kind) and not any(type(item) in (list, dict, set) for item in value)
 
 
 ANY = ObjectSpec(object)  # as the spec of a result: any object at all

@@ -21,9 +21,10 @@ from parakeet_py.frontend.evaluate import CHANGED, Key
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
+from parakeet_py.templates import StaticT, Template
 from parakeet_py.typed_ir import dict_items, ir
 from parakeet_py.typed_ir.observed import ANY, loosened
-from parakeet_py.typed_ir.opaque_operands import StaticT, Template, template_of
+from parakeet_py.typed_ir.opaque_operands import template_of
 from parakeet_py.typed_ir.purity import is_fresh, is_pure, may_store
 from parakeet_py.typed_ir.requests import HandBack, NeedObservation
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
@@ -297,12 +298,31 @@ def _known_result(operation: str, values: list[Value]) -> Spec | None:
     """What a call gives whenever it returns, for some well-known functions."""
     if operation == "attribute:__name__":
         return ANY  # of the class of what was caught, mostly: a text for each, which nothing else depends on
+    if _is_text(operation, values[0]):
+        return ANY  # another text for each call, mostly
     if operation != "call" or not isinstance(values[0], Static):
         return None
     target = values[0].object
     if target is print or target is raise_it or target is raise_caused:
         return NoneSpec()
     return ObjectSpec(target) if type(target) is type and issubclass(target, BaseException) else None
+
+
+_OF_TEXT = (repr, ascii, format, hex, oct, bin, chr, np.array2string, np.array_repr, np.array_str, np.binary_repr)
+
+
+def _is_text(operation: str, first: Value) -> bool:
+    """Does this make a text of values?"""
+    match operation, first:
+        case "binary:mod", Static(str()):
+            return True
+        case "call", MethodV(Static(str()), "format" | "join"):
+            return True
+        case "call", Static(types.BuiltinMethodType(__self__=str(), __name__="format" | "join")):
+            return True
+        case "call", Static(target):
+            return any(target is one for one in _OF_TEXT)
+    return False
 
 
 def raise_it(error: BaseException) -> None:

@@ -1,16 +1,10 @@
-"""The operands of operations handed back: templates that compiled code fills with leaves, and what they stand for.
-
-Leaves are what a typed function has at run time: numbers, arrays, Python objects. Everything around them is known when
-the function is compiled, and is put together by `rebuild` when it is called.
-"""
+"""The operands of operations handed back, as templates (see `parakeet_py.templates`) that compiled code fills."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from parakeet_py.record import record
+from parakeet_py.templates import ContainerT, LeafT, StaticT, Template
 from parakeet_py.typed_ir import indexing, ir
 from parakeet_py.typed_ir.types import PYINT, Scalar
 from parakeet_py.typed_ir.values import (
@@ -41,103 +35,12 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 
-@record
-class LeafT:
-    """The leaf at a position of the site's arguments."""
-
-    position: int
-
-
-@record(eq=False)
-class StaticT:
-    value: Any
-
-
-@record
-class ContainerT:
-    """tuple, list, named (tuple of the class `keys[0]`), slice, range, dict (keys in `keys`), method (`keys[0]`),
-    format (of `keys[0]`).
-
-    list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
-    not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from an `ArraysV`.
-    """
-
-    kind: str
-    items: tuple[Template, ...]
-    keys: tuple[Any, ...] = ()
-
-
-Template = LeafT | StaticT | ContainerT
-
-
-def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
-    """The Python object of a template."""
-    match template:
-        case LeafT(position):
-            return leaves[position]
-        case StaticT(value):
-            return value
-        case ContainerT(kind, items, keys):
-            parts = [rebuild(item, leaves) for item in items]
-            match kind:
-                case "tuple":
-                    return tuple(parts)
-                case "list":
-                    return parts
-                case "named":
-                    return keys[0](*parts)
-                case "slice":
-                    return slice(*parts)
-                case "range":
-                    return range(*parts)
-                case "dict":
-                    return dict(zip(keys, parts, strict=True))
-                case "list_of":
-                    return parts[0].tolist()
-                case "items_of":
-                    return list(parts[0])
-                case "readonly":
-                    return _readonly(parts[0])
-                case "method":
-                    return getattr(parts[0], keys[0])
-                case "dict_of":
-                    return dict(parts[0])
-                case "set_of":
-                    return set(parts[0])
-                case "copies_of":
-                    return [row.copy() for row in parts[0]]
-                case "arrays_of":
-                    data, starts, *extents = parts
-                    shapes = zip(*extents, strict=True)
-                    return [
-                        data[start : start + math.prod(shape)].reshape(shape).copy()
-                        for start, shape in zip(starts, shapes, strict=True)
-                    ]
-                case "zipped":
-                    rows = zip(*parts, strict=True)
-                    return list(map(list, rows)) if keys[0] else list(rows)
-                case "one_of":
-                    return parts[1 + parts[0]]
-                case "chosen":
-                    options = list(zip(parts[1:], keys, strict=True))  # lists, or one item for all places
-                    return [
-                        options[tag][0] if options[tag][1] else options[tag][0][place]
-                        for place, tag in enumerate(parts[0])
-                    ]
-                case "format":
-                    return str.format(keys[0], *parts)
-    raise AssertionError(template)
-
-
-def _readonly(array: Any) -> Any:
-    if array.flags.writeable:
-        array = array.view()
-        array.flags.writeable = False
-    return array
-
-
 def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Template:
     """The template of an operand; its leaves are appended."""
+    if isinstance(value, ListV | GrowV):
+        from parakeet_py.typed_ir import tables
+
+        tables.not_a_row(s, value)
     match value:
         case ScalarV(_, Either(kinds, tag)):
             from parakeet_py.typed_ir import unions
@@ -202,13 +105,13 @@ def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Te
     from parakeet_py.typed_ir.array_store import copy_array
 
     match value.item:
-        case gates.Structure(TupleV(kind=sequence, named=None), parts) if parts:
+        case gates.Structure(TupleV(kind=sequence, named=named), parts) if parts:
             columns = list(value.columns)
             made = []
             for part in parts:
                 own = [columns.pop(0) for _ in gates.types_of(part)]
                 made.append(_list_template(s, GrowV(value.length, tuple(own), part), leaves))
-            return ContainerT("zipped", tuple(made), (sequence == "list",))
+            return ContainerT("zipped", tuple(made), (named or (list if sequence == "list" else tuple),))
         case None | Scalar():
             return template_of(s, grown_lists.shown(s, value), leaves)
         case gates.EitherT(kinds):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parakeet_py.errors import UnsupportedError
 from parakeet_py.typed_ir import (
     convert,
     dict_items,
@@ -19,12 +20,13 @@ from parakeet_py.typed_ir import (
     iterables,
     long_ints,
     messages,
+    set_operators,
 )
 from parakeet_py.typed_ir.array_store import fit_outputs, store_array
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.one_shot import is_passed_on
 from parakeet_py.typed_ir.python_scalars import python_unary
-from parakeet_py.typed_ir.types import PYBOOL, PYINT
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.ufuncs import UNARY_UFUNCS, binary, call_ufunc, inplace
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -59,14 +61,29 @@ def binary_operator(s: Specializer, op: str, left: Value, right: Value) -> Value
         if made is not None:
             return made
     if op == "add" and isinstance(left, ListV | TupleV) and isinstance(right, ListV | TupleV):
-        together = _concatenated(s, left, right)
+        together: Value | None = _concatenated(s, left, right)
+        together = together or _mixed(s, left, right)
         if together is not None:
             return together
+    if set_operators.is_set(left) and (made := set_operators.operator(s, op, left, right)) is not None:
+        return made
     if _between_containers(left, right):
         raise s.unsupported(f"{op} of {s.describe(left)} and {s.describe(right)}")
     if op == "matmul":
         return s.call(Static(np.matmul), [left, right], {})
-    return binary(s, op, left, right)
+    return binary(s, op, left, beside_complex(s, op, left, right))
+
+
+def beside_complex(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    """The right operand as the operator of the left one sees it: Python's complex numbers take NumPy's float64 for the
+    Python float that it is as well, and give a Python number."""
+    number = isinstance(left, ScalarV) and left.python and left.dtype == "complex128"
+    if number and op in _OF_COMPLEX and isinstance(right, ScalarV) and right.type == Scalar("float64"):
+        return right if s.frames[-1].namespace.trusted else s.as_python(right)
+    return right
+
+
+_OF_COMPLEX = ("add", "sub", "mul", "truediv", "pow", "eq", "ne")
 
 
 def _between_containers(left: Value, right: Value) -> bool:
@@ -91,6 +108,21 @@ def _concatenated(s: Specializer, left: ListV | TupleV, right: ListV | TupleV) -
     made = s.call(Static(np.concatenate), [TupleV(tuple(one.array for one in found))], {})
     assert isinstance(made, ArrayV)
     return ListV(made, found[0].items, own=True)
+
+
+def _mixed(s: Specializer, left: Value, right: Value) -> Value | None:
+    """One list after the other, of items of several types."""
+    if not all(grown_lists.has_item_type(side) for side in (left, right)):
+        return None
+    mark, sites = s.builder.mark(), len(s.sites)
+    try:
+        own, more = (grown_lists.item_template(s, side) for side in (left, right))
+        made = grown_lists.as_grown(s, left, grown_lists.join_items(s, [own, more]))
+        return grown_lists.extend(s, made, right)
+    except UnsupportedError:
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        return None
 
 
 def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Value | None:
@@ -159,11 +191,21 @@ def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Valu
     return binary_operator(s, op, left, right)
 
 
+def _of_sets(s: Specializer, op: str, left: Value, right: Value) -> Value | None:
+    if op != "ne":
+        return set_operators.operator(s, op, left, right)
+    same = set_operators.operator(s, "eq", left, right)
+    return None if same is None else ScalarV(s.builder.prim("not", s.truth(same)))
+
+
 def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
     if op in ("is", "isnot"):
         return py(identical(s, left, right) == (op == "is"))
     if op in ("in", "notin"):
         return _contains(s, left, right, op == "notin")
+    if set_operators.is_set(left) and (made := _of_sets(s, op, left, right)) is not None:
+        return made
+    right = beside_complex(s, op, left, right)
     try:
         a, c = known(left), known(right)
     except Unknown:
@@ -248,9 +290,10 @@ def identical(s: Specializer, left: Value, right: Value) -> bool:
             return False
         if left.var in s.leaf_param and right.var in s.leaf_param:
             raise s.hand_back("`is` between arguments that overlap")
-    if isinstance(left, ScalarV) and isinstance(right, ScalarV):
-        kinds = (left.dtype, right.dtype)
-        if left.python and right.python and kinds == ("bool", "bool"):
+    if isinstance(left, ScalarV) and isinstance(right, ScalarV) and left.either is right.either is None:
+        if left.python != right.python or left.dtype != right.dtype:
+            return False
+        if left.python and left.dtype == "bool":
             return s.static(left, "an operand of `is`") is s.static(right, "an operand of `is`")
     raise s.unsupported("`is` between values that are not known to be distinct")
 

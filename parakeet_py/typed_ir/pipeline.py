@@ -29,6 +29,7 @@ from parakeet_py.typed_ir.ir import (
     Routine,
     While,
 )
+from parakeet_py.typed_ir.passes.counted_while import count_loops
 from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
 from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
 from parakeet_py.typed_ir.passes.equal_extents import version_equal_extents
@@ -37,6 +38,7 @@ from parakeet_py.typed_ir.passes.hoist_checks import hoist_checks
 from parakeet_py.typed_ir.passes.interchange import interchange_loops
 from parakeet_py.typed_ir.passes.licm import move_invariants
 from parakeet_py.typed_ir.passes.parallelize import parallelize
+from parakeet_py.typed_ir.passes.partial_counts import count_from_zero
 from parakeet_py.typed_ir.passes.simplify import simplify
 from parakeet_py.typed_ir.passes.sink import sink_operators
 from parakeet_py.typed_ir.passes.unroll import unroll_maps, unroll_reductions
@@ -60,6 +62,8 @@ _LOOPS = ("equal-extents", "hoist-checks")
 _OPERATORS = ("parallelize", "fuse", "unroll-reductions", "fuse-again", "interchange", "unroll-maps", "wrap")
 PASSES: tuple[Pass, ...] = (
     Pass("sink", "move pure operators down to their first use, below the checks", sink_operators),
+    Pass("count-loops", "make `for` loops of `while` loops that count", count_loops),
+    Pass("partial-counts", "let ints that inner loops count up begin at zero", count_from_zero),
     Pass("simplify", "fold constants, resolve extents and views, decide what ranges decide", simplify),
     Pass("cse", "compute each value once", eliminate_common_subexpressions),
     Pass("dce", "remove what nothing needs", eliminate_dead_code),

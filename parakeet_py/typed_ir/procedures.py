@@ -15,7 +15,8 @@ A recursion that makes progress over what is known when this is compiled (an axi
 ever; if that is but a number, and the call stands in a branch or loop, a procedure is tried first. Two arguments that
 share memory do so in the procedure too; others have memory of their own there. A body sees nothing of the place where
 it is called: it is specialized among blocks of its own, and what it reads beside its parameters, globals and other
-hidden arguments, becomes further parameters in the end (`attached`).
+hidden arguments, becomes further parameters in the end (`attached`). Names that functions share, as the memo of a
+recursion or the list of what it has found, go in with a call and come back with its result (`shared_state`).
 
 What cannot be in a body is handed back to Python with the whole recursion: operations handed back, lists that change,
 exceptions that are caught around a call.
@@ -24,7 +25,7 @@ exceptions that are caught around a call.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
@@ -35,11 +36,13 @@ from parakeet_py.typed_ir import gates, ir
 from parakeet_py.typed_ir.requests import Sequential
 from parakeet_py.typed_ir.results import stored_params
 from parakeet_py.typed_ir.rewrite import Rewriter, free_variables, substitute
+from parakeet_py.typed_ir.shared_state import State, Unfit
 from parakeet_py.typed_ir.types import Array
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ClosureV,
     Frame,
+    ListV,
     NeverV,
     RangeV,
     ScalarV,
@@ -70,6 +73,7 @@ class Procedure:
     in_body: int
     inside: int
     shared: dict[int, int]
+    state: State
     result: gates.Template = None
     stores: tuple[int, ...] = ()
     function: ir.Function | None = None
@@ -82,10 +86,6 @@ class Procedures:
 
     all: list[Procedure] = field(default_factory=list)
     active: list[Procedure] = field(default_factory=list)
-
-
-class _Unfit(Exception):
-    """Arguments or results that procedures do not have."""
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
@@ -101,16 +101,16 @@ def called(s: Specializer, frame: Frame, *, must: bool = False) -> Value | None:
     values = _given(frame)
     try:
         templates, memory = _signature(s, values)
-    except _Unfit:
+    except Unfit:
         return None
     for made in known:
-        if _all_same(made.params, templates):
+        if _all_same(made.params, templates) and (made in s.procedures.active or made.state.takes(s)):
             return _call(s, made, values, memory)
     for one in around:
         before = _given(one)
         try:
             same = _all_same(_signature(s, before)[0], templates)
-        except _Unfit:
+        except Unfit:
             continue
         if same and not any(map(_progresses, before, values)):
             must = True
@@ -154,11 +154,12 @@ def _call(s: Specializer, procedure: Procedure, values: Sequence[Value], memory:
     if s.in_body > (holder.in_body if holder is not None else 0):
         user = [one for one in s.frames if not one.namespace.trusted][-1].function
         raise Sequential.at(user, s.builder.pos, "recursion inside an element function of a parallel operator")
-    leaves = [
-        leaf for value, kind in zip(values, procedure.params, strict=True) for leaf in gates.leaves_of(s, value, kind)
-    ]
+    procedure.state.widen(s)
+    state = procedure.state.values(s)
+    given = zip((*values, *state), (*procedure.params, *procedure.state.templates), strict=True)
+    leaves = [leaf for value, kind in given for leaf in gates.leaves_of(s, value, kind)]
     if procedure.stores:
-        for array in _arrays(values):
+        for array in _arrays((*values, *state)):
             s.will_store(array)
     own = s.frames[holder.depth :] if holder is not None else s.frames
     levels = sum(not frame.namespace.trusted for frame in own)
@@ -167,7 +168,12 @@ def _call(s: Specializer, procedure: Procedure, values: Sequence[Value], memory:
     outs = list(s.builder.emit(op, *kinds, name=procedure.frame.function.name))
     moved = {procedure.inside: frozenset({s.new_root()})}
     moved |= {own: memory[number] for number, own in procedure.shared.items()}
-    return gates.value_of(s, _with_memory(procedure.result, moved), outs)
+    moved |= procedure.state.memory(s)
+    value = gates.value_of(s, _with_memory(procedure.result, moved), outs)
+    if procedure.state.sources and isinstance(value, TupleV):
+        procedure.state.take(s, value.items[1:])
+        return value.items[0]
+    return value
 
 
 # ---- kinds of arguments and results ----------------------------------------------------------------------------------
@@ -203,9 +209,11 @@ def _template(value: Value, placed) -> gates.Template:  # type: ignore[no-untype
             return gates.ArrayT(value.type, extents, placed(value), value.readonly, nonunit, value.order)
         case Static() | UnboundV():
             return gates.Fixed(value)
-        case TupleV(kind="tuple") | ClosureV() | SliceV() | RangeV() | VariantV():
+        case ListV(array, items):
+            return gates.Structure(ListV(array, items), (_template(array, placed),))
+        case TupleV() | ClosureV() | SliceV() | RangeV() | VariantV():
             return gates.Structure(value, tuple(_template(part, placed) for part in gates.parts_of(value)))
-    raise _Unfit
+    raise Unfit
 
 
 def _arrays(values: object) -> Iterator[ArrayV]:
@@ -248,9 +256,10 @@ def _made(s: Specializer, frame: Frame, templates: tuple[gates.Template, ...]) -
     name = re.sub(r"\W", "_", frame.function.name)
     numbers = {root for one in _array_templates(templates) for root in one.roots if root <= _PLACES}
     shared = {number: s.new_root() for number in sorted(numbers, reverse=True)}
+    state = State.of(s, _given(frame), frozenset(root for array in _arrays(_given(frame)) for root in array.roots))
     inside = s.new_root()  # and all that comes after it
     number = 1 + len(s.procedures.all)
-    procedure = Procedure(f"{name}_{number}", frame, templates, len(s.frames), s.in_body + 1, inside, shared)
+    procedure = Procedure(f"{name}_{number}", frame, templates, len(s.frames), s.in_body + 1, inside, shared, state)
     s.procedures.all.append(procedure)
     s.procedures.active.append(procedure)
     known = len(s.procedures.all)
@@ -280,28 +289,36 @@ def _round(s: Specializer, procedure: Procedure) -> bool:
     kinds = [
         _with_memory(one, {n: frozenset({root}) for n, root in procedure.shared.items()}) for one in procedure.params
     ]
-    params = tuple(ir.Var("p", kind) for one in kinds for kind in gates.types_of(one))
+    state = procedure.state
+    held = state.templates
+    params = tuple(ir.Var("p", kind) for one in (*kinds, *held) for kind in gates.types_of(one))
     with _apart(s, procedure) as statements:
         for param in params:
             s.builder.home[param] = s.builder.scopes[-1]
         left = list(params)
         frame = _entered(procedure.frame, [gates.value_of(s, one, left) for one in kinds])
+        s.builder.fields = dict(zip(state.sources, [gates.value_of(s, one, left) for one in held], strict=True))
         s.frames.append(frame)
         value = s.settle([s.run(frame.function.body)[0]])[0]
         if any(root in s.shadows.made for array in _arrays([value]) for root in array.roots):
             raise s.unsupported("a recursion that gives a view that cannot be compiled")
         try:
             template = _result(s, value, procedure.inside)
-        except _Unfit:
+        except Unfit:
             raise s.unsupported(f"a recursion that gives {s.describe(value)}") from None
+        if state.sources and template is not None:
+            ended = state.values(s)
+            value = TupleV((value, *ended))
+            template = gates.Structure(value, (template, *state.ended(s, procedure.inside)))
         joined = template if procedure.result is None else gates.join(s, procedure.result, template)
-        joined = gates.varying(joined)
+        joined = state.settled(gates.varying(joined), procedure.inside)
         leaves = gates.leaves_of(s, value, joined) if joined is not None else []
     body = ir.Block(tuple(statements), tuple(leaves))
-    disjoint = _disjoint(one.roots for one in _array_templates(kinds))
+    disjoint = _disjoint((*(one.roots for one in _array_templates(kinds)), *state.roots_apart()))
     made = ir.Function(procedure.name, params, body, frame.function.filename, disjoint, inner=True)
     stores = tuple(sorted(stored_params(made)))
     settled = procedure.function is not None and _same(joined, procedure.result) and stores == procedure.stores
+    settled = settled and held == state.templates
     procedure.function, procedure.result, procedure.stores = made, joined, stores
     return settled
 
@@ -324,6 +341,7 @@ def _apart(s: Specializer, procedure: Procedure) -> Iterator[list[ir.Let]]:
     """A state of the walk that knows nothing of the place of a call."""
     b = s.builder
     kept = b.scopes, b.equal, b.pos, s.pos, s.path, s.frames, s.guards, s.looping, s.unrolling, s.in_body, s.recursions
+    fields = b.fields
     b.scopes, b.equal = [], {}
     b.open_block()
     s.path = ("procedure", procedure.name)
@@ -337,6 +355,7 @@ def _apart(s: Specializer, procedure: Procedure) -> Iterator[list[ir.Let]]:
         b.scopes, b.equal, b.pos, s.pos, s.path, s.frames, s.guards, s.looping, s.unrolling, s.in_body, s.recursions = (
             kept
         )
+        b.fields = fields
 
 
 def _result(s: Specializer, value: Value, inside: int) -> gates.Template:
@@ -358,7 +377,7 @@ def _array_templates(templates: Sequence[gates.Template]) -> Iterator[gates.Arra
             yield from _array_templates(one.parts)
 
 
-def _disjoint(all_roots: Iterator[frozenset[int]]) -> bool:
+def _disjoint(all_roots: Iterable[frozenset[int]]) -> bool:
     seen: frozenset[int] = frozenset()
     for roots in all_roots:
         if roots & seen:

@@ -268,6 +268,26 @@ def _float_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ir.Operand:
     return result
 
 
+def _complex_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ScalarV:
+    """By multiplications, as Python has it, where the exponent is known and a small natural number."""
+    b = s.builder
+    exponent = y.value if isinstance(y, ir.Const) else -1j
+    if exponent.imag != 0 or exponent.real not in range(1, 101):
+        value = s.call_plain("complex_power", [ScalarV(x), ScalarV(y)])
+        assert isinstance(value, ScalarV)
+        return value
+    result: ir.Operand = ir.Const(1 + 0j, PYCOMPLEX)
+    rest, power = int(exponent.real), x
+    while rest:
+        if rest & 1:
+            result = b.prim("mul", result, power)
+        rest >>= 1
+        power = b.prim("mul", power, power) if rest else power
+    size = [b.prim("isinf", b.prim(part, result, type=PYFLOAT), type=PYBOOL) for part in ("real", "imag")]
+    s.check(b.prim("not", b.logical_or(*size)), "OverflowError", "complex exponentiation")
+    return ScalarV(result)
+
+
 def _complex(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
     b = s.builder
     match op:
@@ -281,11 +301,7 @@ def _complex(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
             )  # fmt: skip
             return ScalarV(b.prim("div", x, y))
         case "pow":
-            if isinstance(y, ir.Const) and y.value in (0, 1, 2, 3):
-                result: ir.Operand = ir.Const(1 + 0j, PYCOMPLEX)
-                for _ in range(int(y.value.real)):
-                    result = x if isinstance(result, ir.Const) else b.prim("mul", result, x)
-                return ScalarV(result)
+            return _complex_power(s, x, y)
     raise s.unsupported(f"complex {op} is not compiled")
 
 

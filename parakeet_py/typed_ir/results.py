@@ -7,13 +7,15 @@ sees one object.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parakeet_py.result_tree import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
-from parakeet_py.typed_ir import array_lists, grown_lists, ir, unions, variants
-from parakeet_py.typed_ir.opaque import opaque_box
+from parakeet_py.templates import Assembled
+from parakeet_py.typed_ir import array_lists, grown_lists, ir, tables, unions, variants
+from parakeet_py.typed_ir.opaque import opaque_box, roots_of
+from parakeet_py.typed_ir.opaque_operands import template_of
 from parakeet_py.typed_ir.types import PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     ArraysV,
@@ -47,9 +49,13 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         leaves.append(operand)
         return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
 
-    if _made_by_python(value):
+    if _is_assembled(value):
+        return _assembled(s, array_lists.as_result(s, value), leaves)
+    if _holds_text(value):
         value = opaque_box(s, array_lists.as_result(s, value), "a result that Python puts together")
     value = grown_lists.shown(s, value)
+    if isinstance(value, ListV):
+        tables.not_a_row(s, value)
     match value:
         case ScalarV(operand, None):
             return leaf(operand, "scalar", value.dtype, value.python)
@@ -83,7 +89,7 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
             return ResultListOf(made, bool(items))
         case Static(obj):
             return ResultStatic(obj)
-        case NeverV():
+        case NeverV() if s.dead:
             return ResultStatic(None)
     raise s.unsupported(f"a function cannot return {s.describe(value)}")
 
@@ -118,18 +124,61 @@ def _variant(s: Specializer, value: VariantV, leaves: list[ir.Operand]) -> Resul
     return made
 
 
-def _made_by_python(value: Value) -> bool:
-    """Is a dict or a formatted string (part of) a result?"""
+def _assembled(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Result:
+    """A result that Python puts together when its leaves have been boxed."""
+    own: list[ir.Operand] = []
+    s.shadows.shown(roots_of(value))
+    template = template_of(s, value, own)
+    items = []
+    for operand in own:
+        position = next((place for place, one in enumerate(leaves) if one is operand), len(leaves))
+        if position == len(leaves) or not isinstance(operand, ir.Var):
+            position = len(leaves)
+            leaves.append(operand)
+        match operand.type:
+            case Array(dtype, rank):
+                assert isinstance(operand, ir.Var)
+                view = isinstance(s.builder.definition.get(operand), ir.View | ir.Reshape | ir.Strided)
+                items.append(ResultLeaf(position, "array", dtype, False, rank, view))
+            case Scalar(dtype, python):
+                items.append(ResultLeaf(position, "scalar", dtype, python))
+            case _:
+                items.append(ResultLeaf(position, "object"))
+    return ResultTuple(tuple(items), "tuple", Assembled(template))
+
+
+def _is_assembled(value: Value) -> bool:
+    """Is (part of) a result a dict, a set, or a list that is kept in columns?"""
+    return any(map(_is_in_columns, _pieces(value))) and not _holds_text(value)
+
+
+def _is_in_columns(value: Value) -> bool:
     match value:
-        case TupleV(items):
-            return any(map(_made_by_python, items))
+        case DictV() | MapV() | ArraysV() | ListV(items="array", own=True):
+            return True
         case GrowV(item=item):
             return item is not None and not isinstance(item, Scalar)
-        case ArraysV() | ListV(items="array", own=True):
-            return True
-        case DictV() | MapV() | MessageV() | MethodV(ArrayV(), "flat" | "flags"):
-            return True  # a new one at each call
     return False
+
+
+def _holds_text(value: Value) -> bool:
+    """Is (part of) a result made by an operation that may raise, or see what the function has stored?"""
+    return any(isinstance(one, MessageV) or _is_of_array(one) for one in _pieces(value))
+
+
+def _is_of_array(value: Value) -> bool:
+    return isinstance(value, MethodV) and isinstance(value.object, ArrayV) and value.name in ("flat", "flags")
+
+
+def _pieces(value: Value) -> Iterator[Value]:
+    yield value
+    match value:
+        case TupleV(items):
+            for item in items:
+                yield from _pieces(item)
+        case DictV(entries):
+            for _, item in entries:
+                yield from _pieces(item)
 
 
 def stored_params(function: ir.Function) -> frozenset[int]:

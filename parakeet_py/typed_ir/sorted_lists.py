@@ -11,7 +11,7 @@ from parakeet_py.typed_ir import branches, grown_lists
 from parakeet_py.typed_ir.builtin_calls import builtin
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
-from parakeet_py.typed_ir.values import GrowV, ListV, NeverV, ScalarV, Static, TupleV, Value, is_none, py
+from parakeet_py.typed_ir.values import GrowV, ListV, ScalarV, Static, TupleV, Value, is_none, py
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -71,19 +71,21 @@ def _place(side: str):  # type: ignore[no-untyped-def]
     ) -> Value:
         if key is not None and not is_none(key):
             raise s.hand_back("bisect with a key")
-        if isinstance(a, TupleV) and not a.items:
-            return py(0) if lo is None and hi is None else NeverV()
         if isinstance(a, TupleV) and a.kind == "list" and grown_lists.is_uniform(a):
             a = grown_lists.of_scalars(s, a)
         low = py(0) if lo is None else lo
         high = s.call(Static(len), [a], {}) if hi is None or is_none(hi) else hi
         bounds = (low, high)
-        if not isinstance(a, GrowV | ListV) or not all(
+        empty = isinstance(a, TupleV) and not a.items
+        if not (empty or isinstance(a, GrowV | ListV)) or not all(
             isinstance(one, ScalarV) and one.type == PYINT for one in bounds
         ):
             raise s.hand_back("bisect of such a sequence")
         if lo is not None:
             s.check(s.truth(s.compare("ge", low, py(0))), "ValueError", "lo must be non-negative")
+        if empty:  # any item that is looked at is out of range
+            s.check(s.truth(s.compare("ge", low, high)), "IndexError", "list index out of range")
+            return low
         return s.call_library(f"sorted_place_{side}", [a, x, low, high])
 
     return handle

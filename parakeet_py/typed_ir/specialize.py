@@ -169,6 +169,7 @@ class Specializer:
         self.recursions = 0  # how often a function has been inlined into itself
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
+        self.rows: frozenset[int] = frozenset()  # the memory of lists in lists (see `tables`)
         self.read_late: set[Source] = set()
         self.closures_read_late = False
         self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters

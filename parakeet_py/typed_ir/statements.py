@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
+from parakeet_py.library import registry
 from parakeet_py.typed_ir import (
     branches,
     control,
@@ -33,11 +35,14 @@ from parakeet_py.typed_ir.operators import inplace_operator, unary_operator
 from parakeet_py.typed_ir.requests import HandBack, NeedUnroll
 from parakeet_py.typed_ir.values import (
     NONE,
+    ArrayV,
     ClosureV,
     ComprehensionV,
     DictV,
     IteratorV,
+    MethodV,
     SliceV,
+    Static,
     TupleV,
     Value,
     is_known,
@@ -116,14 +121,29 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
         if isinstance(value, IteratorV | ComprehensionV) or isinstance(let.op, ssa.Call):
             one_shot.check_statement(s, let, value)
         return value
-    except HandBack as reason:
-        if s.frames[frames - 1].namespace.trusted:
+    except (HandBack, UnsupportedError) as reason:
+        if s.frames[frames - 1].namespace.trusted or not _is_for_python(s, let.op, reason):
             raise
         del s.frames[frames:]
         s.path, s.pos, s.builder.pos = path, let.pos, let.pos
         s.builder.rollback(mark)
         del s.sites[sites:]
-        return opaque_operation(s, let, str(reason))
+        return opaque_operation(s, let, reason.message if isinstance(reason, UnsupportedError) else str(reason))
+
+
+def _is_for_python(s: Specializer, op: ssa.Op, reason: Exception) -> bool:
+    """Can Python do this operation alone? Of what is not compiled at all it can do calls of NumPy's functions and of
+    arrays' methods: nothing of the function is inside these."""
+    if isinstance(reason, HandBack):
+        return True
+    if type(reason) is not UnsupportedError or not isinstance(op, ssa.Call) or s.in_body:
+        return False
+    match s.value(op.function):
+        case Static(target):
+            return registry.function_for(target) is not None or registry.is_static(target)
+        case MethodV(ArrayV(), name):
+            return registry.method_for(name) is not None
+    return False
 
 
 _OPERATORS = (ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary, ssa.Subscript)

@@ -102,6 +102,8 @@ def call_ufunc(
     if where is not None and not isinstance(out, ArrayV):
         raise s.hand_back("where= without out=")
     targets = [_output(s, target) for target in given]
+    if len(targets) == 2 and targets[0].roots & targets[1].roots:
+        raise s.hand_back("two outputs that share memory")  # which is stored last is NumPy's affair
     values = [  # a Python int that does not fit raises whether or not there are elements
         ScalarV(weak_cast(s, value.operand, name)) if isinstance(value, ScalarV) and value.type == PYINT else value
         for value, name in zip(values, names, strict=False)

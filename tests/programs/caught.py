@@ -578,3 +578,12 @@ def caught_around_an_array_of_either_type(a, c, k, m):
     except IndexError:
         m = c + 1
     return found, m
+
+
+@program([(arr("f8", 3, 4), 1), (arr("f8", 3, 4), 7)], opaque=None)
+def caught_around_python_then_used(a, k):
+    try:
+        parted = np.partition(a, k)
+    except ValueError:
+        return a.shape
+    return parted * 2

@@ -477,3 +477,73 @@ def searched(x, edges):
             steps += 1
         places[1, i] = left - right
     return places
+
+
+@program([(arr("f8", 6, 7), 0), (arr("f8", 5, 0), 3), (arr("f4", 4, 20), -7)])
+def counts_of_inner_loops(x, start):
+    """Counts go on from loop to loop."""
+    low, high, cells, down = 0, 0, start, start
+    for i in range(x.shape[0]):
+        high -= 1
+        for j in range(i % 3, x.shape[1]):
+            cells += 1
+            if x[i, j] < 0.3:
+                low += 1
+            elif x[i, j] > 0.8:
+                low += 2
+                high += 1 if x[i, j] > 0.9 else 3
+                if j > 15:
+                    break
+            for _ in range(3):
+                down -= 1
+        for k in range(i):
+            if high > k:
+                high -= 1
+    return low, high, cells, down
+
+
+@program([(arr("f8", 6, 7), 2**63 - 9), (arr("f8", 3, 2), -(2**63))], overflow=True)
+def counts_that_do_not_fit(x, start):
+    up = down = start
+    for _ in range(x.shape[0]):
+        for _ in range(x.shape[1]):
+            up += 1
+            down -= 1
+    return up, down
+
+
+@program(
+    [(arr("f8", 9), 4, 0), (arr("f8", 9), -2, 1), (arr("f8", 0), 0, 3), (arr("f4", 20), 20, 2), (arr("i8", 9), 9, -3)]
+)
+def counting_while_loops(x, n, start):
+    """Loops that are `for` loops in truth, and some that are not quite."""
+    i, up, down = start, 0, n
+    while i < len(x):
+        up += 1 if x[i] > 0.5 else 2
+        i += 1
+    j = n
+    while j - 1 >= 0 and j <= len(x):
+        j -= 1
+        up += j
+    while start >= down:
+        down += 2
+    k, found = 1, -1
+    while len(x) - 1 >= k:
+        if x[k] > 0.9:
+            found = k
+            break
+        k += 3
+    else:
+        found = -2
+    last = n
+    while last > start:
+        n -= 1
+        last -= 2
+        if n == 3:
+            continue
+        up += last
+    m = 0
+    while m < n:
+        n -= 1
+        m += 1
+    return i, j, k, m, n, up, down, last, found

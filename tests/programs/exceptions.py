@@ -641,3 +641,10 @@ def selected_from_ints(x, y, otherwise):
 )
 def slopes_over_too_few_places(y, x):
     return np.gradient(y, x)
+
+
+@program(
+    [raising(ValueError, arr("i1", 2, 5, 4), arr("f8", 12)), (arr("i1", 2, 5, 4), arr("f8", 4))], message=True, sums=3
+)
+def shapes_of_many_axes_in_a_parallel_loop(a, b):
+    return np.sum([b * a for _ in range(3)], axis=0)

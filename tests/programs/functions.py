@@ -454,3 +454,33 @@ class Tally:
 @program([lambda: (Tally(), 4)])
 def elements_that_assign(tally, n):
     return [tally.row(i) for i in range(n)], tally.n
+
+
+@program([(arr("f8", 40),)])
+def memcpy(a):
+    """What this loop becomes calls C's function of this name."""
+    b = np.empty_like(a)
+    for i in range(len(a)):
+        b[i] = a[i]
+    return b
+
+
+@program([(arr("f8", 3, 3), 2)])
+def größe(a, zählt):
+    return a @ a * zählt
+
+
+class Line:
+    def __init__(self, slope, offset):
+        self.slope, self.offset = slope, offset
+
+    def value(self, x):
+        return self.slope * x + self.offset
+
+    def __call__(self, x, power=1):
+        return self.value(x) ** power
+
+
+@program([lambda: (Line(1.5, 2.0), np.array([1.0, 2.0]))])
+def called_instance(line, x):
+    return line(x) + line(x, power=2) + line.value(1.0)

@@ -189,3 +189,8 @@ def through_itself(n):
             yield k
 
     return list(tree(n))
+
+
+@program([(arr("b1"), 4), (arr("b1", 3), 0)])
+def sum_of_some_beside_a_count(b, k):
+    return sum(i * i for i in range(k) if i % 2), np.count_nonzero(b[...], axis=-1)

@@ -90,6 +90,14 @@ def places_in_lists(a, x):
     return bisect.bisect_left(mine, x), bisect.bisect_right(mine, x), bisect.bisect(mine, x, 1, 2), mine
 
 
+@program(
+    [([], 0, None), ([], 1, 1), ([2], 0, 1), raising(IndexError, [], 0, 1), raising(ValueError, [], -1, 0)],
+    message=True,
+)
+def places_in_part(a, lo, hi):
+    return bisect.bisect_left(a, 1, lo), bisect.bisect(a, 2, lo, hi)
+
+
 @program([(np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]]), 0), (np.zeros((2, 2)), 1)])
 def breadth_first(edges, start):
     n = len(edges)
@@ -154,3 +162,28 @@ def deques_that_are_seen(n):
     queue = deque(range(n))
     queue.append(1)
     return queue
+
+
+@program([([5, 3, 8, 1],), ([2.5, 1.5],)])
+def sorted_by_a_comprehension(items):
+    heap = []
+    for item in items:
+        heapq.heappush(heap, item)
+    return [heapq.heappop(heap) for _ in range(len(heap))]
+
+
+@program([(5,)])
+def taken_by_comprehensions(n):
+    waiting = deque(range(n))
+    first = [waiting.popleft() * i for i in range(3) if i != 1]
+    i = 7
+    stack = list(range(n * n))
+    rows = [stack.pop() + i * j for i in range(2) for j in range(n)]
+    return first, len(waiting), i, rows, stack
+
+
+@program([([1, 2, 2, 3, 1],), ([],)])
+def each_once(items):
+    seen = set()
+    found = [x for x in items if not (x in seen or seen.add(x))]
+    return found

@@ -24,9 +24,15 @@ def element_of_matrix(x, i, j):
     return x[i, j], x[i][j], x[(i, j)]
 
 
-@program([(arr("f8", 3), True), (arr("f8", 3), False)], fell_back=None)
+@program([(x, flag) for x in (arr("f8", 3, 3), arr("i4", 3, 3, layout="F")) for flag in (True, np.False_)])
 def bool_adds_an_axis(x, flag):
-    return x[flag]
+    """A truth value selects all or nothing, and is broadcast with other arrays of indices."""
+    return x[flag], x[0, flag, 1:], x[x[:, 0] > 9, flag], x[[2], ..., flag, [1]], x[None, x[0, 0] > 0]
+
+
+@program([raising(IndexError, arr("f8", 2, 3, 4), True)], message=True)
+def axes_are_counted_without_truth_values(x, flag):
+    return x[flag, 0, [2, 3]]
 
 
 @program(each([*MATRICES, arr("f8", 4, 1), CUBES[0]]))

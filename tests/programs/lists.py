@@ -915,3 +915,40 @@ def pairs_of_two_loops(a):
 @program([(arr("i8", 3, values=[2, 4, 5]),), raising(ZeroDivisionError, arr("i8", 3, values=[2, 3, 5]))])
 def pairs_that_raise(a):
     return [(i, 10 // (int(v) - 3)) for i, v in enumerate(a)]
+
+
+@program(
+    [([3, 1, 2], 1), ([2.5, -1.0], 2.5), (arr("f8", 5), 0), raising(ValueError, [3, 1], 7), ([2, 1.5, 1], 1)],
+    fell_back=None,
+    opaque=None,
+    mutates=(0,),
+)
+def sorted_copies(a, k):
+    """The length is known: where the items go depends on values all the same."""
+    one = a.copy()
+    one.sort()
+    other = list(a)
+    other.sort()
+    part = a[:]
+    part[0] = part[-1]
+    if len(a) < 5:
+        other.remove(k)
+    return one, other, part
+
+
+@program([([3, 1, 2],), ([2.5, -1.0],), ([],)])
+def middle_of_sorted(a):
+    line = list(a)
+    line.sort()
+    line.append(4)
+    line.reverse()
+    return line[len(line) // 2], line
+
+
+@program([(arr("f8", 6),), (arr("i4", 6, layout="reversed"),), (arr("f4", 3, 4),)])
+def sorted_array(a):
+    b = a.copy()
+    b.sort()
+    c = a.copy()
+    c.sort(axis=0)
+    return b, c, a.argsort()

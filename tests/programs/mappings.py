@@ -1,5 +1,8 @@
 """Dicts and sets with keys computed at run time."""
 
+import collections
+from collections import Counter, defaultdict
+
 import numpy as np
 
 from tests.arrays import arr
@@ -144,7 +147,7 @@ def struck_out_twice(x):
     return len(left)
 
 
-@program([(SOME,), (NONE,)], opaque=2)
+@program([(SOME,), (NONE,)])
 def sets_of_arrays(x):
     return len(set(x)), len({v % 2 for v in x}), 3 in set(x.tolist()), sorted(set(x.tolist()) | {9})
 
@@ -231,3 +234,128 @@ def a_nan_as_a_key(a):
 @program([(SOME, arr("f8", 6)), (SOME, arr("f8", 3)), (NONE, SOME)])
 def dict_of_pairs(keys, values):
     return dict(zip(keys, values, strict=False)), dict(enumerate(values)), dict(enumerate(keys, 4))
+
+
+@program([([1, 5, 2, 1, 5, 1],), (np.array([1, 5, 2, 1]),)])
+def counted_one_by_one(xs):
+    c = Counter()
+    for x in xs:
+        c[x] += 1
+    return sorted(c.items()), c[77], len(c), 1 in c
+
+
+@program([([1, 5, 2, 1, 5, 1],), (np.array([1, 5, 2, 1]),)])
+def counted_at_once(xs):
+    c = collections.Counter(xs)
+    return c.most_common(1)[0][0], c.most_common(), c.most_common(2)
+
+
+@program([([1, 5, 2, 1, 5, 1],)])
+def most_common_of_all(xs):
+    c = Counter(xs)
+    best = max(c, key=c.get)
+    top = max(c.values())
+    return best, [k for k in c if c[k] == top], sorted(c.items(), key=lambda kv: (-kv[1], kv[0]))
+
+
+@program([("hello world",)])
+def counted_letters(s):
+    c = Counter(s)
+    return c["l"], len(c), c["z"], sum(c.values())
+
+
+@program([([1, 5, 2, 1, 5, 1],), ([4],)])
+def sums_of_classes(xs):
+    d = defaultdict(int)
+    for x in xs:
+        d[x % 3] += x
+    return dict(d), max(d.values()), sum(d.values())
+
+
+@program([(np.array([1, 5, 2, 1]),), (np.array([1.5, 2.5, 1.5]),)])
+def sums_by_float(xs):
+    d = defaultdict(float)
+    for x in xs:
+        d[x] += x * 0.5
+    return sorted(d), dict(d)
+
+
+@program([(np.array([1, 5, 2, 1]),)])
+def defaults_that_stay(xs):
+    d = defaultdict(int)
+    t = 0
+    for x in xs:
+        t += d[x + 1]
+        d[x] += len(d)
+    return t, len(d), list(d.items()), sorted(d, key=lambda k: d.get(k, 0)), 3 in d
+
+
+@program([(np.array([1, 5, 2, 1]),)])
+def defaults_of_a_lambda(xs):
+    d = defaultdict(lambda: 10)
+    for x in xs:
+        d[x] -= 1
+    k = xs[0]
+    while d[k] > 5:
+        d[k] -= 2
+    return list(d.values()), list(d)
+
+
+@program([(np.array([[0, 1], [1, 2], [0, 1]]),)])
+def counted_pairs(edges):
+    d = defaultdict(int)
+    for a, b in edges:
+        d[(a, b)] += 1
+        d[(b, a)] += 1
+    return sorted(d.items())
+
+
+@program([(np.array([1, 5, 2, 1]),)])
+def deleted_while_listed(xs):
+    d = {}
+    for x in xs:
+        d[x] = d.get(x, 0) + 1
+    for k in list(d):
+        if d[k] == 1:
+            del d[k]
+    last = d.pop(1)
+    return d, last
+
+
+@program([([1, 5, 2],)], opaque=None)
+def counter_given_back(xs):
+    return Counter(xs)
+
+
+@program([(np.array([1, 2, 3]), np.array([3, 4, 2])), (np.array([1, 2]), np.array([2, 1, 1])), (NONE, SOME)])
+def sets_of_two(a, b):
+    s, t = set(a), set(b)
+    sizes = len(s & t), len(s | t), len(s ^ t), sum(s)
+    return sizes, sorted(s - t), sorted(s ^ t), s <= t, s < t, s == t, s != t, s >= t, s > t, max(t)
+
+
+@program([([1, 2, 3], [3, 4, 2]), ([5], [5])])
+def sets_by_methods(a, b):
+    s, t = set(a), set(b)
+    parts = sorted(s.intersection(t)), sorted(s.union(t)), len(s.difference(t)), min(s.symmetric_difference({9}))
+    return parts, s.issubset(t), s.issuperset(t), s.isdisjoint(t), 2 in s & t
+
+
+@program([(5, 11), (7, 3)])
+def fewest_parts(n, amount):
+    fewest = [0] + [float("inf")] * amount
+    for a in range(1, amount + 1):
+        for c in (1, 2, n):
+            if c <= a:
+                fewest[a] = min(fewest[a], fewest[a - c] + 1)
+    return fewest[amount], fewest
+
+
+@program([(6,), (3,)], fell_back=True)
+def defaults_that_stay_after_an_exception(n):
+    d = defaultdict(int)
+    try:
+        d[n] += int("x") if n > 5 else 1
+    except ValueError:
+        n = -1
+    return dict(d), n

@@ -146,6 +146,36 @@ def points(a):
     return total
 
 
+@program(
+    [
+        *[(arr("f8", 3, 4, layout=layout), arr("i8", 3, 4)) for layout in ("C", "F", "stepped", "reversed")],
+        (arr("f8", 5, layout="reversed"), arr("f8", 5, layout="reversed")),
+        (arr("f4", 2, 3, 4, layout="F"), arr("f4", 4)),
+        (2.5, arr("f8", 3)),
+        raising(ValueError, arr("f8", 0), 1.5),
+    ],
+    opaque=None,
+    fell_back=None,
+)
+def elements_in_memory_order(a, b):
+    visited = []
+    for x in np.nditer(a):
+        visited.append(x * 2)
+    for x, y in np.nditer((a, b)):
+        visited.append(float(x) - y)
+    return visited
+
+
+@program([(arr("f8", 3, 4),), (arr("f8", 2, 3, layout="F"),), (arr("f8", 4, layout="reversed"),)], mutates=(0,))
+def stores_by_iterator(a):
+    doubled = np.zeros_like(a)
+    for x in np.nditer(a, op_flags=["readwrite"]):
+        x[...] = x * 2 + 1
+    for x, y in np.nditer([a, doubled], op_flags=[["readonly"], ["writeonly"]], order="C"):
+        y[...] = x * 2
+    return doubled
+
+
 @program([(arr("f8", 3, 4),), (arr("f8", 2, 3, 4, layout="F"),), raising(ValueError, arr("f8", 3, 0))], sums=8)
 def along_axes(a):
     def scaled(line, by):

@@ -253,3 +253,10 @@ def values_and_vectors_with_names(a):
     pair = np.linalg.eig(a)
     values, vectors = pair
     return pair, a @ vectors - vectors * values, pair.eigenvalues.sum()
+
+
+@program([(arr("f8", 3), k) for k in (1, 2, 3)], mutates=(0,), opaque=None)
+def texts_of_a_call_that_stores(a, k):
+    a[0] = k
+    texts = "%d %s" % (k, a[0]), "{} {:.2f}".format(k, a[0])  # noqa: UP031, UP032
+    return texts, repr(k), hex(k), format(k, "03d"), np.array2string(a)

@@ -278,3 +278,10 @@ def stored_under_swapped_names(a, b, c, n):
         a[1:] = c[:-1] + i
         a, b = b, a
     return a
+
+
+@program([(arr("f8", 4), arr("f8", 4, seed=1)), lambda: (np.arange(4) / 3,) * 2], mutates=(0, 1), opaque=None)
+def two_outputs_that_share_memory(a, b):
+    np.divmod(a, 0.4, out=(b, b))
+    np.modf(b[1:], out=(a[:-1], a[1:]))
+    np.divmod(b, 3, out=(a, b))

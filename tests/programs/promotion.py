@@ -1,5 +1,7 @@
 """Type promotion as NEP 50 has it: Python scalars are weak, NumPy scalars and arrays are not."""
 
+import math
+
 import numpy as np
 
 from tests.arrays import arr
@@ -133,6 +135,38 @@ def scalar_sums(a, b):
 @program([(a, b) for a in (7, -7, np.int32(7), 7.5, np.float32(-7.5), True) for b in (2, -2, np.int64(2), 2.5)])
 def scalar_divisions(a, b):
     return a / b, a // b, a % b
+
+
+@program(
+    [*each([100.5, -2.7, np.float64(300.5), np.float32(-2.5), 3])]
+    + [raising(OverflowError, x) for x in (300.5, -200.5, 1e20, math.inf)]
+    + [raising(ValueError, math.nan)],
+    message=True,
+)
+def narrow_integer(x):
+    """A float of Python's has to fit; one of NumPy's is cast."""
+    return np.int8(x)
+
+
+@program([(2.5,), (1.8e19,), (-0.5,), raising(OverflowError, -1.0), raising(OverflowError, 2e19)], message=True)
+def unsigned_integer(x):
+    return np.uint64(x)
+
+
+@program(
+    [(1 + 2j, np.float64(2.5)), (1 + 2j, np.float32(2.5)), (2j, np.int64(3)), (2j, 1.5), (1j, np.complex128(2))], ulp=4
+)
+def complex_beside(z, x):
+    """float64 is a float of Python's for Python's complex numbers, if they stand on the left."""
+    total = 0j
+    for k in range(3):
+        total += x * k
+    return z + x, x + z, z - x, z * x, z / x, x / z, z**x, z == x, x != z, total
+
+
+@program([raising(ZeroDivisionError, np.float64(0)), (np.float32(0),)])
+def complex_over(x):
+    return 1j / x
 
 
 @program(each([7, 2.0, True, np.int8(5), np.float32(2), np.bool(True)]), ulp=1)

@@ -1,5 +1,6 @@
-"""Python's own numbers: ints that never wrap, floor division, float formatting of types, math, builtins."""
+"""Python's own numbers: ints that never wrap, floor division, float formatting of types, math, cmath, builtins."""
 
+import cmath
 import math
 
 import numpy as np
@@ -229,6 +230,111 @@ def math_remainders(x, y):
     return math.fmod(x, y), math.modf(x), math.isnan(x), math.isfinite(y)
 
 
+@program(
+    [
+        (7.5, 2.0),
+        (-5, 2),
+        (3.0, -2.0),
+        (1e-310, math.inf),
+        (-0.0, 1),
+        (np.float32(0.75), True),
+        (math.nan, 2.0),
+        raising(ValueError, math.inf, 2.0),
+        raising(ValueError, 1.5, 0.0),
+    ],
+    message=True,
+    ulp=1,
+)
+def math_parts(x, y):
+    remainder = math.remainder(x, y), math.remainder(x, math.inf)
+    return remainder, math.frexp(x), math.ldexp(x, 3), math.ldexp(x, -1070), math.nextafter(x, y), math.hypot(x, y, 3)
+
+
+@program([(1.5, 3), (-0.75, -2000), (True, 2), raising(OverflowError, 1.5, 5000), (math.inf, 5000)], message=True)
+def scaled_by_power(x, n):
+    return math.ldexp(x, n)
+
+
+@program(
+    [
+        *each([0.5, -0.5, 5, 171.5, 1e-300, -20.25, math.inf, math.nan]),
+        *(raising(ValueError, x) for x in (0.0, -3, -math.inf)),
+        raising(OverflowError, 172.0),
+    ],
+    message=True,
+    ulp=ELEMENTARY,
+)
+def math_gamma(x):
+    return math.gamma(x), math.lgamma(x)
+
+
+@program([((1.5, 2), [4, 6.0]), ([1], (np.float32(3),)), raising(ValueError, (1, 2), (1,))], message=True)
+def distance(p, q):
+    return math.dist(p, q)
+
+
+@program(
+    [
+        (1 + 2j,),
+        (-1.5,),
+        (0.25j,),
+        (complex(-1.5, -0.0),),
+        (2,),
+        (True,),
+        (np.complex64(0.5 - 1j),),
+        (np.float32(0.3),),
+    ],
+    ulp=ELEMENTARY,
+)
+def complex_functions(z):
+    powers = cmath.exp(z), cmath.log(z), cmath.log10(z), cmath.sqrt(z), cmath.log(z, 10)
+    circle = cmath.sin(z), cmath.cos(z), cmath.tan(z), cmath.asin(z), cmath.acos(z), cmath.atan(z)
+    line = cmath.sinh(z), cmath.cosh(z), cmath.tanh(z), cmath.asinh(z), cmath.acosh(z)
+    r, phi = cmath.polar(z)
+    questions = cmath.isnan(z), cmath.isinf(z), cmath.isfinite(z), cmath.isclose(z, z * (1 + 1e-10))
+    return powers, circle, line, cmath.phase(z), r, phi, cmath.rect(r, phi), questions
+
+
+INFINITE = complex(math.inf, -math.inf)
+
+
+@program(
+    [(1, INFINITE), (2, -INFINITE)]
+    + [raising(ValueError, k, z) for k, z in [(0, 0j), (3, 1), (0, 1), (1, 1j), (2, INFINITE)]]
+    + [raising(OverflowError, k, z) for k, z in [(2, 1000), (3, 1000j)]],
+    message=True,
+)
+def complex_functions_refuse(k, z):
+    if k == 0:
+        return cmath.log(z, z)
+    if k == 1:
+        return cmath.tanh(z), cmath.atan(z)
+    if k == 2:
+        return cmath.sqrt(z), cmath.exp(z)
+    return cmath.atanh(z), cmath.sin(z)
+
+
+@program(
+    [
+        *[(1 + 2j, w) for w in (0, 1, -2, 5, 101, 0.5, 1j, 2 - 0.5j, True)],
+        *[(-1.5, 2j), (2, 0.5 + 1j), (0j, 3), (0j, 0), (0.0, 2 + 0j), (-0.0 + 0j, 1), (complex(math.nan, 1), 2)],
+        *[raising(ZeroDivisionError, 0j, w) for w in (-1, 1j, -0.5)],
+        raising(ZeroDivisionError, 1j + 1, complex(math.inf, 0)),
+        *[raising(OverflowError, 1e200 + 1j, w) for w in (2, 2.5)],
+        (1e200 + 1j, 5),
+    ],
+    message=True,
+    ulp=32,
+)
+def complex_powers(z, w):
+    return z**w
+
+
+@program([(1 + 2j,), (complex(1, -0.0),), (0.5 - 0.25j,), (0j,), raising(OverflowError, 1e200 - 1j)], message=True)
+def known_complex_powers(z):
+    return z**0, z**1, z**2, z**3, z**7
+
+
 @program([(12, 18), (0, 5), (-4, 6), (True, 3)])
 def math_of_integers(a, b):
     return math.gcd(a, b), math.lcm(a, b), math.isqrt(abs(a)), math.factorial(abs(b) % 9)
@@ -430,6 +536,19 @@ def millers_test(n):
         else:
             return False
     return True
+
+
+@program(
+    [(1.5 - 2j, np.float64(2.5)), (0j, np.float64(-0.0)), (2 + 0j, np.float64(2)), (1j, np.float32(3))], ulp=ELEMENTARY
+)
+def complex_beside_numpy(z, x):
+    """To Python's complex numbers NumPy's float64 is the float that it is too; the other way round it is NumPy's."""
+    return z + x, z - x, z * x, z == x, x + z, x * z, abs(z * x), z * np.float64(2) * x, z**x
+
+
+@program([raising(ZeroDivisionError, 1j, np.float64(0)), (1j, np.float64(4)), (1j, np.float32(0))], fell_back=None)
+def complex_divided_by_numpy(z, x):
+    return z / x
 
 
 @program([(10,), (-8,), (True,), (False,)])

@@ -427,3 +427,9 @@ def a_nested_function_with_arrays(n, seed):
         return max(best(i - 1, k), table[i] + best(i - 2, k - 1))
 
     return best(n, 2)
+
+
+@program([(3,)], fell_back=True)
+def lists_of_moves(n):
+    """Python would do all calls but the first."""
+    return [] if n == 0 else [*lists_of_moves(n - 1), n, *lists_of_moves(n - 1)]

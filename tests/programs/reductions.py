@@ -361,3 +361,8 @@ def scalar_into_an_array(s, out, place):
 def one_of_several_minima(a):
     lowest = np.min(a, axis=0, keepdims=True)
     return np.trace(lowest, -1, 1, 0)
+
+
+@program([(arr("f4"), 2), (arr("i8"), 0), (arr("f8"), 0)])
+def sum_where_a_number_is(a, k):
+    return np.sum(a, axis=-1, initial=k, where=a > 0), np.sum(a[()], where=a > k), (a > 0) is True, k is a[()]

@@ -166,3 +166,41 @@ def means_into_another_dtype(a, out):
 def rounded_into_another_dtype(a, out):
     np.round(a, 1, out=out)
     return out + 1
+
+
+@program([lambda: (np.arange(7.0), np.array([2, 5])), lambda: (np.arange(7.0), np.array([], int))], opaque=None)
+def handed_back_alone(a, places):
+    """What is not compiled of a call is no reason to leave the function to Python."""
+    parts = np.split(a * 2, places)
+    return np.delete(a, np.zeros((1, 1), int)) + 1, len(parts)
+
+
+REFUSED = {  # what used to give something
+    TypeError: [
+        lambda a: np.nanstd(a, axis=0, dtype=np.int8),
+        lambda a: np.insert(a, 1.0, 9),
+        lambda a: np.ravel_multi_index((1.0, 2), (3, 4)),
+    ],
+    ValueError: [
+        lambda a: np.zeros((2, 3), order="K"),
+        lambda a: np.ones_like(a, device="gpu"),
+        lambda a: np.reshape(a, -1, order="K"),
+        lambda a: np.take(a, 0, mode="bad"),
+        lambda a: np.std(a, ddof=1, correction=1),
+        lambda a: np.int64(a.max().item() * np.nan),
+    ],
+    OverflowError: [
+        lambda a: np.sum(a.astype(int), initial=np.inf),
+        lambda a: np.int8(a.max().item() + 500.0),
+    ],
+}
+for error, calls in REFUSED.items():
+    for place, refused in enumerate(calls):
+        name = f"refused_{error.__name__}_{place}"
+        program([raising(error, arr("f8", 3, 4))], opaque=None, fell_back=None, name=name)(refused)
+
+
+@program([lambda: (np.asfortranarray(np.ones((3, 4))), np.array([[0, 2, 1], [3, 1, 0]]))])
+def odd_options(a, places):
+    """Of an array given alone `np.block` makes a copy in C order."""
+    return np.block(a), np.indices(()), np.arange(stop=5), np.arange(5, step=2), np.ravel_multi_index(places, (3, 4))

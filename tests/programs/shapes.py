@@ -213,3 +213,47 @@ def atleast(x):
 @program([(arr("f8", 6), arr("f8", 6)), (arr("f8", 2, 3), arr("f8", 3, 2))])
 def same_shape(x, y):
     return x.shape == y.shape, x.shape == (6,), x.ndim < 2 and x.shape[0] == 6
+
+
+@program(
+    [
+        (arr("f8", 0, 3), arr("i8", 1, values=(-1,)), 3),
+        raising(ValueError, arr("f8", 2, 3), arr("i8", 1, values=(-1,)), 3),
+        raising(ValueError, arr("f8", 2, 3), arr("i8", 1, values=(1,)), 4),
+    ],
+    mutates=(0,),
+    message=True,
+)
+def repeats_of_nothing(a, counts, k):
+    a[...] = 1
+    return np.repeat(a, counts[0], axis=0), np.repeat(a, counts, axis=0), np.broadcast_to(a, (2, *a.shape[:1], k))
+
+
+@program([(arr("f8", 4, 5), (10, 2)), (arr("i4", 2, 6), (3, -1)), raising(ValueError, arr("f8", 4, 5), (3, 3))])
+def shape_assigned(a, shape):
+    """Whatever name the array has, it has the new shape from there on."""
+    b = a.copy()
+    c = b
+    pair = (b, a + 1)
+    x, y = np.mgrid[0:2, 0:3]
+    x.shape = y.shape = 6
+    b.shape = shape
+    c[0] = 7
+    pair[0].shape = (-1,)
+    return b, c, pair, x + y, np.asarray(b)
+
+
+@program(
+    [(arr("f8", 4, 5),), (arr("f8", 4, 5, layout="F"),), (arr("f8", 5, 4, layout="stepped"),)],
+    fell_back=None,
+    mutates=(0,),
+)
+def shape_of_argument_assigned(a):
+    b = np.array(a * 2, order="C")
+    if b[0, 0] > -100:
+        b.shape = (10, 2)
+    try:
+        a.shape = (20,)
+    except AttributeError:
+        return b
+    return b, a

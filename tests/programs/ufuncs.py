@@ -53,6 +53,11 @@ def inverse_hyperbolic(x):
     return np.arcsinh(x), np.arccosh(x + 2), np.arctanh(x)
 
 
+@program([(arr("c16", 5, values=[1 + 1e-310j, 1 - 3e-200j, -1 + 1e-90j, 1e-310 + 1j, 1 + 0j]),)], ulp=ELEMENTARY)
+def beside_a_pole(x):
+    return np.arctanh(x), np.arctan(x)
+
+
 @program(each(REALS), ulp=ELEMENTARY)
 def exponentials(x):
     return np.exp(x), np.exp2(x), np.expm1(x)
@@ -353,3 +358,9 @@ def read_only_output_is_asked_before_the_number(a, k):
 def clipped_into_what_is_read_only(a):
     for _ in range(2):
         np.clip(a, 0, -1, out=a)
+
+
+@program([lambda: (np.array([2, 3, 4]), np.array([2, -1, 3]), np.array([True, False, True]))], opaque=1)
+def masked_power(a, b, mask):
+    """A negative exponent that is not taken is none."""
+    return np.power(a, b, where=mask, out=np.zeros(3))

@@ -100,3 +100,9 @@ def read_only_that_python_may_see(a, b):
 def attribute_before_an_exception(clock, a, k):
     clock.t += k
     a[0] -= k
+
+
+@program([lambda: (Clock(np.arange(3.0)), 2), lambda: (Clock(np.arange(6).reshape(2, 3).T), 1)], mutates=(0,))
+def attribute_becomes_a_view_of_itself(clock, k):
+    clock.t = clock.t[1:]
+    clock.t[0] = k

@@ -190,6 +190,14 @@ def named_tuple_unpacked(step):
     return total
 
 
+@program([(arr("f8", 4), k) for k in (0, 1)], opaque=None)
+def named_tuple_of_an_argument(x, k):
+    step = Step(k, x) if k else Step(k, x + 1)
+    out = np.empty(2)
+    kept = np.partition(x, 1).max(), np.add.reduceat(x, [0, 2], out=out), out
+    return step, kept
+
+
 @program([(arr("f8", 2, 2), k) for k in (0, 1, 2)], opaque=None, sums=8)
 def named_tuple_on_one_path(x, k):
     if k == 0:

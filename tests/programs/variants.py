@@ -192,3 +192,17 @@ def same_on_both_paths(x, y, k):
         except IndexError:
             c += y
     return c * 2, y
+
+
+@program([(arr("f8", 3, 4), kept, other) for kept in (True, False) for other in (True, False)])
+def flags_of_calls(a, kept, other):
+    """Where a flag decides what kind of array there is, it is known by its value."""
+    axis = 0 if kept else None
+    made = np.sum(a, axis=1, keepdims=kept), np.mean(a, axis=axis), np.unique(a, return_counts=not kept)
+    return *made, np.linspace(0, 1, 5, retstep=other), np.cumulative_sum(a[0], include_initial=other)
+
+
+@program([(arr("f8", 2, 3, 4), [0, 1], [2, 0]), (arr("f8", 2, 3, 4), [1], [0])])
+def axes_in_lists(a, source, target):
+    """What lists hold is known by value where it has to be."""
+    return np.moveaxis(a, source, target), np.expand_dims(a, target)

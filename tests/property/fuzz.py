@@ -3,8 +3,9 @@
 Each round draws programs from a new seed and runs them against Python in one of several ways, in turn: on both
 interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
 of devices; with long arguments on several threads against one; in a process that finds the code in the disk cache.
-A program that behaves differently is made smaller and written to `tests/programs/`, where the next run of the
-tests finds it; the search goes on with the next seed, and ends with status 1 if anything was found.
+A program that behaves differently is made smaller and written to `tests/programs/` (or `--into` a folder), where the
+next run of the tests finds it; the search goes on, and ends with status 1 if anything was found. What has been run is
+told every minute, and when the search is interrupted; the program that runs is in a file, should the process crash.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import tempfile
 import time
 from collections import Counter
@@ -89,18 +91,46 @@ def runs_of(way: str, number: int) -> dict[str, Any] | None:
 
 
 class Search:
-    """Counts what was run and what fell back to Python."""
+    """Runs programs, keeps those that differ, and counts what was run and what fell back to Python."""
 
-    def __init__(self, examples: int) -> None:
-        self.examples = examples
-        self.programs = self.calls = self.loaded = 0
+    def __init__(self, examples: int, into: Path, every: float) -> None:
+        self.examples, self.into, self.every = examples, into, every
+        self.rounds = self.programs = self.calls = self.loaded = self.found = 0
+        self.began = self.told = time.monotonic()
         self.runs: dict[str, Any] | None = None
         self.cache = Path(tempfile.mkdtemp(prefix="parakeet-fuzz-"))
         self.way = WAYS[0]
         self.fallbacks: Counter[str] = Counter()
 
-    def round(self, seed: int, way: str) -> list[str]:
-        """Texts of corpus files for programs of a seed that differ, one for each way to do so."""
+    @property
+    def running(self) -> Path:
+        """The file with the program that is being run."""
+        return self.cache / "running.py"
+
+    def totals(self) -> str:
+        """What has been run so far."""
+        wall = time.monotonic() - self.began
+        cpu = sum(os.times()[:4])
+        return (
+            f"{wall:.0f} s ({cpu:.0f} s of CPU): {self.rounds} rounds, {self.programs} programs, {self.calls} calls, "
+            f"{self.found} differences"
+        )
+
+    def tell(self) -> None:
+        if time.monotonic() - self.told >= self.every:
+            self.told = time.monotonic()
+            typer.echo(self.totals())
+
+    def keep(self, seed: int, program: Program, error: Exception) -> None:
+        """Write a program that differs to a file of the corpus."""
+        text = self.text(program, error)
+        path = self.into / f"found_{hashlib.sha256(text.encode()).hexdigest()[:8]}.py"
+        path.write_text(text, encoding="utf-8")
+        self.found += 1
+        typer.echo(f"seed {seed}, {self.way}: {path.name}: {kind_of(error)}")
+
+    def round(self, seed: int, way: str) -> None:
+        """Run programs of a seed; of those that differ keep one for each way to do so."""
         from hypothesis import HealthCheck, Phase, given, settings
         from hypothesis import seed as seeded
 
@@ -109,7 +139,7 @@ class Search:
 
         self.runs, self.way = runs_of(way, seed), way
         seen: set[str] = set()  # Hypothesis tries about every second one again
-        found: dict[str, str] = {}
+        found: set[str] = set()
         kept: list[Program] = []
 
         @seeded(seed)
@@ -128,8 +158,9 @@ class Search:
             error = self.check(program, count=True)
             kind = kind_of(error)
             if error is not None and kind not in found:
+                found.add(kind)
                 small = smaller(program, lambda one: kind_of(self.check(one)) == kind)
-                found[kind] = self.text(small, self.check(small) or error)
+                self.keep(seed, small, self.check(small) or error)
             if error is None and way == "cache":
                 kept.append(program)
 
@@ -137,9 +168,9 @@ class Search:
         for program, error in zip(kept, self.again(kept), strict=True) if kept else ():
             if error is not None:
                 small = smaller(program, lambda one: self.check(one) is None and self.again([one])[0] is not None)
-                found[kind_of(error)] = self.text(small, self.again([small])[0] or error)
+                self.keep(seed, small, self.again([small])[0] or error)
+        self.rounds += 1
         gc.collect()
-        return list(found.values())
 
     def check(self, program: Program, *, count: bool = False) -> Exception | None:
         """What is wrong with a program, if anything is."""
@@ -148,6 +179,8 @@ class Search:
         from tests.property.generated import check_program, check_threads, function
 
         forget_accelerated()
+        self.tell()
+        self.running.write_text(f"# {self.way}\n# {self.calls_of(program)}\n{program.source}", encoding="utf-8")
         f = function(program.source, known=self.way != "bytecode")
         on_disk = {"cache": True, "cache_dir": os.fspath(self.cache)} if self.way == "cache" else {}
         try:
@@ -190,27 +223,26 @@ def main(
     examples: Annotated[int, typer.Option(help="Programs a round.")] = 50,
     ways: Annotated[str, typer.Option(help="How to run them, in turn.")] = ",".join(WAYS),
     into: Annotated[Path, typer.Option(help="Where programs that differ are put.")] = PROGRAMS,
+    every: Annotated[float, typer.Option(help="Seconds between two lines about what has been run.")] = 60.0,
 ) -> None:
-    end = time.monotonic() + 60 * minutes
-    found = rounds = 0
     chosen = ways.split(",")
-    search = Search(examples)
-    while time.monotonic() < end:
-        way = chosen[rounds % len(chosen)]
-        texts = search.round(seed + rounds, way)
-        rounds += 1
-        for text in texts:
-            found += 1
-            path = into / f"found_{hashlib.sha256(text.encode()).hexdigest()[:8]}.py"
-            path.write_text(text, encoding="utf-8")
-            typer.echo(f"seed {seed + rounds - 1}: {path.name}")
+    into.mkdir(parents=True, exist_ok=True)
+    search = Search(examples, into, every)
+    typer.echo(f"seeds from {seed}, in turn {', '.join(chosen)}; what is being run is in {search.running}")
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background ignores the first
+        signal.signal(number, signal.default_int_handler)
+    try:
+        while time.monotonic() < search.began + 60 * minutes:
+            search.round(seed + search.rounds, chosen[search.rounds % len(chosen)])
+    except KeyboardInterrupt:
+        typer.echo("interrupted")
     shutil.rmtree(search.cache)
-    typer.echo(f"{rounds} rounds, {search.programs} programs, {search.calls} calls, {found} differences")
+    typer.echo(search.totals())
     typer.echo(f"{search.loaded} programs came from the disk cache in another process")
     typer.echo(f"{search.fallbacks.total()} of the programs ran in Python:")
     for reason, count in search.fallbacks.most_common(12):
         typer.echo(f"  {count:4} {reason[:120]}")
-    raise typer.Exit(1 if found else 0)
+    raise typer.Exit(1 if search.found else 0)
 
 
 if __name__ == "__main__":

@@ -154,7 +154,10 @@ def _compared(
         return [f"given up: {actual.exception}"]
     if type(expected.exception) is IndexError and may_give_up and _thin(plain, expected):
         return []  # indices that select nothing are not looked at (see docs/semantics.md), and the call goes on
-    # What is new and has two names on some paths is returned as an array and a view of it: see docs/semantics.md.
-    options = {"order": not _thin(plain, expected), "identity": not may_give_up, "message": may_give_up, **tolerances}
+    # What is new and has two names on some paths is returned as an array and a view of it, and results of broadcast
+    # arguments are in C order: see docs/semantics.md.
+    broadcast = any(0 in one.strides for one in plain if isinstance(one, np.ndarray))
+    order = not broadcast and not _thin(plain, expected)
+    options = {"order": order, "identity": not may_give_up, "message": may_give_up, **tolerances}
     assert_same(expected, actual, **options)
     return [str(w.message) for w in actual.warned if w.category.__name__ == "FallbackWarning"]

@@ -24,6 +24,13 @@ UPDATES += ["{0}.sort()", "{0}.fill({1})", "np.put({0}, [0, -1], {1})", "np.putm
 UPDATES += ["np.add.at({0}, [0, 0], {1})", "np.subtract.at({0}, {0} > 0, {1})", "np.negative({0}, out={0})"]
 UPDATES += ["np.fill_diagonal({0}, {1})", "np.place({0}, {0} > 0, [1, 2])", "np.clip({0}, 0, {1}, out={0})"]
 UPDATES += ["np.multiply({0}, 2, out={0}, casting='unsafe')", "np.cumsum({0} % 3, axis=0, out={0})"]
+UPDATES += [
+    "np.divmod({0}, 3, out=({0}, {0}))",
+    "np.modf({0}, out=({0}[::-1], {0}))",
+    "np.cumprod({0} % 2, 0, out={0})",
+]
+UPDATES += ["np.maximum.accumulate({0}, axis=0, out={0}[::-1])", "{0}.flat[::2] = {0}.flat[1::2]", "{0}.flat = {1}"]
+UPDATES += ["np.nan_to_num({0}, copy=False)", "np.take({0}, [0, -1], 0, out={0}[:2], mode='clip')"]
 
 
 class Statements(Expressions):
@@ -71,7 +78,9 @@ class Statements(Expressions):
             return []
         operand = self.pick(["3", "2", "1.5", f"{name}[::-1]", f"{name}.T", f"{name}[:1]", self.leaf(scope)])
         if self.chance(35):
-            return [self.pick(UPDATES).format(name, operand)]
+            update = self.pick(UPDATES)
+            # NumPy 2.4 itself crashes: np.cumsum(np.ones(()), axis=0, out=np.ones(()))
+            return [update.format(name, operand)] if "cumsum" not in update or scope[name].ndim else []
         operator = self.pick(["+=", "-=", "//=", "%=", *AUGMENTED])
         if operator in ("//=", "%=", "<<=", ">>=", "/="):
             operand = self.pick(["3", "2", "1", "np.int8(2)"]) if operator != "/=" else self.pick(["2", "4.0"])
@@ -256,6 +265,7 @@ class Statements(Expressions):
         forms += ["{3} = len({0})", "{3} = {0} + 'x'"]
         forms += ["{3} = {{'up': {1}, 'down': 2}}[{0}]", "{3} = {0} in ('up', 'left')"]
         forms += ["{3} = {0}.upper()", "{3} = {0}[0]"]
+        forms += ["{3} = '%d %s' % (k, {1})", "{3} = repr({1})", "{3} = '{{}}'.format({1})", "{3} = f'{{k}}' + {0}"]
         forms += ["if {0} == 'down':\n    {3} = {2}\nelse:\n    {3} = {2}"]
         self.refusable = True
         return str(self.pick(forms).format(one, number, array, self.name())).splitlines()
@@ -275,6 +285,7 @@ class Statements(Expressions):
 
     def call(self, scope: dict[str, Any]) -> list[str]:
         """A function of its own, called twice."""
+        self.refusable = True  # what is not reached may be wrong
         names = [*self.arrays(scope), *self.numbers(scope)]
         inner = {name: scope[self.pick(names)] for name in "xy"}
         name, first, second = self.name(), self.pick(names), self.pick(names)
@@ -315,7 +326,6 @@ class Statements(Expressions):
 
     def recursion(self, scope: dict[str, Any], name: str, first: str) -> list[str]:
         """A function that calls itself, at most some five levels deep."""
-        self.refusable = True
         inner = {"x": scope[first], "y": 3}
         base, call = self.leaf(inner), f"{name}({self.pick(['x', 'x', 'x[1:]', 'x + 1', 'x.T', 'x * 2'])}, y - 1)"
         forms = ["{0}", "{0} + 1", "{0} + y", "np.sum({0})", "({0}, y)", "{0} + {0}", "x + {0}", "np.maximum(x, {0})"]
@@ -358,6 +368,9 @@ class Statements(Expressions):
             one = self.pick(names)
             forms += ["{0} = {1}[k]", "{1}[k + 2] = 1", "{0} = {1}[3]", "{0} = {1}.reshape(7, 7)", "{1}[k] += 1"]
             forms += ["{0} = {1} + {1}[1:]", "{0} = {1}[:, 0]", "{1}[...] = [1, 2, 3]", "{0} = np.max({1})"]
+            forms += ["{0} = np.broadcast_to({1}, (k, 2))", "{0} = np.repeat({1}, -k)", "{0} = {1} @ {1}"]
+            forms += ["{0} = np.sum({1}, axis=k)", "{0} = np.split({1}, k)", "{0} = {1}.reshape(k, -1)"]
+            forms += ["{0} = np.stack([{1}, {1}[k:]])", "{0} = np.take({1}, k)", "{0} = int({1})", "{0} = {1}.item(k)"]
             forms += ["{0} = np.concatenate([{1}, {1}[None]])", "if {1}:\n    {0} = 1", "{0} = {1}[[9, 0]]"]
         return self.pick(forms).format(self.name(), one, self.condition(scope)).splitlines()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 
 from parakeet_py.imp import ir
-from parakeet_py.llvm import engine
+from parakeet_py.llvm import codegen_pack, engine
 from parakeet_py.llvm.codegen import OUT_OF_MEMORY, generate
 from parakeet_py.llvm.engine import HostInfo
+from parakeet_py.llvm.pack_library import PREFIX
 from parakeet_py.typed_ir.ir import Dim, Failure, Load, Operand, Reshape, Var, View, ViewAxis
 from parakeet_py.typed_ir.types import Array, Object, Scalar
 from tests.unit import native as native_module
@@ -577,3 +579,24 @@ def test_fast_math_compiles() -> None:
         out = np.empty(33)
         Native(fn, fastmath=True)(*args, out)
         assert np.isfinite(out).all()
+
+
+@pytest.mark.parametrize("features", [None, "+fma"])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
+def test_packing(dtype: str, features: str | None) -> None:
+    host = engine.host() if features is None else engine.host()._replace(features=features)
+    size = np.dtype(dtype).itemsize
+    name = f"{PREFIX}{size}"
+    compiled = engine.compile_ir(codegen_pack.library_ir(size, host), level=0, vectorize=False, codegen_level=2)
+    code = engine.load(compiled, {}, [name])
+    word, pointer = ctypes.c_int64, ctypes.c_void_p
+    run = ctypes.CFUNCTYPE(word, pointer, word, word, pointer, pointer, word)(code[name])
+    rng = np.random.default_rng(0)
+    for length, share in [(0, 0.5), (1, 1), (63, 0.0), (64, 1), (65, 0.02), (300, 0.4), (512, 0.1), (512, 1)]:
+        values, flags = rng.integers(1, 100, 512).astype(dtype), rng.random(512) < share
+        kept = values[:length][flags[:length]]
+        out, want = np.zeros(600, dtype), np.zeros(600, dtype)
+        end = 3 + len(kept)
+        want[3:end] = kept
+        assert run(out.ctypes.data, 3, end, values.ctypes.data, flags.ctypes.data, length) == end
+        assert np.array_equal(out, want)

@@ -34,6 +34,7 @@ from parakeet_py.typed_ir.ir import (
     Prim,
     Var,
     View,
+    While,
     walk,
 )
 from parakeet_py.typed_ir.pipeline import PASSES, run_passes
@@ -107,6 +108,43 @@ def test_an_operator_does_not_sink_below_a_write_to_what_it_reads(x: Var, y: Var
     p.store(y, [ZERO], real(9.0))
     _, after = only("sink", p, t, x=DATA, y=OTHER)
     assert top(after) == ["Dim", "Map", "Store", "Store"]
+
+
+# ---- count-loops -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("test", "step", "becomes"), [("lt", 2, "For"), ("le", 1, "For"), ("gt", 1, "While")])
+def test_a_while_loop_that_counts_is_a_for_loop(x: Var, test: str, step: int, becomes: str) -> None:
+    p = Program(x)
+    i, last = Var("i", PYINT), Var("last", PYINT)
+    condition, body = Program(), Program()
+    limit = condition.minus(p.dim(x), 1)
+    holds = condition.prim(test, i, limit, type_=PYBOOL)
+    body.store(x, [i], body.cast(i, "float64"))
+    following = body.prim("add_checked", i, index_const(step))
+    p.let(While((i,), (ONE,), condition.block(holds), body.block(following)), last)
+    _, after = only("count-loops", p, last, x=DATA)
+    assert becomes in top(after)
+
+
+# ---- partial-counts --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_a_count_of_an_inner_loop_begins_at_zero_if_nothing_looks_at_it(x: Var, looked_at: bool) -> None:
+    p = Program(x)
+    n, outer, inner = p.dim(x), Var("count", PYINT), Var("count", PYINT)
+    i, j, part, total = Var("i", PYINT), Var("j", PYINT), Var("part", PYINT), Var("total", PYINT)
+    step, turn = Writer(), Writer()
+    following = step.prim("add_checked", inner, TWO)
+    if looked_at:
+        step.store(x, [j], step.cast(inner, "float64"))
+    turn.let(For(j, ZERO, n, ONE, (inner,), (outer,), step.block(following)), part)
+    p.let(For(i, ZERO, n, ONE, (outer,), (index_const(5),), turn.block(part)), total)
+    _, after = only("partial-counts", p, total, x=DATA)
+    starts = [let.op.inits[0] for let in after.statements() if isinstance(let.op, For)]
+    assert any(isinstance(start, Var) for start in starts) == looked_at
+    assert count(after)["add_checked"] == (1 if looked_at else 2)
 
 
 # ---- simplify --------------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def test_the_declarations_match_the_runtime() -> None:
       call void @pk_free(ptr %q)
       %payload = getelementptr i8, ptr %b, i64 64
       call void @pk_free(ptr %payload)
-      call void @pk_fail(ptr %p, i64 9, i64 3, i64 1, i64 2, i64 3)
+      call void @pk_fail(ptr %p, i64 9, i64 3, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6)
       call void @pk_free_all(ptr %p)
       ret void
     }
@@ -108,7 +108,7 @@ def test_the_declarations_match_the_runtime() -> None:
     code = runtime().load(engine.compile_ir(DECLARATIONS + calls), ["f"])
     context = np.zeros(16, np.int64)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["f"])(context.ctypes.data)
-    assert context[:5].tolist() == [3, 9, 1, 2, 3]
+    assert context[:8].tolist() == [3, 9, 1, 2, 3, 4, 5, 6]
 
 
 def test_symbols_given_come_before_the_library_s() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ def nothing_left() -> Iterator[None]:
 
 
 def spread(x: Any) -> Any:
-    return scipy.special.cbrt(x)[2] - math.dist((0.0, 3.0), (4.0, 0.0))
+    return scipy.special.cbrt(x)[2] - statistics.fmean((3.0, 4.0))
 
 
 def root(x: Any) -> Any:
@@ -39,18 +40,18 @@ def test_body_is_compiled_in_place_of_the_function() -> None:
     assert len(function.opaque_calls) == 2
     assert register(scipy.special.cbrt)(root) is root
 
-    @register(math.dist)
-    def distance(p: Any, q: Any) -> Any:
-        return float(np.sqrt(np.sum((np.asarray(p) - np.asarray(q)) ** 2)))
+    @register(statistics.fmean)
+    def mean(values: Any) -> Any:
+        return sum(values) / len(values)
 
     assert function(x) == spread(x)
     assert not function.opaque_calls
     assert "is done by root, registered for it" in str(function.explain(x))
-    unregister(math.dist)
+    unregister(statistics.fmean)
     for _ in range(2):
         assert function(x) == spread(x)
     (left,) = function.opaque_calls
-    assert "dist" in left
+    assert "fmean" in left
 
 
 def test_registered_before_the_library() -> None:

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, options
+from parakeet_py import accelerate, asdevice, options
 from parakeet_py.errors import FallbackWarning
-from parakeet_py.hybrid import calls, dlpack
+from parakeet_py.hybrid import calls, dlpack, repeated
 from parakeet_py.hybrid.device import DeviceError
 from parakeet_py.hybrid.device_array import DeviceArray
 from parakeet_py.hybrid.devices import open_devices
 from parakeet_py.hybrid.elsewhere import lives_elsewhere
-from parakeet_py.hybrid.foreign import interface_of
+from parakeet_py.hybrid.interfaces import interface_of
 from tests.unit import fake_cuda
 
 
@@ -103,6 +103,74 @@ def test_used_in_place(array: np.ndarray[Any, Any]) -> None:
         assert turned.on(mine.owner).address == mine.address + mine.offset
         run = last_run(function, array)
         assert run.bytes_in == 0 and run.bytes_out <= 16
+
+
+SCALE = 2.0
+
+
+def scaled(x: Any, y: Any, a: Any) -> Any:
+    y[1:] += a * x[:-1] * SCALE
+    return y, x[::2], x.sum() > 3, (y.mean(), None)
+
+
+@pytest.mark.parametrize("make", [lambda array: asdevice(array, "emulated"), Mine], ids=["ours", "theirs"])
+def test_calls_like_one_before(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered of calls is what decides them: layouts, overlaps, types, globals, settings."""
+    function = accelerate(scaled)
+    took: list[bool] = []
+    original = repeated.again
+    monkeypatch.setattr(calls, "again", lambda *given: (took.append(True), original(*given))[1])
+
+    def agree(x: Any, y: Any, a: Any, again: bool) -> None:
+        mine = [make(x)] * 2 if x is y else [make(x), make(y)]
+        x, y = [x.copy()] * 2 if x is y else [x.copy(), y.copy()]
+        del took[:]
+        found, expected = function(*mine, a), scaled(x, y, a)
+        assert bool(took) == again
+        assert found[0] is mine[1] and found[2:] == expected[2:] and type(found[3][0]) is type(expected[3][0])
+        assert np.array_equal(np.asarray(mine[1] if make is not Mine else mine[1].numpy()), y)
+        assert np.array_equal(np.asarray(found[1]), expected[1])
+        assert isinstance(found[1], DeviceArray) and found[1].strides == expected[1].strides
+
+    one, other = np.arange(6.0), np.arange(6.0) + 1
+    agree(one, other, 3.0, False)
+    agree(other, one, 4.0, True)
+    agree(one, other, np.float32(0.1), False)
+    agree(one[1:], other[1:], 3.0, False)
+    agree(one.astype(np.float32), other, 3.0, False)
+    agree(other, one, -4.5, True)
+    monkeypatch.setattr(sys.modules[__name__], "SCALE", 3)
+    agree(one, other, 3.0, False)
+    agree(one, other, 2.0, True)
+    with options(contract=True):
+        agree(one, other, 2.0, False)
+    agree(one, one, 2.0, False)
+    agree(one, one, 2.5, make is not Mine)
+    readonly = make(other)
+    if make is Mine:
+        readonly.readonly = True
+        for _ in range(2):
+            with pytest.raises(ValueError, match="read-only"):
+                function(make(one), readonly, 1.0)
+
+
+def test_exceptions_of_calls_like_one_before() -> None:
+    @accelerate
+    def taken(x: Any, k: Any) -> Any:
+        x += 1
+        return x[k] * 2
+
+    function = accelerate(lambda x, n: x[: n * n] + 1)
+    x, k = asdevice(np.arange(5.0), "emulated"), asdevice(np.array([1, 2]), "emulated")
+    for number in range(3):
+        assert np.asarray(taken(x, k)).tolist() == [2 * (number + 2), 2 * (number + 3)]
+        assert np.asarray(function(x, 1)).tolist() == [number + 2]
+    bad = asdevice(np.array([1, 7]), "emulated")
+    for _ in range(2):
+        with pytest.raises(IndexError, match="index 7 is out of bounds"):
+            taken(x, bad)
+    assert np.asarray(x).tolist() == [5, 6, 7, 8, 9]
+    assert np.asarray(function(x, 1 << 40)).tolist() == [6, 7, 8, 9, 10]  # beyond int64: Python's own numbers
 
 
 def test_loops_of_calls_copy_nothing() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
-from parakeet_py.hybrid import calls, cuda, devices
+from parakeet_py.hybrid import calls, cuda, cuda_probe, devices
 from parakeet_py.hybrid.arrays import DeviceView, download, host_view, upload
 from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError, DeviceWarning, KernelError
 from parakeet_py.hybrid.emulated import EmulatedDevice
@@ -489,6 +489,23 @@ def test_names_that_mean_nothing(names: str) -> None:
         pass
     with pytest.raises(devices.UnknownDeviceError):
         accelerate(devices=names)
+
+
+def test_messages_list_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found, text in (
+        (cuda.Found(0, "no driver"), r"there are cpu, emulated, emulated\*2...; no CUDA device: no driver$"),
+        (cuda.Found(2, "", ("A", "B")), r"there are cpu, cuda, cuda:0, cuda:1, emulated, emulated\*2...$"),
+    ):
+        monkeypatch.setattr(cuda_probe, "probe", lambda found=found: found)
+        with pytest.raises(devices.UnknownDeviceError, match=f"'gpu' names no device; {text}"), options(devices="gpu"):
+            pass
+        with pytest.raises(ValueError, match=f"devices='cpu' names none; {text}"), options(devices="cpu", split=0.5):
+            pass
+        for device, error in (("cpu", ValueError), (3, TypeError)):
+            with pytest.raises(error, match=text):
+                asdevice(np.ones(2), device)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="add cpu, or leave split out"), options(devices="emulated", split=0.5):
+        pass
 
 
 @pytest.mark.parametrize("names", ["cpu", "cpu,cpu", None])

@@ -105,7 +105,7 @@ loop:
   br i1 %bad, label %report, label %next
 report:
   %code = add i64 %i, 1000
-  call void @pk_fail(ptr %ctx, i64 %i, i64 %code, i64 %i, i64 %lo, i64 -3)
+  call void @pk_fail(ptr %ctx, i64 %i, i64 %code, i64 %i, i64 %lo, i64 -3, i64 0, i64 0, i64 0)
   br label %next
 next:
   %i1 = add i64 %i, 1
@@ -114,7 +114,7 @@ next:
 out:
   ret void
 }
-declare void @pk_fail(ptr, i64, i64, i64, i64, i64)
+declare void @pk_fail(ptr, i64, i64, i64, i64, i64, i64, i64, i64)
 define void @run_fail(ptr %ctx, ptr %frame, i64 %n, i64 %grain, i32 %t) {
   call void @pk_parallel(ptr %ctx, ptr @fail, ptr %frame, i64 %n, i64 %grain, i32 %t)
   ret void

@@ -427,7 +427,8 @@ def test_the_condition_of_a_while_loop_bounds_its_counter(x: Var) -> None:
     condition, body = Program(), Program()
     below = condition.prim("lt", i, p.dim(x), type_=PYBOOL)
     body.store(x, [body.index(x, i)], real(0.0))
-    following = body.prim("add_checked", i, ONE, type_=PYINT)
+    near, far = (body.prim("add_checked", i, by, type_=PYINT) for by in (ONE, TWO))
+    following = body.prim("select", body.prim("lt", i, TWO, type_=PYBOOL), near, far, type_=PYINT)
     p.let(While((i,), (ZERO,), condition.block(below), body.block(following)), Var("last", PYINT))
     counts, after = p.optimised(x=DATA)
     assert counts == {"While": 1}
@@ -567,7 +568,8 @@ def test_printing_stopping_and_reporting(caplog: pytest.LogCaptureFixture) -> No
     with caplog.at_level(logging.WARNING, "parakeet_py"):
         after = run_passes(chain(3), Config(print_passes=("dce",), stop_pass="dce"), report)
     assert "chain after dce:\ndef chain(" in caplog.text
-    assert list(report.seconds) == ["sink", "simplify", "cse", "dce"] and report.total_seconds > 0
+    first = ["sink", "count-loops", "partial-counts", "simplify", "cse", "dce"]
+    assert list(report.seconds) == first and report.total_seconds > 0
     assert report.before == report.after == {"Map": 3} == count_operators(after)
     with caplog.at_level(logging.WARNING, "parakeet_py"):
         run_passes(chain(1), Config(stop_pass="nonsense"))

@@ -181,6 +181,7 @@ family.row("np.bitwise_count.reduce", "= np.bitwise_count(a)", INTS, "1")
 family.row(
     "np.ndenumerate", "= [x for _, x in np.ndenumerate(a)]; = sum(p[0] * x for p, x in np.ndenumerate(a))", "ld", "12"
 )
+family.row("np.nditer", "= [x * 2 for x in np.nditer(a)]; = sum(x * y for x, y in np.nditer((a, a)))", "ld", "12")
 family.row(
     "np.ndindex",
     "= sum([i * j for i, j in np.ndindex(2, 3)]); = [a[p] for p in np.ndindex(a.shape)]; "

@@ -1,0 +1,124 @@
+"""How arrays of other libraries say that they live on a device: DLPack, and `__cuda_array_interface__`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parakeet_py.hybrid import dlpack
+from parakeet_py.hybrid.arrays import Layout, span, strides_of
+from parakeet_py.hybrid.device import Machine
+from parakeet_py.hybrid.device_array import DeviceArray
+from parakeet_py.hybrid.elsewhere import leaves_of, lives_elsewhere
+
+
+class Interface(NamedTuple):
+    """An array on a device; `keep` keeps it there, `stream` is what its producer still works in."""
+
+    address: int
+    layout: Layout
+    keep: Any
+    stream: int | None = None
+
+    def bounds(self) -> tuple[int, int]:
+        """The first byte and the one after the last; of an array without elements, one byte."""
+        shape, strides = self.layout.shape, self.layout.strides
+        if 0 in shape:
+            return self.address, self.address + 1
+        low, size = span(shape, strides, self.layout.dtype.itemsize)
+        return self.address + low, self.address + low + size
+
+
+def interface_of(value: Any, stream: int | None = None) -> Interface | None:
+    """How a value says that it is an array on a device; None if it is none, or of a dtype that NumPy lacks.
+
+    Parameters
+    ----------
+    stream : what the array will be used in; its producer sees to it that it is complete there
+    """
+    try:
+        if value.__dlpack_device__()[0] in (dlpack.CUDA, dlpack.MANAGED):
+            return _of_capsule(value, stream)
+    except (AttributeError, NotImplementedError):
+        pass
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return None  # the library refuses: what is part of an automatic derivative, say
+    try:
+        said = value.__cuda_array_interface__
+    except (AttributeError, RuntimeError, TypeError):
+        return None
+    if said.get("mask") is not None:
+        return None
+    dtype = np.dtype(said["typestr"])
+    shape = tuple(int(extent) for extent in said["shape"])
+    strides = said.get("strides")
+    if strides is None:
+        strides = strides_of(shape, dtype.itemsize)
+    address, readonly = said["data"]
+    return Interface(int(address), Layout(dtype, shape, tuple(strides), not readonly), value, said.get("stream"))
+
+
+def _of_capsule(value: Any, stream: int | None) -> Interface | None:
+    try:
+        capsule = value.__dlpack__(stream=stream, max_version=(1, 0))
+    except TypeError:  # from before versions
+        capsule = value.__dlpack__(stream=stream)
+    tensor = dlpack.read(capsule)
+    if tensor is None:
+        return None
+    immutable = type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
+    layout = Layout(np.dtype(tensor.dtype), tensor.shape, tensor.strides, not (tensor.readonly or immutable))
+    return Interface(tensor.address, layout, (capsule, value))
+
+
+def device_of(
+    args: Sequence[Any], opened: Sequence[Machine], asked: dict[int, Interface] | None = None
+) -> Machine | None:
+    """The device that the first array of another library among these arguments lives on; None if there is none.
+
+    Parameters
+    ----------
+    opened : devices to look at first
+    asked : gets what that array has said, by its `id`, if it says the same to everybody
+    """
+    empty = False
+    for value in leaves_of(args):
+        if type(value) is DeviceArray or not lives_elsewhere(value):  # one of ours goes where it is needed
+            continue
+        found = _said_by_number(value, opened)
+        if found is not None:
+            return found
+        interface = interface_of(value)
+        if interface is None:
+            continue
+        if 0 not in interface.layout.shape:
+            from parakeet_py.hybrid import cuda
+
+            if asked is not None and interface.keep is value:
+                asked[id(value)] = interface
+            owners = (device for device in opened if device.owns(interface.address))
+            return next(owners, None) or cuda.owner(interface.address)
+        empty = True  # it has no address
+    if not empty:
+        return None
+    from parakeet_py.hybrid import cuda
+
+    return opened[0] if opened else next(iter(cuda.devices(0)), None) if cuda.probe().devices else None
+
+
+def _said_by_number(value: Any, opened: Sequence[Machine]) -> Machine | None:
+    """The CUDA device whose number DLPack says: asking for the array itself would cost its producer something."""
+    from parakeet_py.hybrid import cuda
+
+    try:
+        kind, number = value.__dlpack_device__()
+    except (AttributeError, NotImplementedError, BufferError, RuntimeError, TypeError, ValueError):
+        return None
+    if kind != dlpack.CUDA or not all(device.name.startswith("cuda:") for device in opened):
+        return None
+    found = next((device for device in opened if device.name == f"cuda:{number}"), None)
+    if found is None and number < cuda.probe().devices:
+        (found,) = cuda.devices(number)
+    return found

@@ -1,0 +1,139 @@
+"""What is put together from values: templates of tuples, lists, dicts and all that Python code makes of leaves.
+
+Leaves are what a typed function has at run time: numbers, arrays, Python objects. Everything around them is known when
+the function is compiled, and is put together by `rebuild`: for operations that are handed back (`typed_ir.opaque`),
+and for results that are more than tuples and lists of leaves (`Assembled`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from parakeet_py.record import record
+
+
+@record
+class LeafT:
+    """The leaf at a position of the site's arguments."""
+
+    position: int
+
+
+@record(eq=False)
+class StaticT:
+    value: Any
+
+
+@record
+class ContainerT:
+    """tuple, list, named (tuple of the class `keys[0]`), slice, range, dict (keys in `keys`), method (`keys[0]`),
+    format (of `keys[0]`).
+
+    list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
+    not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from an `ArraysV`.
+    """
+
+    kind: str
+    items: tuple[Template, ...]
+    keys: tuple[Any, ...] = ()
+
+
+Template = LeafT | StaticT | ContainerT
+
+
+def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
+    """The Python object of a template."""
+    match template:
+        case LeafT(position):
+            return leaves[position]
+        case StaticT(value):
+            return value
+        case ContainerT(kind, items, keys):
+            parts = [rebuild(item, leaves) for item in items]
+            match kind:
+                case "tuple":
+                    return tuple(parts)
+                case "list":
+                    return parts
+                case "named":
+                    return keys[0](*parts)
+                case "slice":
+                    return slice(*parts)
+                case "range":
+                    return range(*parts)
+                case "dict":
+                    return dict(zip(keys, parts, strict=True))
+                case "list_of":
+                    return parts[0].tolist()
+                case "items_of":
+                    return list(parts[0])
+                case "readonly":
+                    return _readonly(parts[0])
+                case "method":
+                    return getattr(parts[0], keys[0])
+                case "dict_of":
+                    return dict(parts[0])
+                case "set_of":
+                    return set(parts[0])
+                case "copies_of":
+                    return [row.copy() for row in parts[0]]
+                case "arrays_of":
+                    data, starts, *extents = parts
+                    shapes = zip(*extents, strict=True)
+                    return [
+                        data[start : start + math.prod(shape)].reshape(shape).copy()
+                        for start, shape in zip(starts, shapes, strict=True)
+                    ]
+                case "zipped":
+                    rows = zip(*parts, strict=True)
+                    if keys[0] is tuple:
+                        return list(rows)
+                    return list(map(list, rows)) if keys[0] is list else list(itertools.starmap(keys[0], rows))
+                case "one_of":
+                    return parts[1 + parts[0]]
+                case "chosen":
+                    options = list(zip(parts[1:], keys, strict=True))  # lists, or one item for all places
+                    return [
+                        options[tag][0] if options[tag][1] else options[tag][0][place]
+                        for place, tag in enumerate(parts[0])
+                    ]
+                case "format":
+                    return str.format(keys[0], *parts)
+    raise AssertionError(template)
+
+
+def _readonly(array: Any) -> Any:
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+@record
+class Assembled:
+    """Called with leaves: what the template makes of them."""
+
+    template: Template
+
+    def __call__(self, *leaves: Any) -> Any:
+        return rebuild(self.template, leaves)
+
+    @property
+    def looked_at(self) -> frozenset[int]:
+        """The leaves whose elements are asked for; the others are only passed on."""
+        return frozenset(_looked_at(self.template, False))
+
+
+_PASSING_ON = ("tuple", "list", "named", "dict")
+
+
+def _looked_at(template: Template, inside: bool) -> Iterator[int]:
+    match template:
+        case LeafT(position) if inside:
+            yield position
+        case ContainerT(kind, items):
+            for item in items:
+                yield from _looked_at(item, inside or kind not in _PASSING_ON)
