@@ -24,6 +24,7 @@ import importlib
 import pkgutil
 import sys
 import warnings
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any
@@ -194,6 +195,11 @@ def all_programs() -> tuple[Program, ...]:
     for module in pkgutil.iter_modules(programs.__path__):
         importlib.import_module(f"{programs.__name__}.{module.name}")
     return tuple(PROGRAMS.values())
+
+
+def lot(program: Program, of: int) -> int:
+    """A number below `of`, drawn by the program's name: which programs a test samples does not depend on the others."""
+    return zlib.crc32(program.name.encode()) % of
 
 
 @dataclass

@@ -43,7 +43,11 @@ class _Tidy:
                 self.changed = True
                 index = min(index, len(statements) - 2)
                 continue
-            pair = self.pair(statements[index], statements[index + 1]) or self.unpacked(statements, index)
+            pair = (
+                self.pair(statements[index], statements[index + 1])
+                or self.unpacked(statements, index)
+                or self.at_once(statements, index)
+            )
             if pair is None:
                 index -= 1
                 continue
@@ -172,6 +176,49 @@ class _Tidy:
                     return None
         together = ast.copy_location(ast.Tuple(targets, ast.Store()), elts[0])
         return ast.copy_location(ast.Assign([together], value), statements[index]), 1 + len(names)
+
+    def at_once(self, statements: list[ast.stmt], index: int) -> tuple[ast.stmt, int] | None:
+        """`$a = v; $b = w; x = $a; y = $b` is `x, y = v, w`, and so is `$a = v; y = w; x = $a`."""
+        values: list[ast.expr] = []
+        targets: dict[str, ast.expr | None] = {}  # of each temporary, by the order of the values
+        last: ast.expr | None = None
+        for each in statements[index:]:
+            match each:
+                case ast.Assign(targets=[target], value=ast.Name(id=read)) if targets.get(read, target) is None:
+                    targets[read] = target
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                    name[0] == "$" and self.reads[name] == 1 == self.writes[name] and last is None
+                ):
+                    if any(target is not None for target in targets.values()):
+                        return None
+                    targets[name] = None
+                    values.append(value)
+                case ast.Assign(targets=[ast.Name() as target], value=value) if (
+                    targets and last is None and not _is_temporary(value)
+                ):
+                    if any(target is not None for target in targets.values()):
+                        return None
+                    last = target
+                    values.append(value)
+                case _:
+                    return None
+            if targets and None not in targets.values():
+                break
+        else:
+            return None
+        stored = [target for target in (*targets.values(), last) if target is not None]
+        names = [target.id for target in stored if isinstance(target, ast.Name)]
+        if len(stored) < 2 or len(set(names)) < len(stored) or any(name[0] == "$" for name in names):
+            return None  # the order of the stores might be seen
+        count = len(values) + len(targets)
+        match statements[max(index - 1, 0)], statements[index + count : index + count + 1]:
+            case ast.Assign(targets=[ast.Name(id=name)]), [ast.Assign(value=ast.Name(id=read))] if name == read:
+                return None  # there are more of them
+        first = statements[index]
+        target = ast.copy_location(ast.Tuple(stored, ast.Store()), first)
+        return ast.copy_location(
+            ast.Assign([target], ast.copy_location(ast.Tuple(values, ast.Load()), first)), first
+        ), count
 
     # ---- with -------------------------------------------------------------------------------------------------------
 
