@@ -41,7 +41,7 @@ from parakeet_py.typed_ir.passes.parallelize import parallelize
 from parakeet_py.typed_ir.passes.partial_counts import count_from_zero
 from parakeet_py.typed_ir.passes.simplify import simplify
 from parakeet_py.typed_ir.passes.sink import sink_operators
-from parakeet_py.typed_ir.passes.unroll import unroll_maps, unroll_reductions
+from parakeet_py.typed_ir.passes.unroll import unroll_loops, unroll_maps, unroll_reductions
 from parakeet_py.typed_ir.passes.wrap import wrap_indices
 from parakeet_py.typed_ir.print_ir import format_function
 
@@ -59,7 +59,16 @@ class Pass:
 
 
 _LOOPS = ("equal-extents", "hoist-checks")
-_OPERATORS = ("parallelize", "fuse", "unroll-reductions", "fuse-again", "interchange", "unroll-maps", "wrap")
+_OPERATORS = (
+    "parallelize",
+    "unroll-loops",
+    "fuse",
+    "unroll-reductions",
+    "fuse-again",
+    "interchange",
+    "unroll-maps",
+    "wrap",
+)
 PASSES: tuple[Pass, ...] = (
     Pass("sink", "move pure operators down to their first use, below the checks", sink_operators),
     Pass("count-loops", "make `for` loops of `while` loops that count", count_loops),
@@ -73,6 +82,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("simplify-loops", "drop the checks that now hold", simplify, _LOOPS),
     Pass("dce-loops", "remove what only the checks needed", eliminate_dead_code, _LOOPS),
     Pass("parallelize", "turn independent loops into operators", parallelize),
+    Pass("unroll-loops", "write out inner loops of a few turns", unroll_loops),
+    Pass("simplify-turns", "decide what the turns decide", simplify, ("unroll-loops",)),
     Pass("fuse", "compute elements where they are read, merge operators over one index space", fuse),
     Pass("unroll-reductions", "take axes of two to four elements out of reductions", unroll_reductions),
     Pass("cse-unrolled", "load each element once", eliminate_common_subexpressions, ("unroll-reductions",)),

@@ -209,3 +209,27 @@ def generations(u, times):
         for i in range(1, len(u)):
             shared[i - 1] = u[i] + 1
     return older.copy(), u.copy(), shared.copy()
+
+
+@program([(arr("i8", 5, 6), arr("f8", 5, 6)), (arr("i8", 1, 1), arr("f8", 1, 1)), (arr("i8", 1, 3), arr("f8", 1, 3))])
+def neighbours(cells, x):
+    """Short loops with bounds tests inside long ones; some turns count down, leave early, or go on from the last."""
+    n, m = cells.shape
+    total, alive, last = np.zeros_like(cells), np.zeros((n, m), np.int64), np.zeros_like(x)
+    for i in range(n):
+        for j in range(m):
+            count, weight, seen = 0, 1.0, 0
+            for di in range(-1, 2):
+                for dj in range(1, -2, -1):
+                    if di == 0 and dj == 0:
+                        continue
+                    if 0 <= i + di < n and 0 <= j + dj < m:
+                        total[i, j] += cells[i + di, j + dj]
+                        count += cells[i + di, j + dj] > 0
+                        weight = weight * 0.5 + x[i + di, j + dj]
+            for k in range(2):
+                seen, count = count, seen + k
+                if seen > 5:
+                    break
+            alive[i, j], last[i, j] = seen - count, weight
+    return total, alive, last

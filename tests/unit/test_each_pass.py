@@ -438,6 +438,23 @@ def test_longer_axes_stay(name: str) -> None:
     assert after is before
 
 
+@pytest.mark.parametrize(("turns", "left"), [(3, 1), (9, 2)])
+def test_inner_loops_of_a_few_turns_are_written_out(turns: int, left: int) -> None:
+    grid = array("grid", 2)
+    p = Program(grid)
+    total = p.prim("abs", real(0.5))
+
+    def row(q: Program, i: Var) -> None:
+        added = accumulate(q, "add", Var("t", FLOAT64), index_const(turns), lambda w, k: w.load(grid, i, k))
+        q.store(grid, (i, ZERO), added)
+
+    loop(p, p.dim(grid), row)
+    outer = accumulate(p, "add", Var("u", FLOAT64), index_const(3), lambda w, i: w.load(grid, i, ZERO))
+    before, after = only("unroll-loops", p, total, outer, grid=np.arange(36.0).reshape(4, 9))
+    assert count(before)["For"] == 3  # one that is in no other has nothing to gain
+    assert (count(after)["For"], count(after)["Load"]) == (left + 1, turns + 1 if left == 1 else 2)
+
+
 # ---- interchange -----------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Unroll axes of two, three or four elements: coordinates, colour channels, corners.
+"""Unroll axes of two, three or four elements (coordinates, colour channels, corners), and loops of a few turns.
 
 A loop of three iterations inside a long one keeps the long one from being vectorized. Where the extent of an operator's
 last axis is such a constant, the axis is taken out of the index space:
@@ -8,6 +8,10 @@ last axis is such a constant, the axis is taken out of the index space:
 * a `Map` over it stores its elements one after the other.
 
 The first two come before the second fusion (what they leave fuses with its consumers), the last one after it.
+
+An inner loop that stays a loop, since every turn needs the one before (`for dj in range(-1, 2): total += ...`), is
+written out when it has at most eight turns: what the body does for one value of the index is then decided where it
+depends on nothing else, and tests that remain are ones that the loops around can be cut at.
 """
 
 from __future__ import annotations
@@ -15,18 +19,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.typed_ir.ir import (
+    PARALLEL,
     Alloc,
     Block,
+    Call,
+    Check,
     Const,
+    For,
     Function,
     Lambda,
     Let,
     Load,
     Map,
+    Opaque,
     Operand,
     Reduce,
     Store,
     Var,
+    While,
     walk,
 )
 from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy
@@ -34,6 +44,7 @@ from parakeet_py.typed_ir.types import PYINT, Array, Scalar
 
 MAX_EXTENT = 4
 MAX_STATEMENTS = 160  # of an unrolled body
+MAX_TURNS = 8
 
 
 def unroll_reductions(function: Function) -> Function:
@@ -44,6 +55,13 @@ def unroll_reductions(function: Function) -> Function:
 def unroll_maps(function: Function) -> Function:
     """Take short last axes out of maps."""
     return _Maps().function(function)
+
+
+def unroll_loops(function: Function) -> Function:
+    """Write out inner loops of a few turns."""
+    if not any(isinstance(let.op, For) and _turns(let.op) for let in function.statements()):
+        return function
+    return _Loops().function(function)
 
 
 def _short(extents: Sequence[Operand]) -> int:
@@ -174,6 +192,54 @@ def _element(array: Var) -> Scalar:
     kind = array.type
     assert isinstance(kind, Array)
     return Scalar(kind.dtype)
+
+
+def _turns(op: For) -> range | None:
+    """The indices of a loop that hands something on, if they are known and few."""
+    if not op.params or op.stoppable:
+        return None
+    bounds = [operand.value for operand in (op.start, op.stop, op.step) if isinstance(operand, Const)]
+    if len(bounds) != 3:
+        return None
+    turns = range(*[int(bound) for bound in bounds])  # type: ignore[arg-type]
+    return turns if 1 <= len(turns) <= MAX_TURNS else None
+
+
+class _Loops(Rewriter):
+    """Innermost loops first, so that a nest of short ones becomes straight code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = 0
+
+    def statement(self, let: Let) -> Sequence[Let] | None:
+        op = let.op
+        if not isinstance(op, (For, While, Map)):
+            return self.descend(let)
+        turns = _turns(op) if isinstance(op, For) and self.inside else None
+        self.inside += 1
+        new = self.descend(let)
+        self.inside -= 1
+        op = op if new is None else new[-1].op
+        if turns is None or not isinstance(op, For) or not _is_straight(op.body) or not _fits(op.body, len(turns)):
+            return new
+        return [*(new[:-1] if new else ()), *_written_out(let, op, turns)]
+
+
+def _is_straight(block: Block) -> bool:
+    """Nothing that loops, fails or leaves for Python."""
+    return not any(isinstance(let.op, (For, While, Opaque, Call, Check, Alloc, *PARALLEL)) for let in walk(block))
+
+
+def _written_out(let: Let, op: For, turns: range) -> list[Let]:
+    statements: list[Let] = []
+    values = op.inits
+    for index in turns:
+        mapping: dict[Var, Operand] = dict(zip(op.params, values, strict=True))
+        copy = fresh_copy(op.body, mapping | {op.index: Const(index, PYINT)})
+        statements.extend(copy.statements)
+        values = copy.results
+    return [*statements, *_bound(let, values)]
 
 
 class _Maps(Rewriter):
