@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.frontend.bindings import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
@@ -23,6 +24,7 @@ from parakeet_py.frontend.scopes import Comprehension, Scope, Scopes
 from parakeet_py.frontend.source import Source
 from parakeet_py.frontend.ssa import Block, Function, Itself, Operand, Param, Var
 from parakeet_py.frontend.statements import Statements
+from parakeet_py.frontend.walking import walk
 
 __all__ = ["ast_to_ssa"]
 
@@ -51,10 +53,7 @@ def ast_to_ssa(source: Source) -> Function:
         pos, first = pos_of(inner), source.first_line
         raise UnsupportedError(message, source.filename, pos, source.lines, hint, first_line=first)
 
-    node = without_try(
-        without_match(without_yield(without_nonlocal(without_changes_inside(without_caches(node))), refuse), refuse),
-        refuse,
-    )
+    node = _rewritten(node, refuse)
     try:
         builder = FunctionBuilder(source, scopes, scopes.scope(node))
         return builder.function(node, "<lambda>" if isinstance(node, ast.Lambda) else node.name).function
@@ -63,6 +62,33 @@ def ast_to_ssa(source: Source) -> Function:
         hint = "split it into smaller functions"
         first = source.first_line
         raise UnsupportedError(message, source.filename, pos_of(node), source.lines, hint, first_line=first) from None
+
+
+_Node = ast.FunctionDef | ast.Lambda
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def _rewritten(node: _Node, refuse: Callable[[ast.AST, str, str], None]) -> _Node:
+    """The same function without what other syntax can say; most functions have nothing of that."""
+    rewritings: tuple[tuple[tuple[type[ast.AST], ...], Callable[[_Node], _Node]], ...] = (
+        (_FUNCTIONS, without_caches),
+        ((ast.ListComp,), without_changes_inside),
+        (_FUNCTIONS, without_nonlocal),
+        ((ast.Yield, ast.YieldFrom), lambda node: without_yield(node, refuse)),
+        ((ast.Match,), lambda node: without_match(node, refuse)),
+        ((ast.Try,), lambda node: without_try(node, refuse)),
+    )
+    inside = _classes_inside(node)
+    for wanted, without in rewritings:
+        if not inside.isdisjoint(wanted):
+            made = without(node)
+            if made is not node:
+                node, inside = made, _classes_inside(made)
+    return node
+
+
+def _classes_inside(node: ast.AST) -> set[type[ast.AST]]:
+    return set(map(type, walk(node)[1:]))
 
 
 class FunctionBuilder(Statements):

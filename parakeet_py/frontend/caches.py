@@ -23,6 +23,7 @@ import functools
 from typing import Any, TypeVar
 
 from parakeet_py.frontend.exceptions import place
+from parakeet_py.frontend.walking import walk
 
 _N = TypeVar("_N", bound=ast.AST)
 CACHES = (functools.lru_cache, functools.cache)
@@ -42,7 +43,7 @@ def without_caches(node: _N) -> _N:
     if not any(isinstance(inner, ast.FunctionDef) and _decorator(inner) is not None for inner in _inside(node)):
         return node
     rewritten: _N = copy.deepcopy(node)
-    for inner in [node for node in ast.walk(rewritten) if isinstance(node, ast.stmt)]:
+    for inner in [node for node in walk(rewritten) if isinstance(node, ast.stmt)]:
         for name, value in ast.iter_fields(inner):
             if isinstance(value, list) and any(isinstance(part, ast.FunctionDef) for part in value):
                 setattr(inner, name, [made for part in value for made in _kept(part)])
@@ -50,7 +51,7 @@ def without_caches(node: _N) -> _N:
 
 
 def _inside(node: ast.AST) -> list[ast.AST]:
-    return [inner for inner in ast.walk(node) if inner is not node]
+    return [inner for inner in walk(node) if inner is not node]
 
 
 def _decorator(node: ast.FunctionDef) -> ast.expr | None:

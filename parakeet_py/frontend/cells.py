@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 from parakeet_py.frontend.own_lists import CONTENTS, OWN_LIST, OWN_QUEUE
 from parakeet_py.frontend.shared_lists import Part, changed_names, shared_lists
+from parakeet_py.frontend.walking import children, walk
 
 _N = TypeVar("_N", bound=ast.AST)
 _CELL: Any = types.CellType  # stands for itself among literals
@@ -36,21 +37,24 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 def without_nonlocal(node: _N) -> _N:
     """The same function, or a copy of it whose shared names are cells."""
-    inside = [inner for inner in ast.walk(node) if isinstance(inner, _FUNCTIONS) and inner is not node]
-    if not inside:
+    if not any(_kinds(inner) for inner in walk(node) if isinstance(inner, ast.FunctionDef)):
         return node
     rewritten = copy.deepcopy(node)
-    for inner in list(ast.walk(rewritten)):
+    for inner in walk(rewritten):
         if isinstance(inner, ast.FunctionDef):
             _share(inner)
     return rewritten
 
 
+def _kinds(function: ast.FunctionDef) -> dict[str, str]:
+    """The names of one function that others inside it bind, or lists that they change: what their cells hold."""
+    return dict.fromkeys(_wanted(function.body), CONTENTS) | _shared_lists(function)
+
+
 def _share(function: ast.FunctionDef) -> None:
     """Put the names of one function that others inside it bind, or lists that they change, into cells."""
     parameters = _parameters(function)
-    kinds = dict.fromkeys(_wanted(function.body), CONTENTS) | _shared_lists(function)
-    for name, kind in sorted(kinds.items()):
+    for name, kind in sorted(_kinds(function).items()):
         place = _first_binding(function.body, name, name in parameters)
         if place is None or any(map(_hides_in(name), _own_parts(function.body))):
             continue
@@ -59,7 +63,7 @@ def _share(function: ast.FunctionDef) -> None:
             place, first = place - 1, ast.Constant(None)
         made = ast.Assign([ast.Name(name, ast.Store())], ast.Call(ast.Constant(_CELL), [first], []))
         like = function.body[place - 1] if place else function.body[0]
-        for inner in ast.walk(made):
+        for inner in walk(made):
             ast.copy_location(inner, like)
         rest = [_Contents(name, kind).visit(statement) for statement in function.body[place:]]
         function.body[place:] = [made, *rest]
@@ -86,7 +90,7 @@ def _parts_that_see(name: str, function: ast.FunctionDef) -> list[Part]:
         part = waiting.pop()
         if isinstance(part, _FUNCTIONS) and name not in _bound(part):
             body: list[ast.stmt] = [ast.Expr(part.body)] if isinstance(part, ast.Lambda) else part.body
-            if any(isinstance(inner, ast.Name) and inner.id == name for one in body for inner in ast.walk(one)):
+            if any(isinstance(inner, ast.Name) and inner.id == name for one in body for inner in walk(one)):
                 found.append(Part(body, False))
             waiting += _own_parts(body)
     return found
@@ -123,23 +127,20 @@ def _bound(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set
 
 def _own_parts(body: Sequence[ast.stmt]) -> list[ast.AST]:
     """What stands in a function itself; functions inside it are one part each."""
-    found: list[ast.AST] = []
-    waiting: list[ast.AST] = list(body)
-    while waiting:
-        node = waiting.pop(0)
-        found.append(node)
+    found: list[ast.AST] = list(body)
+    for node in found:
         if isinstance(node, _FUNCTIONS):
-            waiting += [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
+            found += [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
         else:
-            waiting += ast.iter_child_nodes(node)
+            found += children(node)
     return found
 
 
 def _first_binding(body: list[ast.stmt], name: str, is_parameter: bool) -> int | None:
     """The number of statements after which the name is surely bound, and before which no function can see it."""
     for place, statement in enumerate(body):
-        mentioned = any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(statement))
-        shared = any(isinstance(inner, ast.Nonlocal) and name in inner.names for inner in ast.walk(statement))
+        mentioned = any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(statement))
+        shared = any(isinstance(inner, ast.Nonlocal) and name in inner.names for inner in walk(statement))
         if not mentioned and not shared:
             continue
         if is_parameter:
@@ -148,7 +149,7 @@ def _first_binding(body: list[ast.stmt], name: str, is_parameter: bool) -> int |
             case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
                 parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
                 named = any(isinstance(part, ast.Name) and part.id == name for part in parts)
-                before = any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(value))
+                before = any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(value))
                 return place + 1 if named and not before else None
         return None
     return None
@@ -170,7 +171,7 @@ def _hides_in(name: str) -> Callable[[ast.AST], bool]:
             case ast.Delete(targets=targets):
                 return any(isinstance(target, ast.Name) and target.id == name for target in targets)
             case ast.comprehension(target=target):
-                return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(target))
+                return any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(target))
         return False
 
     def look(part: ast.AST) -> bool:

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from parakeet_py.frontend.exceptions import place
 from parakeet_py.frontend.own_lists import changed_by_call
+from parakeet_py.frontend.walking import walk
 
 _N = TypeVar("_N", bound=ast.AST)
 _OTHERS = (ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
@@ -24,11 +25,11 @@ _OTHERS = (ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
 def without_changes_inside(node: _N) -> _N:
     """The same function, or a copy of it whose comprehensions change nothing."""
-    if not any(isinstance(inner, ast.ListComp) and _changes(inner) for inner in ast.walk(node)):
+    if not any(isinstance(inner, ast.ListComp) and _changes(inner) for inner in walk(node)):
         return node
     rewritten: _N = copy.deepcopy(node)
     count = 0
-    for inner in list(ast.walk(rewritten)):
+    for inner in walk(rewritten):
         for name, value in ast.iter_fields(inner):
             if not isinstance(value, list) or not any(isinstance(part, ast.stmt) for part in value):
                 continue
@@ -51,7 +52,7 @@ def without_changes_inside(node: _N) -> _N:
 
 def _changes(node: ast.ListComp) -> bool:
     """Does a comprehension change a list, and can it be a loop?"""
-    parts = list(ast.walk(node))
+    parts = walk(node)
     if any(isinstance(part, _OTHERS) for part in parts) or any(generator.is_async for generator in node.generators):
         return False
     return any(isinstance(part, ast.Call) and changed_by_call(part) is not None for part in parts)
@@ -61,7 +62,7 @@ def _loop(statement: ast.Assign | ast.AnnAssign | ast.Return, node: ast.ListComp
     """The statements that make the list, which the statement then finds under a name."""
     name = f"$list.{count}"
     targets = {
-        inner.id for generator in node.generators for inner in ast.walk(generator.target) if isinstance(inner, ast.Name)
+        inner.id for generator in node.generators for inner in walk(generator.target) if isinstance(inner, ast.Name)
     }
 
     class Renamed(ast.NodeTransformer):

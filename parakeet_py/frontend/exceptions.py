@@ -31,6 +31,8 @@ import copy
 from collections.abc import Callable
 from typing import TypeVar
 
+from parakeet_py.frontend.walking import walk
+
 BREAKS, CONTINUES, RETURNS = -1, -2, -3  # the first `return`; others have smaller numbers
 
 _N = TypeVar("_N", bound=ast.AST)
@@ -68,7 +70,7 @@ class TryBody(ast.stmt):
 
 def without_try(node: _N, refuse: _Refuse) -> _N:
     """The same function, or a copy of it in which there is no `try`. `refuse` raises."""
-    if not any(isinstance(inner, ast.Try) for inner in ast.walk(node)):
+    if not any(isinstance(inner, ast.Try) for inner in walk(node)):
         return node
     rewritten: _N = _Rewriter(refuse).visit(copy.deepcopy(node))
     return rewritten
@@ -319,7 +321,7 @@ class _Reraising(ast.NodeTransformer):
 def _looks_at_it(handler: ast.ExceptHandler) -> bool:
     """Does a handler need the exception that it has caught?"""
     for part in handler.body:
-        for inner in ast.walk(part):
+        for inner in walk(part):
             if isinstance(inner, ast.Raise) and inner.exc is None:
                 return True
             if isinstance(inner, ast.Name) and inner.id == handler.name:
@@ -328,11 +330,11 @@ def _looks_at_it(handler: ast.ExceptHandler) -> bool:
 
 
 def _jumps(node: ast.stmt) -> bool:
-    return any(isinstance(inner, ast.Break | ast.Continue) for inner in ast.walk(node))
+    return any(isinstance(inner, ast.Break | ast.Continue) for inner in walk(node))
 
 
 def _bound(node: ast.stmt) -> list[str]:
-    return [name.id for name in ast.walk(node) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)]
+    return [name.id for name in walk(node) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)]
 
 
 def _is_other(node: ast.expr, names: set[str]) -> bool:
@@ -349,7 +351,7 @@ _S = TypeVar("_S", bound=ast.AST)
 
 def place(node: _S, where: ast.AST) -> _S:
     """The node, with a position for all parts that have none."""
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.stmt | ast.expr) and not hasattr(inner, "lineno"):
             ast.copy_location(inner, where)
     return node
@@ -366,7 +368,7 @@ def _is_plain(node: ast.expr) -> bool:
 
 def _raises_before_it_binds(node: ast.stmt) -> bool:
     """Whatever this statement raises, it does so before it has bound a name."""
-    if any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
+    if any(isinstance(inner, ast.NamedExpr) for inner in walk(node)):
         return False
     if isinstance(node, ast.Assign):
         names = [name for target in node.targets for name in _targets(target)]

@@ -39,6 +39,7 @@ from parakeet_py.frontend.ssa import (
     Unary,
     Var,
 )
+from parakeet_py.frontend.walking import walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -465,7 +466,7 @@ class Expressions(Builder):
         generator = node.generators[level]
         if generator.is_async:
             self.refuse(node, "an asynchronous comprehension cannot be accelerated")
-        for inner in ast.walk(node):
+        for inner in walk(node):
             if isinstance(inner, ast.NamedExpr):
                 self.refuse(
                     inner, "`:=` inside a comprehension cannot be accelerated", "write the comprehension as a loop"

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from parakeet_py.frontend.exceptions import place
+from parakeet_py.frontend.walking import children, walk
 
 _N = TypeVar("_N", bound=ast.AST)
 _Refuse = Callable[[ast.AST, str, str], None]
@@ -34,7 +35,7 @@ _YIELDED: Any = yielded  # stands for itself among literals
 
 def without_yield(node: _N, refuse: _Refuse) -> _N:
     """The same function, or a copy of it in which there is no `yield`. `refuse` raises."""
-    if not any(isinstance(inner, _YIELDS) for inner in ast.walk(node)):
+    if not any(isinstance(inner, _YIELDS) for inner in walk(node)):
         return node
     rewritten: _N = _Rewriter(refuse).visit(copy.deepcopy(node))
     return rewritten
@@ -45,11 +46,12 @@ def is_generator(node: ast.AST) -> bool:
     return any(isinstance(part, ast.Constant) and part.value is _YIELDED for part in _own_parts(node))
 
 
-def _own_parts(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, _NESTED):
-            yield from _own_parts(child)
+def _own_parts(node: ast.AST) -> list[ast.AST]:
+    found = children(node)
+    for part in found:
+        if not isinstance(part, _NESTED):
+            found += children(part)
+    return found
 
 
 class _Rewriter(ast.NodeTransformer):

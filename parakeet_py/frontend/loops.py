@@ -31,6 +31,7 @@ from parakeet_py.frontend.operands import same
 from parakeet_py.frontend.scopes import BREAK, is_endless
 from parakeet_py.frontend.scopes import RETURN as RETURNS
 from parakeet_py.frontend.ssa import Block, For, Let, Operand, Pos, Var, While
+from parakeet_py.frontend.walking import walk
 
 if TYPE_CHECKING:
     from parakeet_py.frontend.statements import Statements
@@ -61,7 +62,7 @@ class LoopWriter:
             self.open(name)
         loop = Loop(frozenset(self.names))
         builder.loops.append(loop)
-        if any(isinstance(inner, ast.Call) for inner in ast.walk(self.node)):
+        if any(isinstance(inner, ast.Call) for inner in walk(self.node)):
             builder.arm.globals_read.clear()  # the iteration before may have bound them anew
         condition = builder.branch(self.test)
         ends: list[Operand] = []

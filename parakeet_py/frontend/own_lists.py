@@ -21,6 +21,8 @@ import ast
 from collections.abc import Iterable
 from typing import TypeGuard
 
+from parakeet_py.frontend.walking import walk
+
 CHANGES = {
     **{"append": 1, "extend": 1, "insert": 2, "clear": 0, "reverse": 0, "sort": 0},  # of lists
     **{"popleft": 0, "appendleft": 1},  # of deques
@@ -48,7 +50,9 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def own_queues(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, own: frozenset[str]) -> frozenset[str]:
     """Those of a function's own lists that are deques: every value they are bound to is one."""
-    made = (queue_of(part) for part in ast.walk(node) if isinstance(part, ast.Assign))
+    if not own:
+        return own
+    made = (queue_of(part) for part in walk(node) if isinstance(part, ast.Assign))
     queues = {name for name in made if name is not None and not is_shared(name)}
     return frozenset(name for name in own if name in queues or name.endswith(OWN_QUEUE))
 
@@ -69,7 +73,7 @@ def own_counters(
 ) -> dict[str, tuple[str, object]]:
     """Those of a function's own dicts that are Counters, or defaultdicts, with their class and default."""
     found: dict[str, tuple[str, object]] = {}
-    for part in ast.walk(node):
+    for part in walk(node) if own else ():
         made = counter_of(part)
         if made is not None and made[0] in own:
             found[made[0]] = made[1:]
@@ -104,8 +108,9 @@ def _default(factory: ast.expr) -> object:
 
 def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
     """The names of a function that stand for lists which its statements change and nobody else knows."""
-    shared = frozenset(inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and is_shared(inner.id))
-    if isinstance(node, ast.Lambda) or not any(_may_change(part) for part in ast.walk(node)):
+    parts = walk(node)
+    shared = frozenset(inner.id for inner in parts if isinstance(inner, ast.Name) and is_shared(inner.id))
+    if isinstance(node, ast.Lambda) or not any(map(_may_change, parts)):
         return shared
     return shared | _own(node)
 
@@ -125,7 +130,7 @@ def cell_of(name: str) -> str:
 
 def _own(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
     uses = Uses()
-    defaults = {(made[0], *made[1:]) for part in ast.walk(node) if (made := counter_of(part)) is not None}
+    defaults = {(made[0], *made[1:]) for part in walk(node) if (made := counter_of(part)) is not None}
     uses.counters = frozenset(name for name, *_ in defaults)
     uses.readable = frozenset(name for name, kind, _ in defaults if kind == "Counter")
     arguments = node.args
@@ -151,7 +156,7 @@ def replaced_first(body: list[ast.stmt], names: set[str]) -> frozenset[str]:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in names - used and _is_copy(value):
                 found.add(name)
-        used.update(inner.id for inner in ast.walk(statement) if isinstance(inner, ast.Name))
+        used.update(inner.id for inner in walk(statement) if isinstance(inner, ast.Name))
     return frozenset(found)
 
 
@@ -213,11 +218,11 @@ def _is_dead(name: str, parts: list[list[ast.stmt]]) -> bool:
 
 
 def _jumps(node: ast.stmt) -> bool:
-    return any(isinstance(inner, ast.Break | ast.Continue) for inner in ast.walk(node))
+    return any(isinstance(inner, ast.Break | ast.Continue) for inner in walk(node))
 
 
 def mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
+    return any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(node))
 
 
 def changed_by_call(node: ast.Call) -> tuple[str, str] | None:
@@ -388,10 +393,10 @@ class Uses:
             case ast.Lambda() | ast.FunctionDef() if self.shared:
                 self.all([*node.args.defaults, *node.args.kw_defaults])
                 self.escaped.update(
-                    part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id != self.shared
+                    part.id for part in walk(node) if isinstance(part, ast.Name) and part.id != self.shared
                 )
             case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.GeneratorExp():
-                self.escaped.update(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+                self.escaped.update(part.id for part in walk(node) if isinstance(part, ast.Name))
             case ast.Nonlocal(names=names) if self.shared:
                 self.escaped.update(name for name in names if name != self.shared)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
@@ -468,10 +473,10 @@ class Uses:
 
     def may_change_shared(self, node: ast.AST) -> bool:
         """May a call in this change the list that is shared?"""
-        calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+        calls = [inner for inner in walk(node) if isinstance(inner, ast.Call)]
         if self.known is None:
             return any(not (isinstance(call.func, ast.Name) and call.func.id in _BUILTINS) for call in calls)
-        return any(isinstance(inner, ast.Name) and inner.id in self.known for inner in ast.walk(node))
+        return any(isinstance(inner, ast.Name) and inner.id in self.known for inner in walk(node))
 
     def call(self, node: ast.Call) -> None:
         if self.shared in self.waiting and self.may_change_shared(node):

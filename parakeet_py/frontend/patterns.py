@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from parakeet_py.frontend.exceptions import place
+from parakeet_py.frontend.walking import walk
 
 _N = TypeVar("_N", bound=ast.AST)
 _Refuse = Callable[[ast.AST, str, str], None]
@@ -36,7 +37,7 @@ def is_sequence(subject: object) -> bool:
 
 def without_match(node: _N, refuse: _Refuse) -> _N:
     """The same function, or a copy of it in which there is no `match`. `refuse` raises."""
-    if not any(isinstance(inner, ast.Match) for inner in ast.walk(node)):
+    if not any(isinstance(inner, ast.Match) for inner in walk(node)):
         return node
     rewritten: _N = _Rewriter(refuse).visit(copy.deepcopy(node))
     return rewritten

@@ -22,6 +22,7 @@ from parakeet_py.frontend.own_lists import (
     own_lists,
     own_queues,
 )
+from parakeet_py.frontend.walking import children
 from parakeet_py.record import record
 
 FALLS, BREAK, CONTINUE, RETURN = 1, 2, 4, 8
@@ -254,5 +255,5 @@ class _Walk:
             case ast.ClassDef(name=name):
                 self.bind(name)
             case _:
-                for child in ast.iter_child_nodes(node):
+                for child in children(node):
                     self.visit(child)

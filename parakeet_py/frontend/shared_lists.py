@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from parakeet_py.frontend.own_lists import Uses, changed_by_call, mentions, replaced_first
+from parakeet_py.frontend.walking import walk
 from parakeet_py.record import record
 
 
@@ -23,7 +24,7 @@ class Part:
 def changed_names(function: ast.AST) -> frozenset[str]:
     """The names of what is changed in a function or in those inside it, if these are lists, dicts or sets."""
     found: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Call() if (changed := changed_by_call(node)) is not None:
                 found.add(changed[0])
@@ -42,7 +43,7 @@ def shared_lists(name: str, parts: list[Part], parameters: set[str]) -> bool | N
         uses = Uses(name, known)
         if part.first and name in parameters - replaced_first(part.body, parameters):
             return None
-        if not part.first and any(_gives(name, node) for one in part.body for node in ast.walk(one)):
+        if not part.first and any(_gives(name, node) for one in part.body for node in walk(one)):
             return None
         uses.all(part.body)
         if name in uses.escaped:
@@ -65,7 +66,7 @@ def _gives(name: str, node: ast.AST) -> bool:
 def _called_functions(name: str, parts: list[Part]) -> frozenset[str] | None:
     """The names of the functions that might change a list; None where that might be any call."""
     names: set[str] = set()
-    nodes = [node for part in parts if part.first for one in part.body for node in ast.walk(one)]
+    nodes = [node for part in parts if part.first for one in part.body for node in walk(one)]
     for node in nodes:
         match node:
             case ast.FunctionDef(name=function) if mentions(node, name):

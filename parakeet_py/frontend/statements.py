@@ -39,6 +39,7 @@ from parakeet_py.frontend.ssa import (
     Var,
 )
 from parakeet_py.frontend.ssa import Guarded as GuardedOp
+from parakeet_py.frontend.walking import walk
 
 _HINTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("exceptions cannot be caught in an accelerated function", "test for the condition beforehand"),
@@ -67,7 +68,7 @@ class Statements(Expressions):
         for index, statement in enumerate(statements):
             if self.arm.dead or same(self.control(SKIP), TRUE):
                 return
-            if isinstance(statement, ast.While) and any(self.binds(part) for part in ast.walk(statement.test)):
+            if isinstance(statement, ast.While) and any(self.binds(part) for part in walk(statement.test)):
                 statement = self.with_test_inside(statement)
             if self.scopes.flow(statement) & LEAVES and isinstance(statement, ast.If | ast.For | ast.While | ast.With):
                 self.leaving(statement, statements[index + 1 :])
@@ -202,7 +203,7 @@ class Statements(Expressions):
         if any(binding.template or binding.refusal for binding in bound.values()):
             self.refuse(node, "a function bound inside `try` cannot be accelerated", "define it before")
         value = node.body[0].value if isinstance(node.body[0], ast.Expr | ast.Assign) else None
-        if any(self.binds(part) and part is not value for part in ast.walk(node.body[0])):
+        if any(self.binds(part) and part is not value for part in walk(node.body[0])):
             self.refuse(node, "a list changed inside an expression inside `try`", "write it as a statement of its own")
         caught, outs = Var("exit"), {name: Var(name.lstrip("$")) for name in bound}
         error = Var("error") if node.error is not None else None
@@ -347,7 +348,7 @@ class Statements(Expressions):
                 key = self.expression(index)
                 if name in self.own_counters:
                     seen = self.trying or any(
-                        isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value)
+                        isinstance(part, ast.Name) and part.id == name for part in walk(node.value)
                     )
                     item = self.counted(node.target, name, key, stays=bool(seen))
                 else:
