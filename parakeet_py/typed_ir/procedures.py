@@ -82,10 +82,12 @@ class Procedure:
 
 @record(frozen=False)
 class Procedures:
-    """Those of one specialization, and those among them whose bodies are being specialized."""
+    """Those of one specialization, those among them whose bodies are being specialized, and the calls that could not
+    become one and were inlined."""
 
     all: list[Procedure] = field(default_factory=list)
     active: list[Procedure] = field(default_factory=list)
+    refused: list[tuple[Frame, tuple[gates.Template, ...]]] = field(default_factory=list)
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
@@ -114,18 +116,23 @@ def called(s: Specializer, frame: Frame, *, must: bool = False) -> Value | None:
             continue
         if same and not any(map(_progresses, before, values)):
             must = True
-        elif same and len(s.builder.scopes) > one.scopes:
+        elif same and len(s.builder.scopes) > one.scopes and not _refused(s, frame, templates):
             try:
                 return _call(s, _made(s, frame, templates), values, memory)
             except Sequential:
                 raise
             except UnsupportedError:
                 s.procedures.all.pop()
+                s.procedures.refused.append((frame, templates))  # not tried again at each level
     return _call(s, _made(s, frame, templates), values, memory) if must else None
 
 
 def _of_one_function(one: Frame, other: Frame) -> bool:
     return one.function is other.function and one.namespace.owner is other.namespace.owner
+
+
+def _refused(s: Specializer, frame: Frame, templates: tuple[gates.Template, ...]) -> bool:
+    return any(_of_one_function(one, frame) and _all_same(like, templates) for one, like in s.procedures.refused)
 
 
 def _given(frame: Frame) -> list[Value]:

@@ -402,12 +402,16 @@ class Specializer:
         return id(op) in self.unroll
 
     def loop_templates(self, op: ssa.Op, inits: Sequence[Value]) -> list[gates.Template]:
-        """The templates to start a loop with: those of the initial values, joined with what an earlier visit found."""
+        """The templates to start a loop with: those of the initial values, joined with what an earlier visit found.
+
+        Names that functions share come last; a later turn of a loop that is written out has more of them.
+        """
         found = [gates.template_of(value, varying=True) for value in inits]
         hint = self.hints.get((*self.path, id(op)))
         if hint is None:
             return found
-        return [self._with_hint(template, other) for template, other in zip(found, hint, strict=True)]
+        known = [self._with_hint(template, other) for template, other in zip(found, hint, strict=False)]
+        return [*known, *found[len(known) :]]
 
     def _with_hint(self, template: gates.Template, hint: gates.Template) -> gates.Template:
         return gates.join(self, template, hint) if unions.kinds_of(template) and unions.kinds_of(hint) else template

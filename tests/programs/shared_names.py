@@ -395,3 +395,29 @@ def refused_inside(n):
     for i in range(n):
         add(i)
     return items
+
+
+@program([(arr("f8", 4), 3), (arr("i8", 3), 2)])
+def counters_of_several_turns(x, k):
+    """Each turn of a loop that is written out makes names of its own."""
+
+    def counted(start):
+        total = start
+
+        def add(u):
+            nonlocal total
+            total += u
+
+        for i in range(3):
+            add(x[i])
+        return total
+
+    found = [counted(start) for start in (1, 2.5)]
+    for start in (k, 0.5):
+        total = counted(start)
+        i = 0
+        while i < k:
+            total += counted(i)
+            i += 1
+        found.append(total)
+    return found[0], found[1], found[2] + found[3]

@@ -2,7 +2,8 @@
 
 Each round draws programs from a new seed and runs them against Python in one of several ways, in turn: on both
 interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
-of devices; with long arguments on several threads against one; in a process that finds the code in the disk cache.
+of devices; with long arguments on several threads against one; in a process that finds the code in the disk cache;
+several times on the same arguments, with other threads and devices each time.
 A program that behaves differently is made smaller and written to `tests/programs/` (or `--into` a folder), where the
 next run of the tests finds it; the search goes on, and ends with status 1 if anything was found. What has been run is
 told every minute, and when the search is interrupted; the program that runs is in a file, should the process crash.
@@ -10,8 +11,10 @@ told every minute, and when the search is interrupted; the program that runs is 
 
 from __future__ import annotations
 
+import functools
 import gc
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from tests.property.random_programs import Program
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
-WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache")
+WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again")
 HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
 
 from math import inf, nan  # noqa: F401
@@ -80,13 +83,17 @@ def runs_of(way: str, number: int) -> dict[str, Any] | None:
         return {way: lambda f, args: run_on(way, f, args)}
     if way in ("bytecode", "cache"):
         return {"native-1": lambda f, args: run_on("native-1", f, args)}
-    assert way == "team", way
     devices, place = TEAMS[number % len(TEAMS)], list(PLACES)[number % len(PLACES)]
 
     def on_team(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         with options(devices=devices, check=True), cut_at(place):
             return accelerated(f)(*args)
 
+    if way == "again":
+        on = {backend: functools.partial(run_on, backend) for backend in ("native-1", "emulated", "native-2")}
+        orders = list(itertools.permutations({**on, "team": on_team}.items(), 3))
+        return dict(orders[number * 7 % len(orders)])
+    assert way == "team", way
     return {"team": on_team}
 
 
@@ -176,7 +183,7 @@ class Search:
         """What is wrong with a program, if anything is."""
         from parakeet_py import options
         from tests.backends import forget_accelerated
-        from tests.property.generated import check_program, check_threads, function
+        from tests.property.generated import function
 
         forget_accelerated()
         self.tell()
@@ -185,7 +192,7 @@ class Search:
         on_disk = {"cache": True, "cache_dir": os.fspath(self.cache)} if self.way == "cache" else {}
         try:
             with options(**on_disk):
-                reasons = check_threads(program, f) if self.way == "threads" else check_program(program, self.runs, f)
+                reasons = self.reasons(program, f)
         except Exception as error:
             return error
         if count:
@@ -193,6 +200,16 @@ class Search:
             self.calls += len(program.calls()) * len(self.runs or "1234")
             self.fallbacks.update({reason.split("\n")[0].partition(": ")[2] for reason in reasons})
         return None
+
+    def reasons(self, program: Program, f: Callable[..., Any]) -> list[str]:
+        """Compare; why it ran in Python."""
+        from tests.property.generated import check_again, check_program, check_threads
+
+        if self.way == "threads":
+            return check_threads(program, f)
+        if self.way == "again":
+            return check_again(program, list((self.runs or {}).values()), f)
+        return check_program(program, self.runs, f)
 
     def again(self, programs: list[Program]) -> list[Exception | None]:
         """What is wrong with programs in another process, which loads what has been compiled here."""

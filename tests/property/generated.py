@@ -6,6 +6,7 @@ function is compiled for its arguments once; "native" runs it on one thread and 
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import linecache
@@ -21,6 +22,7 @@ from parakeet_py import options
 from parakeet_py.errors import DeoptimizedError, OpaqueResultChanged, UnsupportedError
 from tests.backends import BACKENDS, INTERPRETERS, accelerated
 from tests.corpus import Case, Outcome, assert_same, leaves_of, outcome
+from tests.property.random_expressions import CountTurns, Turns
 from tests.property.recipes import made
 
 if TYPE_CHECKING:
@@ -76,6 +78,63 @@ def run_on(backend: str, f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 
 Run = Callable[[Callable[..., Any], tuple[Any, ...]], Any]
+
+
+def call_again(calls: Sequence[Callable[..., Any]], args: tuple[Any, ...]) -> list[Any]:
+    """What calls give one after another: all but the last on the same arguments, as the call before has left them, the
+    last on what the first has given, where that is an array like the argument."""
+    results = [call(*args) for call in calls[:-1]]
+    arrays = [one for one in leaves_of(results[0]) if isinstance(one, np.ndarray)]
+    changed = list(args)
+    for place, given in enumerate(args):
+        fits = (one for one in arrays if isinstance(given, np.ndarray) and _alike(one, given))
+        changed[place] = next(fits, given)
+        arrays = [one for one in arrays if one is not changed[place]]
+    return [*results, calls[-1](*changed)]
+
+
+def _alike(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.dtype == other.dtype and one.shape == other.shape
+
+
+def ends_again(program: Program, recipes: Sequence[Any], calls: int) -> bool:
+    """Whether all loops end in so many calls one after another."""
+    scope: dict[str, Any] = {"np": np, "turn_": Turns({})}
+    exec(compile(CountTurns().visit(ast.parse(program.source)), "<again>", "exec"), scope)
+    again = outcome(lambda *args: call_again([scope["f"]] * calls, args), made(recipes))
+    return "does not end" not in str(again.exception)
+
+
+def check_again(program: Program, runs: Sequence[Run], f: Callable[..., Any]) -> list[str]:
+    """Compare several calls on the same arguments, each run in another way, with as many of plain Python.
+
+    What the first has given is compared after the last. Returns why it has fallen back to Python.
+    """
+    note(program.source)
+    found: list[str] = []
+    for recipes in program.calls():
+        note(f"arguments: {recipes!r}")
+        if not ends_again(program, recipes, len(runs)):
+            continue
+        tolerances = {"sums": program.sums * len(runs), "ulp": program.ulp}
+        case = Case(functools.partial(made, recipes))
+        found += _compared(
+            functools.partial(_python_again, f, len(runs)),
+            case,
+            functools.partial(_runs_again, f, runs),
+            False,
+            tolerances,
+            True,
+        )
+    return found
+
+
+def _python_again(f: Callable[..., Any], count: int, *args: Any) -> list[Any]:
+    return call_again([f] * count, args)
+
+
+def _runs_again(f: Callable[..., Any], runs: Sequence[Run], _: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+    return call_again([lambda *given, run=run: run(f, given) for run in runs], args)
 
 
 def check_program(

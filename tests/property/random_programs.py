@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from tests.arrays import Array
 from tests.property.random_expressions import REFUSED_BY_PYTHON, indented
-from tests.property.random_syntax import Syntax
+from tests.property.random_idioms import Idioms
 from tests.property.recipes import REFUSED_LAYOUTS, enlarged, made, recipes, variants
 
 EXCEPTIONS = ["IndexError", "ValueError", "(IndexError, TypeError)", "ZeroDivisionError", "Exception", "TypeError"]
@@ -64,7 +64,7 @@ class Program:
         return f"arguments {self.recipes!r}, then {self.variants!r}\n{self.source}"
 
 
-class Maker(Syntax):
+class Maker(Idioms):
     """Makes one program; `draw` decides everything."""
 
     def body(self, scope: dict[str, Any], head: Sequence[str], depth: int, most: int = 3) -> list[str]:
@@ -157,7 +157,7 @@ class Maker(Syntax):
         simple += [self.augment, self.product, self.gather, self.gather, self.swap, self.call, self.library_call]
         simple += [self.library_call, self.library_call, self.lists, self.dicts, self.maybe, self.comprehension]
         simple += [self.view_store, self.lists, self.array_lists, self.call, self.attributes, self.text]
-        simple += [self.syntax, self.syntax, self.syntax]
+        simple += [self.syntax, self.syntax, self.syntax, *[self.idiom] * 6]
         blocks = (
             [self.loop, self.loop, self.loop, self.branch, self.branch, self.attempt, self.leave, self.procedure]
             if depth

@@ -23,11 +23,11 @@ UPDATES += ["np.add({0}, {1}, out={0}, casting='unsafe')", "np.copyto({0}, {1})"
 UPDATES += ["{0}.sort()", "{0}.fill({1})", "np.put({0}, [0, -1], {1})", "np.putmask({0}, {0} > 0, {1})"]
 UPDATES += ["np.add.at({0}, [0, 0], {1})", "np.subtract.at({0}, {0} > 0, {1})", "np.negative({0}, out={0})"]
 UPDATES += ["np.fill_diagonal({0}, {1})", "np.place({0}, {0} > 0, [1, 2])", "np.clip({0}, 0, {1}, out={0})"]
-UPDATES += ["np.multiply({0}, 2, out={0}, casting='unsafe')", "np.cumsum({0} % 3, axis=0, out={0})"]
+UPDATES += ["np.multiply({0}, 2, out={0}, casting='unsafe')", "{0}.ndim and np.cumsum({0} % 3, axis=0, out={0})"]
 UPDATES += [
     "np.divmod({0}, 3, out=({0}, {0}))",
     "np.modf({0}, out=({0}[::-1], {0}))",
-    "np.cumprod({0} % 2, 0, out={0})",
+    "{0}.ndim and np.cumprod({0} % 2, 0, out={0})",
 ]
 UPDATES += ["np.maximum.accumulate({0}, axis=0, out={0}[::-1])", "{0}.flat[::2] = {0}.flat[1::2]", "{0}.flat = {1}"]
 UPDATES += ["np.nan_to_num({0}, copy=False)", "np.take({0}, [0, -1], 0, out={0}[:2], mode='clip')"]
@@ -78,9 +78,8 @@ class Statements(Expressions):
             return []
         operand = self.pick(["3", "2", "1.5", f"{name}[::-1]", f"{name}.T", f"{name}[:1]", self.leaf(scope)])
         if self.chance(35):
-            update = self.pick(UPDATES)
             # NumPy 2.4 itself crashes: np.cumsum(np.ones(()), axis=0, out=np.ones(()))
-            return [update.format(name, operand)] if "cumsum" not in update or scope[name].ndim else []
+            return [self.pick(UPDATES).format(name, operand)]
         operator = self.pick(["+=", "-=", "//=", "%=", *AUGMENTED])
         if operator in ("//=", "%=", "<<=", ">>=", "/="):
             operand = self.pick(["3", "2", "1", "np.int8(2)"]) if operator != "/=" else self.pick(["2", "4.0"])

@@ -12,9 +12,10 @@ import pytest
 
 from parakeet_py import config
 from parakeet_py.compile import Compiled, compile_call
+from parakeet_py.errors import UnsupportedError
 from parakeet_py.imp import ir as imp
 from parakeet_py.native import Knowledge
-from parakeet_py.typed_ir import ir, rewrite
+from parakeet_py.typed_ir import ir, procedures, rewrite
 
 SIZES = (20, 40, 80, 160)
 MOST_GROWTH = 2.5  # of the work, when the program is twice as long
@@ -88,3 +89,19 @@ def test_the_work_of_passes_grows_with_the_program(
     for half, whole in pairwise(work):
         for less, more in zip(half, whole, strict=True):
             assert more <= MOST_GROWTH * less + 20, work
+
+
+def test_a_recursion_that_is_no_procedure_is_not_tried_at_each_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+    original = procedures._made
+
+    def made(*args: Any) -> Any:
+        nonlocal tried
+        tried += 1
+        return original(*args)
+
+    monkeypatch.setattr(procedures, "_made", made)
+    lines = ["def g(a, b):", "    if b <= 0:", "        return a", "    return g(a * 2, b - 1), b", "return g(1, n)"]
+    with pytest.raises(UnsupportedError, match="do not settle"):
+        compiled(lines, "recursion")
+    assert 0 < tried < 5
