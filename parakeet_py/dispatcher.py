@@ -128,12 +128,13 @@ class Dispatcher:
         tried = gates_of(target)
         log = self.left_off() if self.hands_back else None
         error: Exception | None = None
+        missed = False
         with self.lock:
             signature = self.signature(normal)
             if log is not None:
                 action = "evaluate"  # compiled code has given the call up half-way
             elif signature in self.guessed and signature in self.specializations:
-                action = "evaluate"  # it has reached what no call had reached before
+                action, missed = "evaluate", True  # it has reached what no call had reached before
                 self.forget(self.specializations[signature])
             elif signature in self.refused:
                 action = "python"
@@ -161,7 +162,12 @@ class Dispatcher:
                 self.observing.add(signature)
         if action == "evaluate":
             try:
-                return self.evaluate(normal, signature, log or ())
+                before = self.known_of(signature) if missed else {}
+                result = self.evaluate(normal, signature, log or ())
+                if missed:  # if nothing new was seen, the same code would be made, to no avail again
+                    runs = self.observed_runs.get(signature, 0)
+                    self.observed_runs[signature] = runs + 1 if before == self.known_of(signature) else 1
+                return result
             finally:
                 self.observing.discard(signature)
         if error is not None:
@@ -200,6 +206,10 @@ class Dispatcher:
             return calls.call(self, normal, device, signature=signature)
         except (UnsupportedError, NoSourceError) as found:
             return self.refuse(normal, signature, found)
+
+    def known_of(self, signature: Signature) -> dict[Any, Any]:
+        """What operations of calls with a signature have given, as far as it is known."""
+        return dict(self.knowledge.observed.get(signature.params, {}))
 
     def left_off(self) -> Sequence[tuple[Any, Any]] | None:
         """What the present call has done already, if compiled code has given it up half-way."""
@@ -294,17 +304,18 @@ class Dispatcher:
         if self.made >= MAX_SPECIALIZATIONS:
             text = f"{self.function.__qualname__} has met {self.made} signatures; from now on, new ones run in Python"
             raise UnsupportedError(text, self.function.__code__.co_filename)
-        loaded = self.load(signature, config, extents) if config.uses_disk else None
+        runs = self.observed_runs.get(signature, 0)
+        hopeful = runs <= MAX_OBSERVED_RUNS  # else calls reach again and again what none of them shows
+        loaded = self.load(signature, config, extents) if config.uses_disk and hopeful else None
         if loaded is not None:
             return loaded
         from parakeet_py.typed_ir.specialize import NeedObservation
 
-        runs = self.observed_runs.get(signature, 0)
         try:
-            return self.compile(normal, config, extents, guess=runs > 0)
+            return self.compile(normal, config, extents, guess=runs > 0 and hopeful)
         except NeedObservation as need:
             self.observed_runs[signature] = runs + 1
-            if runs == MAX_OBSERVED_RUNS or needs_its_frame(self.function):
+            if runs >= MAX_OBSERVED_RUNS or needs_its_frame(self.function):
                 raise need.error from None
         return None
 

@@ -1,8 +1,8 @@
 """Operations handed back to Python, as far as they can be prepared: a `Plan` for each place.
 
-Nearly all of them are calls of a function with a few values, which give a value of one type again and again. For these
-a Python function is written, `perform_call`, that does nothing but read the slots of the operands, call, look at the
-type of the result and write its slots:
+Nearly all of them take a few values and give a value of one type again and again. For these a Python function is
+written, `perform_call`, that does nothing but read the slots of the operands, do the operation, look at the type of the
+result and write its slots:
 
     def perform_call(state, ctx, arguments, results):
         given = Given.from_address(arguments)
@@ -11,21 +11,23 @@ type of the result and write its slots:
         result = function(x0, x1)
         ...
 
-All others (operands in lists, other operations, results of another type) are done by `CallState` step by step.
+All others (operands in lists, results of another type) are done by `CallState` step by step.
 """
 
 from __future__ import annotations
 
 import ctypes
 import keyword
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.llvm.codegen_arrays import slots_in
 from parakeet_py.llvm.object_layout import Flags, Layout
-from parakeet_py.signature import ArraySpec, NoneSpec, ScalarSpec, Spec
+from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.templates import ContainerT, LeafT, StaticT, Template, rebuild
 from parakeet_py.typed_ir.observed import ANY
 from parakeet_py.typed_ir.opaque import OpaqueSite, result_types
@@ -37,6 +39,8 @@ FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
 LOGGED = 64  # bytes that a scalar in the log counts for
 _NOT_EVALUATED = ("same", "truth")  # no operations of the evaluator
 _C_TYPES: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
+_OPERATORS: dict[str, dict[str, Any]] = {"binary": BINARY, "compare": COMPARE, "inplace": INPLACE, "unary": UNARY}
+_ARRAY = np.empty(0)
 _Word = ctypes.c_int64
 
 Perform = Callable[[Any, int, int, int], int]  # (call state, ctx, slots of the operands, of the results): a status
@@ -67,10 +71,8 @@ class Plan:
             self.flags = Flags.C | Flags.ALIGNED | (Flags.WRITEABLE if site.result.writeable else 0)
 
     def performer(self, hidden: bool) -> Perform | None:
-        """The function for this operation, if it is a call of the usual kind. `hidden`: globals have to be looked at
+        """The function for this operation, if it is of the usual kind. `hidden`: globals have to be looked at
         afterwards."""
-        if self.site.operation != "call" or not self.evaluated:
-            return None
         if not all(name.isidentifier() and not keyword.iskeyword(name) for name in self.site.keywords):
             return None
         return _Writer(self, hidden).function()
@@ -107,9 +109,9 @@ class _Writer:
             return None
         operands = [self.operand(template) for template in self.plan.site.operands]
         self.look_for_arrays(operands)
-        split = len(operands) - len(self.plan.site.keywords)
-        named = [f"{name}={value}" for name, value in zip(self.plan.site.keywords, operands[split:], strict=True)]
-        call = f"result = {operands[0]}({', '.join([*operands[1:split], *named])})"
+        call = self.operation(operands)
+        if call is None:
+            return None
         if self.plan.site.catches:
             self.names["handler"] = _Word.from_address
             self.put("try:")
@@ -130,15 +132,37 @@ class _Writer:
         made: Perform = self.names["perform_call"]
         return made
 
+    def operation(self, operands: Sequence[str]) -> str | None:
+        """The statement that does the operation, as `opaque.perform` does it."""
+        kind, _, name = self.plan.site.operation.partition(":")
+        match kind, operands:
+            case "call", [function, *given]:
+                split = len(given) - len(self.plan.site.keywords)
+                named = [f"{name}={value}" for name, value in zip(self.plan.site.keywords, given[split:], strict=True)]
+                return f"result = {function}({', '.join([*given[:split], *named])})"
+            case "attribute", [thing] if name.isidentifier() and not keyword.iskeyword(name):
+                return f"result = {thing}.{name}"
+            case "subscript", [thing, index]:
+                return f"result = {thing}[{index}]"
+            case "set_item", [thing, index, value]:
+                return f"result = {thing}[{index}] = {value}" if self.plan.result is None else None
+            case "truth", [thing]:
+                return f"result = True if {thing} else False"
+            case "same", [thing]:
+                return f"result = {thing}"
+        table = _OPERATORS.get(kind)
+        if table is None:
+            return None
+        self.names["operation"] = table[name]
+        return f"result = operation({', '.join(operands)})"
+
     def operand(self, template: Template) -> str:
         """The name of an operand, which has been put together."""
         match template:
             case LeafT(position):
                 return f"x{position}"
             case StaticT(value):
-                name = f"static{len(self.names)}"
-                self.names[name] = value
-                return name
+                return self.static(value)
             case ContainerT(kind, items, keys):
                 parts = "".join(self.operand(item) + ", " for item in items)
                 made, template_name = f"made{len(self.names)}", f"template{len(self.names)}"
@@ -196,7 +220,7 @@ class _Writer:
     def look_for_arrays(self, operands: Sequence[str]) -> None:
         """Whether the call can still be told again after this operation, as `CallState.generally` decides."""
         plan, site = self.plan, self.plan.site
-        if plan.safe:
+        if plan.safe or not plan.evaluated:
             return
         holds = []
         for template, name in zip(site.operands, operands, strict=True):
@@ -211,13 +235,30 @@ class _Writer:
                     holds.append(f"holds_array({name})")
         unsafe = "True"
         if site.regular:
+            if not holds or self.leaves_arrays_alone():
+                return
             self.names |= {"holds_array": holds_array, "is_pure": is_pure}
-            pure = f"is_pure({operands[0]}, {len(operands) - 1}, {site.keywords!r})"
-            unsafe = f"({' or '.join(holds) or 'False'}) and not {pure}"
+            unsafe = f"({' or '.join(holds)})"
+            if site.operation == "call" and not isinstance(site.operands[0], StaticT):
+                unsafe += f" and not is_pure({operands[0]}, {len(operands) - 1}, {site.keywords!r})"
         self.put(f"if state.safe and {unsafe}:")
         self.put("state.safe = False", 2)
 
+    def leaves_arrays_alone(self) -> bool:
+        """Is it known beforehand that the operation changes no array it is given?"""
+        site = self.plan.site
+        if site.operation != "call":
+            return site.operation != "set_item" and not site.operation.startswith("inplace")
+        match site.operands[0]:
+            case StaticT(function):
+                return is_pure(function, len(site.operands) - 1, site.keywords)
+            case ContainerT("method", (LeafT(position),), (name,)) if isinstance(self.plan.types[position], Array):
+                return is_pure(getattr(_ARRAY, name, None), len(site.operands) - 1, site.keywords)
+        return False
+
     def log(self) -> None:
+        if not self.plan.evaluated:
+            return
         self.put("if state.safe:")
         if isinstance(self.plan.result, ScalarSpec | NoneSpec):
             self.put(f"state.logged += {LOGGED}", 2)
@@ -229,7 +270,7 @@ class _Writer:
 
     def check_and_store(self) -> None:
         """Store a result of the usual type; leave all others to `settle`."""
-        condition, store = self.usual(self.plan.result)
+        condition, store = self.usual(self.plan.result, "result", 0)
         if self.plan.result is None:
             pass
         elif condition:
@@ -244,35 +285,61 @@ class _Writer:
         if self.hidden:
             self.put("state.look_at_globals(plan)")
 
-    def usual(self, result: Spec | None) -> tuple[str, list[str]]:
-        """The condition for a usual result, and what stores it."""
+    def usual(self, expected: Spec | None, result: str, offset: int) -> tuple[str, list[str]]:
+        """The condition for a usual result, and what stores it that many bytes on."""
         plan, names = self.plan, self.names
-        match result:
+        at = f"results + {offset}" if offset else "results"
+        match expected:
             case NoneSpec():
-                return "result is None", []
-            case ScalarSpec(dtype) if dtype in _C_TYPES:
-                names["out"] = _C_TYPES[dtype].from_address
-                names["accepted"] = plan.accepted
-                if plan.accepted is None:  # Python's int
-                    return f"type(result) is int and {-(1 << 63)} <= result < {1 << 63}", [
-                        "out(results).value = result"
-                    ]
-                return "type(result) is accepted", ["out(results).value = result"]
+                return f"{result} is None", []
+            case ScalarSpec(dtype, python) if dtype in _C_TYPES:
+                names[f"out_{dtype}"] = _C_TYPES[dtype].from_address
+                store = [f"out_{dtype}({at}).value = {result}"]
+                if python and dtype == "int64":
+                    return f"type({result}) is int and {-(1 << 63)} <= {result} < {1 << 63}", store
+                kind = self.static({"bool": bool, "float64": float}[dtype] if python else np.dtype(dtype).type)
+                return f"type({result}) is {kind}", store
             case ArraySpec(rank=rank) if plan.dtype is not None:
                 names |= {"ndarray": np.ndarray, "dtype": plan.dtype, "words": (_Word * (2 + 2 * rank)).from_address}
                 names["word"] = _Word.from_address
                 condition = (
-                    f"type(result) is ndarray and result.dtype is dtype and result.ndim == {rank} "
-                    f"and result.flags.num & {FLAGS} == {plan.flags}"
+                    f"type({result}) is ndarray and {result}.dtype is dtype and {result}.ndim == {rank} "
+                    f"and {result}.flags.num & {FLAGS} == {plan.flags}"
                 )
                 store = [
-                    "state.keep(result)",
-                    "at_result = id(result)",
-                    f"words(results)[:] = "
-                    f"(at_result, word(at_result + {Layout.DATA}).value, *result.shape, *result.strides)",
+                    f"state.keep({result})",
+                    f"at_result = id({result})",
+                    f"words({at})[:] = "
+                    f"(at_result, word(at_result + {Layout.DATA}).value, *{result}.shape, *{result}.strides)",
                 ]
                 return condition, store
-            case _ if result == ANY:
+            case ObjectSpec(kind) if expected == ANY or _says_all(kind):
                 names["word"] = _Word.from_address
-                return "True", ["state.keep(result)", "word(results).value = id(result)"]
+                condition = "True" if expected == ANY else f"type({result}) is {self.static(kind)}"
+                return condition, [f"state.keep({result})", f"word({at}).value = id({result})"]
+            case TupleSpec(items, "tuple" | "list" as kind, None) if items:
+                conditions = [f"type({result}) is {kind} and len({result}) == {len(items)}"]
+                stores: list[str] = []
+                for number, item in enumerate(items):
+                    condition, store = self.usual(item, f"{result}[{number}]", offset)
+                    if not condition or isinstance(item, ArraySpec):
+                        return "", []
+                    conditions.append(condition)
+                    stores += store
+                    offset += 8 * sum(map(slots_in, result_types(item)))
+                return " and ".join(conditions), stores
         return "", []
+
+    def static(self, value: Any) -> str:
+        """The name of a known value."""
+        name = f"static{len(self.names)}"
+        self.names[name] = value
+        return name
+
+
+def _says_all(kind: type) -> bool:
+    """Have all values of a class the same spec, that of any object of the class?"""
+    known = (np.ndarray, int, str, type(np.mean), types.BuiltinFunctionType, types.MethodType)
+    if kind in known or issubclass(kind, tuple | list | slice | type) or not isinstance(kind, type):
+        return False
+    return "__call__" not in dir(kind)

@@ -239,6 +239,8 @@ def emit_opaque(
         for value in (*values, *keywords.values()):
             s.need_whole(value)
         raise s.unsupported(f"{reason}, and {text} changes a list, dict or global that is in use here")
+    if observed is not None and not is_seldom(operation, values[0]) and in_numpy(s):
+        raise s.unsupported(f"{reason} in a function of NumPy's own")
     leaves: list[ir.Operand] = []
     templates = tuple(template_of(s, value, leaves) for value in (*values, *keywords.values()))
     result = result or _known_result(operation, values)
@@ -281,17 +283,38 @@ def emit_opaque(
     return result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
 
 
+def in_numpy(s: Specializer) -> bool:
+    """Is this inside a Python function of NumPy's that another function calls?
+
+    Such a function is inlined where all of it that is reached is compiled. Otherwise it is handed back as one call:
+    Python does each of its steps faster than compiled code can ask for it.
+    """
+    inside = [_is_numpys(frame.namespace.globals) for frame in s.frames if not frame.namespace.trusted]
+    return not inside[0] and any(inside)
+
+
+def _is_numpys(namespace: dict[str, Any]) -> bool:
+    return str(namespace.get("__name__")).partition(".")[0] == "numpy"
+
+
+def is_seldom(operation: str, function: Value) -> bool:
+    """Does an operation make or raise an exception, or print?"""
+    return operation == "call" and isinstance(function, Static) and _is_seldom(function.object)
+
+
+def _is_seldom(target: Any) -> bool:
+    return any(target is one for one in (print, raise_it, raise_caused)) or (
+        isinstance(target, type) and issubclass(target, BaseException)
+    )
+
+
 def seldom_sites(sites: Sequence[OpaqueSite]) -> frozenset[int]:
     """The sites that make or raise exceptions, or print."""
-    found = []
-    for number, site in enumerate(sites):
-        if site.operation == "call" and isinstance(site.operands[0], StaticT):
-            target = site.operands[0].value
-            if any(target is one for one in (print, raise_it, raise_caused)) or (
-                isinstance(target, type) and issubclass(target, BaseException)
-            ):
-                found.append(number)
-    return frozenset(found)
+    return frozenset(
+        number
+        for number, site in enumerate(sites)
+        if site.operation == "call" and isinstance(site.operands[0], StaticT) and _is_seldom(site.operands[0].value)
+    )
 
 
 def _known_result(operation: str, values: list[Value]) -> Spec | None:

@@ -336,6 +336,8 @@ def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Va
     if isinstance(container, RangeV):
         found = _in_range(s, item, container)
         return ScalarV(b.prim("not", found) if negate else found)
+    if isinstance(container, ObjectV):
+        raise s.hand_back(f"`in` {s.describe(container)}")
     raise s.unsupported(f"`in` {s.describe(container)}")
 
 

@@ -296,7 +296,7 @@ def _changing(k):
     return eval("k if k == 1 else k * 0.5")
 
 
-@program([case(k, setup=_noted.clear) for k in (1, 1, 1, 2, 2, 1)], opaque=None)
+@program([case(k, setup=_noted.clear) for k in (1, 1, 1, 2, 2, 1)], opaque=None, fell_back=None)
 def told_again_after_one_was_caught(k):
     """When a result has another type than before, what has raised is not done again."""
     r = 5

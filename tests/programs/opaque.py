@@ -260,3 +260,56 @@ def texts_of_a_call_that_stores(a, k):
     a[0] = k
     texts = "%d %s" % (k, a[0]), "{} {:.2f}".format(k, a[0])  # noqa: UP031, UP032
     return texts, repr(k), hex(k), format(k, "03d"), np.array2string(a)
+
+
+class _Box:
+    """An object with all operations: what they give is of every kind."""
+
+    def __init__(self, held):
+        self.held = held
+        self.text = b"bytes"
+
+    pair = property(lambda self: (self.held.sum(), 2))
+    nothing = property(lambda self: None)
+
+    def __add__(self, other):
+        return self.held + other
+
+    def __imul__(self, other):
+        self.held *= other
+        return self
+
+    def __getitem__(self, key):
+        return self.held[key]
+
+    def __setitem__(self, key, value):
+        self.held[key] = value
+
+    def __neg__(self):
+        return float(self.held[0])
+
+    def __lt__(self, other):
+        return self.held < other
+
+    def __contains__(self, key):
+        return key in self.held
+
+    def __bool__(self):
+        return bool(self.held[0] > 0)
+
+
+@program(
+    [lambda: (_Box(arr("f8", 4).make()), 2), lambda: (_Box(arr("i4", 4).make()), 2)],
+    opaque=None,
+)
+def every_operation_of_an_object(box, k):
+    box[1] = k
+    box *= 2
+    sign = 1 if box else -1
+    return box + k, box[k], -box, box < k, k in box, box.pair, box.text, box.nothing, box, sign
+
+
+@program([(arr("f8", 6), k) for k in (1, 1, 2, 1)], opaque=2)
+def functions_of_numpy_that_ask_python(a, k):
+    """A function of NumPy's, written in Python, is one call of Python's, whatever it calls."""
+    return np.polynomial.polynomial.polyadd(a, [k, 1.0]) * 2, np.isdtype(a.dtype, ("real floating", "bool"))

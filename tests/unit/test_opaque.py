@@ -702,3 +702,23 @@ def test_numpy_makes_complex_numbers_real_and_warns() -> None:
         assert len(given) == 3
         assert (made == x4).all() and made.dtype == np.float32 and total == x4.sum()
     assert len(function.opaque_calls) == 3
+
+
+def test_what_no_call_shows_is_left_to_python() -> None:
+    """Code that each call leaves at the same place, where Python shows nothing either, is not made for ever."""
+    refuse = hidden("def refuse(x):\n    raise ValueError(x)")
+
+    def caught(x: Any) -> Any:
+        try:
+            refuse(x)
+        except ValueError:
+            return x + 1
+        return x
+
+    made = accelerate(caught)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        results = [made(x4).tolist() for _ in range(20)]
+    assert results == [[1.0, 2.0, 3.0, 4.0]] * 20
+    assert len(made._dispatcher.observed_runs) <= 2
+    assert made._dispatcher.made < 20
