@@ -52,7 +52,7 @@ def group_of(nodeid: str) -> str:
 
 
 def pytest_collection_finish() -> None:
-    """Forty thousand test items live to the end: no collection needs to look at them, and many tests collect."""
+    """Twenty thousand test items live to the end: no collection needs to look at them, and many tests collect."""
     _leave_out_of_collections()
     gc.set_threshold(20_000)  # compiling makes many records and few cycles: a tenth of the time was collections
 

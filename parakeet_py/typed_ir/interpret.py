@@ -58,7 +58,7 @@ from parakeet_py.typed_ir.ir import (
     dtype_of,
 )
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
-from parakeet_py.typed_ir.semantics import TOO_DEEP, convert, evaluate, scalar, strided
+from parakeet_py.typed_ir.semantics import TOO_DEEP, convert, evaluate_quietly, scalar, strided
 from parakeet_py.typed_ir.types import Array, Scalar, Type
 
 OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
@@ -85,12 +85,23 @@ def run_function(
     """
     if len(args) != len(function.params):
         raise BrokenInvariant(f"{function.name} has {len(function.params)} leaf parameters, not {len(args)}")
-    machine = _Machine(opaque, order, {one.name: one for one in function.procedures})
+    machine = _Machine(opaque and with_warnings_as_now(opaque), order, {one.name: one for one in function.procedures})
     for param, arg in zip(function.params, args, strict=True):
         machine.values[param] = _enter(arg, param.type)
-    with deep_recursion(bool(function.procedures)):
+    with deep_recursion(bool(function.procedures)), np.errstate(all="ignore"):
         results = machine.block(function.body)
     return [_leave(value, operand.type) for value, operand in zip(results, function.body.results, strict=True)]
+
+
+def with_warnings_as_now(opaque: OpaqueCallback) -> OpaqueCallback:
+    """What is handed back to Python warns as the caller has asked; the interpreter itself is quiet."""
+    asked = np.geterr()
+
+    def call(site: int, args: list[Any]) -> Sequence[Any]:
+        with np.errstate(**asked):
+            return opaque(site, args)
+
+    return call
 
 
 def format_failure(failure: Failure, args: Sequence[Any]) -> Exception:
@@ -171,7 +182,7 @@ class _Machine:
     def run(self, op: Op, outs: tuple[Var, ...]) -> Sequence[Any]:
         match op:
             case Prim(name, args):
-                return [evaluate(name, self.all(args))]
+                return [evaluate_quietly(name, self.all(args))]
             case Cast(arg):
                 return [convert(self.value(arg), dtype_of(outs[0]))]
             case Dim(array, axis):

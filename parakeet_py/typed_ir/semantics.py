@@ -8,12 +8,13 @@ checked operation does not fit, and nothing else.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from parakeet_py.typed_ir.types import INTEGERS, is_complex, is_unsigned, itemsize, same_bits
+from parakeet_py.typed_ir.types import DTYPES, INTEGERS, is_complex, is_unsigned, itemsize, same_bits
 
 Value = Any  # a NumPy scalar
 
@@ -28,13 +29,14 @@ def integer_bounds(dtype: str) -> tuple[int, int]:
 
 
 _BOUNDS = {dtype: integer_bounds(dtype) for dtype in INTEGERS}
-_TYPES: dict[str, Any] = {dtype: np.dtype(dtype).type for dtype in INTEGERS}
+_TYPES: dict[str, Any] = {dtype: np.dtype(dtype).type for dtype in DTYPES}
+_NAMES: dict[type, str] = {type_: dtype for dtype, type_ in _TYPES.items()}
 
 
 def wrap(value: int, dtype: str) -> Value:
     """`value` modulo the width of the dtype."""
     low, high = _BOUNDS[dtype]
-    return _TYPES[dtype]((value - low) % (high - low + 1) + low)
+    return _TYPES[dtype](value if low <= value <= high else (value - low) % (high - low + 1) + low)
 
 
 def fits(value: int, dtype: str = "int64") -> bool:
@@ -73,12 +75,12 @@ _INTEGER: dict[str, Callable[..., int]] = {
     "fmax": max,
 }
 _COMPARE: dict[str, Callable[[Value, Value], Any]] = {
-    "eq": lambda x, y: x == y,
-    "ne": lambda x, y: x != y,
-    "lt": lambda x, y: x < y,
-    "le": lambda x, y: x <= y,
-    "gt": lambda x, y: x > y,
-    "ge": lambda x, y: x >= y,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
 }
 
 
@@ -156,32 +158,39 @@ def evaluate(name: str, args: list[Value]) -> Value:
     OverflowError
         A checked operation whose exact result is no int64.
     """
+    with np.errstate(all="ignore"):
+        return evaluate_quietly(name, args)
+
+
+def evaluate_quietly(name: str, args: list[Value]) -> Value:
+    """`evaluate`, for those who have turned NumPy's warnings off already."""
+    compare = _COMPARE.get(name)
+    if compare is not None:
+        return np.bool_(compare(args[0], args[1]))
     if name == "select":
         return args[1] if args[0] else args[2]
     if name == "on_device":
         return args[0]
-    if name in _COMPARE:
-        return np.bool_(_COMPARE[name](args[0], args[1]))
-    dtype = args[-1].dtype.name
+    dtype = _NAMES.get(type(args[-1])) or args[-1].dtype.name
     if name in ("bits", "from_bits"):
         return args[0].view(same_bits(dtype))
     if dtype in _BOUNDS:
         numbers = [int(arg) for arg in args]
+        function = _INTEGER.get(name)
+        if function is not None:
+            return wrap(function(*numbers), dtype)
         if name in ("shl", "shr"):
             return wrap(_shift(name, numbers[0], numbers[1], dtype), dtype)
-        if name.endswith("_checked"):
-            exact = _INTEGER[name.removesuffix("_checked")](*numbers)
-            if not fits(exact):
-                raise OverflowError(OVERFLOW)
-            return np.int64(exact)
-        return wrap(_INTEGER[name](*numbers), dtype)
-    with np.errstate(all="ignore"):
-        if name == "complex":
-            result = np.empty((), "complex64" if dtype == "float32" else "complex128")
-            result.real, result.imag = args
-            return result[()]
-        function = _FLOAT.get(name) or getattr(np, name)
-        return function(*args)
+        exact = _INTEGER[name.removesuffix("_checked")](*numbers)
+        if not fits(exact):
+            raise OverflowError(OVERFLOW)
+        return np.int64(exact)
+    if name == "complex":
+        result = np.empty((), "complex64" if dtype == "float32" else "complex128")
+        result.real, result.imag = args
+        return result[()]
+    function = _FLOAT.get(name) or getattr(np, name)
+    return function(*args)
 
 
 def convert(value: Value, dtype: str) -> Value:
@@ -194,7 +203,7 @@ def convert(value: Value, dtype: str) -> Value:
 
 def scalar(value: Any, dtype: str) -> Value:
     """A Python number as a NumPy scalar of `dtype`."""
-    return np.dtype(dtype).type(value)
+    return _TYPES[dtype](value)
 
 
 class _Memory:
