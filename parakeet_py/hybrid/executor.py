@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +37,7 @@ from parakeet_py.hybrid.residency import HOST, Memories, Root, SharedArray, new_
 from parakeet_py.hybrid.run import Call, OpaqueCallback, entering
 from parakeet_py.hybrid.simulated import set_clocks
 from parakeet_py.hybrid.spans import NOTHING, Spans
+from parakeet_py.hybrid.started import Started
 from parakeet_py.hybrid.task_calls import Schedule, run_tasks
 from parakeet_py.hybrid.tasks import Task
 from parakeet_py.hybrid.team import Range, Team
@@ -369,43 +370,39 @@ class DividedCall:
         names: Sequence[Var | None],
         stored: set[Var],
         windows: Windows | None = None,
-    ) -> Callable[[], list[Any]]:
-        """Start a part where `who` is; gives what waits for its results, which are values of the host part.
+    ) -> Started:
+        """Start a part where `who` is; its results are values of the host part.
 
         `names` are what the arguments are called outside, None for what the executor has made; `stored` are those of
-        them that are stored to; `windows` what the device has of the arrays, if that is not all.
+        them that are stored to; `windows` what the device has of the arrays, if that is not all: then it is started as
+        far as it does not have to wait for the device.
         """
         disjoint = _disjoint(args, names, stored)
         if who == HOST:
             code = self.plan.on_host(part, disjoint)
             given = [arg.host if isinstance(arg, SharedArray) else arg for arg in args]
 
-            def compute() -> list[Any]:
+            def compute(_: Sequence[Any]) -> list[Any]:
                 with span(None, PART, part.name):
                     values = code(given, self.threads)
                 return [of_host(self.memories, value) if isinstance(value, np.ndarray) else value for value in values]
 
-            return compute
+            return Started(None, compute)
         plan = self.plan.on_device(part, disjoint)
         call = Call(plan, self.memories.devices[who - 1], None)
         given = [self._there(arg, who, windows) if isinstance(arg, SharedArray) else arg for arg in args]
         kinds = [result.type for result in plan.function.results]
 
-        def told(work: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-            try:
-                return work()
-            except Lost as lost:
-                if isinstance(lost.error, DeviceError) and call.device.unfinished:
-                    lost.error = KernelError(fault_text(plan, call.device, lost.error))
-                raise
+        def tell(lost: Lost) -> None:
+            if isinstance(lost.error, DeviceError) and call.device.unfinished:
+                lost.error = KernelError(fault_text(plan, call.device, lost.error))
 
-        try:
-            results = told(lambda: plan.part(call, *given))
-        except Lost:
-            raise
-        except Exception as error:
-            return _raiser(error)
-        return lambda: [*told(lambda: [*map(self._made_on, itertools.repeat(who), results, kinds)])]
+        started = Started(
+            plan.steps(call, *given), lambda made: [*map(self._made_on, itertools.repeat(who), made, kinds)], tell
+        )
+        if windows is None:
+            started.launch_all()
+        return started
 
     def prepare(
         self, who: int, part: Function, args: Sequence[Any], names: Sequence[Var | None], stored: set[Var]
@@ -444,13 +441,6 @@ def _disjoint(args: Sequence[Any], names: Sequence[Var | None], stored: set[Var]
             if other != position and second.root is array.root and np.may_share_memory(second.host, array.host):
                 return False
     return True
-
-
-def _raiser(error: Exception) -> Callable[[], list[Any]]:
-    def wait() -> list[Any]:
-        raise error
-
-    return wait
 
 
 def _point(indices: Sequence[int]) -> tuple[tuple[int, int], ...]:

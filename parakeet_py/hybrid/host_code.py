@@ -12,11 +12,14 @@ other scalar is a NumPy scalar of exactly its dtype; arithmetic that is not on s
         out = rt.new('float64', (n,), 'C')
         rt.launch(0, (n + 255) >> 8, (x, y, n, out))
         return (out,)
+
+In steps it is a generator of the same statements, which stops wherever it has to wait for the device: before it loads a
+number, and before it looks whether a kernel has failed. Others can be asked for something meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, Protocol
 
 from parakeet_py.hybrid.host_scalars import ELEMENTARY, elementary
@@ -38,11 +41,13 @@ class Runtime(Protocol):
     def store(self, array: Any, indices: tuple[int, ...], value: Any) -> None: ...
     def offered(self, left: Any, right: Any, out: Any) -> bool: ...
     def launch(self, kernel: int, blocks: int, args: tuple[Any, ...]) -> None: ...
+    def launch_unseen(self, kernel: int, blocks: int, args: tuple[Any, ...]) -> Callable[[], None] | None: ...
     def opaque(self, site: int, args: tuple[Any, ...]) -> Sequence[Any]: ...
     def failure(self, code: int, args: tuple[Any, ...]) -> Exception: ...
 
 
 HostFunction = Callable[..., tuple[Any, ...]]
+HostSteps = Callable[..., Generator[None, None, tuple[Any, ...]]]
 
 _ARITHMETIC = {"add": "+", "sub": "-", "mul": "*"}
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -50,14 +55,22 @@ _BITS = {"and": "&", "or": "|", "xor": "^"}
 _LOW, _SPAN = -(1 << 63), 1 << 64
 
 
-def host_function(function: ir.Function, fetches: bool = True) -> tuple[HostFunction, str]:
-    """The Python function of a host part, and its text; called with the runtime and the leaf arguments.
-
-    Without `fetches`, elements of arrays that nothing but the caller needs are given as views, so that the device need
-    not be waited for.
-    """
-    writer = _Writer(function, set() if fetches else _last_loads(function))
+def host_function(function: ir.Function) -> tuple[HostFunction, str]:
+    """The Python function of a host part, and its text; called with the runtime and the leaf arguments."""
+    writer = _Writer(function)
     text = writer.text()
+    return _made(writer, text), text
+
+
+def host_steps(function: ir.Function) -> HostSteps:
+    """A host part in steps; elements of arrays that nothing but the caller needs are given as views, so that the device
+    need not be waited for."""
+    writer = _Writer(function, _last_loads(function), steps=True)
+    made: HostSteps = _made(writer, writer.text())
+    return made
+
+
+def _made(writer: _Writer, text: str) -> Any:
     scope: dict[str, Any] = dict(writer.constants)
     scope |= {
         "wrap": _wrap,
@@ -67,8 +80,8 @@ def host_function(function: ir.Function, fetches: bool = True) -> tuple[HostFunc
         "checked": _checked,
         "elementary": elementary,
     }
-    exec(compile(text, f"<host part of {function.name}>", "exec"), scope)
-    return scope["host"], text
+    exec(compile(text, f"<host part of {writer.function.name}>", "exec"), scope)
+    return scope["host"]
 
 
 def _last_loads(function: ir.Function) -> set[Var]:
@@ -102,9 +115,10 @@ def _native(kind: Type) -> bool:
 
 
 class _Writer:
-    def __init__(self, function: ir.Function, viewed: Collection[Var]) -> None:
+    def __init__(self, function: ir.Function, viewed: Collection[Var] = (), steps: bool = False) -> None:
         self.function = function
         self.viewed = viewed
+        self.steps = steps
         self.lines: list[str] = []
         self.depth = 1
         self.names: dict[Var | ir.Cell, str] = {}
@@ -112,6 +126,8 @@ class _Writer:
 
     def text(self) -> str:
         params = ", ".join(["rt", *(self.name(param) for param in self.function.params)])
+        if self.steps:
+            self.line("if False: yield")  # a generator, even where nothing is waited for
         self.block(self.function.body)
         results = "".join(f"{self.operand(result)}, " for result in self.function.results)
         self.line(f"return ({results})")
@@ -176,6 +192,8 @@ class _Writer:
     def statement(self, statement: ir.Statement) -> None:
         match statement:
             case ir.Let(out, rhs):
+                if self.steps and isinstance(rhs, Load) and out not in self.viewed:
+                    self.line("yield")
                 self.line(f"{self.name(out)} = {self.rhs(out, rhs)}")
             case ir.Declare(cell, init):
                 self.line(f"{self.name(cell)} = {self.unset(cell.type) if init is None else self.operand(init)}")
@@ -205,6 +223,9 @@ class _Writer:
                 self.line(f"{self.name(place)} = None")
             case ir.Retain():
                 pass  # Python counts references itself
+            case ir.Launch(kernel, blocks, args) if self.steps:
+                self.line(f"look = rt.launch_unseen({kernel}, {self.operand(blocks)}, {self.tuple_of(args)})")
+                self.line("if look is not None: yield; look()")
             case ir.Launch(kernel, blocks, args):
                 self.line(f"rt.launch({kernel}, {self.operand(blocks)}, {self.tuple_of(args)})")
             case ir.Opaque(outs, site, args):

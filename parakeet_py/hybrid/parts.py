@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from parakeet_py.hybrid.part_runs import PartRun
 from parakeet_py.hybrid.regions import Region
 from parakeet_py.hybrid.residency import HOST, Root, SharedArray, of_host
 from parakeet_py.hybrid.spans import NOTHING, Spans, difference, intersection, size_of, union
+from parakeet_py.hybrid.started import Started
 from parakeet_py.hybrid.streaming import UNDER_WAY, fits, no_memory
 from parakeet_py.hybrid.team import Range
 from parakeet_py.hybrid.windows import Windows
@@ -42,7 +43,7 @@ class Parts:
     across : the ranges of the second axis, if there is one
     again : parts change what they have made, and need nothing else
     streamed : the parts that a device computes in pieces
-    computed : the ranges that results are of: those of the parts, or of the pieces of those that are streamed
+    computed : the ranges that results are of, and who has what was computed: of what is streamed, the host
     """
 
     def __init__(
@@ -244,10 +245,8 @@ class Parts:
         """Compile a part for whoever will run it, so that what it takes is not counted as its own."""
         self.call.prepare(self.ranges[number][0], function, *self._arguments(number, function, more), self.stored)
 
-    def start(
-        self, number: int, function: Function, more: Sequence[Any], windows: Windows | None = None
-    ) -> Callable[[], list[Any]]:
-        """Start a part; gives what waits for its results."""
+    def start(self, number: int, function: Function, more: Sequence[Any], windows: Windows | None = None) -> Started:
+        """Start a part; with windows only as far as it does not have to wait for its device."""
         args, names = self._arguments(number, function, more)
         return self.call.launch_part(self.ranges[number][0], function, args, names, self.stored, windows)
 
@@ -284,7 +283,7 @@ class Parts:
         failed = [run.error for run in runs if run.error is not None]
         if failed:
             raise failed[0]
-        self.computed = [part for run in runs for part, _ in run.results]
+        self.computed = [(HOST if run.streamed else who, lo, hi) for run in runs for (who, lo, hi), _ in run.results]
         return [results for run in runs for _, results in run.results]
 
     def _together(self) -> list[list[int]]:
@@ -307,19 +306,23 @@ class Parts:
         return self.call.launch_part(HOST, function, args, params, {params[0]} if stored else set())()
 
     def _combined(self, partial: Sequence[list[Any]]) -> list[Any]:
-        assert self.division.combine is not None
         accumulated = partial[0]
         for more in partial[1:]:
-            accumulated = self._on_host(self.division.combine, [*accumulated, *more])
+            accumulated = self.total(accumulated, more)
         return accumulated
 
+    def total(self, accumulated: Sequence[Any], more: Sequence[Any]) -> list[Any]:
+        """Partial results with those of the next part taken in."""
+        assert self.division.combine is not None
+        return self._on_host(self.division.combine, [*accumulated, *more])
+
     def _scanned(self, totals: list[list[Any]]) -> list[Any]:
-        combine, after = self.division.combine, self.division.after
-        assert combine is not None and after is not None
+        after = self.division.after
+        assert after is not None
         if len(totals) > 1:
             before = [totals[0]]
             for more in totals[1:-1]:
-                before.append(self._on_host(combine, [*before[-1], *more]))
+                before.append(self.total(before[-1], more))
             others = Parts(self.call, self.region, self.division, self.values, self.computed[1:])
             others.fill(self.whole, again=True)
             others._all(after, before)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from parakeet_py.config import Config
 from parakeet_py.hybrid.device import Device
-from parakeet_py.hybrid.host_code import HostFunction, host_function
+from parakeet_py.hybrid.host_code import HostFunction, HostSteps, host_function, host_steps
 from parakeet_py.hybrid.meter import Run
 from parakeet_py.hybrid.routine_calls import as_calls
 from parakeet_py.hybrid.timeline import Timeline
@@ -142,9 +142,9 @@ class Plan:
                     self.opaque_outs[site] = tuple(out.type for out in outs)
 
     @cached_property
-    def part(self) -> HostFunction:
-        """The host part, for callers that fetch numbers of the result themselves (see `host_function`)."""
-        return host_function(self.function, fetches=False)[0]
+    def steps(self) -> HostSteps:
+        """The host part in steps, for callers that fetch numbers of the result themselves."""
+        return host_steps(self.function)
 
     def llvm(self, architecture: str, kernel: int, form: Form = USUAL) -> str:
         """The LLVM IR of a kernel."""

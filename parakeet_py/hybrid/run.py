@@ -256,8 +256,14 @@ class Call:
         return self.device.offered(left, right, out)
 
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
+        look = self.launch_unseen(number, blocks, args)
+        if look is not None:
+            look()
+
+    def launch_unseen(self, number: int, blocks: int, args: tuple[Any, ...]) -> Callable[[], None] | None:
+        """Launch a kernel; gives what waits for it and raises what has failed in it, if something can."""
         if blocks <= 0:
-            return
+            return None
         plan, device = self.plan, self.device
         kernel = plan.kernels[number]
         found = recorder()
@@ -271,7 +277,7 @@ class Call:
             left, right, out = (args[place] for place in kernel.product)
             if device.multiply(left, right, out, plan.flags["fastmath"]):
                 device.launched(number, 0, values)
-                return
+                return None
         aligned = True
         for arg in args:
             if type(arg) is DeviceView and (arg.buffer.address + arg.offset) % 16:
@@ -282,20 +288,23 @@ class Call:
         shape = blocks * form.parts, kernel.threads // form.parts
         if not kernel.checked:
             device.launch(module, kernel.name, *shape, codes, values)
-            return
-        record = self._fresh_record()
-        address = record.address
+            return None
+        address = self._fresh_record().address
         device.launch(module, kernel.name, *shape, codes, [*values, address, -1])
-        words = np.empty(FAILURE_WORDS, np.int64)
-        device.copy_out(words.view(np.uint8), address)
-        order = int(words[0])
-        if order == NO_FAILURE:
-            return
-        if not kernel.single:
-            device.launched(number, blocks, values)
-            device.launch(module, kernel.name, *shape, codes, [*values, address, order])
+
+        def look() -> None:
+            words = np.empty(FAILURE_WORDS, np.int64)
             device.copy_out(words.view(np.uint8), address)
-        raise self.failure(int(words[1]), words[2:])
+            order = int(words[0])
+            if order == NO_FAILURE:
+                return
+            if not kernel.single:
+                device.launched(number, blocks, values)
+                device.launch(module, kernel.name, *shape, codes, [*values, address, order])
+                device.copy_out(words.view(np.uint8), address)
+            raise self.failure(int(words[1]), words[2:])
+
+        return look
 
     def _fresh_record(self) -> Buffer:
         if self.record is None:

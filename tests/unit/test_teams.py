@@ -782,8 +782,33 @@ def test_all_joins_are_streamed(name: str, cpu: bool) -> None:
     for got, right in zip(*(one if name == "largest" else (one,) for one in (result, STREAMED[name](x))), strict=True):
         assert np.allclose(got, right)
     assert run.moved[0, 1] >= x.nbytes * (0.7 if cpu else 1.0)
-    if name in ("sum", "largest", "lines"):  # others wait for a number of each piece
-        assert device.clock <= 1.3 * x.nbytes / 1e7 * (1 if name == "sum" else 2)
+    regions = 2 if name in ("largest", "histogram") else 1  # each is streamed by itself
+    assert device.clock <= 1.3 * x.nbytes / 1e7 * regions
+    assert run.moved[0, 1] <= 1.2 * x.nbytes * regions * (0.75 if cpu else 1.0)  # scans too go there and back once
+
+
+@pytest.mark.parametrize(("function", "times"), [(np.cumsum, 8), (lambda x: x[x > 0.5], 16)])
+def test_what_the_host_is_asked_for_does_not_keep_the_link_waiting(function: Any, times: int) -> None:
+    """Scans take totals in, selections ask for counts; of several times the device's memory."""
+    x = np.random.default_rng(1).random(8192)
+    device = SimulatedDevice(f"emulated:{next(_names)}", Speed(1e10, 1e7, 1e-7), x.nbytes // times)
+    with options(check=False):
+        result, (taken,), run = clocked((device,), accelerate(lambda x: function(x)), x)
+    right = function(x)
+    assert np.allclose(result, right)
+    assert taken <= 1.3 * max(device._device.counters.instructions / 1e10, x.nbytes / 1e7)
+    assert run.moved[0, 1] <= 1.1 * x.nbytes and run.moved[1, 0] <= 1.1 * right.nbytes
+
+
+def test_what_pieces_make_may_not_fit() -> None:
+    """How much a piece selects is known when it has been computed; then there are fewer under way, or smaller ones."""
+    function = accelerate(lambda x, n: generate(len(x), lambda k: x[k] * 2.0)[x >= n])
+    x = np.arange(256.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        device = EmulatedDevice(f"emulated:{next(_names)}", memory=800)
+        assert np.array_equal(on(Team((device,), False), function, x, 100.0)[0], x[100:] * 2.0)
+        assert device._device.free_bytes == 800
 
 
 def test_pieces_that_need_the_same_at_both_ends() -> None:
