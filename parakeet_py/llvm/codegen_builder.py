@@ -175,7 +175,8 @@ class FunctionText:
 
     `block` is the label of the block being written; `dead` tells that it has been left (by a break or a failed
     check), so that what follows cannot run. `widened` tells that the loop being written is meant for vectors.
-    `bounds` are numbers that integer values are known not to be below. `spaces` are the address spaces of pointers that
+    `bounds` are numbers that integer values are known not to be below, `remainders` what they are remainders of: a
+    number and a known positive one. `spaces` are the address spaces of pointers that
     do not point into the general one (but into a GPU's shared memory). `nodes` are metadata of this function alone,
     named `!<0>`, `!<1>`... until the function is added to the module, so that equal functions have equal texts.
     """
@@ -186,6 +187,7 @@ class FunctionText:
     widened: bool = False
     calls_vector_functions: bool = False
     bounds: dict[str, int] = field(default_factory=dict)
+    remainders: dict[str, tuple[str, str]] = field(default_factory=dict)
     spaces: dict[str, int] = field(default_factory=dict)
     nodes: list[str] = field(default_factory=list)
     _entry: list[str] = field(default_factory=list)

@@ -24,6 +24,8 @@ def integer(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, ri
         result = _by_known(f, name, kind, unsigned, left, int(right), full)
         if not full and (unsigned or name == "mod"):
             f.bounds[result] = 0
+        if name == "mod":
+            f.remainders[result] = (left, right)
         return result
     if codegen_reciprocal.serves(f, kind, right):
         return codegen_reciprocal.integer(f, name, kind, unsigned, left, right)
@@ -66,6 +68,14 @@ def _by_known(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, 
     if name == "floordiv":
         return quotient
     return f.binary("sub", kind, left, f.binary("mul", kind, quotient, str(divisor)))
+
+
+def divides(f: FunctionText, kind: str, unsigned: bool, remainder: str) -> str | None:
+    """Whether a remainder by a known number is 0: whatever its sign, and found out by one product (LLVM)."""
+    if f.module.host.gpu or remainder not in f.remainders:
+        return None
+    number, divisor = f.remainders[remainder]
+    return f.binary("icmp eq", kind, f.binary("urem" if unsigned else "srem", kind, number, divisor), "0")
 
 
 def _known_quotient(f: FunctionText, kind: str, left: str, divisor: int, full: bool) -> str:

@@ -97,6 +97,9 @@ def _integer(f: FunctionText, name: str, dtype: str, arguments: list[str], overf
         return f.binary(_INTEGER[name], kind, *arguments)
     match name:
         case "eq" | "ne":
+            even = codegen_division.divides(f, kind, unsigned, first) if arguments[1] == "0" else None
+            if even is not None:
+                return even if name == "eq" else f.binary("xor", "i1", even, "true")
             return f.binary(f"icmp {name}", kind, *arguments)
         case "lt" | "le" | "gt" | "ge":
             return f.binary(f"icmp {sign}{name}", kind, *arguments)

@@ -547,3 +547,39 @@ def counting_while_loops(x, n, start):
         n -= 1
         m += 1
     return i, j, k, m, n, up, down, last, found
+
+
+NUMBERS_MODULO = [(30, 5, 97), (12, -8, -1000), (9, 2**40, 2**31), (40, 7, 2**33), (0, 2**62, 5), (3, 1, -1)]
+
+
+@program([*NUMBERS_MODULO, (5, 2**63 - 1, 2**60)], overflow=True)
+def remainders_handed_on(n, x, m):
+    """What fits in 64 bits as long as the numbers are small, and only then."""
+    power, squares, pairs, last = 1, 0, 0, x
+    for i in range(n):
+        x = (1103515245 * x + 12345) % m
+        for k in range(3, i, 2):
+            power = power * 3 % m
+            pairs += (i * i - k * x) % 7 == 0
+        squares += i * i
+        last = (last >> 1) ^ (x & 255)
+    while n > 1 and squares > 0:
+        n, squares = n - 1, squares - n * m % 11
+    return x, power, squares, pairs, last, n
+
+
+@program([(arr("i8", 9), 8), (arr("i8", 3, seed=1), 2)], mutates=(0,))
+def sieved(best, top):
+    """Loops whose step or end is computed; from above, and through what is stored on the way."""
+    w = best % 3
+    for i in range(len(w)):
+        for c in range(top, w[i] - 1, -1):
+            best[c] = max(best[c], best[c - w[i]] + i)
+    p, marks = 2, np.ones(50 + top, np.bool_)
+    while p * p <= 50 + top:
+        for c in range(p * p, 50 + top, p):
+            marks[c] = False
+        for c in range(40, -1, -p):
+            marks[c] ^= c % 5 == 0
+        p += 1
+    return w, marks

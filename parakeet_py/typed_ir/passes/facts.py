@@ -14,15 +14,15 @@ compiled code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parakeet_py.typed_ir.ir import Const, Op, Operand, Prim, Var, dtype_of
+from parakeet_py.typed_ir.passes.intervals import GREATEST, LEAST, Interval, of_primitive
 from parakeet_py.typed_ir.passes.linear import Linear, atom
 from parakeet_py.typed_ir.semantics import integer_bounds
 from parakeet_py.typed_ir.types import INTEGERS
 
-LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
 LARGEST_EXTENT = 1 << 47
 _DEPTH = 5  # substitutions one after the other in a proof
 _MOST_STEPS = 24  # and all together
@@ -31,8 +31,6 @@ _STEPS = 32  # substitutions made in one form
 _MOST_TERMS = 8
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
-
-Interval = tuple[int, int]
 
 
 class Facts:
@@ -295,6 +293,14 @@ class Facts:
                     self.equate(var, rest.scale(-k))
                     break
 
+    def confine(self, intervals: Mapping[Var, Interval], variables: Sequence[Var]) -> None:
+        """From here on these variables are known to be in their intervals."""
+        for var in variables:
+            found = intervals.get(var)
+            if found is not None:
+                least, greatest = self.range(var)
+                self.set(self.interval, var, (max(least, found[0]), min(greatest, found[1])))
+
     # ---- definitions ----
 
     def define_extent(self, var: Var) -> None:
@@ -325,6 +331,11 @@ class Facts:
         rule = _DEFINITIONS.get(name)
         if rule is not None:
             rule(self, out, args)
+        if name in _BOUNDED:
+            low, high = of_primitive(name, [self.range_of(self.form(arg)) for arg in args])
+            least, greatest = self.range(out)
+            if low > least or high < greatest:
+                self.set(self.interval, out, (max(low, least), min(high, greatest)))
 
     def _clip(self, interval: Interval) -> Interval:
         return max(interval[0], LEAST), min(interval[1], GREATEST)
@@ -380,27 +391,18 @@ class Facts:
 
     def quotient(self, out: Var, args: tuple[Operand, ...]) -> None:
         if isinstance(args[1], Const) and isinstance(args[1].value, int) and args[1].value > 0:
-            k = args[1].value
             numerator = self.form(args[0])
-            low, high = self.range_of(numerator)
-            self.set(self.interval, out, self._clip((low // k, high // k)))
-            if low >= 0:
+            if self.range_of(numerator)[0] >= 0:
                 self.set(self.upper, out, (numerator,))
 
     def remainder(self, out: Var, args: tuple[Operand, ...]) -> None:
         modulus = self.form(args[1])
-        low, high = self.range_of(modulus)
-        if low > 0:
-            self.set(self.interval, out, (0, high - 1))
+        if self.range_of(modulus)[0] > 0:
             bounds = [Linear(modulus.constant - 1, modulus.terms)]
             numerator = self.form(args[0])
             if self.range_of(numerator)[0] >= 0:
                 bounds.append(numerator)
             self.set(self.upper, out, tuple(bounds))
-
-    def mask(self, out: Var, args: tuple[Operand, ...]) -> None:
-        if isinstance(args[1], Const) and isinstance(args[1].value, int) and args[1].value >= 0:
-            self.set(self.interval, out, (0, args[1].value))
 
     def absolute(self, out: Var, args: tuple[Operand, ...]) -> None:
         low, high = self.range_of(self.form(args[0]))
@@ -419,7 +421,7 @@ _DEFINITIONS = {
     "maximum": lambda facts, out, args: facts.extremum("maximum", out, args),
     "floordiv": Facts.quotient,
     "mod": Facts.remainder,
-    "and": Facts.mask,
     "abs": Facts.absolute,
     "abs_checked": Facts.absolute,
 }
+_BOUNDED = frozenset({"floordiv", "mod", "and", "or", "xor", "shl", "shr"})

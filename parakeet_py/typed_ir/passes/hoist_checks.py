@@ -7,7 +7,8 @@
 
 Under the condition the range analysis of `simplify` proves the checks of the first copy and drops them (and with them
 the wrap-around of negative indices and tests for overflow), and the loop may become parallel; the second copy keeps
-Python's order of effects: what was stored before the failing iteration stays stored.
+Python's order of effects: what was stored before the failing iteration stays stored. Checked arithmetic that fits as
+long as the numbers from outside are small is tested for by their size.
 
 The condition of a check is brought to linear forms that must be >= 0, and the variables bound in the loop are replaced
 by their bounds (those of the innermost `if` first), until only what is known before the loop is left. A check goes to
@@ -36,13 +37,16 @@ from parakeet_py.typed_ir.ir import (
     Store,
     Var,
     View,
+    While,
     binders_of,
     blocks_of,
     dtype_of,
     walk,
 )
 from parakeet_py.typed_ir.passes.facts import LARGEST_EXTENT
+from parakeet_py.typed_ir.passes.intervals import Interval
 from parakeet_py.typed_ir.passes.linear import Linear
+from parakeet_py.typed_ir.passes.ranges import may_overflow, small_enough
 from parakeet_py.typed_ir.passes.simplify import Simplifier
 from parakeet_py.typed_ir.rewrite import fresh_copy
 from parakeet_py.typed_ir.types import PYBOOL
@@ -57,7 +61,8 @@ _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "g
 
 def hoist_checks(function: Function) -> Function:
     """Give loops with checks a copy without, for when a test before the loop says they all hold."""
-    if not any(isinstance(let.op, For) and _is_checked(let.op.body) for let in function.statements()):
+    loops = [let.op for let in function.statements() if isinstance(let.op, For | While)]
+    if not any((isinstance(op, For) and _is_checked(op.body)) or may_overflow(op.body) for op in loops):
         return function
     hoister = _Hoister(function)
     result = hoister.function(function)
@@ -93,6 +98,7 @@ class _Loop:
 
     required: dict[tuple[tuple[Var, int], ...], int] = field(default_factory=dict)  # terms -> constant
     bools: dict[Var, None] = field(default_factory=dict)
+    small: dict[Var, Interval] = field(default_factory=dict)  # from outside; so nothing overflows
     size: int = 0
     has_operators: bool = False
 
@@ -102,6 +108,7 @@ class _Hoister(Simplifier):
         super().__init__(function)
         self.loops: list[_Loop] = []
         self.copied = False  # has any loop been given two versions?
+        self.around = 0  # loops of any kind
         self.level_of: dict[Var, int] = {}  # how many loops were open where a variable was bound
 
     def statement(self, let: Let) -> Sequence[Let] | None:
@@ -113,12 +120,19 @@ class _Hoister(Simplifier):
         for loop in self.loops:
             loop.size += 1
             loop.has_operators = loop.has_operators or isinstance(let.op, PARALLEL)
-        if not isinstance(let.op, For):
+        if not isinstance(let.op, For | While):
             return super().statement(let)
-        self.loops.append(_Loop())
+        loop = _Loop(small={} if self.around else small_enough(self.facts, self.operand, let))
+        self.around += 1
+        if isinstance(let.op, For):
+            self.loops.append(loop)
         new = super().statement(let)
-        loop = self.loops.pop()
-        if loop.size > _MOST_STATEMENTS or (not loop.required and (not loop.bools or loop.has_operators)):
+        if isinstance(let.op, For):
+            self.loops.pop()
+        self.around -= 1
+        if loop.size > _MOST_STATEMENTS:
+            return new
+        if not (loop.required or loop.small or (loop.bools and not loop.has_operators)):
             return new  # in a loop of array operations, one more test each time round is nothing
         return self.versions(list(new) if new is not None else [let], loop)
 
@@ -253,7 +267,7 @@ class _Hoister(Simplifier):
     def versions(self, statements: list[Let], loop: _Loop) -> list[Let]:
         """The loop (the last of `statements`) twice, under the test and not."""
         *before, original = statements
-        if not isinstance(original.op, For):
+        if not isinstance(original.op, For | While):
             return statements
         self.copied = True
         writer = Writer(original.pos)
@@ -279,6 +293,9 @@ class _Hoister(Simplifier):
         for var in limits:
             parts.append(writer.prim("ge", var, index_const(-LARGEST_EXTENT), type_=PYBOOL))
             parts.append(writer.prim("le", var, index_const(LARGEST_EXTENT), type_=PYBOOL))
+        for var, (low, high) in loop.small.items():
+            parts.append(writer.prim("ge", var, index_const(low), type_=PYBOOL))
+            parts.append(writer.prim("le", var, index_const(high), type_=PYBOOL))
         parts += [_at_least_zero(writer, Linear(constant, terms)) for terms, constant in loop.required.items()]
         condition = parts[0]
         for part in parts[1:]:

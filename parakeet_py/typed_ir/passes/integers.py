@@ -24,7 +24,8 @@ from parakeet_py.typed_ir.ir import (
     While,
     dtype_of,
 )
-from parakeet_py.typed_ir.passes.facts import GREATEST, LEAST, Facts, Interval
+from parakeet_py.typed_ir.passes.facts import Facts
+from parakeet_py.typed_ir.passes.intervals import GREATEST, LEAST, Interval
 from parakeet_py.typed_ir.passes.linear import Forms, Linear
 from parakeet_py.typed_ir.types import INT64, PYINT, Scalar
 
@@ -139,9 +140,10 @@ def enter(facts: Facts, op: Op, operands: Sequence[Operand], original: Forms) ->
     elif isinstance(op, For):
         start, stop, step = operands
         trips = None
-        if isinstance(step, Const) and isinstance(step.value, int):
-            first, last = facts.form(start), facts.form(stop)
-            ascending = step.value > 0
+        least_step, greatest_step = facts.range_of(facts.form(step))
+        if least_step > 0 or greatest_step < 0:
+            first, last = facts.late_form(start), facts.late_form(stop)
+            ascending = least_step > 0
             low, high = (first, last) if ascending else (last, first)
             shift = (0, -1) if ascending else (1, 0)
             lower, upper = Linear(low.constant + shift[0], low.terms), Linear(high.constant + shift[1], high.terms)
@@ -151,7 +153,8 @@ def enter(facts: Facts, op: Op, operands: Sequence[Operand], original: Forms) ->
             facts.set(facts.interval, op.index, (max(least, LEAST), max(min(greatest, GREATEST), least)))
             facts.set(facts.lower, op.index, (lower,))
             facts.set(facts.upper, op.index, (upper,))
-            trips = max(0, -(-facts.range_of(difference)[1] // abs(step.value)))
+            slowest = least_step if ascending else -greatest_step
+            trips = max(0, -(-facts.range_of(difference)[1] // slowest))
         _parameters(facts, op, trips, original, op.params)
     elif isinstance(op, While):
         _parameters(facts, op, None, original, op.params)

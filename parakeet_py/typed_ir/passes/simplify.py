@@ -42,8 +42,9 @@ from parakeet_py.typed_ir.ir import (
     dtype_of,
 )
 from parakeet_py.typed_ir.passes.algebra import constant, simplify_cast, simplify_prim
-from parakeet_py.typed_ir.passes.facts import Interval
 from parakeet_py.typed_ir.passes.integers import decide_comparison, enter, leave, simplify_integer
+from parakeet_py.typed_ir.passes.intervals import Interval
+from parakeet_py.typed_ir.passes.ranges import handed_on
 from parakeet_py.typed_ir.passes.simplify_arrays import ArraySimplifier
 from parakeet_py.typed_ir.rewrite import rebuild
 from parakeet_py.typed_ir.types import BOOL, INT64, PYBOOL, PYINT, Scalar
@@ -224,11 +225,15 @@ class Simplifier(ArraySimplifier):
             operands = ()
         else:
             return super().descend(let)
+        loops = isinstance(op, For | While)
+        handed = handed_on(self.facts, self.operand, let) if loops else {}
         mark = self.facts.push()
         enter(self.facts, op, operands, self.original)
+        self.facts.confine(handed, op.params if loops else ())  # type: ignore[union-attr]
         new = self.while_loop(let, op) if isinstance(op, While) else super().descend(let)
         self.facts.pop(mark)
         leave(self.facts, let, operands, self.original)
+        self.facts.confine(handed, let.outs if loops else ())
         return new
 
     def while_loop(self, let: Let, op: While) -> Sequence[Let] | None:
