@@ -263,8 +263,9 @@ FLAT_MESSAGE = "index {0} is out of bounds for size {1}"
 
 def flat_place(a, index):
     """The indices of the element that is at a position of `a.flat`."""
+    index = int(index)
     check((index >= -a.size) & (index < a.size), "IndexError", FLAT_MESSAGE, index, a.size)
-    return unravelled(a, int(index) % a.size)
+    return unravelled(a, index % a.size)
 
 
 def unravelled(a, left):

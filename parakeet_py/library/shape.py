@@ -297,9 +297,11 @@ def expand_dims(a, axis):
 @implements(np.squeeze)
 @method("squeeze")
 def squeeze(a, axis=None):
-    if not is_array(a) and not is_sequence(a) and not is_weak(a) and axis is None:
+    scalar = not is_array(a) and not is_sequence(a) and not is_weak(a) and axis is None
+    array = as_array(a)  # which gives back to Python what is no array known here
+    if scalar:
         return a  # a NumPy scalar stays one
-    a = as_array(a)
+    a = array
     index = ()
     smaller = False
     for own in positions(a.ndim):

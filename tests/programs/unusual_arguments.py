@@ -206,3 +206,8 @@ def named_tuple_on_one_path(x, k):
     if k == 1:
         return step, k
     return x, type(step) is tuple, isinstance(step, Step), type(step) is Step
+
+
+@program([(arr("f8", 1, 3, layout=layout),) for layout in ("swapped", "unaligned")], opaque=None, fell_back=None)
+def one_row_of_unusual_layout(x):
+    return np.squeeze(x)

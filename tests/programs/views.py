@@ -377,8 +377,19 @@ def flat_repeats_what_is_stored(x, y):
     return x
 
 
-@program([raising(IndexError, arr("f8", 3, 4), 12), raising(IndexError, arr("f8", 3, 4), -13)], message=True)
+@program(
+    [
+        raising(IndexError, arr("f8", 3, 4), 12),
+        raising(IndexError, arr("f8", 3, 4), -13),
+        raising(IndexError, arr("f8", 3, 4), np.int32(12)),
+        raising(IndexError, arr("f8", 3, 4), np.uint8(200)),
+        (arr("f8", 3, 4), np.int8(-12)),
+    ],
+    message=True,
+    mutates=(0,),
+)
 def flat_out_of_bounds(x, i):
+    x.flat[i] = 3
     return x.flat[i]
 
 

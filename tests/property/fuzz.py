@@ -108,6 +108,7 @@ class Search:
         self.cache = Path(tempfile.mkdtemp(prefix="parakeet-fuzz-"))
         self.way = WAYS[0]
         self.fallbacks: Counter[str] = Counter()
+        self.slowest = 0.0, ""
 
     @property
     def running(self) -> Path:
@@ -189,12 +190,14 @@ class Search:
         self.tell()
         self.running.write_text(f"# {self.way}\n# {self.calls_of(program)}\n{program.source}", encoding="utf-8")
         f = function(program.source, known=self.way != "bytecode")
+        began = time.process_time()
         on_disk = {"cache": True, "cache_dir": os.fspath(self.cache)} if self.way == "cache" else {}
         try:
             with options(**on_disk):
                 reasons = self.reasons(program, f)
         except Exception as error:
             return error
+        self.slowest = max(self.slowest, (time.process_time() - began, program.source))
         if count:
             self.programs += 1
             self.calls += len(program.calls()) * len(self.runs or "1234")
@@ -256,6 +259,8 @@ def main(
     shutil.rmtree(search.cache)
     typer.echo(search.totals())
     typer.echo(f"{search.loaded} programs came from the disk cache in another process")
+    seconds, source = search.slowest
+    typer.echo(f"the slowest took {seconds:.1f} s" + (f":\n{source}" if seconds > 10 else ""))
     typer.echo(f"{search.fallbacks.total()} of the programs ran in Python:")
     for reason, count in search.fallbacks.most_common(12):
         typer.echo(f"  {count:4} {reason[:120]}")

@@ -2,7 +2,7 @@
 
 Lists that grow in loops, work lists, counting in dicts and sets, nested searches that end early, recursion on parts,
 generators, closures that keep state, `try` in loops, views of views changed in place, stores by repeated indices,
-`out=` and `where=`, arrays of rank 0, small, unsigned and complex types beside others.
+`out=` and `where=`, arrays of rank 0, small, unsigned and complex types beside others, small kernels.
 
 {0}, {1}, {2} are new names, {x} and {y} any values, {n} a number, {a} and {b} arrays of rank 1 or more, {v} one of
 rank 1, {m} of rank 2, {z} of rank 0; a form is drawn only where there is what it takes.
@@ -781,7 +781,144 @@ TYPES = """
 {1} = ({a} != {a}).any() or ({a} == {b}[0]).all()
 """.strip().split("\n\n")
 
-FAMILIES = (LOOPS, TABLES, FUNCTIONS, IN_PLACE, TYPES)
+KERNELS = """
+{0} = {a} * 1.0
+for i in range(20):
+    {1} = np.floor({0} / 2)
+    if np.max(abs({0} - {1})) < 1:
+        break
+    {0} = {1}
+
+{0} = {v} * 1.0
+for i in range(k):
+    {0}[1:-1] = np.floor(({0}[:-2] + {0}[2:]) / 2)
+    {0}[0] = {0}[-1] = i
+
+{0} = np.zeros({m}.shape)
+{0}[1:-1, 1:-1] = {m}[:-2, 1:-1] + {m}[2:, 1:-1] - 4 * {m}[1:-1, 1:-1]
+
+for i in range(1, {m}.shape[0] - 1):
+    for j in range(1, {m}.shape[1] - 1):
+        {m}[i, j] = ({m}[i - 1, j] + {m}[i + 1, j] + {m}[i, j - 1]) // 2
+
+{0} = np.zeros(({m}.shape[0], {m}.shape[0]))
+for i in range({m}.shape[0]):
+    for j in range({m}.shape[0]):
+        u = 0.0
+        for w in range({m}.shape[1]):
+            u += {m}[i, w] * {m}[j, w]
+        {0}[i, j] = u
+
+{0} = np.empty(({m}.shape[1], {m}.shape[0]))
+for i in range({m}.shape[0]):
+    for j in range({m}.shape[1]):
+        {0}[j, i] = {m}[i, j]
+
+{0} = {v}[:, None] - {v}[None, :]
+{1} = np.argmin(abs({0}), axis=1)
+{2} = (abs({0}) < 2).sum(axis=0)
+
+{0} = np.zeros(({v}.size, 4))
+{0}[np.arange({v}.size), abs({v}).astype(int) % 4] = 1
+{1} = {0}.sum(axis=0)
+
+{0}, {1} = np.unique({v} % 3, return_counts=True)
+{2} = {0}[np.argmax({1})]
+
+{0} = np.sort({v})
+{1} = np.searchsorted({0}, {v}, side='right')
+
+{0} = np.where({a} > 2, {a} - 1, np.where({a} < 0, -{a}, {a} * 2))
+
+{0} = {m} - {m}.min(axis=0)
+{1} = {0} / np.maximum({0}.max(axis=0), 1) * 4 // 1
+
+{0} = {m}.sum(axis=1, keepdims=True)
+{1} = np.where({0} != 0, {m} + {0}, 0)
+
+{0} = {m}[:, {m}.any(axis=0)]
+{1} = {0}[{0}[:, :1].ravel() > 0]
+
+{0} = np.array([{v}[max(i - 1, 0):i + 2].max() for i in range({v}.size)])
+
+{0} = np.array([np.sum({m} == i) for i in range(3)])
+
+{0} = np.cumsum(({v} > 0).astype(int))
+{1} = {v}[{0} == 1]
+
+{0} = np.diff({v}) if {v}.size > 1 else {v}
+{1} = np.flatnonzero(({0} > 0)[1:] != ({0} > 0)[:-1])
+
+{0} = np.full({m}.shape, np.inf)
+for i in range({m}.shape[0]):
+    for j in range({m}.shape[1]):
+        if {m}[i, j] > 0:
+            {0}[i, j] = 0
+        if i:
+            {0}[i, j] = min({0}[i, j], {0}[i - 1, j] + 1)
+
+{0}, {1} = {v}.min(), {v}.max()
+for i in range(8):
+    {2} = ({0} + {1}) / 2
+    if np.sum({v} > {2}) > k:
+        {0} = {2}
+    else:
+        {1} = {2}
+
+{0} = np.zeros({v}.size + 1)
+for i in range({v}.size):
+    {0}[i + 1] = max({0}[i], ({0}[i - 1] if i else 0) + {v}[i])
+
+{0} = np.eye(2, dtype=int)
+for i in range(k):
+    {0} = {0} @ np.array([[1, 1], [1, 0]])
+
+{0} = [{v}[0], {v}[-1]]
+for i in range(k):
+    {0}[0], {0}[1] = {0}[1], {0}[0] + {0}[1]
+
+{0} = (1, 0)
+for i in range(k):
+    {0} = ({0}[0] + {0}[1], {0}[0])
+
+{0} = {v}.copy()
+for i in range({v}.size):
+    j = i + int(np.argmin({0}[i:]))
+    {0}[[i, j]] = {0}[[j, i]]
+
+{0} = sum({v}[i] * {v}[-i - 1] for i in range(len({v}) // 2))
+
+{0} = all({v}[i] <= {v}[i + 1] for i in range(len({v}) - 1))
+
+{0} = [({v}[i], j) for i in range(len({v})) for j in range(i) if {v}[i] > {v}[j]]
+
+{0} = np.array([[u + w for u in {v}] for w in range(k)])
+
+{0} = np.stack([{v}, {v}[::-1]])
+{0}[0] += {0}[1]
+{1} = {0}.T.copy()
+
+{0} = np.zeros(({v}.size, 2), dtype=int)
+for i, u in enumerate({v}):
+    {0}[i] = i, int(u > 0)
+
+{0} = np.linspace(0, 4, 5)
+{1} = {0}[:, None] * {0} + {n}
+
+{0} = ({v} > 0).tolist()
+{1} = [i for i, u in enumerate({0}) if u]
+
+for i in range(len({a})):
+    if np.all({a}[i] > 0):
+        {a}[i] = 0
+    elif np.any({a}[i] < 0):
+        {a}[i] *= -1
+    else:
+        continue
+    {a}[i] += 1
+""".strip().split("\n\n")
+
+FAMILIES = (LOOPS, TABLES, FUNCTIONS, IN_PLACE, TYPES, KERNELS)
 
 
 @functools.cache
@@ -803,5 +940,6 @@ class Idioms(Syntax):
             if some:
                 words[word] = self.pick(some)
         known = {*words, "0", "1", "2"}
-        form = self.pick([form for form in self.pick(FAMILIES) if words_of(form) <= known])
+        fitting = [[form for form in family if words_of(form) <= known] for family in FAMILIES]
+        form = self.pick(self.pick([family for family in fitting if family]))
         return str(form.format(self.name(), self.name(), self.name(), **words)).splitlines()

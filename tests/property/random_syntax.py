@@ -231,6 +231,30 @@ OF_OTHERS = {
     dict: ["{0} = {o}['a']", "{o}['a'] = {x}", "{0} = sum({o}.values())", "{o}['a'][...] += 1", "{0} = 'b' in {o}"],
 }
 OF_OTHERS[dict] += ["{0} = {{**{o}, 'c': {x}}}", "{0} = {o}.get('c', {x})", "{0} = [x * 2 for x in {o}.values()]"]
+OF_OTHERS[dict] += ["{0} = {o}['n'] * {x}", "{o}['n'] += 1", "{0} = {o}['mode'] == 'up'", "{o}['eps'] = {o}['n'] / 2"]
+OF_OTHERS[dict] += ["{0} = {x} if {o}['mode'] == 'up' else {o}['eps']", "{0} = {o}.get('missing')", "{0} = sorted({o})"]
+OF_OTHERS[dict] += ["{0} = sum(u * w for u, w in {o}.items())", "{0} = max({o}, key={o}.get)", "{0} = {o}[k]"]
+OF_OTHERS[list] = [
+    "{0} = {o}[0][1]",
+    "{o}[0].append(k)",
+    "{0} = [len(u) for u in {o}]",
+    "{0} = sum(sum(u) for u in {o})",
+]
+OF_OTHERS[list] += [
+    "{0} = [u + w for u, w in {o}]",
+    "{0} = np.array({o})",
+    "{0} = [*{o}, *{o}]",
+    "{0} = list(zip(*{o}))",
+]
+OF_OTHERS[list] += [
+    "{0} = {o}[k % 2][0]",
+    "{o}[-1] = {o}[0]",
+    "{0} = sum({o}, [])",
+    "{0} = {o} == [k]",
+    "{0} = {x} * {o}[0]",
+]
+OF_OTHERS[range] = ["{0} = [{x} for i in {o}]", "{0} = {o}[1] + len({o})", "{0} = np.array({o})", "{0} = sum({o})"]
+OF_OTHERS[range] += ["{0} = k in {o}", "{0} = {o}[::-1]", "{0} = list({o}[1:])", "{0} = {o}.stop"]
 
 
 class Syntax(Statements):

@@ -5,6 +5,7 @@ compared, whether it goes on or raises.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,7 +33,15 @@ MATRICES = [
 MATRICES += ["[:9].reshape(3, 3).T", "[3:].reshape(3, 3)", ".reshape(3, 4)[1]", ".reshape(3, 4)[:, 1]"]
 NUMBERS: list[Any] = [2.5, -3, True, np.float32(1.5), np.int8(2), np.float64(-0.5), np.uint8(3), 1j, np.bool_(False)]
 NUMBERS += [0.0, np.int64(-1), np.float16(0.5)]
-SEQUENCES: list[Any] = [[1, 2, 3], (2, 0.5), [0.5, -1.0], (1, 3, 2)]
+SEQUENCES: list[Any] = [[1, 2, 3], (2, 0.5), [0.5, -1.0], (1, 3, 2), [[1, 2], [3, 4]], [(1, 0.5), (2, -1.5)], range(4)]
+SEQUENCES += [
+    {"n": 3, "eps": 0.5, "mode": "up"},
+    {1: 2.0, 3: -1.0},
+    ("up", "down"),
+    [True, False, True],
+    ((1, 2), 3.5),
+    [],
+]
 
 
 @dataclass(frozen=True)
@@ -102,8 +111,8 @@ def made(recipes: Sequence[Any]) -> tuple[Any, ...]:
                 args.append(recipe.make())
             case Same():
                 args.append(args[recipe.position])
-            case list():
-                args.append(list(recipe))
+            case list() | dict():
+                args.append(copy.deepcopy(recipe))
             case _:
                 args.append(recipe)
     return tuple(args)
@@ -137,7 +146,7 @@ def recipes(draw: st.DrawFn) -> tuple[Any, ...]:
         layouts = [*LAYOUTS * 8, *RARE_LAYOUTS]
         layout, shape = draw(st.sampled_from(layouts)), draw(st.sampled_from(shapes))
         chosen.append(_array(dtype, shape, layout, draw(st.sampled_from(VALUES))))
-    more = draw(st.integers(0, 15))
+    more = draw(st.integers(0, 16))
     if more in (10, 11):
         windows = st.sampled_from(VECTORS if more == 10 else MATRICES)
         chosen.append(Overlapping(draw(st.sampled_from(DTYPES[:4])), tuple(draw(windows) for _ in "ab")))
@@ -153,7 +162,7 @@ def recipes(draw: st.DrawFn) -> tuple[Any, ...]:
         chosen.append(Attributes(_array(draw(st.sampled_from(DTYPES[:4])), (n,), "C", VALUES[0]), 0.5, 2))
     elif more in (8, 9):
         chosen.append(draw(st.sampled_from(NUMBERS)))
-    elif more == 7:
+    elif more in (7, 16):
         chosen.append(draw(st.sampled_from(SEQUENCES)))
     elif more == 6:
         chosen.append(Same(0))
@@ -175,7 +184,18 @@ def variants(draw: st.DrawFn, given: tuple[Any, ...]) -> tuple[Any, ...]:
                 if draw(st.integers(0, 4)) == 4:
                     dtype = draw(st.sampled_from([*DTYPES, *MORE_DTYPES]))
                     recipe = _array(dtype, recipe.shape, draw(st.sampled_from(LAYOUTS)), VALUES[0])
-            case bool() | list() | tuple() | Overlapping() | Same() | Attributes() | Nested() | np.generic():
+            case (
+                bool()
+                | list()
+                | tuple()
+                | dict()
+                | range()
+                | Overlapping()
+                | Same()
+                | Attributes()
+                | Nested()
+                | np.generic()
+            ):
                 pass
             case int():
                 recipe = draw(st.sampled_from([recipe, 1, 0, 2, -1, 6]))
