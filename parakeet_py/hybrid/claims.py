@@ -41,7 +41,8 @@ from parakeet_py.hybrid.team import Range
 GRAINS = 512  # pieces that an index space is divided into, at most, of whole warps; a claim is some of them
 RESERVE = 4  # a claim is one part in so many of what its member would get if all went on as it has
 WORTH = 8.0  # a claim takes at least so many times as long as starting it
-FADES = 0.5  # what a claim has taken counts for so much of that when the next one has ended: neighbours are alike
+FADES = 0.35  # what a claim has taken counts for so much of that when the next one has ended: neighbours are alike
+LONGER = 2.0  # ... and so many times as long as the shortest one, of which starting it may be a good part
 UNSURE = 8.0  # DOUBT before anybody has seen how long anything takes
 DOUBT = 2.0  # nobody claims what may take so many times as long as foreseen, if all others would be done by then
 WARP = 32  # points that a device computes in the time of one
@@ -53,6 +54,7 @@ class _Lane:
     Attributes
     ----------
     begins : seconds that a claim costs besides its work
+    rate : operations that it does in a second
     running, since : the indices that it works at, and since when
     done, seconds : what it has done
     lately, lately_seconds : the same, most of it what it has done last
@@ -65,7 +67,8 @@ class _Lane:
         self.device = None if who == HOST else cast(Machine, call.team.devices[who - 1])
         self.simulated = isinstance(self.device, SimulatedDevice)
         self.name = "cpu" if self.device is None else self.device.name
-        self.begins = (cpu_speed(call.threads) if self.device is None else device_speed(self.device)).start
+        speed = cpu_speed(call.threads) if self.device is None else device_speed(self.device)
+        self.begins, self.rate = speed.start, speed.operations
         self.learned = call.plan.rates.cost(id(claims.parts.division.part), self.name) is not None
         self.running, self.since = 0, 0.0
         self.done, self.seconds = 0, 0.0
@@ -217,23 +220,39 @@ class Claims:
         share = (1 / lane.each) / sum(1 / one.each for one in self.lanes)
         wanted = left * share / RESERVE
         if all(one.done or one.learned for one in self.lanes):
-            wanted = max(wanted, WORTH * lane.begins / lane.each, min(lane.shortest / lane.each, left * share / 2))
+            wanted = max(
+                wanted, WORTH * lane.begins / lane.each, min(LONGER * lane.shortest / lane.each, left * share / 2)
+            )
         elif not (lane.done or lane.learned):
             wanted /= RESERVE  # to see how fast it is
         count = max(int(wanted) // self.grain, 1) * self.grain
         idle = [one for one in self.lanes if one is not lane and not one.running]
         alone = len(idle) + 1 == len(self.lanes) and all(
-            one.doubt * self.grain * one.each > left * lane.each for one in idle
+            one.doubt * self.grain * one.each > left * self._each(lane) for one in idle
         )
         return left if alone or left - count < self.grain else count
+
+    def _each(self, lane: _Lane) -> float:
+        """Seconds that somebody would take for an index of those that are left, wherever it is.
+
+        At its own end it takes what it has taken lately. What the others take at the other end says, as it is known how
+        fast they are, how much there is to do; what lies between is taken to lie between.
+        """
+        front, back = self.lanes[:1], self.lanes[1:]
+        ends = (front, back) if lane is self.lanes[0] else (back, front)
+        here, there = ([one.each * one.rate for one in lanes if one.done] for lanes in ends)
+        if not here or not there:
+            return lane.each
+        heavier = (sum(there) / len(there)) / (sum(here) / len(here))
+        return lane.each * (1 + heavier) / 2
 
     def _too_late(self, lane: _Lane, now: float, count: int, left: int) -> bool:
         """Whether the others would do all that is left before this member is done with a claim."""
         others = [one for one in self.lanes if one is not lane]
         if not any(one.running for one in others):
             return any(one.each < lane.each for one in others)  # somebody must
-        capacity = sum(1 / one.each for one in others)
-        finish = (left + sum(one.free_at(now) / one.each for one in others)) / capacity
+        speeds = [1 / self._each(one) for one in others]
+        finish = (left + sum(one.free_at(now) * speed for one, speed in zip(others, speeds, strict=True))) / sum(speeds)
         return now + lane.doubt * count * lane.each > max(finish, max(one.free_at(now) for one in others))
 
     def _claim(self, lane: _Lane, part: Range) -> float:
