@@ -6,6 +6,7 @@ code generator: `run_typed` executes the typed IR (after the passes), `run_imp` 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,15 @@ from parakeet_py.errors import (
     UnusualExtentsError,
 )
 from parakeet_py.frontend.evaluate import Raised
-from parakeet_py.result_tree import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
+from parakeet_py.result_tree import (
+    Result,
+    ResultEither,
+    ResultLeaf,
+    ResultListOf,
+    ResultRows,
+    ResultStatic,
+    ResultTuple,
+)
 from parakeet_py.signature import leaf_values
 from parakeet_py.templates import rebuild
 from parakeet_py.typed_ir.observed import accepts, observed_spec
@@ -163,6 +172,9 @@ def box(tree: Result, leaves: Sequence[Any], given: Sequence[Any] = (), boxed: d
             return box(choices[int(leaves[tag.index])], leaves, given, boxed)
         case ResultListOf(leaf, numpy):
             return list(leaves[leaf.index]) if numpy else leaves[leaf.index].tolist()
+        case ResultRows(items, ends):
+            held = box(items, leaves, given, boxed)
+            return [held[first:last] for first, last in itertools.pairwise(leaves[ends.index].tolist())]
         case ResultTuple(items, kind, type_):
             parts = [box(item, leaves, given, boxed) for item in items]
             if type_ is not None:

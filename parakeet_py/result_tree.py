@@ -81,6 +81,14 @@ class ResultListOf:
 
 
 @record
+class ResultRows:
+    """A list of lists: parts of the list `items`, each from one of the places in the array `ends` to the next."""
+
+    items: Result
+    ends: ResultLeaf
+
+
+@record
 class ResultEither:
     """A scalar, or what is known when compiled, as the path has it: `choices[tag]`. Nothing else uses its leaves."""
 
@@ -92,7 +100,7 @@ class ResultEither:
         return (self.tag, *(choice for choice in self.choices if isinstance(choice, ResultLeaf)))
 
 
-Result = ResultLeaf | ResultStatic | ResultTuple | ResultListOf | ResultEither
+Result = ResultLeaf | ResultStatic | ResultTuple | ResultListOf | ResultRows | ResultEither
 
 
 def listed(tree: Result) -> frozenset[int]:
@@ -100,6 +108,8 @@ def listed(tree: Result) -> frozenset[int]:
     match tree:
         case ResultListOf(leaf):
             return frozenset((leaf.index,))
+        case ResultRows(items, ends):
+            return listed(items) | {ends.index}
         case ResultTuple(items, type=Assembled() as made):
             own = [items[position] for position in made.looked_at]
             return frozenset(leaf.index for item in own for leaf in _result_walk(item) if leaf.kind == "array")
@@ -150,6 +160,9 @@ def _result_walk(tree: Result) -> Iterator[ResultLeaf]:
             yield tree
         case ResultListOf():
             yield tree.leaf
+        case ResultRows():
+            yield from _result_walk(tree.items)
+            yield tree.ends
         case ResultEither():
             yield from tree.leaves
         case ResultTuple():

@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.result_tree import ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple, SetAttributes
+from parakeet_py.result_tree import (
+    ResultEither,
+    ResultLeaf,
+    ResultListOf,
+    ResultRows,
+    ResultStatic,
+    ResultTuple,
+    SetAttributes,
+)
 from parakeet_py.signature import (
     ArraySpec,
     HiddenSpec,
@@ -50,6 +58,7 @@ _CLASSES: dict[str, Any] = {
         ResultTuple,
         ResultEither,
         ResultListOf,
+        ResultRows,
         SetAttributes,
         LeafT,
         StaticT,

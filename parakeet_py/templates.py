@@ -34,6 +34,8 @@ class ContainerT:
 
     list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
     not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from an `ArraysV`.
+    rows_of: a list of lists, from where each begins (and the last one ends) in a list of all their items; empty_lists:
+    of so many empty ones.
     """
 
     kind: str
@@ -92,6 +94,10 @@ def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
                     if keys[0] is tuple:
                         return list(rows)
                     return list(map(list, rows)) if keys[0] is list else list(itertools.starmap(keys[0], rows))
+                case "rows_of":
+                    return [parts[1][first:last] for first, last in itertools.pairwise(parts[0])]
+                case "empty_lists":
+                    return [[] for _ in range(parts[0])]
                 case "one_of":
                     return parts[1 + parts[0]]
                 case "chosen":

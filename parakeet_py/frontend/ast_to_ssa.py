@@ -109,6 +109,7 @@ class FunctionBuilder(Statements):
         self.own_lists = scope.own_lists
         self.own_queues = scope.own_queues
         self.own_counters = scope.own_counters
+        self.own_rows = scope.own_rows
         self.deleted_names = frozenset(scope.deleted)
         self.free_names = frozenset(captured)
         self.captured = captured

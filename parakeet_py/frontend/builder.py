@@ -58,6 +58,7 @@ class Builder:
     deleted_names: frozenset[str]  # those of them it deletes
     free_names: frozenset[str]  # the names it takes from the functions around it
     own_lists: frozenset[str]  # the names of lists that it changes
+    own_rows: frozenset[str]  # those of them whose items may be changed where they stand
     own_queues: frozenset[str]  # and those of them that are deques
     own_counters: dict[str, tuple[str, object]]  # or dicts with a default
 

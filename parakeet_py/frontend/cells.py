@@ -26,7 +26,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from parakeet_py.frontend.own_lists import CONTENTS, OWN_LIST, OWN_QUEUE
+from parakeet_py.frontend.own_lists import CONTENTS, OWN_LIST, OWN_QUEUE, OWN_ROWS
+from parakeet_py.frontend.own_rows import rows_of_own
 from parakeet_py.frontend.shared_lists import Part, changed_names, shared_lists
 from parakeet_py.frontend.walking import children, walk
 
@@ -78,7 +79,7 @@ def _shared_lists(function: ast.FunctionDef) -> dict[str, str]:
         parts = _parts_that_see(name, function)
         queue = shared_lists(name, parts, _parameters(function)) if len(parts) > 1 else None
         if queue is not None:
-            found[name] = OWN_QUEUE if queue else OWN_LIST
+            found[name] = OWN_QUEUE if queue else OWN_ROWS if rows_of_own(function, name) else OWN_LIST
     return found
 
 

@@ -169,7 +169,7 @@ class _Checker:
             case Unpack(_, before, star, after):
                 self.outs(let, before + star + after)
                 self.expect(star or not after, pos, "unpack has targets after a star that is not there")
-            case ChangeList(change, _, args):
+            case ChangeList(change, _, args, _):
                 self.outs(let, 2 if change in GIVING else 1)
                 self.expect(
                     len(args) in _CHANGES.get(change, ()), pos, f"{change} of a list with {len(args)} arguments"

@@ -351,8 +351,13 @@ class _Frame:
         return ()
 
     def change_list(self, op: ssa.ChangeList) -> tuple[Any, ...]:
-        changed, args = self.get(op.object), [self.get(arg) for arg in op.args]
-        match op.change:
+        held, args = self.get(op.object), [self.get(arg) for arg in op.args]
+        if op.at is None:
+            return self.changed(op.change, held, args)
+        return (*self.changed(op.change, held[self.get(op.at)], args)[:-1], held)
+
+    def changed(self, change: str, changed: Any, args: list[Any]) -> tuple[Any, ...]:
+        match change:
             case "pop":
                 return changed.pop(*args), changed
             case "setdefault":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from parakeet_py.frontend.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.builder import Builder
 from parakeet_py.frontend.exceptions import Caught, place
-from parakeet_py.frontend.own_lists import FUNCTIONS, GIVING, cell_of, changed_by_call
+from parakeet_py.frontend.own_lists import FUNCTIONS, GIVING, cell_of, changed_by_call, changed_item
 from parakeet_py.frontend.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
     Attribute,
@@ -318,12 +318,14 @@ class Expressions(Builder):
 
     # ---- calls ------------------------------------------------------------------------------------------------------
 
-    def change_list(self, node: ast.AST, name: str, change: str, args: tuple[Operand, ...]) -> Operand:
-        """Change a list of the function's own; gives what Python's method gives."""
+    def change_list(
+        self, node: ast.AST, name: str, change: str, args: tuple[Operand, ...], at: Operand | None = None
+    ) -> Operand:
+        """Change a list of the function's own, or its item `at` a place; gives what Python's method gives."""
         operand = self.read(name, node)
         self.check_writable(name, node)
         outs = (*([Var("item")] if change in GIVING else []), Var(cell_of(name)))
-        op = ChangeList(change, operand, args)
+        op = ChangeList(change, operand, args, at)
         self.check_operands(op, node)
         self.arm.out.append(Let(outs, op, pos_of(node)))
         for out in outs:
@@ -340,6 +342,9 @@ class Expressions(Builder):
                 return self.sort(node, changed[0])
             parts = [node.func, *node.args[1:]] if changed[1] in FUNCTIONS else node.args
             return self.change_list(node, *changed, tuple(self.expression(part) for part in parts))
+        item = changed_item(node)
+        if item is not None and item[0] in self.own_rows:
+            return self.change_row(node, *item)
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="most_common"), args=few, keywords=[]) if (
                 self.own_counters.get(held, ("",))[0] == "Counter" and len(few) < 2
@@ -369,6 +374,18 @@ class Expressions(Builder):
         self.hold_call(node, function, out, given)
         return out
 
+    def change_row(self, node: ast.Call, name: str, change: str, index: ast.expr) -> Operand:
+        """`name[index].append(...)`: the item is looked up before the arguments are."""
+        function = (self.expression(node.func),) if change in FUNCTIONS else ()
+        at = self.expression(index)
+        given = node.args[1:] if change in FUNCTIONS else node.args
+        if name in self.own_counters:
+            self.counted(node, name, at, stays=True)
+        elif not all(isinstance(arg, ast.Name | ast.Constant) for arg in given):
+            self.emit(Subscript(self.read(name, node), at), node, "item")
+        args = tuple(self.expression(arg) for arg in given)
+        return self.change_list(node, name, change, (*function, *args), at)
+
     def new_counter(self, node: ast.Call, name: str) -> Operand:
         """A Counter, or a defaultdict of numbers."""
         function = self.expression(node.func)
@@ -377,13 +394,18 @@ class Expressions(Builder):
             items = self.expression(node.args[0]) if node.args else self.emit(BuildList(()), node, "items")
             return self.emit(ChangeList(kind, items, (function,)), node, name)
         made = self.emit(BuildDict(()), node, name)
-        return self.emit(ChangeList(kind, made, (function, self.expression(node.args[0]), Const(default))), node, name)
+        args = function, self.expression(node.args[0]), self.default(node, default)
+        return self.emit(ChangeList(kind, made, args), node, name)
+
+    def default(self, node: ast.expr, default: object) -> Operand:
+        """What a dict gives for what it does not have."""
+        return self.emit(BuildList(()), node, "items") if default is list else Const(default)
 
     def counted(self, node: ast.expr, name: str, key: Operand, stays: bool) -> Operand:
         """`name[key]` of a dict with a default, which a defaultdict keeps from then on if it `stays`."""
         kind, default = self.own_counters[name]
         if kind == "defaultdict" and stays:
-            return self.change_list(node, name, "setdefault", (key, Const(default)))
+            return self.change_list(node, name, "setdefault", (key, self.default(node, default)))
         get = self.emit(Attribute(self.read(name, node), "get"), node, "get")
         return self.emit(Call(get, (key, Const(default))), node, "item")
 

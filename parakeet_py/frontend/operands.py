@@ -65,8 +65,8 @@ def operands(op: Op) -> tuple[Operand, ...]:
             return (value, index)
         case SetItem(value, index, new):
             return (value, index, new)
-        case ChangeList(_, value, args):
-            return (value, *args)
+        case ChangeList(_, value, args, at):
+            return (value, *args) if at is None else (value, *args, at)
         case BuildSlice(lower, upper, step):
             return (lower, upper, step)
         case BuildTuple(items) | BuildList(items) | BuildSet(items):

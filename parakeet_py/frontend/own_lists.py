@@ -34,8 +34,9 @@ FUNCTIONS = {"heappush": 1, "heappop": 0, "heapify": 0, "insort": 1, "insort_lef
 GIVING = ("pop", "popleft", "popright", "setdefault", "heappop")
 """Those of them that give an item."""
 
-CONTENTS, OWN_LIST, OWN_QUEUE = ".cell_contents", ".own_list", ".own_queue"
-"""What follows the name of a cell in that of its contents (see `cells`): anything; a list, a deque of their own."""
+CONTENTS, OWN_LIST, OWN_QUEUE, OWN_ROWS = ".cell_contents", ".own_list", ".own_queue", ".own_rows"
+"""What follows the name of a cell in that of its contents (see `cells`): anything; a list, a deque of their own; a list
+whose items may be changed where they stand (see `own_rows`)."""
 
 _READING_METHODS = frozenset({"index", "count", "copy", "get"})
 _OF_LISTS = frozenset({"sort", "add", "discard", "setdefault", *FUNCTIONS})  # what deques do not have
@@ -95,8 +96,10 @@ def counter_of(node: ast.AST) -> tuple[str, str, object] | None:
 
 
 def _default(factory: ast.expr) -> object:
-    """The number that a defaultdict gives for what it does not have; None if it is no number."""
+    """The number that a defaultdict gives for what it does not have, or `list`; None if it is none of these."""
     match factory:
+        case ast.Name(id="list"):
+            return list
         case ast.Name(id=name) if name in _NUMBERS:
             return _NUMBERS[name]
         case ast.Lambda(
@@ -117,12 +120,12 @@ def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> froz
 
 def is_shared(name: str) -> bool:
     """Is this what a cell holds, and a list of the functions that know the cell?"""
-    return name.endswith((OWN_LIST, OWN_QUEUE))
+    return name.endswith((OWN_LIST, OWN_QUEUE, OWN_ROWS))
 
 
 def cell_of(name: str) -> str:
     """The name of the cell whose contents a name stands for; any other name as it is."""
-    for kind in (CONTENTS, OWN_LIST, OWN_QUEUE):
+    for kind in (CONTENTS, OWN_LIST, OWN_QUEUE, OWN_ROWS):
         if name.endswith(kind):
             return name.removesuffix(kind)
     return name
@@ -171,7 +174,7 @@ def _is_copy(value: ast.expr) -> bool:
 
 
 def moves(body: list[ast.stmt]) -> frozenset[ast.stmt]:
-    """The assignments `name = other` after which `other` is not used until it is bound anew."""
+    """The statements `name = other` and `name.append(other)` after which `other` is not used until it is bound anew."""
     found: set[ast.stmt] = set()
 
     def look(block: list[ast.stmt], after: list[list[ast.stmt]]) -> None:
@@ -181,6 +184,9 @@ def moves(body: list[ast.stmt]) -> frozenset[ast.stmt]:
             match statement:
                 case ast.Assign(targets=[ast.Name()], value=ast.Name(id=name)) if not is_shared(name):
                     if _is_dead(name, rest):
+                        found.add(statement)
+                case ast.Expr(value=ast.Call() as call) if (put := _put(call)) is not None and not is_shared(put):
+                    if _is_dead(put, rest):
                         found.add(statement)
                 case ast.For(body=inner, orelse=orelse):
                     look(inner, [[statement], *rest])
@@ -194,6 +200,16 @@ def moves(body: list[ast.stmt]) -> frozenset[ast.stmt]:
 
     look(body, [])
     return frozenset(found)
+
+
+def _put(call: ast.Call) -> str | None:
+    """The other name in `name.append(other)`."""
+    match call:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[ast.Name(id=other)], keywords=[]
+        ):
+            return other if other != name else None
+    return None
 
 
 def _is_dead(name: str, parts: list[list[ast.stmt]]) -> bool:
@@ -251,10 +267,30 @@ def changed_by_function(node: ast.Call) -> tuple[str, str] | None:
     return None
 
 
+def changed_item(node: ast.Call) -> tuple[str, str, ast.expr] | None:
+    """The name, the method and the index of `name[index].append(...)` and its kin."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Subscript(value=ast.Name(id=name), slice=index), attr=method),
+            args=args,
+            keywords=[],
+        ) if not isinstance(index, ast.Slice) and not any(isinstance(arg, ast.Starred) for arg in args):
+            if CHANGES.get(method) == len(args) or (method == "pop" and len(args) < 2):
+                return name, method, index
+        case ast.Call(
+            func=ast.Name(id=function) | ast.Attribute(value=ast.Name(), attr=function),
+            args=[ast.Subscript(value=ast.Name(id=name), slice=index), *rest],
+            keywords=[],
+        ) if FUNCTIONS.get(function) == len(rest) and not isinstance(index, ast.Slice):
+            if not any(isinstance(arg, ast.Starred) for arg in rest):
+                return name, function, index
+    return None
+
+
 def _may_change(node: ast.AST) -> bool:
     match node:
         case ast.Call():
-            return changed_by_call(node) is not None
+            return changed_by_call(node) is not None or changed_item(node) is not None
         case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.AugAssign(target=ast.Name(), op=ast.Add()):
             return True
         case ast.Assign():
@@ -332,6 +368,11 @@ class Uses:
                     self.counted(arg)
                 if name == self.shared:
                     self.escaped.add(name)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=[ast.Name(id=source)])) if (
+                node in self.moves
+            ):
+                self.change(name)
+                self.as_list.add(source)
             case ast.Assign(targets=[target], value=value):
                 self.bound(target, value)
             case ast.AnnAssign(target=ast.Name() as target, value=value):
@@ -494,6 +535,12 @@ class Uses:
                 self.all([keyword.value for keyword in node.keywords if not self.key(keyword.value)])
             else:
                 self.all(node.args)
+            return
+        item = changed_item(node)
+        if item is not None:  # of a row, which is part of the list (see `own_rows`)
+            self.change(item[0])
+            self.visit(item[2])
+            self.all([node.func, *node.args[1:]] if item[1] in FUNCTIONS else node.args)
             return
         match node.func:
             case ast.Name(id=name) if name in _BUILTINS:

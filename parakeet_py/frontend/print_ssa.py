@@ -192,8 +192,10 @@ class _Printer:
                 return f"set {show(value)}[{show(index)}] = {show(new)}"
             case DeleteItem(value, index):
                 return f"delete {show(value)}[{show(index)}]"
-            case ChangeList(change, value, args):
+            case ChangeList(change, value, args, None):
                 return f"change {change} {listed((value, *args))}"
+            case ChangeList(change, value, args, at) if at is not None:
+                return f"change {change} {show(value)}[{show(at)}]{''.join(f', {show(arg)}' for arg in args)}"
             case BuildSlice(lower, upper, step):
                 return f"slice {listed((lower, upper, step))}"
             case BuildTuple(items):

@@ -15,13 +15,16 @@ from dataclasses import field
 
 from parakeet_py.frontend.exceptions import Leave, TryBody
 from parakeet_py.frontend.own_lists import (
+    FUNCTIONS,
     cell_of,
     changed_by_call,
     changed_by_function,
+    changed_item,
     own_counters,
     own_lists,
     own_queues,
 )
+from parakeet_py.frontend.own_rows import own_rows
 from parakeet_py.frontend.walking import children
 from parakeet_py.record import record
 
@@ -42,6 +45,7 @@ class Scope:
     declared_global: dict[str, None] = field(default_factory=dict)
     declared_nonlocal: dict[str, None] = field(default_factory=dict)
     rebound: dict[str, None] = field(default_factory=dict)  # bound in several places
+    own_rows: frozenset[str] = frozenset()  # those of them whose items may be changed, which binds them, too
     own_lists: frozenset[str] = frozenset()  # what changes them binds them
     own_queues: frozenset[str] = frozenset()
     own_counters: dict[str, tuple[str, object]] = field(default_factory=dict)
@@ -63,6 +67,7 @@ class Scopes:
             walk.scope.own_lists = own_lists(node)
             walk.scope.own_queues = own_queues(node, walk.scope.own_lists)
             walk.scope.own_counters = own_counters(node, walk.scope.own_lists)
+            walk.scope.own_rows = own_rows(node, walk.scope.own_lists)
             arguments = node.args
             for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
                 walk.scope.locals[arg.arg] = None
@@ -199,6 +204,19 @@ class _Walk:
                 self.visit(target)
                 self.visit(value)
                 self.scopes.binds_inside_expressions = True
+            case ast.Call() if (row := changed_item(node)) is not None and row[0] in scope.own_rows:
+                self.bind(row[0])
+                self.scopes.binds_inside_expressions = True
+                scope.free[cell_of(row[0])] = None
+                self.visit_all([node.func, *node.args[1:]] if row[1] in FUNCTIONS else node.args)
+                self.visit(row[2])
+            case ast.Subscript(value=ast.Subscript(value=ast.Name(id=name), slice=place), slice=index) if (
+                not isinstance(node.ctx, ast.Load) and name in scope.own_rows
+            ):
+                self.bind(name)
+                scope.free[cell_of(name)] = None
+                self.visit(place)
+                self.visit(index)
             case ast.Call() if (found := changed_by_function(node)) is not None and found[0] in scope.own_lists:
                 self.bind(found[0])
                 self.scopes.binds_inside_expressions = True

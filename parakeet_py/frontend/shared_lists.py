@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from parakeet_py.frontend.own_lists import Uses, changed_by_call, mentions, replaced_first
+from parakeet_py.frontend.own_lists import Uses, changed_by_call, changed_item, mentions, replaced_first
 from parakeet_py.frontend.walking import walk
 from parakeet_py.record import record
 
@@ -26,7 +26,7 @@ def changed_names(function: ast.AST) -> frozenset[str]:
     found: set[str] = set()
     for node in walk(function):
         match node:
-            case ast.Call() if (changed := changed_by_call(node)) is not None:
+            case ast.Call() if (changed := changed_by_call(node) or changed_item(node)) is not None:
                 found.add(changed[0])
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
                 found.add(name)

@@ -186,12 +186,13 @@ class ChangeList:
     (which has the item, too), insort and others of
     `own_lists.FUNCTIONS`, where `args[0]` is the function; deque and Counter, made by `args[0]` of the object, with
     popleft, appendleft, and popright for the pop of a deque; defaultdict, made by `args[0]` of `args[1]`, which gives
-    `args[2]`.
+    `args[2]`. With `at`, it is the object's item under this index or key that changes, and with it the object.
     """
 
     change: str
     object: Operand
     args: tuple[Operand, ...] = ()
+    at: Operand | None = None
 
 
 @record

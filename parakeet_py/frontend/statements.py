@@ -16,7 +16,7 @@ from parakeet_py.frontend.exceptions import Guarded, Leave, TryBody
 from parakeet_py.frontend.expressions import BINARY, Expressions
 from parakeet_py.frontend.loops import LoopWriter
 from parakeet_py.frontend.operands import same
-from parakeet_py.frontend.own_lists import cell_of, changed_by_call
+from parakeet_py.frontend.own_lists import cell_of, changed_by_call, changed_item
 from parakeet_py.frontend.scopes import BREAK, CONTINUE, FALLS, LEAVES, is_endless
 from parakeet_py.frontend.scopes import RETURN as RETURNS
 from parakeet_py.frontend.ssa import (
@@ -255,7 +255,9 @@ class Statements(Expressions):
     def binds(self, node: ast.AST) -> bool:
         """Does an expression itself bind a name?"""
         if isinstance(node, ast.Call):
-            changed = changed_by_call(node)
+            changed, item = changed_by_call(node), changed_item(node)
+            if item is not None and item[0] in self.own_rows:
+                return True
             return changed is not None and changed[0] in self.own_lists
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
             reading = ast.Subscript(node.target.value, node.target.slice, ast.Load())
@@ -313,6 +315,11 @@ class Statements(Expressions):
                 self.store(name, operand, target)
             case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
                 self.change_list(target, name, "set", (self.expression(index), operand))
+            case ast.Subscript(value=ast.Subscript(value=ast.Name(id=name), slice=place), slice=index) if (
+                name in self.own_rows
+            ):
+                at = self.row_place(target, name, place)
+                self.change_list(target, name, "set", (self.expression(index), operand), at)
             case ast.Subscript(value=value, slice=index):
                 container = self.expression(value)
                 self.effect(SetItem(container, self.expression(index), operand), target)
@@ -344,6 +351,11 @@ class Statements(Expressions):
         match node.target:
             case ast.Name(id=name) if name in self.own_lists:
                 self.change_list(node, name, "iadd", (self.expression(node.value),))
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if (
+                name in self.own_rows and op == "add" and isinstance(node.value, ast.List | ast.ListComp)
+            ):
+                at = self.row_place(node.target, name, index)
+                self.change_list(node, name, "extend", (self.expression(node.value),), at)
             case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
                 key = self.expression(index)
                 if name in self.own_counters:
@@ -362,6 +374,15 @@ class Statements(Expressions):
                 out = self.emit(Inplace(op, left, right), node, cell_of(name))
                 self.hold(out, left, right)
                 self.store(name, out, node)
+            case ast.Subscript(value=ast.Subscript(value=ast.Name(id=name), slice=place), slice=index) if (
+                name in self.own_rows
+            ):
+                at = self.row_place(node.target, name, place)
+                row = self.emit(Subscript(self.read(name, node.target), at), node.target)
+                key = self.expression(index)
+                item = self.emit(Subscript(row, key), node.target)
+                new = self.emit(Inplace(op, item, self.expression(node.value)), node)
+                self.change_list(node, name, "set", (key, new), at)
             case ast.Subscript(value=value, slice=index):
                 container, key = self.expression(value), self.expression(index)
                 left = self.emit(Subscript(container, key), node.target)
@@ -374,6 +395,13 @@ class Statements(Expressions):
                 right = self.expression(node.value)
                 self.effect(SetAttribute(container, name, self.emit(Inplace(op, left, right), node)), node)
                 self.keep_in(container, right, node)
+
+    def row_place(self, target: ast.expr, name: str, place: ast.expr) -> Operand:
+        """The place of an item that changes; a dict with a default has it from then on."""
+        at = self.expression(place)
+        if name in self.own_counters:
+            self.counted(target, name, at, stays=True)
+        return at
 
     def keep_in(self, container: Operand, operand: Operand, node: ast.AST) -> None:
         if isinstance(operand, Var) and operand in self.held:
@@ -401,6 +429,11 @@ class Statements(Expressions):
                     self.delete(elts)
                 case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
                     self.change_list(target, name, "delete", (self.expression(index),))
+                case ast.Subscript(value=ast.Subscript(value=ast.Name(id=name), slice=place), slice=index) if (
+                    name in self.own_rows
+                ):
+                    at = self.row_place(target, name, place)
+                    self.change_list(target, name, "delete", (self.expression(index),), at)
                 case _:
                     self.refuse(target, "`del` of an item cannot be accelerated", "make a new object without it")
 

@@ -26,7 +26,7 @@ from parakeet_py.typed_ir.types import DTYPES
 
 _PYTHON_FUNCTIONS = (
     "PyBool_Type PyErr_Clear PyErr_Occurred PyErr_SetObject PyErr_SetString PyEval_RestoreThread PyEval_SaveThread "
-    "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New "
+    "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyList_GetSlice "
     "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
     "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
     "PyDict_Next PyObject_SetAttr PyObject_SetItem Py_GetRecursionLimit _PyObject_New"
@@ -71,6 +71,7 @@ EXPORTS = (
     "gate.lend_array",
     "gate.box_list",
     "gate.box_items",
+    "gate.box_rows",
     "gate.count",
     "gate.forward",
 )

@@ -23,6 +23,8 @@ declare ptr @gate.PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare i32 @gate.PyArray_SetBaseObject(ptr, ptr)
 declare ptr @gate.PyArray_ToList(ptr)
 declare ptr @gate.PySequence_List(ptr)
+declare ptr @gate.PyList_New(i64)
+declare ptr @gate.PyList_GetSlice(ptr, i64, i64)
 declare void @gate.pk_detach(ptr, ptr)
 @gate.ndarray = external global i8
 @gate.dtype.uint8 = external global i64
@@ -348,5 +350,52 @@ list:
 out:
   %result = phi ptr [null, %entry], [%r, %list]
   ret ptr %result
+}
+
+; A list of parts of a list, each from one of the places in the array of int64 `ends` to the next.
+; Takes over both references, null is allowed.
+define ptr @gate.box_rows(ptr %items, ptr %ends) {
+entry:
+  %none = icmp eq ptr %items, null
+  br i1 %none, label %drop, label %start
+start:
+  %dims_p = getelementptr i8, ptr %ends, i64 $DIMS$
+  %dims = load ptr, ptr %dims_p
+  %places = load i64, ptr %dims
+  %count = sub i64 %places, 1
+  %data_p = getelementptr i8, ptr %ends, i64 $DATA$
+  %data = load ptr, ptr %data_p
+  %rows = call ptr @gate.PyList_New(i64 %count)
+  %failed = icmp eq ptr %rows, null
+  br i1 %failed, label %drop, label %fill
+fill:
+  %slots_p = getelementptr i8, ptr %rows, i64 $LIST_ITEMS$
+  %slots = load ptr, ptr %slots_p
+  br label %loop
+loop:
+  %k = phi i64 [0, %fill], [%k1, %store]
+  %more = icmp slt i64 %k, %count
+  br i1 %more, label %part, label %drop
+part:
+  %first_p = getelementptr i64, ptr %data, i64 %k
+  %first = load i64, ptr %first_p
+  %k1 = add i64 %k, 1
+  %last_p = getelementptr i64, ptr %data, i64 %k1
+  %last = load i64, ptr %last_p
+  %row = call ptr @gate.PyList_GetSlice(ptr %items, i64 %first, i64 %last)
+  %missing = icmp eq ptr %row, null
+  br i1 %missing, label %give_up, label %store
+store:
+  %slot = getelementptr ptr, ptr %slots, i64 %k
+  store ptr %row, ptr %slot
+  br label %loop
+give_up:
+  call void @gate.Py_DecRef(ptr %rows)
+  br label %drop
+drop:
+  %r = phi ptr [null, %entry], [null, %start], [%rows, %loop], [null, %give_up]
+  call void @gate.Py_DecRef(ptr %items)
+  call void @gate.Py_DecRef(ptr %ends)
+  ret ptr %r
 }
 """

@@ -28,7 +28,7 @@ from parakeet_py.llvm import boxing
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.native import class_named
-from parakeet_py.result_tree import Result, ResultEither, ResultStatic, ResultTuple, SetAttributes
+from parakeet_py.result_tree import Result, ResultEither, ResultRows, ResultStatic, ResultTuple, SetAttributes
 from parakeet_py.signature import FunctionSpec, ObjectSpec, Signature, Spec, StaticSpec, TupleSpec, is_opaque
 from parakeet_py.signature_json import NotPortable
 
@@ -203,6 +203,8 @@ def _result_objects(tree: Result, path: str) -> Iterator[tuple[str, object]]:
         case ResultEither():
             for index, choice in enumerate(tree.choices):
                 yield from _result_objects(choice, f"{path}.{index}")
+        case ResultRows(items):
+            yield from _result_objects(items, f"{path}.items")
         case ResultTuple():
             if isinstance(tree.type, SetAttributes):
                 yield from (

@@ -16,6 +16,7 @@ from parakeet_py.result_tree import (
     ResultEither,
     ResultLeaf,
     ResultListOf,
+    ResultRows,
     ResultStatic,
     ResultTuple,
     SetAttributes,
@@ -145,6 +146,11 @@ class ResultWriter(GateWriter):
                 listed = self.let(f"call ptr @gate.{box}(ptr {self.again(tree.leaf)})")
                 self.list_new(listed)
                 return listed
+            case ResultRows(items, ends):
+                held = self.make(items, f"{path}.items")
+                rows = self.let(f"call ptr @gate.box_rows(ptr {held}, ptr {self.again(ends)})")
+                self.list_new(rows)
+                return rows
             case ResultEither():
                 return self.choose(tree, path)
             case ResultTuple(type=SetAttributes(names)):

@@ -211,9 +211,12 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) ->
         if any(new is not old for new, old in zip(field_state.carried(s), held, strict=False)):
             raise Sequential.at(s.frames[-1].function, b.pos, "an assignment by the elements of a comprehension")
         record = _record(s, item)
+        empty = isinstance(item, TupleV) and item == TupleV((), "list")
         item = grown_lists.shown(s, item)
         first = s.as_array(item) if isinstance(item, TupleV | ListV) else item
     b.rollback(mark)
+    if empty:
+        return GrowV(ScalarV(length), (), gates.Structure(TupleV((), "list"), ()))
     if record is not None:
         return _of_tuples(s, value, record)
     if not isinstance(first, ArrayV):
@@ -377,7 +380,8 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
         b.rollback(mark)
         length = b.hoisted(extents.pop())
         if length is None:
-            raise s.unsupported("a comprehension in which the length of a loop depends on the item of another")
+            text = "a comprehension in which the length of a loop depends on the item of another"
+            raise ArrayElements.at(s.frames[-1].function, b.pos, text)
         extents.append(length)
     space = tuple(extents)
     if not conditional:

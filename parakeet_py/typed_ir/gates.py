@@ -83,8 +83,15 @@ class EitherT:
     rare: bool = field(default=False, compare=False)
 
 
+@record
+class RowT:
+    """A list of any length as an item of another list: three numbers, and items in a pool (see `rows`)."""
+
+    item: Template
+
+
 Template: TypeAlias = (
-    Scalar | EitherT | ArrayT | Fixed | Structure | None
+    Scalar | EitherT | ArrayT | Fixed | Structure | RowT | None
 )  # None: no path has a value (all have raised)
 
 
@@ -134,8 +141,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (tag, *options)
         case ListV(array):
             return (array,)
-        case GrowV(length, columns, _):
-            return (length, *columns)
+        case GrowV(length, columns, _, pools):
+            return (length, *columns, *pools)
         case ArraysV(length, used, data, places):
             return (length, used, data, *places)
         case DictV(items):
@@ -177,7 +184,8 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
         case GrowV():
             length = parts[0]
             assert isinstance(length, ScalarV)
-            return GrowV(length, tuple(part for part in parts[1:] if isinstance(part, ArrayV)), like.item)
+            columns = tuple(part for part in parts[1:] if isinstance(part, ArrayV))
+            return GrowV(length, columns, like.item, tuple(part for part in parts[1:] if isinstance(part, GrowV)))
         case ArraysV():
             length, used, data, *places = parts
             assert isinstance(length, ScalarV) and isinstance(used, ScalarV) and isinstance(data, ArrayV)
@@ -254,6 +262,8 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
     left, right = varying(left), varying(right)
     if left == right:
         return left
+    if isinstance(left, RowT) or isinstance(right, RowT):
+        return rows.joined(s, left, right)
     match left, right:
         case Scalar(), Scalar() if s.frames[-1].namespace.trusted:
             return join_scalars(s, left, right)
@@ -289,6 +299,8 @@ def varying(template: Template) -> Template:
             return template_of(value, varying=True)
         case Structure(like, parts):
             return Structure(like, tuple(varying(part) for part in parts))
+        case RowT(item):
+            return RowT(varying(item))
     return template
 
 
@@ -363,6 +375,8 @@ def describe(template: Template) -> str:
             return f"an array of {kind.rank} axes of {kind.dtype}"
         case Fixed(value) | Structure(value, _):
             return described(value)
+        case RowT():
+            return "a list"
     return "nothing"
 
 
@@ -377,6 +391,8 @@ def types_of(template: Template) -> list[Type]:
             return [kind]
         case Structure(ObjectV(), _):
             return [OBJECT]
+        case RowT():
+            return [PYINT, PYINT, PYINT]
         case Structure(_, parts):
             return [kind for part in parts for kind in types_of(part)]
     return []
@@ -455,4 +471,4 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
     raise AssertionError(template)
 
 
-from parakeet_py.typed_ir import array_lists, grown_lists, hash_maps, unions, variants  # noqa: E402  (they need each other)
+from parakeet_py.typed_ir import array_lists, grown_lists, hash_maps, rows, unions, variants  # noqa: E402  (they need each other)

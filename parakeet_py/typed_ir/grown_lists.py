@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 SMALLEST = 8  # elements of a column
 NO_ITEMS = "pop from an empty deque"
+_WALKING = (len, enumerate, zip, reversed, list)
 _ROWS = ("array", "table")  # items of lists that are described as a whole
 
 
@@ -69,6 +70,11 @@ def item_template(s: Specializer, held: Value, more: Sequence[Value] = ()) -> ga
             templates += [gates.template_of(item, varying=True) for item in items]
         case ListV(array, items) if has_item_type(held):
             templates.append(Scalar(array.dtype, items == ""))
+        case ListV(array, items) if items in ("", array.dtype):
+            made: gates.Template = Scalar(array.dtype, items == "")
+            for _ in range(array.rank - 1):
+                made = gates.RowT(made)
+            templates.append(made)
         case _:
             raise NotGrown.at(s.frames[-1].function, s.builder.pos, f"a change of {s.describe(held)}")
     templates += [gates.template_of(item, varying=True) for item in more]
@@ -79,8 +85,8 @@ def join_items(s: Specializer, templates: Sequence[gates.Template]) -> gates.Tem
     """The least template that fits all these items; its leaves have to be scalars."""
     joined: gates.Template = None
     for template in templates:
-        template = gates.varying(template)
-        joined = template if joined is None else gates.join(s, joined, template)
+        template = rows.normal(gates.varying(template))
+        joined = template if joined is None else rows.normal(gates.join(s, joined, template))
     if joined is not None and not all(isinstance(kind, Scalar) for kind in gates.types_of(joined)):
         raise NotGrown.at(
             s.frames[-1].function, s.builder.pos, "a list of arrays or objects whose length depends on values"
@@ -99,13 +105,22 @@ def grown_template(s: Specializer, left: gates.Structure, right: gates.Structure
     roots: frozenset[int] = frozenset() if some else frozenset({s.new_root()})
     for one in (left, right):
         if isinstance(one.like, GrowV):
-            roots |= frozenset(root for part in one.parts if isinstance(part, gates.ArrayT) for root in part.roots)
+            roots |= _roots(one)
     columns = [
         gates.ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
         for kind in gates.types_of(items)
         if isinstance(kind, Scalar)
     ]
-    return gates.Structure(GrowV(py(0), (), items), (PYINT, *columns))
+    return gates.Structure(GrowV(py(0), (), items), (PYINT, *columns, *rows.pool_templates(s, items, roots)))
+
+
+def _roots(template: gates.Template) -> frozenset[int]:
+    match template:
+        case gates.ArrayT():
+            return template.roots
+        case gates.Structure(_, parts):
+            return frozenset(root for part in parts for root in _roots(part))
+    return frozenset()
 
 
 def _parts(template: gates.Structure) -> Sequence[gates.Template]:
@@ -123,6 +138,9 @@ def as_grown(s: Specializer, value: Value, item: gates.Template) -> GrowV:
     kinds = [kind for kind in gates.types_of(item) if isinstance(kind, Scalar)]
     if isinstance(value, GrowV):
         return value if value.item == item else _recoded(s, value, item)
+    if isinstance(value, ListV) and value.array.rank > 1:
+        table = rows.of_table(s, value)
+        return table if table.item == item else _recoded(s, table, item)
     if isinstance(value, ListV):
         own = copy_array(s, value.array)
         grown = GrowV(ScalarV(own.extents[0]), (own,), Scalar(own.dtype, value.items == ""))
@@ -133,20 +151,31 @@ def as_grown(s: Specializer, value: Value, item: gates.Template) -> GrowV:
         ArrayV(b.emit1(ir.Alloc((room,)), Array(kind.dtype, 1, "C"), name="column"), (room,), frozenset({s.new_root()}))
         for kind in kinds
     ]
+    made = GrowV(py(len(value.items)), tuple(columns), item, rows.new_pools(s, item))
     for place, part in enumerate(value.items):
-        store_leaves(s, columns, ir.Const(place, PYINT), gates.leaves_of(s, part, item))
-    return GrowV(py(len(value.items)), tuple(columns), item)
+        made = _stored(s, made, ir.Const(place, PYINT), part)
+    return made
+
+
+def _stored(s: Specializer, grown: GrowV, place: ir.Operand, item: Value) -> GrowV:
+    """The list with an item in its place."""
+    pools = list(grown.pools)
+    store_leaves(s, grown.columns, place, rows.leaves_in(s, item, grown.item, pools))
+    return replace(grown, pools=tuple(pools))
 
 
 def _recoded(s: Specializer, grown: GrowV, item: gates.Template) -> GrowV:
     """The same items with a wider template."""
+    if rows.has_rows(item):
+        return rows.recoded(s, grown, item)
     length = grown.length.operand
     columns = generate(s, (length,), lambda point: encoded(s, gates.leaves_of(s, item_at(s, grown, point[0]), item)))
     return GrowV(grown.length, tuple(columns), item)
 
 
 def copied(s: Specializer, grown: GrowV) -> GrowV:
-    return replace(grown, columns=tuple(copy_array(s, column) for column in grown.columns))
+    columns = tuple(copy_array(s, column) for column in grown.columns)
+    return replace(grown, columns=columns, pools=rows.copied_pools(s, grown.pools))
 
 
 def encoded(s: Specializer, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
@@ -165,7 +194,7 @@ def item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
     for column, kind in zip(grown.columns, kinds, strict=True):
         assert isinstance(kind, Scalar)
         leaves.append(b.cast(b.emit1(ir.Load(column.var, (index,)), Scalar(column.dtype)), kind))
-    return gates.value_of(s, grown.item, leaves)
+    return rows.value_of(s, grown.item, leaves, list(grown.pools))
 
 
 def position(s: Specializer, grown: GrowV | ArraysV, index: Value, message: str) -> ir.Operand:
@@ -197,8 +226,10 @@ def subscript(s: Specializer, grown: GrowV, index: Value) -> Value:
         part = indexing.read(s, _in_use(s, column, grown.length.operand), index)
         assert isinstance(part, ArrayV)
         columns.append(copy_array(s, part))
+    if not columns and grown.item is not None:
+        raise s.unsupported("a slice of a list of empty lists")
     length = columns[0].extents[0] if columns else ZERO
-    return GrowV(ScalarV(length), tuple(columns), grown.item)
+    return GrowV(ScalarV(length), tuple(columns), grown.item, rows.copied_pools(s, grown.pools))
 
 
 def store_leaves(s: Specializer, columns: Sequence[ArrayV], place: ir.Operand, leaves: Sequence[ir.Operand]) -> None:
@@ -217,9 +248,8 @@ def _in_use(s: Specializer, column: ArrayV, length: ir.Operand, start: ir.Operan
 
 def append(s: Specializer, grown: GrowV, item: Value) -> GrowV:
     length = grown.length.operand
-    columns = with_room(s, grown, ONE)
-    store_leaves(s, columns, length, gates.leaves_of(s, item, grown.item))
-    return GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item)
+    longer = replace(grown, columns=with_room(s, grown, ONE), length=ScalarV(_counted(s, length, ONE)))
+    return _stored(s, longer, length, item)
 
 
 def _counted(s: Specializer, length: ir.Operand, more: ir.Operand) -> ir.Operand:
@@ -277,13 +307,13 @@ def extend(s: Specializer, grown: GrowV, items: Value) -> GrowV:
         case _:
             raise s.unsupported(f"a list extended by {s.describe(items)}")
     template = join_items(s, [grown.item, more.item])
-    grown, more = as_grown(s, grown, template), as_grown(s, more, template)
+    grown, more = rows.merged(s, as_grown(s, grown, template), as_grown(s, more, template))
     length, count = grown.length.operand, more.length.operand
     columns = with_room(s, grown, count)
     for column, part in zip(columns, more.columns, strict=True):
         s.will_store(column)
         store_array(s, _in_use(s, column, count, length), _in_use(s, part, count))
-    return GrowV(ScalarV(_counted(s, length, count)), columns, template)
+    return GrowV(ScalarV(_counted(s, length, count)), columns, template, grown.pools)
 
 
 def insert(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
@@ -296,8 +326,8 @@ def insert(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
     place = b.index_min(place, length)
     columns = with_room(s, grown, ONE)
     _move(s, columns, place, _counted(s, place, ONE), b.index_sub(length, place))
-    store_leaves(s, columns, place, gates.leaves_of(s, item, grown.item))
-    return GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item)
+    longer = GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item, grown.pools)
+    return _stored(s, longer, place, item)
 
 
 def popleft(s: Specializer, grown: GrowV) -> tuple[Value, Value]:
@@ -310,7 +340,7 @@ def popleft(s: Specializer, grown: GrowV) -> tuple[Value, Value]:
     for column in grown.columns:
         room = _counted(s, column.extents[0], ir.Const(-1, PYINT))
         columns.append(make_view(s, column, (ONE,), [(0, room, ONE)]))
-    return item, GrowV(ScalarV(_counted(s, length, ir.Const(-1, PYINT))), tuple(columns), grown.item)
+    return item, GrowV(ScalarV(_counted(s, length, ir.Const(-1, PYINT))), tuple(columns), grown.item, grown.pools)
 
 
 def pop(s: Specializer, grown: GrowV, index: Value | None, empty: str = "pop from empty list") -> tuple[Value, Value]:
@@ -319,7 +349,8 @@ def pop(s: Specializer, grown: GrowV, index: Value | None, empty: str = "pop fro
     s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", empty)
     if index is None or (isinstance(index, ScalarV) and index.operand == ir.Const(-1, PYINT)):
         last = _counted(s, length, ir.Const(-1, PYINT))
-        return item_at(s, grown, last), GrowV(ScalarV(last), grown.columns, grown.item)
+        item, pools = rows.popped(s, grown, item_at(s, grown, last))
+        return item, GrowV(ScalarV(last), grown.columns, grown.item, pools)
     place = position(s, grown, index, "pop index out of range")
     item = item_at(s, grown, place)
     return item, without(s, grown, place)
@@ -329,7 +360,7 @@ def without(s: Specializer, grown: GrowV, place: ir.Operand) -> GrowV:
     b = s.builder
     last = _counted(s, grown.length.operand, ir.Const(-1, PYINT))
     _move(s, grown.columns, _counted(s, place, ONE), place, b.index_sub(last, place))
-    return GrowV(ScalarV(last), grown.columns, grown.item)
+    return GrowV(ScalarV(last), grown.columns, grown.item, grown.pools)
 
 
 def _move(s: Specializer, columns: Sequence[ArrayV], source: ir.Operand, target: ir.Operand, count: ir.Operand) -> None:
@@ -341,8 +372,7 @@ def _move(s: Specializer, columns: Sequence[ArrayV], source: ir.Operand, target:
 
 def replace_item(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
     place = position(s, grown, index, "list assignment index out of range")
-    store_leaves(s, grown.columns, place, gates.leaves_of(s, item, grown.item))
-    return grown
+    return _stored(s, grown, place, item)
 
 
 def reversed_list(s: Specializer, grown: GrowV) -> GrowV:
@@ -353,7 +383,7 @@ def reversed_list(s: Specializer, grown: GrowV) -> GrowV:
     for column in grown.columns:
         backwards = make_view(s, column, (b.max0(last),), [(0, length, ir.Const(-1, PYINT))])
         columns.append(copy_array(s, backwards))
-    return GrowV(grown.length, tuple(columns), grown.item)
+    return GrowV(grown.length, tuple(columns), grown.item, grown.pools)
 
 
 def is_uniform(held: TupleV) -> bool:
@@ -372,6 +402,8 @@ def repeated(s: Specializer, held: TupleV, count: ScalarV) -> GrowV:
     b = s.builder
     number = ir.Const(len(held.items), PYINT)
     template = item_template(s, held)
+    if rows.has_rows(template):
+        raise s.unsupported("a product of a list of lists of different lengths")
     length = b.index_mul(b.max0(b.cast(count.operand, PYINT)), number)
     if len(held.items) == 1:
         columns = generate(s, (length,), lambda point: encoded(s, gates.leaves_of(s, held.items[0], template)))
@@ -403,6 +435,9 @@ def shown(s: Specializer, value: Value) -> Value:
             return ListV(parts[0], "" if kind.python else kind.dtype)
         case gates.EitherT(kinds):
             return ListV(_common(s, value, kinds, parts[1]), "table")
+        case gates.Structure(TupleV(kind="list"), ()):
+            nothing = s.builder.emit1(ir.Alloc((length, ZERO)), Array("float64", 2, "C"), name="rows")
+            return ListV(ArrayV(nothing, (length, ZERO), frozenset({s.new_root()})), "table", True)
         case gates.Structure(TupleV()) if all(isinstance(part, Scalar) for part in value.item.parts):
             dtype = np.result_type(*(np.dtype(part.dtype) for part in parts)).name
             extents = (length, ir.Const(len(parts), PYINT))
@@ -460,6 +495,8 @@ def _given(s: Specializer, target: object, value: Value) -> Value:
         return value
     if is_table(value) and target in (len, enumerate, zip, reversed, list, sorted, min, max):
         return value
+    if isinstance(value, GrowV) and not isinstance(value.item, Scalar | None) and target in _WALKING:
+        return value
     if isinstance(value, ArraysV) and target in (np.concatenate, np.hstack) and len(value.places) == 2:
         some = s.builder.prim("gt", value.length.operand, ZERO, type=PYBOOL)
         s.check(some, "Deoptimize", "an array of an empty list")
@@ -470,3 +507,6 @@ def _given(s: Specializer, target: object, value: Value) -> Value:
 def keywords(s: Specializer, function: Value, values: dict[str, Value]) -> dict[str, Value]:
     """The same for keyword arguments."""
     return dict(zip(values, arguments(s, function, list(values.values())), strict=True))
+
+
+from parakeet_py.typed_ir import rows  # noqa: E402  (they need each other)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.errors import KEY
-from parakeet_py.typed_ir import branches, gates, grown_lists, ir, iterables
+from parakeet_py.typed_ir import branches, gates, grown_lists, ir, iterables, rows
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
@@ -275,11 +275,11 @@ def subscript(s: Specializer, value: MapV, key: Value) -> Value:
     """value[key]"""
     if value.kind != "dict":
         raise s.unsupported("an item of a set")
-    entry = _found(s, value, key)
+    entry = entry_of(s, value, key)
     return NeverV() if entry is None else _value_at(s, value, entry)
 
 
-def _found(s: Specializer, value: MapV, key: Value) -> ir.Operand | None:
+def entry_of(s: Specializer, value: MapV, key: Value) -> ir.Operand | None:
     """The number of an entry that has to be there; None if there is none ever."""
     entry, _ = _find(s, value, key)
     if isinstance(key, ScalarV) and key.python and key.dtype == "int64":
@@ -303,7 +303,7 @@ def values(value: MapV) -> GrowV:
         return value.entries
     assert isinstance(item, gates.Structure)
     own = len(gates.types_of(item.parts[0]))
-    return GrowV(value.entries.length, value.entries.columns[own:], item.parts[1])
+    return GrowV(value.entries.length, value.entries.columns[own:], item.parts[1], value.entries.pools)
 
 
 def method(s: Specializer, value: MapV, name: str, args: Sequence[Value]) -> Value:
@@ -356,10 +356,10 @@ def change(s: Specializer, held: MapV | DictV, change: str, args: Sequence[Value
         case "clear", []:
             return [DictV(()) if is_dict else _empty(s, "worn")]
         case "delete", [key] if is_dict:
-            entry = _found(s, value, key)
+            entry = entry_of(s, value, key)
             return [NeverV()] if entry is None else [_without(s, value, entry)]
         case "remove", [key] if not is_dict:
-            entry = _found(s, value, key)
+            entry = entry_of(s, value, key)
             return [NeverV()] if entry is None else [_without(s, value, entry)]
         case "discard", [key] if not is_dict:
             found, _ = _find(s, value, key)
@@ -368,7 +368,7 @@ def change(s: Specializer, held: MapV | DictV, change: str, args: Sequence[Value
             worn = replace(value, kind="worn")
             return branches.branch(s, _present(s, found), lambda: [_without(s, value, found)], lambda: [worn])
         case "pop", [key] if is_dict:
-            entry = _found(s, value, key)
+            entry = entry_of(s, value, key)
             if entry is None:
                 return [NeverV(), NeverV()]
             return [_value_at(s, value, entry), _without(s, value, entry)]
@@ -418,7 +418,10 @@ def put(s: Specializer, value: MapV, key: Value, item: Value | None) -> MapV:
     def kept() -> list[Value]:
         if item is not None:
             template = entries.item.parts[1]
-            grown_lists.store_leaves(s, entries.columns[own:], entry, gates.leaves_of(s, item, template))
+            pools = list(entries.pools)
+            leaves = rows.leaves_in(s, item, template, pools)
+            grown_lists.store_leaves(s, entries.columns[own:], entry, leaves)
+            return [replace(entries, pools=tuple(pools)), table]
         return [entries, table]
 
     if isinstance(entry, ir.Const):

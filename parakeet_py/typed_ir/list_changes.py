@@ -66,6 +66,11 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     if isinstance(held, NeverV):
         return [NeverV()] * (2 if op.change in GIVING else 1)
     s.list_changes += 1
+    if op.at is not None:
+        from parakeet_py.typed_ir import row_changes
+
+        (at,) = s.settle([s.value(op.at)])
+        return row_changes.change(s, held, at, op.change, args)
     return changed(s, op.change, held, args)
 
 

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Template:
     """The template of an operand; its leaves are appended."""
     if isinstance(value, ListV | GrowV):
-        from parakeet_py.typed_ir import tables
+        from parakeet_py.typed_ir import rows, tables
 
         tables.not_a_row(s, value)
+        rows.not_for_python(s, value)
     match value:
         case ScalarV(_, Either(kinds, tag)):
             from parakeet_py.typed_ir import unions
@@ -101,17 +102,24 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
 
 def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Template:
     """The template of a list that has grown."""
-    from parakeet_py.typed_ir import gates, grown_lists, unions
+    from parakeet_py.typed_ir import gates, grown_lists, rows, unions
     from parakeet_py.typed_ir.array_store import copy_array
 
     match value.item:
         case gates.Structure(TupleV(kind=sequence, named=named), parts) if parts:
-            columns = list(value.columns)
+            columns, pools = list(value.columns), list(value.pools)
             made = []
             for part in parts:
                 own = [columns.pop(0) for _ in gates.types_of(part)]
-                made.append(_list_template(s, GrowV(value.length, tuple(own), part), leaves))
+                inner = tuple(pools.pop(0) for _ in rows.row_templates(part))
+                made.append(_list_template(s, GrowV(value.length, tuple(own), part, inner), leaves))
             return ContainerT("zipped", tuple(made), (named or (list if sequence == "list" else tuple),))
+        case gates.RowT():
+            ends, held = rows.compact(s, value)
+            places = ContainerT("list_of", (template_of(s, ends, leaves),))
+            return ContainerT("rows_of", (places, _list_template(s, held, leaves)))
+        case gates.Structure(TupleV(kind="list"), ()):
+            return ContainerT("empty_lists", (template_of(s, value.length, leaves),))
         case None | Scalar():
             return template_of(s, grown_lists.shown(s, value), leaves)
         case gates.EitherT(kinds):

@@ -11,9 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from parakeet_py.result_tree import Result, ResultEither, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
+from parakeet_py.result_tree import (
+    Result,
+    ResultEither,
+    ResultLeaf,
+    ResultListOf,
+    ResultRows,
+    ResultStatic,
+    ResultTuple,
+)
 from parakeet_py.templates import Assembled
-from parakeet_py.typed_ir import array_lists, grown_lists, ir, tables, unions, variants
+from parakeet_py.typed_ir import array_lists, gates, grown_lists, ir, rows, tables, unions, variants
 from parakeet_py.typed_ir.opaque import opaque_box, roots_of
 from parakeet_py.typed_ir.opaque_operands import template_of
 from parakeet_py.typed_ir.types import PYINT, Array, Scalar
@@ -53,6 +61,9 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         return _assembled(s, array_lists.as_result(s, value), leaves)
     if _holds_text(value):
         value = opaque_box(s, array_lists.as_result(s, value), "a result that Python puts together")
+    if isinstance(value, GrowV) and isinstance(value.item, gates.RowT):
+        ends, together = rows.compact(s, value)
+        return ResultRows(result_tree(s, together, leaves), leaf(ends.var, "array", ends.dtype, False, 1))
     value = grown_lists.shown(s, value)
     if isinstance(value, ListV):
         tables.not_a_row(s, value)
@@ -156,6 +167,8 @@ def _is_in_columns(value: Value) -> bool:
     match value:
         case DictV() | MapV() | ArraysV() | ListV(items="array", own=True):
             return True
+        case GrowV(item=gates.RowT(), pools=(pool,)):
+            return _is_in_columns(pool) and not pool.columns
         case GrowV(item=item):
             return item is not None and not isinstance(item, Scalar)
     return False

@@ -151,11 +151,12 @@ class ListV:
 @record
 class GrowV:
     """A Python list that the function changes (see `grown_lists`): the first `length` elements of each column, one for
-    each leaf of the template `item` that all items have."""
+    each leaf of the template `item` that all items have. Items of items that are lists lie in `pools` (see `rows`)."""
 
     length: ScalarV
     columns: tuple[ArrayV, ...]
     item: Any
+    pools: tuple[GrowV, ...] = ()
 
 
 @record
