@@ -104,9 +104,7 @@ class Rows:
 
     def _changers(self) -> frozenset[str]:
         """The functions inside that may change it."""
-        inside = [
-            part for part in walk(self.function) if isinstance(part, _FUNCTIONS) and part is not self.function
-        ]
+        inside = [part for part in walk(self.function) if isinstance(part, _FUNCTIONS) and part is not self.function]
         if any(self._changes(inner) for part in inside if isinstance(part, ast.Lambda) for inner in walk(part)):
             return frozenset({"*"})
         functions = [part for part in inside if isinstance(part, ast.FunctionDef)]
