@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from parakeet_py.record import record
@@ -111,11 +111,65 @@ def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
     raise AssertionError(template)
 
 
+def _selected(tags: Sequence[int], options: tuple[Any, ...]) -> list[Any]:
+    return [options[tag] for tag in tags]
+
+
 def _readonly(array: Any) -> Any:
     if array.flags.writeable:
         array = array.view()
         array.flags.writeable = False
     return array
+
+
+def expression(template: Template, names: dict[str, Any]) -> str:
+    """Python text for `rebuild`, of leaves x0, x1, ...; what else it takes is put into `names`."""
+
+    def named(value: Any) -> str:
+        name = f"made{len(names)}"
+        names[name] = value
+        return name
+
+    match template:
+        case LeafT(position):
+            return f"x{position}"
+        case StaticT(value):
+            return named(value)
+        case ContainerT(kind, items, keys):
+            parts = [expression(item, names) for item in items]
+            match kind:
+                case "tuple":
+                    return f"({''.join(part + ', ' for part in parts)})"
+                case "list":
+                    return f"[{', '.join(parts)}]"
+                case "dict":
+                    pairs = zip(keys, parts, strict=True)
+                    return "{" + ", ".join(f"{named(key)}: {part}" for key, part in pairs) + "}"
+                case "named":
+                    return f"{named(keys[0])}({', '.join(parts)})"
+                case "slice" | "dict_of" | "set_of":
+                    kinds = {"slice": slice, "dict_of": dict, "set_of": set}
+                    return f"{named(kinds[kind])}({', '.join(parts)})"
+                case "list_of":
+                    return f"{parts[0]}.tolist()"
+                case "items_of":
+                    return f"[*{parts[0]}]"
+                case "zipped":
+                    rows = f"{named(zip)}({', '.join(parts)}, strict=True)"
+                    if keys[0] is tuple:
+                        return f"[*{rows}]"
+                    return (
+                        f"[*{named(map)}({named(list)}, {rows})]"
+                        if keys[0] is list
+                        else f"[*{named(itertools.starmap)}({named(keys[0])}, {rows})]"
+                    )
+                case "chosen" if all(keys):
+                    return f"{named(_selected)}({parts[0]}, ({''.join(part + ', ' for part in parts[1:])}))"
+                case "method" if keys[0].isidentifier():
+                    return f"{parts[0]}.{keys[0]}"
+            leaves: tuple[Template, ...] = tuple(map(LeafT, range(len(items))))
+            return f"{named(rebuild)}({named(ContainerT(kind, leaves, keys))}, ({''.join(p + ', ' for p in parts)}))"
+    raise AssertionError(template)
 
 
 @record
@@ -126,6 +180,13 @@ class Assembled:
 
     def __call__(self, *leaves: Any) -> Any:
         return rebuild(self.template, leaves)
+
+    def function(self, leaves: int) -> Callable[..., Any]:
+        """The same for so many leaves, as a function made for this template."""
+        names: dict[str, Any] = {}
+        body = expression(self.template, names)
+        parameters = ", ".join(f"x{position}" for position in range(leaves))
+        return eval(f"lambda {parameters}: {body}", names)  # type: ignore[no-any-return]
 
     @property
     def looked_at(self) -> frozenset[int]:

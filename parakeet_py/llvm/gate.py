@@ -31,6 +31,7 @@ from parakeet_py.native import class_named
 from parakeet_py.result_tree import Result, ResultEither, ResultRows, ResultStatic, ResultTuple, SetAttributes
 from parakeet_py.signature import FunctionSpec, ObjectSpec, Signature, Spec, StaticSpec, TupleSpec, is_opaque
 from parakeet_py.signature_json import NotPortable
+from parakeet_py.templates import Assembled
 
 __all__ = ["GateHandle", "gate_symbols", "load_gate"]
 
@@ -211,6 +212,8 @@ def _result_objects(tree: Result, path: str) -> Iterator[tuple[str, object]]:
                     (f"result.{path}.name{place}", _name_object(name))
                     for place, (_, name) in enumerate(tree.type.names)
                 )
+            elif isinstance(tree.type, Assembled):
+                yield f"result.{path}", tree.type.function(len(tree.items))
             elif tree.type is not None:
                 yield f"result.{path}", tree.type
             for index, item in enumerate(tree.items):

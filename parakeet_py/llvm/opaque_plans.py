@@ -28,7 +28,7 @@ from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.llvm.codegen_arrays import slots_in
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
-from parakeet_py.templates import ContainerT, LeafT, StaticT, Template, rebuild
+from parakeet_py.templates import ContainerT, LeafT, StaticT, Template, expression
 from parakeet_py.typed_ir.observed import ANY
 from parakeet_py.typed_ir.opaque import OpaqueSite, result_types
 from parakeet_py.typed_ir.purity import is_pure
@@ -163,15 +163,9 @@ class _Writer:
                 return f"x{position}"
             case StaticT(value):
                 return self.static(value)
-            case ContainerT(kind, items, keys):
-                parts = "".join(self.operand(item) + ", " for item in items)
-                made, template_name = f"made{len(self.names)}", f"template{len(self.names)}"
-                leaves: tuple[Template, ...] = tuple(map(LeafT, range(len(items))))
-                self.names |= {"rebuild": rebuild, template_name: ContainerT(kind, leaves, keys)}
-                if kind == "method" and keys[0].isidentifier():
-                    self.put(f"{made} = {parts[:-2]}.{keys[0]}")
-                else:
-                    self.put(f"{made} = rebuild({template_name}, ({parts}))")
+            case ContainerT():
+                made = f"operand{len(self.lines)}"
+                self.put(f"{made} = {expression(template, self.names)}")
                 return made
         raise AssertionError(template)
 
