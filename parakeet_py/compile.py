@@ -312,7 +312,7 @@ def make_native(compiled: Compiled) -> Native:
     clock = Clock(compiled.times)
     text, symbols = generate_llvm(compiled)
     clock.done("generate")
-    object_bytes = engine.compile_ir(text)
+    object_bytes = engine.compile_divided(text, min(compiled.config.thread_count, settings.available_cpus()))
     clock.done("llvm")
     result = compiled.specialization.result
     return Native(object_bytes, compiled.signature, result, _failures(compiled), symbols, compiled.passes.guarded)

@@ -38,7 +38,7 @@ class Config:
 
     Attributes
     ----------
-    threads : threads a parallel region may use (PARAKEET_NUM_THREADS); `thread_count` resolves the default
+    threads : threads a parallel region, and LLVM, may use (PARAKEET_NUM_THREADS); `thread_count` resolves the default
     check : run every IR's checker after every pass (PARAKEET_CHECK)
     strict : refuse what cannot be compiled instead of handing it back to Python (PARAKEET_STRICT)
     cache : keep compiled code on disk (PARAKEET_CACHE)

@@ -41,8 +41,8 @@ EXTENTS: tuple[Extents, ...] = ("both", "usual", "general")
 MAX_SPECIALIZATIONS = 256  # of one function; each takes a good part of a megabyte and a second
 MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what some operation gives
 
-# Compiling is one at a time: LLVM takes turns anyway, and a process that forks meanwhile would leave its child with
-# locks that nobody holds.
+# Compiling is one at a time: where it takes long it uses several CPUs by itself, and a process that forks meanwhile
+# would leave its child with locks that nobody holds.
 _compiling = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

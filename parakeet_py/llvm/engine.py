@@ -10,10 +10,16 @@ asked for by the text itself ("prefer-vector-width"="512" on the functions, `hos
 
 Loop strength reduction is switched off for the whole process, as LLVM has no smaller switch: it takes more than half
 of code generation and gains nothing measurable on loops over arrays. So are versions of loops for stride 1.
+
+What a user's function becomes is compiled in parts, side by side (`compile_divided`, `divide`): LLVM is most of a first
+call. llvmlite lets one thread at a time into LLVM, which itself asks no more than that modules compiled at the same
+time have contexts and target machines of their own; so the two long steps, passes and code generation, are called past
+llvmlite's lock there.
 """
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -22,12 +28,16 @@ from typing import Any, NamedTuple
 
 from parakeet_py.errors import CodegenError
 from parakeet_py.llvm import object_loader
+from parakeet_py.llvm.divide import divide
 from parakeet_py.llvm.object_loader import LoadedCode, LoadError, UnsupportedObject
 from parakeet_py.llvm.symbols import resolve
 
-__all__ = ["CodegenError", "HostInfo", "compile_ir", "emit_assembly", "host", "load", "optimized_ir"]
+__all__ = ["CodegenError", "HostInfo", "compile_divided", "compile_ir", "emit_assembly", "host", "load", "optimized_ir"]
+
+MOST_PARTS = 8
 
 _lock = threading.Lock()
+_dividing = threading.Lock()
 
 
 class HostInfo(NamedTuple):
@@ -68,8 +78,9 @@ def binding() -> Any:
     return llvm
 
 
-@lru_cache(maxsize=4)
-def _target_machine(level: int) -> Any:
+@lru_cache(maxsize=4 + MOST_PARTS)
+def _target_machine(level: int, part: int = 0) -> Any:
+    """A target machine; `part` counts those that are used side by side."""
     llvm = binding()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     if cpu.startswith("znver"):  # one load after another is faster there
@@ -107,8 +118,8 @@ def parsed(text: str) -> Any:
     return llvm.parse_assembly(text, llvm.create_context())
 
 
-def optimize(module: Any, machine: Any, options: Any) -> None:
-    """Run LLVM's default pipeline over a module.
+def optimize(module: Any, machine: Any, options: Any, library: ctypes.CDLL | None = None) -> None:
+    """Run LLVM's default pipeline over a module, past llvmlite's lock if its `library` is given.
 
     llvmlite (0.50) never disposes of the pipeline, some 200 KB after a run: the class that says how comes behind one
     that says nothing in the order of `ModulePassManager`'s bases. It is disposed of here, and detached, so that a
@@ -118,7 +129,10 @@ def optimize(module: Any, machine: Any, options: Any) -> None:
     builder = llvm.create_pass_builder(machine, options)
     pipeline = builder.getModulePassManager()
     try:
-        pipeline.run(module, builder)
+        if library is None:
+            pipeline.run(module, builder)
+        else:
+            library.LLVMPY_RunNewModulePassManager(pipeline, module, builder)
     finally:
         llvm.newpassmanagers.NewPassManager._dispose(pipeline)
         pipeline.detach()
@@ -126,8 +140,15 @@ def optimize(module: Any, machine: Any, options: Any) -> None:
 
 def _optimized(text: str, level: int, vectorize: bool, codegen_level: int | None = None) -> tuple[Any, Any]:
     """The verified, optimised module of `text`, and the target machine to emit it with."""
-    llvm = binding()
     machine = _target_machine(level if codegen_level is None else codegen_level)
+    module = _verified(text, machine)
+    optimize(module, machine, _options(level, vectorize))
+    return module, machine
+
+
+def _verified(text: str, machine: Any) -> Any:
+    """The module of `text` for a machine."""
+    llvm = binding()
     try:
         module = parsed(text)
         module.triple = llvm.get_process_triple()
@@ -135,11 +156,14 @@ def _optimized(text: str, level: int, vectorize: bool, codegen_level: int | None
         module.verify()
     except RuntimeError as error:
         raise CodegenError(f"LLVM refuses the generated code: {error}") from error
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    return module
+
+
+def _options(level: int, vectorize: bool) -> Any:
+    options = binding().create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = options.slp_vectorization = vectorize
     options.loop_interleaving = options.loop_unrolling = level > 0
-    optimize(module, machine, options)
-    return module, machine
+    return options
 
 
 def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_level: int | None = None) -> bytes:
@@ -162,6 +186,75 @@ def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_lev
         return bytes(machine.emit_object(module))
     except RuntimeError as error:
         raise CodegenError(f"LLVM cannot generate code: {error}") from error
+
+
+def compile_divided(text: str, most: int) -> bytes:
+    """Compile a module in up to `most` parts, side by side; gives objects that `load` takes as one.
+
+    Raises
+    ------
+    CodegenError
+        As `compile_ir` does.
+    """
+    library = _without_lock() if most > 1 and object_loader.supported() else None
+    parts = divide(text, min(most, MOST_PARTS)) if library is not None else [text]
+    if library is None or len(parts) == 1:
+        return compile_ir(text)
+    objects: list[bytes | BaseException] = [b""] * len(parts)
+
+    def compile_part(number: int) -> None:
+        try:
+            objects[number] = _compiled_alone(parts[number], _target_machine(3, 1 + number), library)
+        except BaseException as error:
+            objects[number] = error
+
+    with _dividing:
+        others = [threading.Thread(target=compile_part, args=(number,)) for number in range(1, len(parts))]
+        for other in others:
+            other.start()
+        try:
+            compile_part(0)
+        finally:
+            for other in others:
+                other.join()
+    made: list[bytes] = []
+    for one in objects:
+        if isinstance(one, BaseException):
+            raise one
+        made.append(one)
+    return object_loader.joined([*made[1:], made[0]])  # the first part refers to the others
+
+
+def _compiled_alone(text: str, machine: Any, library: ctypes.CDLL) -> bytes:
+    """`compile_ir` on a machine that nobody else uses, while others are in LLVM too."""
+    llvm = binding()
+    module = _verified(text, machine)
+    optimize(module, machine, _options(3, True), library)
+    with llvm.ffi.OutputString() as error:
+        buffer = library.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, error)
+        if not buffer:
+            raise CodegenError(f"LLVM cannot generate code: {error}")
+    try:
+        start, size = llvm.ffi.lib.LLVMPY_GetBufferStart(buffer), llvm.ffi.lib.LLVMPY_GetBufferSize(buffer)
+        return ctypes.string_at(start, size)
+    finally:
+        llvm.ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+@lru_cache(maxsize=1)
+def _without_lock() -> ctypes.CDLL | None:
+    """llvmlite's library, whose functions do not wait for each other when they are called through this; None if it is
+    not what is expected here."""
+    names = ("LLVMPY_RunNewModulePassManager", "LLVMPY_TargetMachineEmitToMemory")
+    try:
+        locked = binding().ffi.lib
+        library = ctypes.CDLL(locked._name)
+        for name in names:
+            function, like = getattr(library, name), getattr(locked, name)
+            function.argtypes, function.restype = like.argtypes, like.restype
+    except (AttributeError, OSError):
+        return None
+    return library
 
 
 def emit_assembly(text: str, *, level: int = 3, vectorize: bool = True) -> str:
@@ -197,8 +290,9 @@ def load(object_bytes: bytes, symbols: Mapping[str, int], exports: Iterable[str]
         return resolve(name) if address is None else address
 
     if object_loader.supported():
+        objects = object_loader.separate(object_bytes)
         try:
-            return object_loader.load_elf(object_bytes, lookup, names)
+            return object_loader.load_elves(objects, lookup, names)
         except UnsupportedObject:
             pass
     return _load_with_llvm(object_bytes, symbols, lookup, names)
@@ -211,10 +305,13 @@ def _load_with_llvm(
     object_bytes: bytes, symbols: Mapping[str, int], lookup: Callable[[str], int | None], exports: tuple[str, ...]
 ) -> LoadedCode:
     """Load through LLVM's ORC, for machines and object formats that `object_loader` does not know."""
-    llvm = binding()
-    builder = llvm.JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
-    is_elf = object_bytes.startswith(b"\x7fELF")
-    for name in object_loader.undefined_symbols(object_bytes) if is_elf else symbols:
+    builder = binding().JITLibraryBuilder()
+    objects = object_loader.separate(object_bytes)
+    for one in objects:
+        builder.add_object_img(one)
+    builder.add_current_process()
+    is_elf = objects[0].startswith(b"\x7fELF")
+    for name in object_loader.undefined_symbols(*objects) if is_elf else symbols:
         address = lookup(name)
         if address is None:
             raise LoadError(f"undefined symbol {name!r}")

@@ -17,13 +17,14 @@ out, as generated code throws nothing.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import mmap
 import os
 import struct
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from parakeet_py.errors import ParakeetError
@@ -39,7 +40,7 @@ _STUB = struct.Struct("<HiH")  # ff 25 rel32, and two bytes of padding
 _PROGBITS, _SYMTAB, _WITH_ADDENDS, _NOBITS, _WITHOUT_ADDENDS, _INIT_ARRAY, _FINI_ARRAY = 1, 2, 4, 8, 9, 14, 15
 _WRITE, _ALLOC, _EXECUTE, _TLS = 1, 2, 4, 0x400
 _UNDEFINED, _ABSOLUTE, _COMMON = 0, 0xFFF1, 0xFFF2
-_WEAK, _THREAD_LOCAL, _INDIRECT = 2, 6, 10
+_LOCAL, _WEAK, _THREAD_LOCAL, _INDIRECT = 0, 2, 6, 10
 _TABLE_NAME = "_GLOBAL_OFFSET_TABLE_"
 
 # type -> (how it is stored, what it refers to, what is subtracted); the addend is always added
@@ -101,6 +102,13 @@ class LoadedCode:
         """Never unmap this code, not even when nothing refers to this object any more."""
         self._finalizer.detach()
 
+    def handed_over(self) -> Callable[[], object]:
+        """What unmaps this code, which is then the caller's to call."""
+        detached = self._finalizer.detach()
+        assert detached is not None
+        _, release, arguments, _ = detached
+        return partial(release, *arguments)
+
 
 def supported() -> bool:
     """Whether this linker works in this process at all."""
@@ -129,13 +137,85 @@ def load_elf(data: bytes, resolve: Resolver, exports: Iterable[str]) -> LoadedCo
         raise LoadError(f"malformed object: {error}") from error
 
 
-def undefined_symbols(data: bytes) -> list[str]:
-    """Names an ELF object needs from elsewhere (any 64-bit little-endian machine)."""
+def load_elves(objects: Sequence[bytes], resolve: Resolver, exports: Iterable[str]) -> LoadedCode:
+    """Load objects of which each may refer to those before it; `exports` are the last one's."""
+    *earlier, last = objects
+    if not earlier:
+        return load_elf(last, resolve, exports)
+    known: dict[str, int] = {}
+
+    def look_up(name: str) -> int | None:
+        return known[name] if name in known else resolve(name)
+
+    loaded: list[LoadedCode] = []
     try:
-        symbols = _ObjectFile(data).symbols
+        for data in earlier:
+            loaded.append(load_elf(data, look_up, _defined_symbols(data)))
+            known.update(loaded[-1].addresses)
+        loaded.append(load_elf(last, look_up, exports))
+    except BaseException:
+        for code in loaded:
+            code.close()
+        raise
+
+    size, addresses = sum(code.size for code in loaded), loaded[-1].addresses
+    return LoadedCode(addresses, size, _release, [code.handed_over() for code in loaded])
+
+
+def _release(all_of: list[Callable[[], object]]) -> None:
+    for release in all_of:
+        release()
+
+
+_JOINED = b"parakeet_py objects\n"
+
+
+def joined(objects: Sequence[bytes]) -> bytes:
+    """Objects in one piece."""
+    sizes = struct.pack(f"<{1 + len(objects)}Q", len(objects), *map(len, objects))
+    return b"".join([_JOINED, sizes, *objects])
+
+
+def separate(data: bytes) -> list[bytes]:
+    """The objects of `joined`, or one that stands for itself.
+
+    Raises
+    ------
+    LoadError
+        The data are malformed.
+    """
+    if not data.startswith(_JOINED):
+        return [data]
+    try:
+        (count,) = struct.unpack_from("<Q", data, len(_JOINED))
+        place = len(_JOINED) + 8 * (1 + count)
+        sizes = struct.unpack(f"<{count}Q", data[len(_JOINED) + 8 : place])
+    except (struct.error, MemoryError, OverflowError) as error:
+        raise LoadError(f"malformed object: {error}") from error
+    if not sizes or place + sum(sizes) != len(data):
+        raise LoadError("malformed object: truncated")
+    ends = list(itertools.accumulate(sizes, initial=place))
+    return [data[start:end] for start, end in itertools.pairwise(ends)]
+
+
+def undefined_symbols(*objects: bytes) -> list[str]:
+    """Names that ELF objects need from elsewhere (any 64-bit little-endian machine)."""
+    symbols = [symbol for data in objects for symbol in _symbols(data) if symbol.name and symbol.name != _TABLE_NAME]
+    defined = {s.name for s in symbols if s.section != _UNDEFINED and s.binding != _LOCAL}
+    needed = dict.fromkeys(s.name for s in symbols if s.section == _UNDEFINED)
+    return [name for name in needed if name not in defined]
+
+
+def _defined_symbols(data: bytes) -> list[str]:
+    """Names of the symbols that an object lets others see."""
+    return [s.name for s in _symbols(data) if s.section != _UNDEFINED and s.name and s.binding != _LOCAL]
+
+
+def _symbols(data: bytes) -> list[_Symbol]:
+    try:
+        return _ObjectFile(data).symbols
     except (struct.error, IndexError, ValueError, OverflowError, MemoryError) as error:
         raise LoadError(f"malformed object: {error}") from error
-    return [s.name for s in symbols if s.section == _UNDEFINED and s.name and s.name != _TABLE_NAME]
 
 
 class _Section:
