@@ -16,7 +16,7 @@ from typing import Any, Literal
 from parakeet_py import config as settings
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, source_excerpt
-from parakeet_py.fields import of_arguments
+from parakeet_py.fields import OF_ARGUMENTS, OF_NONE, of_arguments, variable_of
 from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.effects import checks_before_effects, shows_in_arguments_only
@@ -95,12 +95,11 @@ def specialize_call(
             ).specialize()
         except NeedHidden as need:
             if need.source in knowledge.hidden:  # there is no such attribute
-                knowledge.fields = False
+                knowledge.fields = OF_ARGUMENTS if _is_held(need.source) else OF_NONE
             else:
                 knowledge.hidden.append(need.source)
         except FieldsMayChange:
-            knowledge.fields = False
-            knowledge.hidden = [source for source in knowledge.hidden if not of_arguments(source)]
+            _read_fewer_fields(knowledge)
         except UnsupportedError:
             functions = [i for i, spec in enumerate(signature.params) if isinstance(spec, FunctionSpec)]
             if not functions:
@@ -114,6 +113,19 @@ def specialize_call(
             else:
                 knowledge.whole_hidden.add(signature.hidden[need.index - len(args)].source)
     raise UnsupportedError(f"{function.__name__} depends on too many global values")
+
+
+def _read_fewer_fields(knowledge: Knowledge) -> None:
+    """Leave to Python what objects hold: first those that variables hold, then the arguments too."""
+    held = list(filter(_is_held, knowledge.hidden))
+    knowledge.fields = OF_ARGUMENTS if held else OF_NONE
+    gone = held or [source for source in knowledge.hidden if of_arguments(source)]
+    knowledge.hidden = [source for source in knowledge.hidden if source not in gone]
+
+
+def _is_held(source: Source) -> bool:
+    """Is a hidden argument read from an object that a variable holds?"""
+    return variable_of(source) != source
 
 
 def _learn_static(

@@ -5,6 +5,8 @@ looks at the object. That is right for plain attributes, values that the instanc
 likewise, through the class: the function is a hidden argument, and a call of it is a call of any other function.
 Properties and other descriptors, classes that compute attributes, and classes of C extensions are left to Python.
 
+What global and closure variables hold has fields as well, which are read only; its methods are left to Python.
+
 Items of dicts are fields too: of Python's own dicts, under keys that are texts or ints. A field's name says what it is,
 an attribute or an item (`item_name`); `KEYS` names the tuple of all keys of a dict, in their order.
 """
@@ -17,6 +19,7 @@ from typing import Any
 
 _ABSENT = object()
 KEYS = "[*]"
+OF_NONE, OF_ARGUMENTS, OF_ALL = range(3)  # whose attributes a function may read as it reads its arguments
 MAX_KEYS = 64  # of a dict whose keys are asked for
 _PLACES = (types.MemberDescriptorType, _tuplegetter)  # descriptors that only say where in the instance the value is
 _USUAL = (object.__dict__["__getattribute__"], tuple.__dict__["__getattribute__"])  # the same code in both
@@ -42,9 +45,17 @@ def is_item(name: str) -> bool:
     return name.startswith("[")
 
 
+_VARIABLES = {"global": 2, "cell": 2, "attribute": 3}
+
+
+def variable_of(source: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """The part of a source that says which variable is read; what follows are fields of what that holds."""
+    return source[: _VARIABLES.get(str(source[0]), len(source))]
+
+
 def of_arguments(source: tuple[str | int, ...]) -> bool:
-    """Is a hidden argument read from an argument, which others need not have?"""
-    return source[0] in ("field", "method", "apart")
+    """Is a hidden argument read from an argument, or an object that a variable holds, which others need not have?"""
+    return source[0] in ("field", "method", "apart") or len(variable_of(source)) < len(source)
 
 
 def read_item(value: Any, name: str) -> Any:

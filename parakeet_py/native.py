@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, exception_named, exception_with
-from parakeet_py.fields import KEYS, are_apart, of_arguments, read_field, read_method
+from parakeet_py.fields import KEYS, OF_ALL, are_apart, of_arguments, read_field, read_method, variable_of
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
 from parakeet_py.signature import ObjectSpec, Signature, Source, Spec, StaticSpec, TupleSpec, signature_of, spec_of
 
@@ -32,7 +32,7 @@ class Knowledge:
     hidden : where hidden arguments are read from, in order
     static : positions of parameters that are specialized by value
     static_hidden : hidden arguments that are
-    fields : may attributes of arguments be hidden arguments?
+    fields : whose attributes may be hidden arguments, see `fields`
     whole, whole_hidden : positions of parameters, and hidden arguments, whose lists are taken as objects
     observed : result types of operations handed back to Python, by the specs of the parameters and then by place
     """
@@ -40,7 +40,7 @@ class Knowledge:
     __slots__ = ("fields", "hidden", "observed", "static", "static_hidden", "whole", "whole_hidden")
 
     def __init__(self) -> None:
-        self.fields = True
+        self.fields: int = OF_ALL
         self.hidden: list[Source] = []
         self.static: set[int] = set()
         self.static_hidden: set[Source] = set()
@@ -89,6 +89,9 @@ def read_source(function: FunctionType, source: Source, args: Sequence[Any]) -> 
 
 
 def _read_source(function: FunctionType, source: Source, args: Sequence[Any]) -> Any:
+    variable = variable_of(source)
+    if len(variable) < len(source):
+        return read_field(_read_source(function, variable, args), tuple(map(str, source[len(variable) :])))
     match source:
         case ("field", int() as index, *names):
             return read_field(args[index], tuple(map(str, names)))

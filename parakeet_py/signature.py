@@ -140,7 +140,7 @@ Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec |
 # the __dict__ of the class with that qualified name.  ("field", index, name, ...): an attribute (of an attribute ...)
 # of the argument with that index, see `fields`.  ("method", index, ..., name): what the class of that argument, or of
 # that attribute of it, holds under a name.  ("apart", index, name, ..., index, name, ...): are the two of them,
-# arguments or attributes of these, different objects?
+# arguments or attributes of these, different objects?  The first three, followed by names: fields of what is there.
 Source = tuple[str | int, ...]
 
 

@@ -23,7 +23,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from parakeet_py.fields import KEYS, is_item, key_of
+from parakeet_py.fields import KEYS, is_item, key_of, variable_of
 from parakeet_py.llvm import boxing
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
@@ -130,7 +130,12 @@ def gate_symbols(
         name("builtins", python.__builtins__)
     signature = handle.signature
     for index, hidden in enumerate(signature.hidden):
-        match hidden.source:
+        holder = variable_of(hidden.source)
+        for place, field in enumerate(hidden.source[len(holder) :]):
+            name(f"name.{index}.{place}", _name_object(str(field)))
+        if isinstance(hidden.spec, StaticSpec) and hidden.source[-1] == KEYS:
+            name(f"keys.{index}", hidden.spec.value)
+        match holder:
             case ("global", str() as variable):
                 name(f"name.{index}", sys.intern(variable))
             case ("cell", int() as cell):
@@ -144,8 +149,6 @@ def gate_symbols(
             case ("field" | "method", int(), *names):
                 for place, attribute in enumerate(names):
                     name(f"name.{index}.{place}", _name_object(str(attribute)))
-                if isinstance(hidden.spec, StaticSpec) and hidden.source[-1] == KEYS:
-                    name(f"keys.{index}", hidden.spec.value)
             case ("apart", *paths):
                 for place, part in enumerate(paths):
                     if isinstance(part, str):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parakeet_py.fields import KEYS, is_item
+from parakeet_py.fields import KEYS, is_item, variable_of
 from parakeet_py.llvm.gate_writer import Extent, GateWriter
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import (
@@ -22,6 +22,7 @@ from parakeet_py.signature import (
     NoneSpec,
     ObjectSpec,
     ScalarSpec,
+    Source,
     Spec,
     StaticSpec,
     TupleSpec,
@@ -362,9 +363,8 @@ class ArgumentWriter(GateWriter):
     def facts(self, index: int) -> bool:
         """Check what a hidden argument that has no object says of others; False if it has one."""
         match self.signature.hidden[index]:
-            case HiddenSpec(("field", int() as position, *names), StaticSpec()) if names[-1] == KEYS:
-                own = [f"name.{index}.{place}" for place in range(len(names) - 1)]
-                owner = self.member(position, names[:-1], own, "field")
+            case HiddenSpec(source, StaticSpec()) if source[-1] == KEYS:
+                owner = self.read(index, source[:-1])
                 self.need(self.let(f"call i1 @gate.keys(ptr {owner}, ptr {self.own(f'keys.{index}')})"))
                 return True
             case HiddenSpec(("apart", *paths), StaticSpec(value)):
@@ -372,14 +372,14 @@ class ArgumentWriter(GateWriter):
                 ends = []
                 for first, last in zip(places, (*places[1:], len(paths)), strict=True):
                     own = [f"name.{index}.{place}" for place in range(first + 1, last)]
-                    ends.append(self.member(int(paths[first]), paths[first + 1 : last], own, "field"))
+                    argument = self.field("%args", 8 * int(paths[first]))
+                    ends.append(self.member(argument, paths[first + 1 : last], own, "field"))
                 self.need(self.let(f"icmp {'ne' if value else 'eq'} ptr {ends[0]}, {ends[1]}"))
                 return True
         return False
 
-    def member(self, position: int, names: Sequence[str | int], own: Sequence[str], kind: str) -> str:
-        """A field of a field ... of an argument, borrowed; missing ones are a mismatch."""
-        value = self.field("%args", 8 * position)
+    def member(self, value: str, names: Sequence[str | int], own: Sequence[str], kind: str) -> str:
+        """A field of a field ... of a value, borrowed; missing ones are a mismatch."""
         for place, (name, object_) in enumerate(zip(names, own, strict=True)):
             if kind == "method" and place == len(names) - 1:
                 value = self.field(value, Layout.TYPE)
@@ -391,7 +391,15 @@ class ArgumentWriter(GateWriter):
 
     def hidden(self, index: int) -> str:
         """The present value of a hidden argument, borrowed; missing values are a mismatch."""
-        match self.signature.hidden[index].source:
+        return self.read(index, self.signature.hidden[index].source)
+
+    def read(self, index: int, source: Source) -> str:
+        """What is found at the source of a hidden argument, or on the way there."""
+        variable = variable_of(source)
+        if len(variable) < len(source):
+            own = [f"name.{index}.{place}" for place in range(len(source) - len(variable))]
+            return self.member(self.read(index, variable), source[len(variable) :], own, "field")
+        match source:
             case ("global", _):
                 globals_, builtins = self.own("globals"), self.own("builtins")
                 call = f"call ptr @gate.global(ptr {globals_}, ptr {builtins}, ptr {self.own(f'name.{index}')})"
@@ -401,8 +409,9 @@ class ArgumentWriter(GateWriter):
                 module = self.own(f"module.{index}")
                 call = f"call ptr @gate.global(ptr {module}, ptr null, ptr {self.own(f'name.{index}')})"
             case ("field" | "method" as kind, int() as position, *names):
-                return self.member(position, names, [f"name.{index}.{place}" for place in range(len(names))], kind)
-            case source:
+                own = [f"name.{index}.{place}" for place in range(len(names))]
+                return self.member(self.field("%args", 8 * position), names, own, kind)
+            case _:
                 raise ValueError(f"unknown source of a hidden argument: {source!r}")
         value = self.let(call)
         self.need(self.let(f"icmp ne ptr {value}, null"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.fields import has_method, holds_plainly, in_class, stores_plainly
+from parakeet_py.fields import OF_ALL, has_method, holds_plainly, in_class, stores_plainly
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.signature import ObjectSpec, Source
@@ -91,7 +91,7 @@ def _object_attribute(s: Specializer, value: ObjectV, name: str) -> Value:
     known = known_object(s, value)
     if known is not None:
         cls, source = known
-        if has_method(cls, name) or cls is dict:
+        if cls is dict or (has_method(cls, name) and source[0] == "field"):
             return MethodV(value, name)
         if holds_plainly(cls, name):
             return field_state.now(s, (*source, name), s.hidden_value((*source, name), None))
@@ -99,14 +99,18 @@ def _object_attribute(s: Specializer, value: ObjectV, name: str) -> Value:
 
 
 def known_object(s: Specializer, value: ObjectV) -> tuple[type, Source] | None:
-    """The class of an object that an argument is or holds, and where it is read from."""
+    """The class of an object that an argument or a variable is or holds, and where it is read from."""
     index = s.leaf_param.get(value.var)
     if index is None or not s.fields:
         return None
     split = len(s.signature.params)
     spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
     source: Source = ("field", index) if index < split else s.signature.hidden[index - split].source
-    return (spec.type, source) if isinstance(spec, ObjectSpec) and source[0] == "field" else None
+    if not isinstance(spec, ObjectSpec) or (source[0] != "field" and s.fields < OF_ALL):
+        return None
+    if source[0] not in ("field", "global", "cell", "attribute"):
+        return None
+    return (spec.type, source)
 
 
 def named_fields(s: Specializer, value: ObjectV) -> TupleV | None:
@@ -134,7 +138,7 @@ def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
         field_state.set_contents(s, value.object, new)
         return
     known = known_object(s, value) if isinstance(value, ObjectV) else None
-    if known is not None:
+    if known is not None and known[1][0] == "field":
         cls, source = known
         held = field_state.now(s, (*source, name), s.hidden.get((*source, name), NONE))
         same = isinstance(held, ArrayV) and isinstance(new, ArrayV) and held.var is new.var
@@ -363,7 +367,7 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
                 items = named_fields(s, obj)
                 if items is not None and items.named is not None:
                     return call_method(s, items, name, args, kwargs)
-            if known is None or not has_method(known[0], name):
+            if known is None or known[1][0] != "field" or not has_method(known[0], name):
                 raise s.hand_back(f".{name}() of an object")
             cls, source = known
             function = s.hidden_value(("method", *source[1:], name), None)

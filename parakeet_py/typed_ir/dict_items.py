@@ -1,10 +1,10 @@
-"""Dicts that are arguments: their items are fields of them, as attributes are of other objects.
+"""Dicts that arguments or variables hold: their items are fields of them, as attributes are of other objects.
 
 `params["W"]` reads a hidden argument (`fields`), so a signature holds of a dict what the function uses: the items under
 keys that are known when it is compiled, and all keys in their order where it asks for these (`in`, `len`, loops,
 `items()`). Assigning an item that is there is assigning a field (`field_state`): the dict gets it when the call ends.
 What else changes a dict, keys that are not known and keys that are not there are left to Python, and with an
-operation of Python's that could change dicts all of them are.
+operation of Python's that could change dicts all of them are. So is all that changes a dict that a variable holds.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _name(index: Value) -> str | None:
 def set_item(s: Specializer, value: ObjectV, index: Value, new: Value) -> bool:
     """value[index] = new; False if the dict does not have that item, or is no argument."""
     source, name = source_of(s, value), _name(index)
-    if source is None or name is None or s.guards or s.in_body or s.procedures.active:
+    if source is None or source[0] != "field" or name is None or s.guards or s.in_body or s.procedures.active:
         return False
     if known(index) not in keys_of(s, source):
         return False

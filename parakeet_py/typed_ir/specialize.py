@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.errors import KEY, UnsupportedError, exception_named
-from parakeet_py.fields import of_arguments
+from parakeet_py.fields import OF_ALL, of_arguments
 from parakeet_py.frontend import ssa
 from parakeet_py.record import record
 from parakeet_py.result_tree import Result
@@ -130,13 +130,13 @@ class Specializer:
         observed: dict[tuple[Any, ...], Any],
         strict: bool = False,
         guess: bool = False,
-        fields: bool = True,
+        fields: int = OF_ALL,
     ) -> None:
         self.function = function
         self.python_function = python_function
         self.strict = strict
         self.guess = guess
-        self.fields = fields  # may attributes of arguments be hidden arguments?
+        self.fields = fields  # whose attributes may be hidden arguments
         self.guessed: list[NeedObservation] = []
         self.signature = signature
         self.observed = Lookups(observed)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tests.corpus import Case, program
+from tests.arrays import arr
+from tests.corpus import ELEMENTARY, Case, case, program
 
 
 def _layers(scale=1.0):
@@ -158,3 +159,77 @@ def dict_of_an_object(model, x):
 def slice_of_a_list_assigned(items, new):
     items[1:2] = [*new, 7]
     return len(items)
+
+
+SETTINGS = {"rate": 0.5, "sizes": [2, 3], "inner": {"w": np.arange(4.0)}, 5: "five"}
+ACTIVATIONS = {"relu": lambda v: np.maximum(v, 0), "tanh": np.tanh, "halved": lambda v: v * SETTINGS["rate"]}
+
+
+class _Plan:
+    steps = 3
+
+    def __init__(self):
+        self.scale = 2.0
+
+
+PLAN = _Plan()
+
+
+def _set(**changes):
+    def setup():
+        SETTINGS.clear()
+        SETTINGS.update({"rate": 0.5, "sizes": [2, 3], "inner": {"w": np.arange(4.0)}, 5: "five"} | changes)
+        PLAN.__dict__.update(scale=changes.get("rate", 2.0))
+
+    return setup
+
+
+@program(
+    [
+        case(arr("f8", 4), setup=_set()),
+        case(arr("f8", 4), setup=_set(rate=3)),
+        case(arr("f8", 4), setup=_set(rate=np.ones(4), more=1)),
+        case(arr("f8", 4), setup=_set(inner={"w": np.ones(4, "f4"), "b": 1})),
+        case(arr("f8", 4), setup=_set()),
+    ]
+)
+def dicts_and_objects_of_variables(x):
+    """What a global dict or object holds is read at every call."""
+    total = sum(value for key, value in SETTINGS["inner"].items())
+    known = "more" in SETTINGS, len(SETTINGS), SETTINGS[5], SETTINGS.get("none", 7), SETTINGS["sizes"][1]
+    return x * SETTINGS["rate"] + PLAN.scale * PLAN.steps, total, known
+
+
+@program([("relu", arr("f8", 3)), ("tanh", arr("f8", 3)), ("halved", arr("f8", 3))], ulp=ELEMENTARY)
+def function_of_a_global_table(name, x):
+    return ACTIVATIONS[name](x)
+
+
+@program([("none", arr("f8", 3))], raises=KeyError, message=True, opaque=None, fell_back=None)
+def function_that_no_global_table_has(name, x):
+    return ACTIVATIONS[name](x)
+
+
+@program([case(arr("f8", 3), setup=_set())], opaque=None, fell_back=None)
+def global_dict_that_is_changed(x):
+    SETTINGS["rate"] += 1.0
+    PLAN.scale = 4.0
+    seen = SETTINGS["rate"] * PLAN.scale
+    SETTINGS["new"] = x
+    return SETTINGS["rate"] + x, seen, "new" in SETTINGS
+
+
+@program([case(SETTINGS, setup=_set())], opaque=None, fell_back=None)
+def global_dict_that_is_an_argument_too(settings):
+    settings["rate"] = 7.0
+    return SETTINGS["rate"], settings["rate"]
+
+
+def _with_settings(settings):
+    def with_settings(x):
+        return x * settings["k"] + len(settings)
+
+    return with_settings
+
+
+with_settings = program([(arr("f8", 3),)])(_with_settings({"k": 2.5}))
