@@ -21,6 +21,7 @@ import shutil
 import signal
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields
@@ -172,7 +173,11 @@ class Search:
             if error is None and way == "cache":
                 kept.append(program)
 
-        run()
+        try:
+            run()
+        except Exception:  # of what makes programs; `check` lets none out
+            self.found += 1
+            typer.echo(f"seed {seed}, {way}: no program could be made: {traceback.format_exc(limit=-3)}")
         for program, error in zip(kept, self.again(kept), strict=True) if kept else ():
             if error is not None:
                 small = smaller(program, lambda one: self.check(one) is None and self.again([one])[0] is not None)

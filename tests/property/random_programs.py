@@ -191,7 +191,7 @@ class Maker(Idioms):
         source = f"def f({', '.join(self.params)}):\n{textwrap.indent(text, '    ')}\n"
         others = [self.draw(variants(self.recipes)) for _ in range(self.draw(st.integers(0, 2)))]
         found = tuple(other for other in others if self.ends(other))
-        self.refusable |= any(np.iscomplexobj(value) for value in made(self.recipes))
+        self.refusable |= any(is_complex(value) for value in made(self.recipes))
         self.refusable |= any(isinstance(one, slice | type) for one in self.recipes)
         self.refusable |= any(isinstance(one, Array) and one.layout in REFUSED_LAYOUTS for one in self.recipes)
         large = self.large(source) if shared else ()
@@ -231,6 +231,10 @@ class Maker(Idioms):
         except REFUSED_BY_PYTHON as error:
             return "does not end" not in str(error)
         return True
+
+
+def is_complex(value: Any) -> bool:
+    return isinstance(value, complex | np.ndarray | np.generic) and np.iscomplexobj(value)
 
 
 @contextmanager
