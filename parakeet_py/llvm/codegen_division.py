@@ -71,11 +71,34 @@ def _by_known(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, 
 
 
 def divides(f: FunctionText, kind: str, unsigned: bool, remainder: str) -> str | None:
-    """Whether a remainder by a known number is 0: whatever its sign, and found out by one product (LLVM)."""
+    """Whether a remainder by a known number is 0, which one product tells, whatever the sign.
+
+    A multiple of an odd d times its inverse modulo 2**bits is the quotient, and a small number; what is no multiple
+    becomes one of the other numbers, which are large. Of d * 2**k, the lowest k bits have to be 0, too: rotated, they
+    make large numbers (Warren, Hacker's Delight, 10-17). LLVM does so for single numbers, but not for vectors.
+    """
     if f.module.host.gpu or remainder not in f.remainders:
         return None
     number, divisor = f.remainders[remainder]
-    return f.binary("icmp eq", kind, f.binary("urem" if unsigned else "srem", kind, number, divisor), "0")
+    known, bits = int(divisor), int(kind[1:])
+    if not f.widened or bits < 32 or known & (known - 1) == 0:
+        return f.binary("icmp eq", kind, f.binary("urem" if unsigned else "srem", kind, number, divisor), "0")
+    shift = (known & -known).bit_length() - 1
+    odd = known >> shift
+    product = f.binary("mul", kind, number, str(_signed(pow(odd, -1, 1 << bits), bits)))
+    if unsigned:
+        most = ((1 << bits) - 1) // known
+    else:
+        size = ((1 << bits - 1) - 1) // odd >> shift << shift
+        product, most = f.binary("add", kind, product, str(size)), 2 * size >> shift
+    if shift:
+        low = f.binary("shl", kind, product, str(bits - shift))
+        product = f.binary("or", kind, f.binary("lshr", kind, product, str(shift)), low)
+    return f.binary("icmp ule", kind, product, str(_signed(most, bits)))
+
+
+def _signed(number: int, bits: int) -> int:
+    return number - (number >> bits - 1 << bits)
 
 
 def _known_quotient(f: FunctionText, kind: str, left: str, divisor: int, full: bool) -> str:

@@ -583,3 +583,33 @@ def sieved(best, top):
             marks[c] ^= c % 5 == 0
         p += 1
     return w, marks
+
+
+@program(
+    [
+        (arr("i8", 7), 12),
+        (arr("i4", 7, seed=1), 0),
+        (arr("i8", 2), -3),
+        (arr("i8", 7, values=[-(2**63), 2**63 - 1, 0, -1, 84, -84, 2**62 + 2]), 5),
+    ],
+    overflow=True,
+)
+def counted_on_condition(a, n):
+    """Accumulations in branches, from one place of a triangle to the next; what divides without a remainder."""
+    pairs, most, odd, flags, down = 0, 0, 0, True, 0
+    for i in range(len(a)):
+        for j in range(i + 1, len(a)):
+            if a[i] < a[j]:
+                pairs += 1
+            else:
+                pairs += 2
+            if (i * i + j) % 3 == 0:
+                most = max(most, j)
+                flags &= j > 2
+    for i in range(1, n):
+        for j in range(i + 1, n - 1):
+            if (a[0] // 2 + j) % 6 != 0 and (i * j) % 7 == 0:
+                odd ^= i
+            if j * n % i == 0:
+                down -= 3
+    return pairs, most, odd, flags, down, a % 5 == 0, (a % 12 != 0).sum()

@@ -39,6 +39,9 @@ def of_primitive(name: str, args: Sequence[Interval]) -> Interval:
         case "floordiv" if c > 0:
             quotients = (a // c, a // d, b // c, b // d)
             return min(quotients), max(quotients)
+        case "floordiv" if a > LEAST:
+            size = max(abs(a), abs(b))
+            return -size, size
         case "mod":
             least, greatest = min(c + 1, 0), max(d - 1, 0)  # Python's signs; x % 0 is 0
             if a >= 0 and c > 0:

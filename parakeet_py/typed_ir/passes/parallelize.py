@@ -73,10 +73,14 @@ class _Parallelizer(Rewriter):
         super().__init__()
         self.aliases = Aliases(function)
         self.definitions: dict[Var, Op] = {}
+        self.upward: set[Var] = set()  # indices of loops that count from 0 or more on
         self.views: dict[Var, View] = {}
         for let in walk(function.body):
             if isinstance(let.op, Prim):
                 self.definitions[let.outs[0]] = let.op
+            elif isinstance(let.op, For) and isinstance(let.op.step, Const) and let.op.step.value > 0:  # type: ignore[operator]
+                if isinstance(let.op.start, Const) and let.op.start.value >= 0:  # type: ignore[operator]
+                    self.upward.add(let.op.index)
             elif isinstance(let.op, View):
                 self.views[let.outs[0]] = let.op
         self.forms = Forms(self.definitions)
@@ -206,7 +210,10 @@ class _Parallelizer(Rewriter):
         low, high = (op.start, op.stop) if step > 0 else (op.stop, op.start)
         count: Operand = high
         if not is_const(low, 0):
-            count = self.emit(writer, "sub_checked", high, low)
+            if self.counts_up(low):  # max(high, 0) - low cannot overflow
+                count = self.emit(writer, "sub", self.emit(writer, "maximum", high, index_const(0)), low)
+            else:
+                count = self.emit(writer, "sub_checked", high, low)
         if abs(step) != 1:
             rounded = self.emit(writer, "add_checked", count, index_const(abs(step) - 1))
             count = self.emit(writer, "floordiv", rounded, index_const(abs(step)))
@@ -222,6 +229,15 @@ class _Parallelizer(Rewriter):
         moved = substitute(body, {op.index: value})
         return count, index, Block((*inner.statements, *moved.statements), moved.results)
 
+    def counts_up(self, bound: Operand) -> bool:
+        """Whether a bound of a loop is known not to be negative: an index that counts from 0 on, or beyond one."""
+        if isinstance(bound, Const):
+            return int(bound.value.real) >= 0
+        op = self.definitions.get(bound)
+        if isinstance(op, Prim) and op.name == "add" and bound.type == PYINT:
+            return all(self.counts_up(arg) for arg in op.args)
+        return bound in self.upward
+
     def emit(self, writer: Writer, name: str, *args: Operand) -> Var:
         out = writer.prim(name, *args, title="i", type_=PYINT)
         self.definitions[out] = Prim(name, args)
@@ -229,6 +245,7 @@ class _Parallelizer(Rewriter):
 
     def as_reduce(self, let: Let, op: For) -> list[Let] | None:
         """A loop whose parameters are all accumulated exactly."""
+        op = replace(op, body=_unconditional(op))
         params = set(op.params)
         inside = {one.outs[0]: position for position, one in enumerate(op.body.statements) if len(one.outs) == 1}
         dropped: set[int] = set()
@@ -313,6 +330,47 @@ def _exact_accumulation(name: str, param: Var) -> bool:
     if name in ("add", "mul"):
         return is_integer(dtype)
     return name in ("minimum", "maximum") and (is_integer(dtype) or is_float(dtype))
+
+
+def _unconditional(op: For) -> Block:
+    """The body of a loop with `total += x if c else 0` in place of `if c: total += x`."""
+    param_of = {result: param for param, result in zip(op.params, op.body.results, strict=True)}
+    statements: list[Let] = []
+    for let in op.body.statements:
+        steps = None
+        if isinstance(let.op, If) and let.outs:
+            steps = _conditional_steps(let, let.op, [param_of.get(out) for out in let.outs])
+        statements += [let] if steps is None else steps
+    return Block(tuple(statements), op.body.results)
+
+
+def _conditional_steps(let: Let, op: If, params: Sequence[Var | None]) -> list[Let] | None:
+    """An If that does nothing but accumulate: what each parameter accumulates on either way, and its accumulation."""
+    writer = Writer(let.pos)
+    left = {inner.outs[0]: inner.op for block in (op.then, op.orelse) for inner in block.statements if inner.outs}
+    inside = set(left)
+    if len(left) != len(op.then.statements) + len(op.orelse.statements):
+        return None
+    for place, (out, param) in enumerate(zip(let.outs, params, strict=True)):
+        names: list[str] = []
+        ways: list[Operand | None] = []
+        for block in (op.then, op.orelse):
+            result = block.results[place]
+            match None if result is param else left.pop(result, None):  # type: ignore[arg-type]
+                case None if result is param:
+                    ways.append(None)
+                case Prim(name, (before, more)) if before is param and more is not param and more not in inside:
+                    names.append(name)
+                    ways.append(more)
+                case _:
+                    return None
+        if param is None or not names or len(set(names)) > 1 or not _exact_accumulation(names[0], param):
+            return None
+        nothing = _identity(names[0], param)
+        then, orelse = (nothing if way is None else way for way in ways)
+        taken = writer.prim("select", op.condition, then, orelse, type_=_scalar(param))
+        writer.let(Prim(names[0], (param, taken)), out)
+    return None if left else writer.statements
 
 
 def _identity(name: str, param: Var) -> Const:

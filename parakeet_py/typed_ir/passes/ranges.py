@@ -15,7 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from parakeet_py.typed_ir.ir import CHECKED, Block, Cast, Const, Dim, For, If, Let, Op, Operand, Prim, Var, While, walk
+from parakeet_py.typed_ir.ir import (
+    CHECKED,
+    Block,
+    Cast,
+    Const,
+    Dim,
+    For,
+    If,
+    Let,
+    Op,
+    Operand,
+    Prim,
+    Var,
+    While,
+    blocks_of,
+    walk,
+)
 from parakeet_py.typed_ir.passes.facts import LARGEST_EXTENT, Facts
 from parakeet_py.typed_ir.passes.intervals import FULL, GREATEST, LEAST, Interval, hull, of_primitive
 from parakeet_py.typed_ir.rewrite import free_in_op
@@ -284,25 +300,25 @@ def handed_on(facts: Facts, outside: Callable[[Operand], Operand], let: Let) -> 
 
 
 def small_enough(facts: Facts, outside: Callable[[Operand], Operand], let: Let) -> dict[Var, Interval]:
-    """Intervals of numbers from outside that keep what innermost loops compute from overflowing."""
+    """Intervals of numbers from outside that keep what loops compute from overflowing, if some gain by that."""
     op = let.op
     assert isinstance(op, For | While)
-    inmost = list(_inmost(op))
-    if not inmost:
+    units = list(_units(op))
+    if not units:
         return {}
     known = Ranges(facts, outside)
     known.loop(let.outs, op)
-    inmost = [checked for checked in inmost if not checked.isdisjoint(known.overflowing)]
+    units = [checked for checked in units if not checked.isdisjoint(known.overflowing)]
     free = [var for var in free_in_op(op) if _is_integer(var) and isinstance(outside(var), Var)]
-    if not inmost or not 0 < len(free) <= _MOST_ASSUMED:
+    if not units or not 0 < len(free) <= _MOST_ASSUMED:
         return {}
 
     def overflowing(assumed: Mapping[Var, Interval]) -> int:
         ranges = Ranges(facts, outside, assumed)
         ranges.loop(let.outs, op)
-        return sum(not checked.isdisjoint(ranges.overflowing) for checked in inmost)
+        return sum(not checked.isdisjoint(ranges.overflowing) for checked in units)
 
-    best, fewest = {}, len(inmost)
+    best, fewest = {}, len(units)
     for limit in _LIMITS:
         assumed: dict[Var, Interval] = {}
         for var in free:
@@ -322,25 +338,31 @@ def small_enough(facts: Facts, outside: Callable[[Operand], Operand], let: Let) 
     return {var: interval for var, interval in needed.items() if isinstance(var, Var)}
 
 
-def _inmost(op: For | While) -> Iterator[set[Var]]:
-    """The checked primitives of each innermost loop that has some."""
-    blocks = (op.body,) if isinstance(op, For) else (op.condition, op.body)
-    inside = [let for block in blocks for let in walk(block)]
+def _units(op: For | While) -> Iterator[set[Var]]:
+    """The checked primitives of each loop that would gain without: of innermost ones, but for those with a division
+    that takes longer than all else, and of those that accumulate what loops in them find."""
+    inside = [let for block in ((op.body,) if isinstance(op, For) else (op.condition, op.body)) for let in walk(block)]
     loops = [let.op for let in inside if isinstance(let.op, For | While)]
-    if loops:
-        nested = {id(one) for loop in loops for one in _loops(loop)}
-        for loop in loops:
-            if id(loop) not in nested:
-                yield from _inmost(loop)
-        return
-    checked = {let.outs[0] for let in inside if isinstance(let.op, Prim) and let.op.name in CHECKED}
-    if checked:
+    nested = {id(one) for loop in loops for block in blocks_of(loop) for one in _loops(block)}
+    for loop in loops:
+        if id(loop) not in nested:
+            yield from _units(loop)
+    inner = {*op.params, *([op.index] if isinstance(op, For) else ()), *[out for let in inside for out in let.outs]}
+    checked: set[Var] = set()
+    for let in inside:
+        match let.op:
+            case Prim("floordiv" | "mod", (_, Var() as divisor)) if (
+                not loops and divisor in inner and _is_integer(divisor)
+            ):
+                return
+            case Prim(name) if name in CHECKED:
+                checked.add(let.outs[0])
+    if checked and (not loops or (isinstance(op, For) and any(map(_is_integer, op.params)))):
         yield checked
 
 
-def _loops(op: For | While) -> Iterator[Op]:
-    blocks = (op.body,) if isinstance(op, For) else (op.condition, op.body)
-    return (let.op for block in blocks for let in walk(block) if isinstance(let.op, For | While))
+def _loops(block: Block) -> Iterator[Op]:
+    return (let.op for let in walk(block) if isinstance(let.op, For | While))
 
 
 def may_overflow(block: Block) -> bool:
