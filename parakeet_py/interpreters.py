@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ from parakeet_py.templates import rebuild
 from parakeet_py.typed_ir.observed import accepts, observed_spec
 from parakeet_py.typed_ir.opaque import caught_by, no_leaves, perform, result_leaves_of
 from parakeet_py.typed_ir.semantics import OVERFLOW
+
+Undo = Callable[[], None]
 
 
 def run_typed(accelerated: Any, args: Sequence[Any]) -> Any:
@@ -96,18 +99,21 @@ def is_for_python(compiled: Compiled, error: Exception) -> bool:
     return isinstance(error, DeoptimizedError) or compiled.specialization.assigns
 
 
-def contents_kept(compiled: Compiled, leaves: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """The arguments that Python may want to have back as they were, with copies of them."""
+def contents_kept(
+    compiled: Compiled, leaves: Sequence[Any], elsewhere: Callable[[Any], Undo | None] = lambda leaf: None
+) -> list[Undo]:
+    """What gives Python the arguments back as they are now that it may want so; `elsewhere` does so of an array whose
+    elements are not in the host's memory."""
     stored = [leaves[position] for position in kept_arguments(compiled)]
     if not all(isinstance(leaf, np.ndarray) for leaf in stored):
         return []
-    return [(leaf, leaf.copy(order="K")) for leaf in stored]
+    return [elsewhere(leaf) or partial(leaf.__setitem__, ..., leaf.copy(order="K")) for leaf in stored]
 
 
-def put_back(kept: Sequence[tuple[Any, Any]]) -> bool:
+def put_back(kept: Sequence[Undo]) -> bool:
     """Undo what a call has stored into its arguments; gives whether anything was kept."""
-    for leaf, contents in kept:
-        leaf[...] = contents
+    for undo in kept:
+        undo()
     return bool(kept)
 
 

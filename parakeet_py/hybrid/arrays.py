@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.device import Device, DeviceMemoryError
 
 GRANULE = 16  # memory comes in multiples of it: LLVM loads up to 16 bytes at once where some of them are wanted
 WASTE = 2  # an array is packed if the memory from its first to its last byte is more than so many times its own
@@ -143,9 +143,35 @@ class DeviceView:
         return np.ndarray(self.shape, self.dtype, data, -low, self.strides)
 
 
+def contents_of(device: Any, address: int, size: int) -> Callable[[int], None]:
+    """What puts the bytes at an address, as they are now, to an address: there is a copy of them on the device, if it
+    has memory for that; None is the host."""
+    if device is None:
+        kept = memory_of(address, size).copy()
+        return lambda target: np.copyto(memory_of(target, size), kept)
+    try:
+        copy = Buffer(device, size)
+    except DeviceMemoryError:
+        data = np.empty(size, np.uint8)
+        device.copy_out(data, address)
+        return lambda target: device.copy_in(target, data)
+    device.copy_within(copy.address, address, size)
+    return lambda target: device.copy_within(target, copy.address, size)
+
+
 def _bytes_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The memory of an array without gaps, whatever the order of its axes."""
     return array.ravel("K").view(np.uint8)
+
+
+def kept_view(array: DeviceView) -> Callable[[], None]:
+    """What puts the elements of an array on a device back as they are now."""
+    low, size = span(array.shape, array.strides, np.dtype(array.dtype).itemsize)
+    if not size:
+        return lambda: None
+    address = array.address + low
+    put = contents_of(array.buffer.device, address, size)
+    return lambda: put(address)
 
 
 def span(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from parakeet_py.hybrid.repeated import again, look, repeated_of
 from parakeet_py.hybrid.run import run
 from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
-from parakeet_py.interpreters import box, contents_kept, is_for_python, opaque_of, put_back, values_of
+from parakeet_py.interpreters import Undo, box, contents_kept, is_for_python, opaque_of, put_back, values_of
 from parakeet_py.result_tree import listed
 
 if TYPE_CHECKING:
@@ -86,14 +86,16 @@ def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Any] |
     known = None if seen is None else repeated_of(dispatcher).known(dispatcher.config(), seen.facts)
     if known is None or seen is None:
         return (_call_foreign(dispatcher, normal, place),)
+    kept: list[Undo] = []
     try:
-        return (again(known, seen, place),)
+        return (again(known, seen, place, kept),)
     except Exception as error:
         if not is_for_python(known.compiled, error):
             raise
         foreign = Foreign(place, normal)
         try:
-            return (foreign.leaving(_begun_again(dispatcher, known.compiled, error, foreign.args, foreign.by_python)),)
+            begun = _begun_again(dispatcher, known.compiled, error, foreign.args, foreign.by_python, kept)
+            return (foreign.leaving(begun),)
         finally:
             foreign.done()
 
@@ -130,7 +132,7 @@ def _begun_again(
     error: Exception,
     args: tuple[Any, ...],
     in_python: Callable[[Callable[[], Any]], Any],
-    kept: Sequence[tuple[Any, Any]] = (),
+    kept: Sequence[Undo] = (),
 ) -> Any:
     """A call that has ended in an exception which is for Python, done by Python; raised if it cannot be undone."""
     unchanged = stores_only_into_its_own(compiled.imp)
@@ -164,7 +166,7 @@ def call(
     made = plan_of(compiled)
     plan = plan_for(made, device)
     leaves = values_of(compiled, args)
-    kept = contents_kept(compiled, leaves) if foreign is None else []
+    kept = contents_kept(compiled, leaves) if foreign is None else contents_kept(compiled, leaves, foreign.kept)
     if foreign is not None:
         foreign.listed = listed(compiled.specialization.result)
     try:

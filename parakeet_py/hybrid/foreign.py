@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.hybrid.arrays import Borrowed, Buffer, DeviceView, host_view, name_of_dtype
+from parakeet_py.hybrid.arrays import Borrowed, Buffer, DeviceView, host_view, kept_view, name_of_dtype
 from parakeet_py.hybrid.device import DeviceError, Machine
 from parakeet_py.hybrid.device_array import DeviceArray, layout_of, uploaded
 from parakeet_py.hybrid.elsewhere import leaves_of, lives_elsewhere, mapped
@@ -138,6 +138,11 @@ class Foreign:
         """Let the device see what Python has done."""
         if buffer.size:
             self.device.copy_in(buffer.address, _bytes(buffer))
+
+    def kept(self, ghost: np.ndarray[Any, Any]) -> Callable[[], None] | None:
+        """What puts the elements that a ghost stands for back as they are now; None of an array of the host."""
+        there = self.resident(ghost)
+        return None if there is None else kept_view(there)
 
     def by_python(self, work: Callable[[], Any]) -> Any:
         """What Python computes from the ghosts."""

@@ -52,6 +52,12 @@ class Held:
             home.leave(root, devices)
             self._homes.append(home)
 
+    def kept(self, array: np.ndarray[Any, Any]) -> Callable[[], None] | None:
+        """What puts the elements of an array of the host back as they are now, wherever they are; None if it has no
+        home."""
+        home = self.home_of(array)
+        return None if home is None else home.kept()
+
     def by_python(self, work: Callable[[], Any]) -> Any:
         """What Python computes from the arrays of the host."""
         for one in self._arrays.values():

@@ -13,13 +13,13 @@ from __future__ import annotations
 import mmap
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from parakeet_py.hybrid.arrays import Buffer, memory_of
+from parakeet_py.hybrid.arrays import Buffer, contents_of, memory_of
 from parakeet_py.hybrid.device import Device
 from parakeet_py.hybrid.fingerprint import fingerprint
 from parakeet_py.hybrid.residency import HOST, Memories, Root
@@ -115,6 +115,34 @@ class Home:
             self.valid, self.copies = {}, {}
         self.valid |= {members[number]: spans for number, spans in root.valid.items() if len(spans)}
         self.copies |= {members[number]: buffer for number, buffer in root.copies.items()}
+
+    def kept(self) -> Callable[[], None]:
+        """What makes all bytes again what they are now, where they are now; of those in several memories, in one."""
+        known, kept = NOTHING, []
+        for place in sorted(self.valid, key=lambda place: place is None):  # devices copy faster
+            some = difference(self.valid[place], known)
+            known = union(known, some)
+            stretches = [(low, high - low) for low, high in some.reshape(-1, 2).tolist()]
+            begin = self._begin(place) if stretches else 0
+            kept.append((place, some, [(low, contents_of(place, begin + low, size)) for low, size in stretches]))
+
+        def undo() -> None:
+            self.valid = {}
+            for place, some, contents in kept:
+                begin = self._begin(place) if contents else 0
+                for low, put in contents:
+                    put(begin + low)
+                self.valid[place] = some
+
+        return undo
+
+    def _begin(self, place: Place) -> int:
+        """Where these bytes begin in a memory."""
+        if place is None:
+            return self.address
+        if place not in self.copies:
+            self.copies[place] = Buffer(place, self.size)
+        return self.copies[place].address
 
     def bring(self, place: Place, wanted: Spans, writes: bool = False) -> None:
         """Make bytes valid somewhere; with `writes`, there alone."""

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from parakeet_py.hybrid.arrays import Borrowed, Buffer, DeviceView, Layout, name_of_dtype
+from parakeet_py.compile import kept_arguments
+from parakeet_py.hybrid.arrays import Borrowed, Buffer, DeviceView, Layout, kept_view, name_of_dtype
 from parakeet_py.hybrid.device import Machine
 from parakeet_py.hybrid.device_array import DeviceArray
 from parakeet_py.hybrid.elsewhere import lives_elsewhere
@@ -30,7 +31,7 @@ from parakeet_py.hybrid.homes import Home
 from parakeet_py.hybrid.interfaces import Interface, interface_of
 from parakeet_py.hybrid.plan import Plan
 from parakeet_py.hybrid.run import Call, entering
-from parakeet_py.interpreters import box
+from parakeet_py.interpreters import Undo, box
 from parakeet_py.native import MissingValue, can_be_static, read_source
 from parakeet_py.result_tree import Result, ResultLeaf, ResultTuple, listed, result_leaves
 from parakeet_py.signature import ArraySpec, NoneSpec, ScalarSpec, Spec, StaticSpec, leaves, static_key
@@ -75,6 +76,7 @@ class Known(NamedTuple):
     places : which of the arguments each leaf is
     numbers : which of the leaves are numbers, and of what type
     result : how results are put together
+    kept : the arguments that Python may want to have back as they were
     views, readonly : the results that are new objects even where they are arguments, and that cannot be written to
     listed : the results that become Python lists
     """
@@ -84,6 +86,7 @@ class Known(NamedTuple):
     places: tuple[int, ...]
     numbers: tuple[tuple[int, Any], ...]
     result: Result
+    kept: tuple[int, ...]
     views: frozenset[int]
     readonly: frozenset[int]
     listed: frozenset[int]
@@ -121,12 +124,13 @@ class Repeated:
             for number, (place, param) in enumerate(zip(places, params, strict=True))
             if not isinstance(seen.values[place], DeviceView)
         )
+        kept = tuple(places[position] for position in kept_arguments(compiled))
         tree = compiled.specialization.result
         found = result_leaves(tree)
         views, readonly = (
             frozenset(leaf.index for leaf in found if getattr(leaf, flag)) for flag in ("view", "readonly")
         )
-        known[seen.facts] = Known(compiled, plan, places, numbers, _plain(tree), views, readonly, listed(tree))
+        known[seen.facts] = Known(compiled, plan, places, numbers, _plain(tree), kept, views, readonly, listed(tree))
 
 
 def repeated_of(dispatcher: Dispatcher) -> Repeated:
@@ -243,8 +247,8 @@ def _meet(buffers: Sequence[Buffer]) -> bool:
     return any(before[1] > after[0] for before, after in itertools.pairwise(parts))
 
 
-def again(known: Known, seen: Seen, device: Machine) -> Any:
-    """A call like one before.
+def again(known: Known, seen: Seen, device: Machine, kept: list[Undo]) -> Any:
+    """A call like one before; `kept` gets what undoes what it does to its arguments.
 
     Raises
     ------
@@ -258,6 +262,7 @@ def again(known: Known, seen: Seen, device: Machine) -> Any:
         values[number] = entering(values[number], type_)
     for stream in seen.streams:
         device.wait_for(stream)
+    kept += [kept_view(seen.values[place]) for place in known.kept]
     try:
         results = call.supervised(lambda: call.wrapped(values))
     finally:

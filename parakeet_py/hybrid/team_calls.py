@@ -67,7 +67,7 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
     plan = divided_plan_of(compiled)
     if held is None and left_of(dispatcher).decide(args, team, plan, leaves):
         return config.on_cpu(dispatcher.instance if dispatcher.inner is None else dispatcher.inner, args)
-    kept = contents_kept(compiled, leaves) if held is None else []
+    kept = contents_kept(compiled, leaves) if held is None else contents_kept(compiled, leaves, held.kept)
     if held is not None:
         held.listed = listed(compiled.specialization.result)
     try:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate
+from parakeet_py import accelerate, asdevice, options
 from parakeet_py.compile import compile_call
 from parakeet_py.config import current
 from parakeet_py.errors import DeoptimizedError
+from parakeet_py.hybrid.device_array import DeviceArray
 from parakeet_py.imp.effects import checks_before_effects, stores_only_into_its_own
 from parakeet_py.native import Knowledge
 
@@ -68,6 +69,32 @@ def test_a_store_before_the_check_is_undone() -> None:
         assert y.tolist() == [[0] + 3 * [count]] * 3
     assert function.fell_back is False
     assert "the contents of x, y are kept" in str(function.explain(x, y, 2, 3))
+
+
+@pytest.mark.parametrize("devices", ["emulated", "emulated*2", "cpu,emulated"])
+def test_stores_are_undone_on_devices(devices: str) -> None:
+    """What is put back lies on a device, on several, or in the host's memory."""
+
+    @accelerate
+    def function(x: Any, y: Any, a: int, b: int) -> Any:
+        x += 1
+        y[::-1, 1:] = x[0]
+        return a**b
+
+    with options(devices=devices):
+        x, y = asdevice(np.zeros(1000)), asdevice(np.zeros((3, 4), order="F"))
+        for count, b in enumerate((3, -1, 0, -2, -2, 4), 1):
+            assert function(x, y, 2, b) == 2**b
+            if count in (1, 4):
+                continue  # the next call finds them as this one has left them
+            assert np.array_equal(x, np.full(1000, count)) and type(x) is DeviceArray
+            assert np.array_equal(y, [[0] + 3 * [count]] * 3)
+        given = np.zeros(3)  # an array of the host beside one on a device
+        assert function(x, given.reshape(3, 1), 2, -1) == 0.5
+        with pytest.raises(ValueError, match="negative"):
+            function(x, y, np.int64(2), np.int64(-1))
+        assert np.asarray(x)[-1] == 8.0
+    assert function.fell_back is False
 
 
 def test_overlapping_arguments_are_put_back() -> None:
