@@ -39,6 +39,7 @@ from parakeet_py.typed_ir.passes.interchange import interchange_loops
 from parakeet_py.typed_ir.passes.licm import move_invariants
 from parakeet_py.typed_ir.passes.parallelize import parallelize
 from parakeet_py.typed_ir.passes.partial_counts import count_from_zero
+from parakeet_py.typed_ir.passes.promote import promote_elements
 from parakeet_py.typed_ir.passes.simplify import simplify
 from parakeet_py.typed_ir.passes.sink import sink_operators
 from parakeet_py.typed_ir.passes.unroll import unroll_loops, unroll_maps, unroll_reductions
@@ -81,6 +82,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("hoist-checks", "test the checks of a loop before it, in a copy for when they hold", hoist_checks),
     Pass("simplify-loops", "drop the checks that now hold", simplify, _LOOPS),
     Pass("dce-loops", "remove what only the checks needed", eliminate_dead_code, _LOOPS),
+    Pass("promote", "hand on the elements that loops read and write in every turn", promote_elements),
     Pass("parallelize", "turn independent loops into operators", parallelize),
     Pass("unroll-loops", "write out inner loops of a few turns", unroll_loops),
     Pass("simplify-turns", "decide what the turns decide", simplify, ("unroll-loops",)),

@@ -568,3 +568,33 @@ def every_element_of_new_memory(x, n):
         made[i] = x[i] * 2
         other[i, 0] = x[-1]
     return made, other
+
+
+@program(
+    [
+        (arr("f8", 6, 6), arr("i8", 6), 4),
+        (arr("f4", 5, 7), arr("i8", 5), -1),
+        (arr("f8", 3, 3, layout="reversed"), arr("i8", 0), -1),
+        (arr("i8", 4, 4), arr("i8", 4), 0),
+    ],
+    mutates=(0, 1),
+)
+def stored_in_every_turn(t, v, last):
+    """One element in all turns of a loop, beside others of its array, beside itself, beside none."""
+    n = min(t.shape)
+    best = np.zeros((n, n), t.dtype)
+    for i in range(n - 2, -1, -1):
+        for j in range(i + 1, n):
+            for k in range(i + 1, j):
+                best[i, j] = np.maximum(best[i, j], best[i, k] + best[k + 1, j] + t[k, i])
+            for k in range(i, j + 1):
+                best[i, j] = best[i, j] * 0.5 + best[i, k]
+            for k in range(j):
+                t[i, j] -= t[i, k]
+                t[i, j] *= 2
+    for k in range(1, len(v)):
+        v[0] += v[k] * k
+        v[0] ^= v[k]
+    for k in range(len(v), last):
+        v[last] += v[k]
+    return best

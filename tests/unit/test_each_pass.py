@@ -32,6 +32,7 @@ from parakeet_py.typed_ir.ir import (
     Map,
     Operand,
     Prim,
+    Store,
     Var,
     View,
     While,
@@ -398,6 +399,23 @@ def test_a_store_that_would_be_read_after_keeps_its_snapshot(x: Var) -> None:
     p.assign(p.part(x, ONE, m), [m], p.each([m], "mul", p.part(x, ZERO, m), real(2.0)))
     _, after = only("fuse", p, x=DATA)
     assert count(after)["Map"] == 2
+
+
+# ---- promote ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("first", "left"), [(1, 0), (0, 3)])
+def test_an_element_apart_from_all_others_is_handed_on(first: int, left: int) -> None:
+    x = array("x")
+    p = Program(x)
+
+    def body(q: Program, k: Var) -> None:
+        q.store(x, (ZERO,), q.prim("add", q.load(x, ZERO), q.load(x, k)))
+
+    loop(p, p.dim(x), body, start=index_const(first))
+    _, after = only("promote", p, x=DATA)
+    loads = [let for one in after.statements() if isinstance(one.op, For) for let in walk(one.op.body)]
+    assert sum(isinstance(let.op, Load | Store) for let in loads) == (left or 1)
 
 
 # ---- unrolling -------------------------------------------------------------------------------------------------------
