@@ -361,6 +361,9 @@ class Dispatcher:
 
         With `guess`, operations that no call has reached yet are taken to be out of reach, if that can do no harm.
         """
+        from parakeet_py.llvm.preparation import prepare
+
+        prepare(min(config.thread_count, settings.available_cpus()))
         from parakeet_py.compile import compile_call, make_native
 
         known = None if guess else self.kept(self.signature(normal), extents)

@@ -14,7 +14,7 @@ of code generation and gains nothing measurable on loops over arrays. So are ver
 What a user's function becomes is compiled in parts, side by side (`compile_divided`, `divide`): LLVM is most of a first
 call. llvmlite lets one thread at a time into LLVM, which itself asks no more than that modules compiled at the same
 time have contexts and target machines of their own; so the two long steps, passes and code generation, are called past
-llvmlite's lock there.
+llvmlite's lock, each on a target machine that nobody else uses meanwhile.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ __all__ = ["CodegenError", "HostInfo", "compile_divided", "compile_ir", "emit_as
 MOST_PARTS = 8
 
 _lock = threading.Lock()
-_dividing = threading.Lock()
+_idle: dict[int, list[Any]] = {}  # target machines that nobody uses, by level
 
 
 class HostInfo(NamedTuple):
@@ -78,9 +79,21 @@ def binding() -> Any:
     return llvm
 
 
-@lru_cache(maxsize=4 + MOST_PARTS)
-def _target_machine(level: int, part: int = 0) -> Any:
-    """A target machine; `part` counts those that are used side by side."""
+@contextmanager
+def _own_target_machine(level: int) -> Iterator[Any]:
+    """A target machine that nobody else uses meanwhile."""
+    with _lock:
+        idle = _idle.setdefault(level, [])
+        machine = idle.pop() if idle else None
+    if machine is None:
+        machine = _target_machine(level)
+    try:
+        yield machine
+    finally:
+        idle.append(machine)
+
+
+def _target_machine(level: int) -> Any:
     llvm = binding()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     if cpu.startswith("znver"):  # one load after another is faster there
@@ -108,8 +121,13 @@ def host() -> HostInfo:
         features=features.flatten(),
         vector_bits=bits,
         triple=llvm.get_process_triple(),
-        data_layout=str(_target_machine(3).target_data),
+        data_layout=_data_layout(),
     )
+
+
+def _data_layout() -> str:
+    with _own_target_machine(3) as machine:
+        return str(machine.target_data)
 
 
 def parsed(text: str) -> Any:
@@ -119,7 +137,8 @@ def parsed(text: str) -> Any:
 
 
 def optimize(module: Any, machine: Any, options: Any, library: ctypes.CDLL | None = None) -> None:
-    """Run LLVM's default pipeline over a module, past llvmlite's lock if its `library` is given.
+    """Run LLVM's default pipeline over a module: past llvmlite's lock if its `library` is given, which asks that nobody
+    else uses the machine meanwhile.
 
     llvmlite (0.50) never disposes of the pipeline, some 200 KB after a run: the class that says how comes behind one
     that says nothing in the order of `ModulePassManager`'s bases. It is disposed of here, and detached, so that a
@@ -138,12 +157,14 @@ def optimize(module: Any, machine: Any, options: Any, library: ctypes.CDLL | Non
         pipeline.detach()
 
 
-def _optimized(text: str, level: int, vectorize: bool, codegen_level: int | None = None) -> tuple[Any, Any]:
-    """The verified, optimised module of `text`, and the target machine to emit it with."""
-    machine = _target_machine(level if codegen_level is None else codegen_level)
+def _optimized(text: str, level: int, vectorize: bool, machine: Any) -> Any:
+    """The verified, optimised module of `text`."""
     module = _verified(text, machine)
-    optimize(module, machine, _options(level, vectorize))
-    return module, machine
+    options = binding().create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = vectorize
+    options.loop_interleaving = options.loop_unrolling = level > 0
+    optimize(module, machine, options, _without_lock())
+    return module
 
 
 def _verified(text: str, machine: Any) -> Any:
@@ -157,13 +178,6 @@ def _verified(text: str, machine: Any) -> Any:
     except RuntimeError as error:
         raise CodegenError(f"LLVM refuses the generated code: {error}") from error
     return module
-
-
-def _options(level: int, vectorize: bool) -> Any:
-    options = binding().create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.slp_vectorization = vectorize
-    options.loop_interleaving = options.loop_unrolling = level > 0
-    return options
 
 
 def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_level: int | None = None) -> bytes:
@@ -181,11 +195,8 @@ def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_lev
     CodegenError
         The text does not parse or does not verify.
     """
-    module, machine = _optimized(text, level, vectorize, codegen_level)
-    try:
-        return bytes(machine.emit_object(module))
-    except RuntimeError as error:
-        raise CodegenError(f"LLVM cannot generate code: {error}") from error
+    with _own_target_machine(level if codegen_level is None else codegen_level) as machine:
+        return _object(_optimized(text, level, vectorize, machine), machine)
 
 
 def compile_divided(text: str, most: int) -> bytes:
@@ -196,27 +207,28 @@ def compile_divided(text: str, most: int) -> bytes:
     CodegenError
         As `compile_ir` does.
     """
-    library = _without_lock() if most > 1 and object_loader.supported() else None
-    parts = divide(text, min(most, MOST_PARTS)) if library is not None else [text]
-    if library is None or len(parts) == 1:
+    if most < 2 or _without_lock() is None or not object_loader.supported():
+        return compile_ir(text)
+    parts = divide(text, min(most, MOST_PARTS))
+    if len(parts) == 1:
         return compile_ir(text)
     objects: list[bytes | BaseException] = [b""] * len(parts)
 
     def compile_part(number: int) -> None:
         try:
-            objects[number] = _compiled_alone(parts[number], _target_machine(3, 1 + number), library)
+            objects[number] = compile_ir(parts[number])
         except BaseException as error:
             objects[number] = error
 
-    with _dividing:
-        others = [threading.Thread(target=compile_part, args=(number,)) for number in range(1, len(parts))]
-        for other in others:
-            other.start()
-        try:
-            compile_part(0)
-        finally:
-            for other in others:
-                other.join()
+    others = {number: threading.Thread(target=compile_part, args=(number,)) for number in range(1, len(parts))}
+    started = {number: other for number, other in others.items() if started_thread(other)}
+    try:
+        for number in range(len(parts)):
+            if number not in started:
+                compile_part(number)
+    finally:
+        for other in started.values():
+            other.join()
     made: list[bytes] = []
     for one in objects:
         if isinstance(one, BaseException):
@@ -225,15 +237,27 @@ def compile_divided(text: str, most: int) -> bytes:
     return object_loader.joined([*made[1:], made[0]])  # the first part refers to the others
 
 
-def _compiled_alone(text: str, machine: Any, library: ctypes.CDLL) -> bytes:
-    """`compile_ir` on a machine that nobody else uses, while others are in LLVM too."""
-    llvm = binding()
-    module = _verified(text, machine)
-    optimize(module, machine, _options(3, True), library)
-    with llvm.ffi.OutputString() as error:
-        buffer = library.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, error)
+def started_thread(thread: threading.Thread) -> bool:
+    """Start a thread; False where the system allows no more of them."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _object(module: Any, machine: Any) -> bytes:
+    """The object of a module; nobody else may use the machine meanwhile."""
+    llvm, library = binding(), _without_lock()
+    if library is None:
+        try:
+            return bytes(machine.emit_object(module))
+        except RuntimeError as error:
+            raise CodegenError(f"LLVM cannot generate code: {error}") from error
+    with llvm.ffi.OutputString() as told:
+        buffer = library.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, told)
         if not buffer:
-            raise CodegenError(f"LLVM cannot generate code: {error}")
+            raise CodegenError(f"LLVM cannot generate code: {told}")
     try:
         start, size = llvm.ffi.lib.LLVMPY_GetBufferStart(buffer), llvm.ffi.lib.LLVMPY_GetBufferSize(buffer)
         return ctypes.string_at(start, size)
@@ -259,14 +283,14 @@ def _without_lock() -> ctypes.CDLL | None:
 
 def emit_assembly(text: str, *, level: int = 3, vectorize: bool = True) -> str:
     """The assembly text of what `compile_ir` would give, for people to read."""
-    module, machine = _optimized(text, level, vectorize)
-    return str(machine.emit_assembly(module))
+    with _own_target_machine(level) as machine:
+        return str(machine.emit_assembly(_optimized(text, level, vectorize, machine)))
 
 
 def optimized_ir(text: str, *, level: int = 3, vectorize: bool = True) -> str:
     """The IR after LLVM's passes, for people to read."""
-    module, _ = _optimized(text, level, vectorize)
-    return str(module)
+    with _own_target_machine(level) as machine:
+        return str(_optimized(text, level, vectorize, machine))
 
 
 def load(object_bytes: bytes, symbols: Mapping[str, int], exports: Iterable[str]) -> LoadedCode:

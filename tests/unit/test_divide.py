@@ -1,10 +1,15 @@
-"""Modules that are compiled in parts: what each part has, and that the code is the same."""
+"""Compiling on several threads: modules in parts, what each has, and that the code is the same; what is prepared."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import re
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -166,3 +171,39 @@ def test_truncated_objects_in_one_piece_are_refused() -> None:
             object_loader.separate(data[:length])
     with pytest.raises(LoadError, match="undefined symbol"):
         engine.load(object_loader.joined(object_loader.separate(data)[1:]), {}, ["f"])
+
+
+def test_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(engine, "divide", lambda text, most: [SECOND, FIRST])
+    parts = object_loader.separate(engine.compile_divided("", 2))
+    assert ["one" in object_loader._defined_symbols(one) for one in parts] == [True, False]
+
+
+PREPARED = """
+import os, threading
+from parakeet_py.llvm import preparation, runtime, boxing
+preparation.prepare(1)
+assert preparation._thread is None and threading.active_count() == 1  # not with one CPU
+with parakeet_py.options(cache=False):
+    preparation.prepare(2)
+    first = preparation._thread
+    preparation.prepare(2)
+    assert preparation._thread is first
+child = os.fork()  # waits for it
+if child == 0:
+    os._exit(0 if runtime._loaded and boxing._support and f(np.ones(3)).sum() == 6 else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert f(np.ones(3)).sum() == 6
+"""
+
+
+def test_what_a_first_compilation_needs_is_prepared_once_and_before_a_fork(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    head = "import numpy as np\nimport parakeet_py\n@parakeet_py.accelerate\ndef f(x):\n    return x * 2\n"
+    program.write_text(head + PREPARED)
+    environment = {**os.environ, "PARAKEET_NUM_THREADS": "2", "PARAKEET_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, str(program)], check=True, timeout=60, env=environment)
