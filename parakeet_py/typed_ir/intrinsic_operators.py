@@ -339,9 +339,15 @@ def _routine(s: Specializer, name: Value, outs: Value, ins: Value) -> Value:
 
 @handles(words.check)
 def _check(s: Specializer, condition: Value, exception: Value, message: Value, *args: Value) -> Value:
-    operands = [scalar_operand(s, s.numeric(arg)) for arg in args]
+    operands = [_shown(s, scalar_operand(s, s.numeric(arg))) for arg in args]
     s.check(s.truth(condition), s.static(exception, "an exception"), s.static(message, "a message"), operands)
     return NONE
+
+
+def _shown(s: Specializer, operand: ir.Operand) -> ir.Operand:
+    """What a message shows: of integers all are Python's there."""
+    kind = operand.type
+    return s.builder.cast(operand, PYINT) if isinstance(kind, Scalar) and np.dtype(kind.dtype).kind in "iu" else operand
 
 
 @handles(words.hand_back)

@@ -613,3 +613,12 @@ def counted_on_condition(a, n):
             if j * n % i == 0:
                 down -= 3
     return pairs, most, odd, flags, down, a % 5 == 0, (a % 12 != 0).sum()
+
+
+@program([(arr("u2", 1, 3), 2), (arr("f8", 1, 3), 1)])
+def rows_of_a_short_inner_loop(x, k):
+    """What the inner loop hands on is an array."""
+    for _ in range(k):
+        for j, row in enumerate(x[::-1]):
+            pass
+    return j, row

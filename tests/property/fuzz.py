@@ -143,6 +143,7 @@ class Search:
         from hypothesis import HealthCheck, Phase, given, settings
         from hypothesis import seed as seeded
 
+        from tests.property.generated import ends
         from tests.property.random_programs import programs
         from tests.property.smaller import smaller
 
@@ -168,7 +169,7 @@ class Search:
             kind = kind_of(error)
             if error is not None and kind not in found:
                 found.add(kind)
-                small = smaller(program, lambda one: kind_of(self.check(one)) == kind)
+                small = smaller(program, lambda one: ends(one) and kind_of(self.check(one)) == kind)
                 self.keep(seed, small, self.check(small) or error)
             if error is None and way == "cache":
                 kept.append(program)
@@ -180,7 +181,9 @@ class Search:
             typer.echo(f"seed {seed}, {way}: no program could be made: {traceback.format_exc(limit=-3)}")
         for program, error in zip(kept, self.again(kept), strict=True) if kept else ():
             if error is not None:
-                small = smaller(program, lambda one: self.check(one) is None and self.again([one])[0] is not None)
+                small = smaller(
+                    program, lambda one: ends(one) and self.check(one) is None and self.again([one])[0] is not None
+                )
                 self.keep(seed, small, self.again([small])[0] or error)
         self.rounds += 1
         gc.collect()

@@ -84,6 +84,8 @@ def call_again(calls: Sequence[Callable[..., Any]], args: tuple[Any, ...]) -> li
     """What calls give one after another: all but the last on the same arguments, as the call before has left them, the
     last on what the first has given, where that is an array like the argument."""
     results = [call(*args) for call in calls[:-1]]
+    if not results:
+        return [calls[-1](*args)]
     arrays = [one for one in leaves_of(results[0]) if isinstance(one, np.ndarray)]
     changed = list(args)
     for place, given in enumerate(args):
@@ -95,6 +97,11 @@ def call_again(calls: Sequence[Callable[..., Any]], args: tuple[Any, ...]) -> li
 
 def _alike(one: np.ndarray, other: np.ndarray) -> bool:
     return one.dtype == other.dtype and one.shape == other.shape
+
+
+def ends(program: Program) -> bool:
+    """Whether all its loops end, whatever it is called with."""
+    return all(ends_again(program, recipes, 1) for recipes in program.calls())
 
 
 def ends_again(program: Program, recipes: Sequence[Any], calls: int) -> bool:

@@ -195,8 +195,8 @@ def _element(array: Var) -> Scalar:
 
 
 def _turns(op: For) -> range | None:
-    """The indices of a loop that hands something on, if they are known and few."""
-    if not op.params or op.stoppable:
+    """The indices of a loop that hands scalars on, if they are known and few."""
+    if not op.params or op.stoppable or not all(isinstance(param.type, Scalar) for param in op.params):
         return None
     bounds = [operand.value for operand in (op.start, op.stop, op.step) if isinstance(operand, Const)]
     if len(bounds) != 3:
