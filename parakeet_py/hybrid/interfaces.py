@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from parakeet_py.hybrid.arrays import Layout, span, strides_of
 from parakeet_py.hybrid.device import Machine
 from parakeet_py.hybrid.device_array import DeviceArray
 from parakeet_py.hybrid.elsewhere import leaves_of, lives_elsewhere
+
+DEFAULT = 1  # the stream that is meant where none is named
 
 
 class Interface(NamedTuple):
@@ -24,11 +27,30 @@ class Interface(NamedTuple):
 
     def bounds(self) -> tuple[int, int]:
         """The first byte and the one after the last; of an array without elements, one byte."""
-        shape, strides = self.layout.shape, self.layout.strides
-        if 0 in shape:
-            return self.address, self.address + 1
-        low, size = span(shape, strides, self.layout.dtype.itemsize)
-        return self.address + low, self.address + low + size
+        low, high = _reach(self.layout)
+        return self.address + low, self.address + high
+
+
+# What arrays say of themselves is the same in call after call but for their addresses.
+
+
+@lru_cache(maxsize=256)
+def _reach(layout: Layout) -> tuple[int, int]:
+    if 0 in layout.shape:
+        return 0, 1
+    low, size = span(layout.shape, layout.strides, layout.dtype.itemsize)
+    return low, low + size
+
+
+@lru_cache(maxsize=256)
+def _layout(dtype: str, shape: tuple[SupportsIndex, ...], strides: tuple[int, ...] | None, writeable: bool) -> Layout:
+    extents, kind = tuple(map(int, shape)), np.dtype(dtype)
+    return Layout(kind, extents, strides_of(extents, kind.itemsize) if strides is None else strides, writeable)
+
+
+@lru_cache(maxsize=128)
+def _knows_dlpack(kind: Any) -> bool:
+    return hasattr(kind, "__dlpack_device__")
 
 
 def interface_of(value: Any, stream: int | None = None) -> Interface | None:
@@ -38,8 +60,9 @@ def interface_of(value: Any, stream: int | None = None) -> Interface | None:
     ----------
     stream : what the array will be used in; its producer sees to it that it is complete there
     """
+    kind: Any = type(value)
     try:
-        if value.__dlpack_device__()[0] in (dlpack.CUDA, dlpack.MANAGED):
+        if _knows_dlpack(kind) and value.__dlpack_device__()[0] in (dlpack.CUDA, dlpack.MANAGED):
             return _of_capsule(value, stream)
     except (AttributeError, NotImplementedError):
         pass
@@ -51,13 +74,10 @@ def interface_of(value: Any, stream: int | None = None) -> Interface | None:
         return None
     if said.get("mask") is not None:
         return None
-    dtype = np.dtype(said["typestr"])
-    shape = tuple(int(extent) for extent in said["shape"])
     strides = said.get("strides")
-    if strides is None:
-        strides = strides_of(shape, dtype.itemsize)
     address, readonly = said["data"]
-    return Interface(int(address), Layout(dtype, shape, tuple(strides), not readonly), value, said.get("stream"))
+    layout = _layout(said["typestr"], tuple(said["shape"]), strides and tuple(strides), not readonly)
+    return Interface(int(address), layout, value, said.get("stream"))
 
 
 def _of_capsule(value: Any, stream: int | None) -> Interface | None:
@@ -69,7 +89,7 @@ def _of_capsule(value: Any, stream: int | None) -> Interface | None:
     if tensor is None:
         return None
     immutable = type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
-    layout = Layout(np.dtype(tensor.dtype), tensor.shape, tensor.strides, not (tensor.readonly or immutable))
+    layout = _layout(tensor.dtype, tensor.shape, tensor.strides, not (tensor.readonly or immutable))
     return Interface(tensor.address, layout, (capsule, value))
 
 
@@ -81,7 +101,7 @@ def device_of(
     Parameters
     ----------
     opened : devices to look at first
-    asked : gets what that array has said, by its `id`, if it says the same to everybody
+    asked : gets what that array has said, by its `id`, if it says the same to its device
     """
     empty = False
     for value in leaves_of(args):
@@ -94,24 +114,29 @@ def device_of(
         if interface is None:
             continue
         if 0 not in interface.layout.shape:
-            from parakeet_py.hybrid import cuda
-
-            if asked is not None and interface.keep is value:
-                asked[id(value)] = interface
             owners = (device for device in opened if device.owns(interface.address))
-            return next(owners, None) or cuda.owner(interface.address)
+            owner = next(owners, None) or _cuda().owner(interface.address)
+            if asked is not None and (interface.keep is value or (owner is not None and owner.stream == DEFAULT)):
+                asked[id(value)] = interface
+            return owner
         empty = True  # it has no address
     if not empty:
         return None
+    cuda = _cuda()
+    return opened[0] if opened else next(iter(cuda.devices(0)), None) if cuda.probe().devices else None
+
+
+def _cuda() -> Any:
     from parakeet_py.hybrid import cuda
 
-    return opened[0] if opened else next(iter(cuda.devices(0)), None) if cuda.probe().devices else None
+    return cuda
 
 
 def _said_by_number(value: Any, opened: Sequence[Machine]) -> Machine | None:
     """The CUDA device whose number DLPack says: asking for the array itself would cost its producer something."""
-    from parakeet_py.hybrid import cuda
-
+    class_: Any = type(value)
+    if not _knows_dlpack(class_):
+        return None
     try:
         kind, number = value.__dlpack_device__()
     except (AttributeError, NotImplementedError, BufferError, RuntimeError, TypeError, ValueError):
@@ -119,6 +144,7 @@ def _said_by_number(value: Any, opened: Sequence[Machine]) -> Machine | None:
     if kind != dlpack.CUDA or not all(device.name.startswith("cuda:") for device in opened):
         return None
     found = next((device for device in opened if device.name == f"cuda:{number}"), None)
+    cuda = _cuda()
     if found is None and number < cuda.probe().devices:
         (found,) = cuda.devices(number)
     return found

@@ -6,7 +6,7 @@ has waited for yet: a GPU tells of a fault when something later waits, and then 
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ class Meter:
         self.name = device.name
         self.architecture = device.architecture
         self.bytes_in = self.bytes_out = self.allocated = 0
-        self.launches: Counter[tuple[int, int]] = Counter()
+        self.launches: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.unfinished: deque[tuple[int, int, Sequence[Any]]] = deque(maxlen=REMEMBERED)
 
     def launched(self, number: int, blocks: int, values: Sequence[Any]) -> None:

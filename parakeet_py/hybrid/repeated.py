@@ -211,9 +211,11 @@ def look(dispatcher: Dispatcher, normal: Sequence[Any], device: Machine, asked: 
         elif type_ is np.ndarray or type_ is tuple or type_ is list:
             return None
         elif lives_elsewhere(value):
-            interface = asked.get(id(value)) or interface_of(value, device.stream)
-            if interface is None or not device.owns(interface.address):
-                return None
+            interface = asked.get(id(value))
+            if interface is None:
+                interface = interface_of(value, device.stream)
+                if interface is None or not device.owns(interface.address):
+                    return None
             if interface.stream is not None:
                 streams.append(interface.stream)
             values[-1] = _lent(device, interface, value)

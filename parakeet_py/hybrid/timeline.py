@@ -19,6 +19,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from parakeet_py import config
 from parakeet_py.record import record
 
 if TYPE_CHECKING:
@@ -178,14 +179,13 @@ def recorder() -> Recorder | None:
     return _current.get()
 
 
-@contextmanager
-def recording(devices: Sequence[Device]) -> Iterator[Recorder | None]:
+def recording(devices: Sequence[Device]) -> AbstractContextManager[Recorder | None]:
     """Take down what is done inside, if the settings say so."""
-    from parakeet_py import config
+    return _recording(devices) if config.current().timeline else _NOTHING
 
-    if not config.current().timeline:
-        yield None
-        return
+
+@contextmanager
+def _recording(devices: Sequence[Device]) -> Iterator[Recorder | None]:
     token = _current.set(Recorder(devices))
     try:
         yield _current.get()
