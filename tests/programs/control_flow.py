@@ -620,5 +620,5 @@ def rows_of_a_short_inner_loop(x, k):
     """What the inner loop hands on is an array."""
     for _ in range(k):
         for j, row in enumerate(x[::-1]):
-            pass
-    return j, row
+            found = j, row
+    return found
