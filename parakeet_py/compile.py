@@ -23,7 +23,7 @@ from parakeet_py.imp.effects import checks_before_effects, shows_in_arguments_on
 from parakeet_py.imp.lower import lower
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
-from parakeet_py.signature import ArraySpec, FunctionSpec, Signature, Source, StaticSpec, leaves
+from parakeet_py.signature import ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.opaque import is_harmless
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
@@ -101,6 +101,9 @@ def specialize_call(
         except FieldsMayChange:
             _read_fewer_fields(knowledge)
         except UnsupportedError:
+            if any(isinstance(spec, ListSpec) for spec in signature.params):
+                knowledge.long_lists = False  # Python may do what compiled code cannot, with the lists themselves
+                continue
             functions = [i for i, spec in enumerate(signature.params) if isinstance(spec, FunctionSpec)]
             if not functions:
                 raise

@@ -18,7 +18,17 @@ from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, exception_named, exception_with
 from parakeet_py.fields import KEYS, OF_ALL, are_apart, of_arguments, read_field, read_method, variable_of
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
-from parakeet_py.signature import ObjectSpec, Signature, Source, Spec, StaticSpec, TupleSpec, signature_of, spec_of
+from parakeet_py.signature import (
+    MAX_ITEMS,
+    ObjectSpec,
+    Signature,
+    Source,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+    signature_of,
+    spec_of,
+)
 
 if TYPE_CHECKING:
     from parakeet_py.llvm.gate import GateHandle
@@ -34,13 +44,15 @@ class Knowledge:
     static_hidden : hidden arguments that are
     fields : whose attributes may be hidden arguments, see `fields`
     whole, whole_hidden : positions of parameters, and hidden arguments, whose lists are taken as objects
+    long_lists : are long lists of numbers read into arrays?
     observed : result types of operations handed back to Python, by the specs of the parameters and then by place
     """
 
-    __slots__ = ("fields", "hidden", "observed", "static", "static_hidden", "whole", "whole_hidden")
+    __slots__ = ("fields", "hidden", "long_lists", "observed", "static", "static_hidden", "whole", "whole_hidden")
 
     def __init__(self) -> None:
         self.fields: int = OF_ALL
+        self.long_lists = True
         self.hidden: list[Source] = []
         self.static: set[int] = set()
         self.static_hidden: set[Source] = set()
@@ -51,6 +63,7 @@ class Knowledge:
     def to_json(self) -> dict[str, Any]:
         return {
             "fields": self.fields,
+            "long_lists": self.long_lists,
             "hidden": [list(source) for source in self.hidden],
             "static": sorted(self.static),
             "static_hidden": sorted(list(source) for source in self.static_hidden),
@@ -61,6 +74,7 @@ class Knowledge:
     def learn(self, data: dict[str, Any]) -> None:
         """Take over what another process has found out."""
         self.fields = data["fields"]
+        self.long_lists = data.get("long_lists", True)
         self.hidden = [tuple(source) for source in data["hidden"]]
         self.static = set(data["static"])
         self.static_hidden = {tuple(source) for source in data["static_hidden"]}
@@ -149,6 +163,12 @@ def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowl
         for index in knowledge.static
         if index < len(args) and can_be_static(args[index])
     }
+    if not knowledge.long_lists:
+        overrides |= {
+            index: ObjectSpec(list)
+            for index, value in enumerate(args)
+            if type(value) is list and len(value) > MAX_ITEMS
+        }
     for index in knowledge.whole:
         if index < len(args) and type(args[index]) is list:
             overrides[index] = ObjectSpec(list, True)

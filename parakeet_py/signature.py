@@ -32,6 +32,7 @@ from parakeet_py.typed_ir.types import DTYPES
 
 MAX_ITEMS = 32  # longer tuples and lists, and nested ones with more items in all, are opaque objects
 MAX_DEPTH = 4
+AS_ARRAY = -1  # in the path of a leaf: the items of a list as an array
 MAX_INNER = 4  # largest extent of a last axis that specializations know
 
 Layout = Literal["C", "F", "S", "A"]
@@ -114,6 +115,18 @@ class TupleSpec:
     named: type | None = None
 
 
+@record
+class ListSpec:
+    """A list of more than `MAX_ITEMS` Python floats, or ints that fit int64, as an argument: its items are read into an
+    array, which is its leaf. Whatever its length, it has this spec."""
+
+    dtype: Literal["float64", "int64"]
+
+    @property
+    def leaf(self) -> ArraySpec:
+        return ArraySpec(self.dtype, 1, "C", (False,), False)
+
+
 @record(eq=False)
 class FunctionSpec:
     """Any function with this code and these globals; the contents of its closure's cells, and then its defaults."""
@@ -133,7 +146,7 @@ class FunctionSpec:
         return id(self.code), id(self.globals), self.cells, self.defaults
 
 
-Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec | FunctionSpec
+Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec | ListSpec | FunctionSpec
 
 # ("global", name): function.__globals__, then builtins.  ("cell", index): the contents of function.__closure__[index].
 # ("attribute", module name, name): the __dict__ of sys.modules[module name].  ("class", module name, class name, name):
@@ -222,6 +235,8 @@ def _walk(spec: Spec, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], 
         case TupleSpec():
             for index, item in enumerate(spec.items):
                 yield from _walk(item, (*path, index))
+        case ListSpec():
+            yield (*path, AS_ARRAY), spec.leaf
         case FunctionSpec():
             for index, item in enumerate((*spec.cells, *spec.defaults)):
                 yield from _walk(item, (*path, index))
@@ -295,10 +310,22 @@ _DRAWING = {
 
 
 def argument_spec(value: object) -> Spec:
-    """The spec of an argument; only there, functions that are defined inside of others are known by their code."""
+    """The spec of an argument; only there, functions that are defined inside of others are known by their code, and
+    long lists of numbers by the type of these."""
+    if type(value) is list and len(value) > MAX_ITEMS:
+        return _list_spec(value)
     if type(value) is types.FunctionType and "<" in value.__qualname__:
         return _function_spec(value)
     return spec_of(value)
+
+
+def _list_spec(value: list[object]) -> Spec:
+    kinds = set(map(type, value)) if type(value[0]) in (int, float) else set()
+    if kinds == {float}:
+        return ListSpec("float64")
+    if kinds == {int} and min(value) >= -(2**63) and max(value) < 2**63:  # type: ignore[type-var, operator]
+        return ListSpec("int64")
+    return ObjectSpec(list)
 
 
 def _function_spec(function: types.FunctionType) -> Spec:
@@ -421,7 +448,9 @@ def _values_at(paths: Sequence[tuple[int, ...]], values: Sequence[object]) -> li
     for path in paths:
         value = values[path[0]]
         for index in path[1:]:
-            if isinstance(value, slice):
+            if index == AS_ARRAY:
+                value = np.array(value, np.float64 if type(value[0]) is float else np.int64)  # type: ignore[index]
+            elif isinstance(value, slice):
                 value = _slice_items(value)[index]
             elif isinstance(value, types.FunctionType):
                 value = function_items(value)[index]
@@ -455,7 +484,7 @@ def signature_of(
     hidden_specs = tuple(HiddenSpec(source, spec) for (source, _), spec in zip(hidden, specs[split:], strict=True))
     plain = Signature(tuple(specs[:split]), hidden_specs)
     found = _leaf_specs(plain)
-    pairs = _writeable_pairs([spec for _, spec in found])
+    pairs = _writeable_pairs(found)
     if not pairs:
         return plain
     paired = sorted({index for pair in pairs for index in pair})
@@ -467,11 +496,15 @@ def signature_of(
 
 def writeable_pairs(signature: Signature) -> tuple[tuple[int, int], ...]:
     """All pairs of array leaves of which at least one is writeable."""
-    return _writeable_pairs([spec for _, spec in _leaf_specs(signature)])
+    return _writeable_pairs(_leaf_specs(signature))
 
 
-def _writeable_pairs(specs: Sequence[LeafSpec]) -> tuple[tuple[int, int], ...]:
-    arrays = [(index, spec) for index, spec in enumerate(specs) if isinstance(spec, ArraySpec)]
+def _writeable_pairs(found: Sequence[tuple[tuple[int, ...], LeafSpec]]) -> tuple[tuple[int, int], ...]:
+    arrays = [
+        (index, spec)
+        for index, (path, spec) in enumerate(found)
+        if isinstance(spec, ArraySpec) and path[-1] != AS_ARRAY
+    ]
     return tuple(
         (i, j)
         for n, (i, left) in enumerate(arrays)

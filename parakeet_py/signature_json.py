@@ -26,6 +26,7 @@ from parakeet_py.result_tree import (
 from parakeet_py.signature import (
     ArraySpec,
     HiddenSpec,
+    ListSpec,
     NoneSpec,
     ObjectSpec,
     ScalarSpec,
@@ -50,6 +51,7 @@ _CLASSES: dict[str, Any] = {
         NoneSpec,
         StaticSpec,
         ObjectSpec,
+        ListSpec,
         TupleSpec,
         HiddenSpec,
         Signature,

@@ -67,6 +67,7 @@ EXPORTS = (
     "gate.fail",
     "gate.ask_threads",
     "gate.drop",
+    "gate.read_list",
     "gate.box_array",
     "gate.lend_array",
     "gate.box_list",

@@ -24,6 +24,8 @@ declare i32 @gate.PyArray_SetBaseObject(ptr, ptr)
 declare ptr @gate.PyArray_ToList(ptr)
 declare ptr @gate.PySequence_List(ptr)
 declare ptr @gate.PyList_New(i64)
+declare i64 @gate.PyLong_AsLongLongAndOverflow(ptr, ptr)
+@gate.float = external global i64
 declare ptr @gate.PyList_GetSlice(ptr, i64, i64)
 declare void @gate.pk_detach(ptr, ptr)
 @gate.ndarray = external global i8
@@ -397,5 +399,59 @@ drop:
   call void @gate.Py_DecRef(ptr %items)
   call void @gate.Py_DecRef(ptr %ends)
   ret ptr %r
+}
+
+; A new array of the items of a list, floats or ints as `kind` says; null if some are something else, or do not fit.
+define ptr @gate.read_list(ptr %list, ptr %descr, ptr %kind) {
+entry:
+  %overflow = alloca i32
+  %count_p = getelementptr i8, ptr %list, i64 $SIZE$
+  %array = call ptr @new_array(ptr %descr, i64 1, ptr %count_p, ptr null, ptr null, i32 0)
+  %failed = icmp eq ptr %array, null
+  br i1 %failed, label %memory, label %start
+memory:
+  call void @gate.PyErr_Clear()
+  ret ptr null
+start:
+  %count = load i64, ptr %count_p
+  %data_p = getelementptr i8, ptr %array, i64 $DATA$
+  %data = load ptr, ptr %data_p
+  %items_p = getelementptr i8, ptr %list, i64 $LIST_ITEMS$
+  %items = load ptr, ptr %items_p
+  %floats = icmp eq ptr %kind, @gate.float
+  br label %loop
+loop:
+  %k = phi i64 [0, %start], [%k1, %float], [%k1, %fits]
+  %more = icmp slt i64 %k, %count
+  br i1 %more, label %item, label %out
+item:
+  %k1 = add i64 %k, 1
+  %place = getelementptr i64, ptr %data, i64 %k
+  %item_p = getelementptr ptr, ptr %items, i64 %k
+  %object = load ptr, ptr %item_p
+  %type_p = getelementptr i8, ptr %object, i64 $TYPE$
+  %type = load ptr, ptr %type_p
+  %same = icmp eq ptr %type, %kind
+  br i1 %same, label %number, label %give_up
+number:
+  br i1 %floats, label %float, label %int
+float:
+  %bits_p = getelementptr i8, ptr %object, i64 $HEADER$
+  %bits = load i64, ptr %bits_p
+  store i64 %bits, ptr %place
+  br label %loop
+int:
+  %value = call i64 @gate.PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow)
+  %over = load i32, ptr %overflow
+  %good = icmp eq i32 %over, 0
+  br i1 %good, label %fits, label %give_up
+fits:
+  store i64 %value, ptr %place
+  br label %loop
+give_up:
+  call void @gate.Py_DecRef(ptr %array)
+  ret ptr null
+out:
+  ret ptr %array
 }
 """

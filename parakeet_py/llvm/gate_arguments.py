@@ -16,9 +16,11 @@ from parakeet_py.llvm.gate_writer import Extent, GateWriter
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import (
     MAX_INNER,
+    MAX_ITEMS,
     ArraySpec,
     FunctionSpec,
     HiddenSpec,
+    ListSpec,
     NoneSpec,
     ObjectSpec,
     ScalarSpec,
@@ -26,6 +28,7 @@ from parakeet_py.signature import (
     Spec,
     StaticSpec,
     TupleSpec,
+    leaf_slots,
 )
 from parakeet_py.typed_ir.types import itemsize
 
@@ -53,6 +56,7 @@ class ArgumentWriter(GateWriter):
             self.checkpoint()
         self.overlaps()
         self.checkpoint()
+        self.read_lists()
 
     def threads(self) -> None:
         """`%threads`: the function's own number, or the environment's, or, inside `options` blocks, what Python says.
@@ -88,6 +92,13 @@ class ArgumentWriter(GateWriter):
                 self.static(value, spec.value, path)
             case TupleSpec():
                 self.items(value, spec, path, pinned)
+            case ListSpec():
+                self.of_type(value, self.external("list"))
+                self.checkpoint()
+                self.need(self.let(f"icmp sgt i64 {self.field(value, Layout.SIZE, 'i64')}, {MAX_ITEMS}"))
+                self.long_lists.append((value, spec, self.slot))
+                self.slot += leaf_slots(spec.leaf)
+                self.leaf += 1
             case FunctionSpec():
                 self.function(value, spec, path)
             case ObjectSpec():
@@ -107,6 +118,27 @@ class ArgumentWriter(GateWriter):
                 self.leaf += 1
                 if pinned:
                     self.pins.append(value)
+
+    def read_lists(self) -> None:
+        """The items of long lists, as the arrays that are their leaves; the last check of the call."""
+        for value, spec, slot in self.long_lists:
+            kind = self.external(_PYTHON_TYPES[spec.dtype])
+            descr = self.external(f"dtype.{spec.dtype}")
+            array = self.let(f"call ptr @gate.read_list(ptr {value}, ptr {descr}, ptr {kind})")
+            missing = self.let(f"icmp eq ptr {array}, null")
+            self.counter += 1
+            number = self.counter
+            self.put(f"br i1 {missing}, label %unread{number}, label %b{number}")
+            self.lines.append(f"unread{number}:")
+            for other in self.made:
+                self.put(f"call void @gate.Py_DecRef(ptr {other})")
+            self.put("br label %miss")
+            self.lines.append(f"b{number}:")
+            self.made.append(array)
+            length = self.field(value, Layout.SIZE, "i64")
+            held = (("ptr", array), ("ptr", self.field(array, Layout.DATA)), ("i64", length), ("i64", "8"))
+            for offset, (type_, part) in enumerate(held):
+                self.put(f"store {type_} {part}, ptr {self.at('%arguments', 8 * (slot + offset))}")
 
     def static(self, value: str, expected: object, path: str) -> None:
         kind = type(expected)

@@ -258,5 +258,5 @@ class ResultWriter(GateWriter):
         self.lines.append(f"clean{number}:")
         if self.kept:
             self.put(f"call void @gate.drop(ptr %kept, i64 {len(self.kept)})")
-        for pin in self.pins:
+        for pin in (*self.pins, *self.made):
             self.put(f"call void @gate.Py_DecRef(ptr {pin})")

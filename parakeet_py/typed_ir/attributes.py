@@ -417,8 +417,16 @@ def _list_method(s: Specializer, obj: ListV, name: str, args: list[Value]) -> Va
 
 
 def _tuple_method(s: Specializer, obj: TupleV, name: str, args: list[Value]) -> Value:
+    from parakeet_py.typed_ir import builtin_sorting, grown_lists
+
     equal = [s.truth(s.compare("eq", item, args[0])) for item in obj.items]
     if not all(isinstance(one, ir.Const) for one in equal):
+        listed = grown_lists.shown(s, grown_lists.of_scalars(s, obj)) if grown_lists.is_uniform(obj) else None
+        if isinstance(listed, ListV) and name == "index" and obj.kind == "tuple":
+            text = "tuple.index(x): x not in tuple"
+            return builtin_sorting.place_of(s, listed, args[0], text) or NeverV()
+        if isinstance(listed, ListV):
+            return _list_method(s, listed, name, args)
         raise s.unsupported(f".{name}() of a {obj.kind} of run-time values")
     flags = [bool(one.value) for one in equal if isinstance(one, ir.Const)]
     if name == "count":

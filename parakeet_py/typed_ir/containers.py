@@ -51,6 +51,8 @@ from parakeet_py.typed_ir.values import (
     py,
 )
 
+FEW = 8  # items of a tuple that are told apart by tests
+
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
@@ -229,11 +231,31 @@ def _tuple_item(s: Specializer, value: TupleV, index: Value) -> Value:
                 return found(check_index(s, number, count, 0, message=f"{value.kind} index out of range"))
             s.builder.rollback(mark)
             del s.sites[sites:]
+            kinds = ArrayV | ScalarV | Static
+            if value.kind == "tuple" and 0 < len(value.items) <= FEW and all(isinstance(i, kinds) for i in value.items):
+                return _one_of(s, value, number)
     position = s.static_int(index, "an index of a tuple")
     if not -len(value.items) <= position < len(value.items):
         s.check(ir.Const(False, PYBOOL), "IndexError", f"{value.kind} index out of range")
         return NeverV()
     return value.items[position]
+
+
+def _one_of(s: Specializer, value: TupleV, number: ScalarV) -> Value:
+    """The item at a place that is known when the program runs, by tests: `(even, odd)[k % 2]`."""
+    from parakeet_py.typed_ir import branches
+
+    count = ir.Const(len(value.items), PYINT)
+    place = check_index(s, number, count, 0, message=f"{value.kind} index out of range")
+
+    def from_(first: int) -> list[Value]:
+        if first == len(value.items) - 1:
+            return [value.items[first]]
+        here = s.builder.prim("eq", place, ir.Const(first, PYINT), type=PYBOOL)
+        return branches.branch(s, here, lambda: [value.items[first]], lambda: from_(first + 1))
+
+    (found,) = from_(0)
+    return found
 
 
 def as_array_of(s: Specializer, value: TupleV) -> ArrayV:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import types
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from parakeet_py.errors import NoSourceError, UnsupportedError
 from parakeet_py.signature import (
     ArraySpec,
     FunctionSpec,
+    ListSpec,
     NoneSpec,
     ObjectSpec,
     ScalarSpec,
@@ -36,6 +38,7 @@ from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
     ClosureV,
+    ListV,
     Namespace,
     ObjectV,
     ScalarV,
@@ -78,6 +81,13 @@ def parameter(s: Specializer, spec: Spec, index: int) -> Value:
             return opaque
         case FunctionSpec():
             return _function(s, spec, index)
+        case ListSpec():
+            array = parameter(s, spec.leaf, index)
+            assert isinstance(array, ArrayV)
+            root = next(iter(array.roots))
+            s.param_roots -= {root}  # nobody else sees the array
+            s.list_roots[root] = index
+            return ListV(replace(array, readonly=False))
         case TupleSpec(items, "slice"):
             return SliceV(*(parameter(s, item, index) for item in items))
         case TupleSpec(items, kind):
@@ -107,6 +117,9 @@ def need_whole(s: Specializer, value: Value) -> None:
     """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
     if id(value) in s.lists:
         raise NeedWhole(s.lists[id(value)][1])
+    if s.list_roots and isinstance(value, ListV):
+        for root in value.array.roots & s.list_roots.keys():
+            raise NeedWhole(s.list_roots[root])
 
 
 def _leaf(s: Specializer, kind: Any, index: int, name: str) -> ir.Var:

@@ -42,6 +42,7 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
 
         tables.not_a_row(s, value)
         rows.not_for_python(s, value)
+        s.need_whole(value)
     match value:
         case ScalarV(_, Either(kinds, tag)):
             from parakeet_py.typed_ir import unions

@@ -67,6 +67,7 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
     value = grown_lists.shown(s, value)
     if isinstance(value, ListV):
         tables.not_a_row(s, value)
+        s.need_whole(value)
     match value:
         case ScalarV(operand, None):
             return leaf(operand, "scalar", value.dtype, value.python)

@@ -168,6 +168,7 @@ class Specializer:
         self.list_changes = 0  # statements that have changed lists
         self.recursions = 0  # how often a function has been inlined into itself
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
+        self.list_roots: dict[int, int] = {}  # the memory of long lists that are parameters
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
         self.rows: frozenset[int] = frozenset()  # the memory of lists in lists (see `tables`)
         self.read_late: set[Source] = set()

@@ -499,3 +499,20 @@ def items_that_are_seen_once(n):
         return True
 
     return [i for i in [1, 3, 1, 5, 3] if first_time(i)], seen
+
+
+@program(
+    [
+        (arr("f8", 4), arr("f8", 4), 1),
+        (arr("f8", 4), arr("f8", 4), -2),
+        raising(IndexError, arr("f8", 4), arr("f8", 4), 2),
+    ],
+    mutates=(0, 1),
+)
+def one_of_a_tuple(a, b, k):
+    made = (a * 2, b[:1])[k]
+    (b, a)[k][1:] = 7
+    for i in range(5):
+        source, target = (a, b)[i % 2], (b, a)[i % 2]
+        target[1:] = source[:-1] * 0.5 + i
+    return made, (k, 1.5, "x", None)[k], (3, 5, k).count(k), [k, 2, 7].index(7)
