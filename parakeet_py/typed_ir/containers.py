@@ -231,8 +231,8 @@ def _tuple_item(s: Specializer, value: TupleV, index: Value) -> Value:
                 return found(check_index(s, number, count, 0, message=f"{value.kind} index out of range"))
             s.builder.rollback(mark)
             del s.sites[sites:]
-            kinds = ArrayV | ScalarV | Static
-            if value.kind == "tuple" and 0 < len(value.items) <= FEW and all(isinstance(i, kinds) for i in value.items):
+            plain = all(isinstance(item, ArrayV | ScalarV | Static) for item in value.items)
+            if value.kind == "tuple" and plain and 0 < len(value.items) <= FEW:
                 return _one_of(s, value, number)
     position = s.static_int(index, "an index of a tuple")
     if not -len(value.items) <= position < len(value.items):
