@@ -40,6 +40,13 @@ class FailureText(NamedTuple):
     formats: str
     place: str
 
+    @property
+    def for_python(self) -> bool:
+        """Is this no exception of the user's, but something that compiled code cannot do?"""
+        from parakeet_py.typed_ir.semantics import OVERFLOW
+
+        return self.exception == "Deoptimize" or self.message == OVERFLOW
+
 
 class Native(NamedTuple):
     """All that is needed to run a specialization: object code and what stands around it.
@@ -106,11 +113,11 @@ def _spec_parts(spec: Spec) -> object:
 
 def value_parts(value: object, inside: tuple[object, ...]) -> object:
     """What a value that compiled code may depend on is made of; `inside` are the functions and classes around it."""
-    if any(value is other for other in inside):
-        return ("itself", value.__qualname__)  # type: ignore[attr-defined]
     if isinstance(value, tuple):
         return ("tuple", type(value).__qualname__, *(value_parts(item, inside) for item in value))
     target = value if isinstance(value, type) else getattr(value, "__wrapped__", value)
+    if any(target is other for other in inside):
+        return ("itself", target.__qualname__)  # type: ignore[attr-defined]
     if isinstance(target, FunctionType) and not _of_numpy(target):
         return _function_parts(target, (*inside, target))
     if isinstance(value, type) and not _of_numpy(value):

@@ -35,7 +35,7 @@ from parakeet_py.result_tree import (
 from parakeet_py.signature import leaf_values
 from parakeet_py.templates import rebuild
 from parakeet_py.typed_ir.observed import accepts, observed_spec
-from parakeet_py.typed_ir.opaque import caught_by, no_leaves, perform, result_leaves_of
+from parakeet_py.typed_ir.opaque import caught_by, is_safe, no_leaves, perform, result_leaves_of
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
 Undo = Callable[[], None]
@@ -73,7 +73,7 @@ def _run_for(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]
         return dispatcher.evaluate(normal, dispatcher.signature(normal))
     except (UnsupportedError, NoSourceError) as error:  # Python runs it, or raises what it raises
         return dispatcher.refuse(normal, dispatcher.signature(normal), error)
-    log: list[tuple[Any, Any]] = []
+    log = Log()
     leaves = values_of(compiled, normal)
     before = _contents(leaves)
     kept = contents_kept(compiled, leaves)
@@ -86,10 +86,24 @@ def _run_for(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]
     except Exception as error:
         if not is_for_python(compiled, error):
             raise
-        if not (put_back(kept) or python_may_begin_again(compiled, error, before == _contents(leaves))):
+        unchanged = before == _contents(leaves)
+        if not (put_back(kept) or python_may_begin_again(compiled, error, unchanged)):
+            if unchanged and log.tells(error):
+                return dispatcher.evaluate(normal, dispatcher.signature(normal), log)
             raise
         return compiled.function(*args)  # as a gate does: nothing has been changed, or not any more
     return box(compiled.specialization.result, results, leaves)
+
+
+class Log(list[tuple[Any, Any]]):
+    """What operations handed back to Python have given in a call; `whole`: none of them may have changed an array."""
+
+    whole = True
+
+    def tells(self, error: Exception) -> bool:
+        """May Python do the call, which compiled code has given up, without these operations?"""
+        given_up = isinstance(error, DeoptimizedError) or (isinstance(error, OverflowError) and str(error) == OVERFLOW)
+        return given_up and self.whole
 
 
 def is_for_python(compiled: Compiled, error: Exception) -> bool:
@@ -129,13 +143,15 @@ def values_of(compiled: Compiled, normal: Sequence[Any]) -> list[Any]:
     return leaf_values(compiled.signature, [*normal, *hidden])
 
 
-def opaque_of(compiled: Compiled, log: list[tuple[Any, Any]]) -> Any:
+def opaque_of(compiled: Compiled, log: Log) -> Any:
     """What does the operations handed back to Python; `log` gets what they have given."""
 
     def call(number: int, args: list[Any]) -> list[Any]:
         site = compiled.specialization.opaque_sites[number]
         try:
-            result = perform(site.operation, [rebuild(operand, args) for operand in site.operands], site.keywords)
+            operands = [rebuild(operand, args) for operand in site.operands]
+            log.whole = log.whole and is_safe(site, operands)
+            result = perform(site.operation, operands, site.keywords)
         except BaseException as error:
             handler = caught_by(site, error)
             if not handler:

@@ -256,15 +256,19 @@ class Loaded:
         types = ", ".join(describe_spec(spec) for spec in self.native.signature.params)
         return f"<{self.function.__qualname__}({types}), {'from the disk cache' if self.from_disk else 'compiled'}>"
 
-    def raise_failure(self, status: int, *words: Any) -> BaseException:
-        """The exception that a status stands for (called by the gate with the six words of the context)."""
+    def raise_failure(self, status: int, *words: Any) -> BaseException | None:
+        """The exception that a status stands for (called by the gate with the six words of the context); None: Python
+        does the call, without what compiled code has handed back to it already."""
         if status == OUT_OF_MEMORY:
             return MemoryError("out of memory in compiled code")
         if status == OPAQUE_RAISED:
             raised: BaseException = words[6].exception
             words[6].exception = None
             return raised
-        error = exception_of(self.native.failures[status], words)
+        failure = self.native.failures[status]
+        if self.state is not None and failure.for_python and self.state.tell_again(*words[6:] or (None,)):
+            return None
+        error = exception_of(failure, words)
         if isinstance(error, DeoptimizedError):
             self.give_up(str(error))
         return error

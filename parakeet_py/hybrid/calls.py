@@ -24,7 +24,7 @@ from parakeet_py.hybrid.repeated import again, look, repeated_of
 from parakeet_py.hybrid.run import run
 from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
-from parakeet_py.interpreters import Undo, box, contents_kept, is_for_python, opaque_of, put_back, values_of
+from parakeet_py.interpreters import Log, Undo, box, contents_kept, is_for_python, opaque_of, put_back, values_of
 from parakeet_py.result_tree import listed
 
 if TYPE_CHECKING:
@@ -133,10 +133,13 @@ def _begun_again(
     args: tuple[Any, ...],
     in_python: Callable[[Callable[[], Any]], Any],
     kept: Sequence[Undo] = (),
+    log: Log | None = None,
 ) -> Any:
     """A call that has ended in an exception which is for Python, done by Python; raised if it cannot be undone."""
     unchanged = stores_only_into_its_own(compiled.imp)
     if not (put_back(kept) or python_may_begin_again(compiled, error, unchanged)):
+        if unchanged and log is not None and log.tells(error):
+            return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args), log))
         raise error
     return in_python(lambda: dispatcher.run_python(args))
 
@@ -162,7 +165,7 @@ def call(
         return in_python(
             lambda: config.on_cpu(dispatcher.instance if dispatcher.inner is None else dispatcher.inner, args)
         )
-    log: list[tuple[Any, Any]] = []
+    log = Log()
     made = plan_of(compiled)
     plan = plan_for(made, device)
     leaves = values_of(compiled, args)
@@ -184,7 +187,7 @@ def call(
     except Exception as error:
         if not is_for_python(compiled, error):
             raise
-        return _begun_again(dispatcher, compiled, error, args, in_python, kept)
+        return _begun_again(dispatcher, compiled, error, args, in_python, kept, log)
     if plan is made:
         examine(compiled, made, device)
     return box(compiled.specialization.result, results, leaves)

@@ -18,7 +18,7 @@ from parakeet_py.hybrid.held import Held
 from parakeet_py.hybrid.left import left_of
 from parakeet_py.hybrid.team import Team
 from parakeet_py.imp.effects import stores_only_into_its_own
-from parakeet_py.interpreters import box, contents_kept, is_for_python, opaque_of, put_back, values_of
+from parakeet_py.interpreters import Log, box, contents_kept, is_for_python, opaque_of, put_back, values_of
 from parakeet_py.result_tree import listed
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
     if compiled.typed.procedures:
         target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
         return in_python(lambda: config.on_cpu(target, args))
-    log: list[tuple[Any, Any]] = []
+    log = Log()
     leaves = values_of(compiled, args)
     plan = divided_plan_of(compiled)
     if held is None and left_of(dispatcher).decide(args, team, plan, leaves):
@@ -81,6 +81,8 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
             raise
         unchanged = stores_only_into_its_own(compiled.imp)
         if not (put_back(kept) or python_may_begin_again(compiled, error, unchanged)):
+            if unchanged and log.tells(error):
+                return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args), log))
             raise
         return in_python(lambda: dispatcher.run_python(args))
     return box(compiled.specialization.result, results, leaves)

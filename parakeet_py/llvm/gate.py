@@ -8,10 +8,11 @@
 processes: the addresses of globals, cells, static values and types, and the cell that names the next callable. A handle
 keeps all of it alive together with the code.
 
-When the compiled function fails, the gate frees what the call had allocated and calls
-`raise_failure(status, a0, ..., a5)` with the status and the six words of the context, which gives the exception, or
-raises it. If the function (an opaque call in it) has put an object of its own into the context's STATE, a new
-reference, that object is an eighth argument. The gate drops it at the end of every call, after the results are boxed.
+When the compiled function fails, the gate frees what the call had allocated and calls `raise_failure(status, a0, ...,
+a5)` with the status and the six words of the context, which gives the exception, or raises it, or gives None: then the
+call goes on to the next callable. If the function (an opaque call in it) has put an object of its own into the
+context's STATE, a new reference, that object is an eighth argument. The gate drops it at the end of every call, after
+the results are boxed.
 """
 
 from __future__ import annotations

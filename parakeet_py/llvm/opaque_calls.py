@@ -39,7 +39,7 @@ from parakeet_py.imp.effects import stores_only_into_its_own
 from parakeet_py.llvm import opaque_plans
 from parakeet_py.llvm.context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.object_layout import Layout
-from parakeet_py.llvm.opaque_plans import FLAGS, LOGGED, MAX_LOG, Perform, Plan, holds_array
+from parakeet_py.llvm.opaque_plans import FLAGS, LOGGED, MAX_LOG, Perform, Plan
 from parakeet_py.native import Knowledge, present
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
@@ -48,7 +48,6 @@ from parakeet_py.typed_ir import opaque
 from parakeet_py.typed_ir.described import with_article
 from parakeet_py.typed_ir.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.opaque import OpaqueSite
-from parakeet_py.typed_ir.purity import is_pure
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, itemsize
 
 if TYPE_CHECKING:
@@ -117,6 +116,13 @@ class OpaqueCalls:
         self.hidden = handed_back.hidden
         self.fresh = handed_back.fresh
         self.forget: Callable[[], None] = lambda: None
+
+    def tell_again(self, state: CallState | None) -> bool:
+        """May Python do a call that compiled code gives up, without what has been handed back already?"""
+        if not (self.fresh if state is None else state.safe):
+            return False
+        _pending.log = (self, [] if state is None else state.log)
+        return True
 
     def learn(self, key: Key, result: Any) -> None:
         """An operation has given a result that this specialization is not made for."""
@@ -232,7 +238,7 @@ class CallState:
         if plan.lists:
             _find_lists(site.operands, operands, lists)
         if self.safe and plan.evaluated and not plan.safe:
-            self.safe = _is_safe(site, operands)
+            self.safe = opaque.is_safe(site, operands)
         if not lists:
             return opaque.perform(site.operation, operands, site.keywords)
         before = [contents(value) for value in lists]
@@ -363,17 +369,6 @@ def _where(site: OpaqueSite) -> str:
 
 
 # ---- what can be told again ------------------------------------------------------------------------------------------
-
-
-def _is_safe(site: OpaqueSite, operands: Sequence[Any]) -> bool:
-    """Can no array be changed by the operation?"""
-    if not site.regular:
-        return False
-    if not any(map(holds_array, operands)):
-        return True
-    if site.operation == "call":
-        return is_pure(operands[0], len(operands) - 1, site.keywords)
-    return site.operation != "set_item" and not site.operation.startswith("inplace")
 
 
 class _Pending(threading.local):

@@ -31,7 +31,7 @@ from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, S
 from parakeet_py.templates import ContainerT, LeafT, StaticT, Template, expression
 from parakeet_py.typed_ir.observed import ANY
 from parakeet_py.typed_ir.opaque import OpaqueSite, result_types
-from parakeet_py.typed_ir.purity import is_pure
+from parakeet_py.typed_ir.purity import holds_array, is_pure
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type
 
 MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be told again; objects count as an eighth of it
@@ -82,15 +82,6 @@ def _makes_lists(template: Template) -> bool:
     if not isinstance(template, ContainerT):
         return False
     return template.kind in ("list", "list_of", "items_of", "dict") or any(map(_makes_lists, template.items))
-
-
-def holds_array(value: Any) -> bool:
-    """Can an operation on a value change an array?"""
-    if isinstance(value, tuple | list):
-        return any(map(holds_array, value))
-    if isinstance(value, dict):
-        return any(map(holds_array, value.values()))
-    return isinstance(value, np.ndarray) or isinstance(getattr(value, "__self__", None), np.ndarray)
 
 
 class _Writer:

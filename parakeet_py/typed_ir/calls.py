@@ -325,7 +325,8 @@ def _is_data(cell: Any) -> bool:
         content = cell.cell_contents
     except ValueError:
         return True
-    return not isinstance(content, types.FunctionType | types.ModuleType | types.BuiltinFunctionType | type | np.ufunc)
+    functions = types.FunctionType | types.ModuleType | types.BuiltinFunctionType | type | np.ufunc
+    return not (isinstance(content, functions) or is_accelerated(content))
 
 
 def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: dict[str, Value]) -> Value:

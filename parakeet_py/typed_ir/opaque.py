@@ -25,7 +25,7 @@ from parakeet_py.templates import StaticT, Template
 from parakeet_py.typed_ir import dict_items, ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.opaque_operands import template_of
-from parakeet_py.typed_ir.purity import is_fresh, is_pure, may_store
+from parakeet_py.typed_ir.purity import holds_array, is_fresh, is_pure, may_store
 from parakeet_py.typed_ir.requests import HandBack, NeedObservation
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
 from parakeet_py.typed_ir.values import (
@@ -94,6 +94,17 @@ def is_harmless(site: OpaqueSite) -> bool:
     return site.operation in ("same", "compare:is", "compare:isnot") or any(
         target is one for one in (raise_it, raise_caused)
     )
+
+
+def is_safe(site: OpaqueSite, operands: Sequence[Any]) -> bool:
+    """Can no array be changed by the operation?"""
+    if not site.regular:
+        return False
+    if not any(map(holds_array, operands)):
+        return True
+    if site.operation == "call":
+        return is_pure(operands[0], len(operands) - 1, site.keywords)
+    return site.operation != "set_item" and not site.operation.startswith("inplace")
 
 
 def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) -> Any:

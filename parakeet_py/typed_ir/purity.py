@@ -51,3 +51,12 @@ def is_fresh(target: Any, keywords: Sequence[str]) -> bool:
     """Is it known that what a function gives shares no memory with anything?"""
     name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None)
     return module in _FRESH_MODULES and "out" not in keywords and name not in ("matrix_transpose", "diagonal")
+
+
+def holds_array(value: Any) -> bool:
+    """Can an operation on a value change an array?"""
+    if isinstance(value, tuple | list):
+        return any(map(holds_array, value))
+    if isinstance(value, dict):
+        return any(map(holds_array, value.values()))
+    return isinstance(value, np.ndarray) or isinstance(getattr(value, "__self__", None), np.ndarray)

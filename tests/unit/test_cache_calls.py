@@ -52,6 +52,20 @@ def test_calls_come_from_the_disk(folder: Path) -> None:
     assert entries(folder) == before
 
 
+def test_functions_that_close_over_themselves(folder: Path) -> None:
+    def made() -> Any:
+        @accelerate
+        def factorial(n: int) -> int:
+            return 1 if n < 2 else n * factorial(n - 1)
+
+        return factorial
+
+    for from_disk in (False, True):
+        function = made()
+        assert (function(15), function(25)) == (1307674368000, 15511210043330985984000000)
+        assert not function.fell_back and [one.from_disk for one in function.specializations] == [from_disk]
+
+
 def flipped(data: bytes, randomness: random.Random) -> bytes:
     place = randomness.randrange(len(data))
     return data[:place] + bytes([data[place] ^ (1 << randomness.randrange(8))]) + data[place + 1 :]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate
+from parakeet_py import accelerate, options
 from parakeet_py.errors import FallbackWarning, OpaqueResultChanged, UnsupportedError
 from parakeet_py.typed_ir.types import DTYPES
 
@@ -458,6 +458,38 @@ def test_another_type_is_told_again() -> None:
         assert repr(found) == repr(expected)
         assert seen == [1, k, 2]
     assert made.fell_back is False
+
+
+@pytest.mark.parametrize("devices", ["cpu", "emulated"])
+def test_ints_beyond_64_bits_are_told_again(devices: str) -> None:
+    seen: list[Any] = []
+    note = hidden("def note(k): seen.append(k); return k + 1", seen=seen)
+
+    def function(n: int) -> Any:
+        first = note(n)
+        note(first)
+        return first, n**30
+
+    made = accelerate(function)
+    for n in (2, 2, 10, 3, 10):
+        seen.clear()
+        with options(devices=devices):
+            assert made(n) == (n + 1, n**30)
+        assert seen == [n, n + 1]
+    assert made.fell_back is False
+
+
+def test_ints_beyond_64_bits_after_a_change_are_an_error() -> None:
+    note = hidden("def note(k): return k + 1")
+
+    def function(x: Any, n: int) -> Any:
+        x += note(n)
+        return n**30
+
+    made = accelerate(function)
+    assert [made(np.zeros(2), 2) for _ in range(2)] == [2**30, 2**30]
+    with pytest.raises(OverflowError):
+        made(np.zeros(2), 10)
 
 
 def test_another_type_after_a_change_is_an_error_once() -> None:
