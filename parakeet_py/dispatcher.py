@@ -125,6 +125,8 @@ class Dispatcher:
             return self.call_on_device(normal, device)
         if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
             return settings.on_cpu(target, normal)
+        if not self.hands_back and self.refused.is_left(normal):
+            return self.run_python(normal)
         tried = gates_of(target)
         log = self.left_off() if self.hands_back else None
         error: Exception | None = None
@@ -144,6 +146,8 @@ class Dispatcher:
             elif (known := self.last_gate(signature)) is not None and not known.native.guarded:
                 # its gate has let the call pass; or another thread has compiled it just now
                 action = "python" if known.gate in tried else "native"
+                if action == "python":
+                    self.refused.leave(normal)
             else:
                 try:
                     extents: Extents = "usual" if known is None else "general"

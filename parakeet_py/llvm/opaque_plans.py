@@ -68,7 +68,7 @@ class Plan:
         self.flags = 0
         if isinstance(site.result, ArraySpec):
             self.dtype = np.dtype(site.result.dtype)
-            self.flags = Flags.C | Flags.ALIGNED | (Flags.WRITEABLE if site.result.writeable else 0)
+            self.flags = _flags(site.result.writeable)
 
     def performer(self, hidden: bool) -> Perform | None:
         """The function for this operation, if it is of the usual kind. `hidden`: globals have to be looked at
@@ -76,6 +76,11 @@ class Plan:
         if not all(name.isidentifier() and not keyword.iskeyword(name) for name in self.site.keywords):
             return None
         return _Writer(self, hidden).function()
+
+
+def _flags(writeable: bool) -> int:
+    """Those of an array in C order that say how it may be used."""
+    return Flags.C | Flags.ALIGNED | (Flags.WRITEABLE if writeable else 0)
 
 
 def _makes_lists(template: Template) -> bool:
@@ -272,7 +277,7 @@ class _Writer:
 
     def usual(self, expected: Spec | None, result: str, offset: int) -> tuple[str, list[str]]:
         """The condition for a usual result, and what stores it that many bytes on."""
-        plan, names = self.plan, self.names
+        names = self.names
         at = f"results + {offset}" if offset else "results"
         match expected:
             case NoneSpec():
@@ -284,18 +289,18 @@ class _Writer:
                     return f"type({result}) is int and {-(1 << 63)} <= {result} < {1 << 63}", store
                 kind = self.static({"bool": bool, "float64": float}[dtype] if python else np.dtype(dtype).type)
                 return f"type({result}) is {kind}", store
-            case ArraySpec(rank=rank) if plan.dtype is not None:
-                names |= {"ndarray": np.ndarray, "dtype": plan.dtype, "words": (_Word * (2 + 2 * rank)).from_address}
+            case ArraySpec(dtype, rank, writeable=writeable):
+                names |= {"ndarray": np.ndarray, f"words{rank}": (_Word * (2 + 2 * rank)).from_address}
                 names["word"] = _Word.from_address
                 condition = (
-                    f"type({result}) is ndarray and {result}.dtype is dtype and {result}.ndim == {rank} "
-                    f"and {result}.flags.num & {FLAGS} == {plan.flags}"
+                    f"type({result}) is ndarray and {result}.dtype is {self.static(np.dtype(dtype))} "
+                    f"and {result}.ndim == {rank} and {result}.flags.num & {FLAGS} == {_flags(writeable)}"
                 )
                 store = [
-                    f"state.keep({result})",
-                    f"at_result = id({result})",
-                    f"words({at})[:] = "
-                    f"(at_result, word(at_result + {Layout.DATA}).value, *{result}.shape, *{result}.strides)",
+                    f"array = {result}",
+                    "state.keep(array)",
+                    f"words{rank}({at})[:] = "
+                    f"(id(array), word(id(array) + {Layout.DATA}).value, *array.shape, *array.strides)",
                 ]
                 return condition, store
             case ObjectSpec(kind) if expected == ANY or _says_all(kind):
@@ -307,7 +312,7 @@ class _Writer:
                 stores: list[str] = []
                 for number, item in enumerate(items):
                     condition, store = self.usual(item, f"{result}[{number}]", offset)
-                    if not condition or isinstance(item, ArraySpec):
+                    if not condition:
                         return "", []
                     conditions.append(condition)
                     stores += store

@@ -199,6 +199,13 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
             return TupleV((), kind)
         if isinstance(value, IteratorV) and kind == "list" and iterables.static_items(value) is None:
             value = ComprehensionV("list", value, Static(_itself), None, False)
+        if (
+            isinstance(value, ArrayV)
+            and value.rank > 1
+            and kind == "list"
+            and not isinstance(value.extents[0], ir.Const)
+        ):
+            value = ComprehensionV("list", value, Static(_itself), None, False)
         made = isinstance(value, ComprehensionV)
         if isinstance(value, ComprehensionV):
             value = s.as_list(value)

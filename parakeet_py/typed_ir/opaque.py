@@ -339,6 +339,8 @@ def _known_result(operation: str, values: list[Value]) -> Spec | None:
     target = values[0].object
     if target is print or target is raise_it or target is raise_caused:
         return NoneSpec()
+    if (target is list or target is tuple) and len(values) == 2 and isinstance(values[1], ArrayV):
+        return ANY  # of another length for other arguments
     return ObjectSpec(target) if type(target) is type and issubclass(target, BaseException) else None
 
 

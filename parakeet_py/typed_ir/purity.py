@@ -11,7 +11,10 @@ from parakeet_py.typed_ir.values import ArrayV, MethodV, Static, Value
 
 _PURE_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.fft", "math")
 _FRESH_MODULES = ("numpy.linalg", "numpy.fft", "scipy.special", "scipy.fft")
-_PURE_BUILTINS = (abs, bool, complex, divmod, float, int, len, pow, round)
+_PURE_BUILTINS = frozenset(
+    map(id, (abs, bool, complex, divmod, float, hash, int, isinstance, len, list, pow, repr, round, str, tuple, type))
+)
+_PURE_WITHOUT_KEYS = frozenset(map(id, (max, min, sorted, sum)))
 _IMPURE = ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
 _STORING_METHODS = frozenset(
     ["byteswap", "fill", "itemset", "partition", "put", "resize", "setfield", "setflags", "sort"]
@@ -22,7 +25,7 @@ def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
     """Is it known that a function changes none of its arguments, when called with so many and these keywords?"""
     if isinstance(target, np.ufunc):
         return "out" not in keywords and count <= target.nin
-    if any(target is one for one in _PURE_BUILTINS):
+    if id(target) in _PURE_BUILTINS or (id(target) in _PURE_WITHOUT_KEYS and not keywords):
         return True
     if isinstance(getattr(target, "__self__", None), np.ufunc):
         return target.__name__ != "at" and count <= 2 and "out" not in keywords  # operands, or an array and its axis

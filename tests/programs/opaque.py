@@ -313,3 +313,24 @@ def every_operation_of_an_object(box, k):
 def functions_of_numpy_that_ask_python(a, k):
     """A function of NumPy's, written in Python, is one call of Python's, whatever it calls."""
     return np.polynomial.polynomial.polyadd(a, [k, 1.0]) * 2, np.isdtype(a.dtype, ("real floating", "bool"))
+
+
+@program([(arr("f8", n, 2),) for n in (3, 4, 0)], opaque=None, mutates=(0,), sums=8)
+def rows_in_tuples(a):
+    """As many as the argument has: of another length in the next call, also after a store."""
+    a[:1] = 7
+    return tuple(a), a.sum(0)
+
+
+@program([(arr("f8", n, 2),) for n in (3, 4, 0)], sums=8)
+def rows_of_a_list(a):
+    total = np.zeros(2)
+    for row in list(a):
+        total += row
+    return total, len(list(a)), np.array(list(a))
+
+
+@program([(arr("f8", 4), k) for k in (2, -1, -1, -1, -1, -1, -1, 3)], opaque=None)
+def powers_that_python_does_again_and_again(a, k):
+    """Calls that compiled code gives up each time, and between them others."""
+    return a * 2**k, 3**k, np.zeros((0, 3)).copy().strides

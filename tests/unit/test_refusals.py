@@ -134,3 +134,18 @@ def test_kinds() -> None:
     assert kind_of(([x],)) == kind_of(([x, x],)) != kind_of(([x[:, None]],))
     assert kind_of((x,)) != kind_of((x.astype(">f8"),))
     assert kind_of((True,)) != kind_of((False,)) and kind_of((None,)) != kind_of((False,))
+
+
+def test_calls_that_compiled_code_gives_up_are_known_by_their_kind() -> None:
+    made = accelerate(lambda a, k: a * 2**k)
+    a = np.arange(3.0)
+    refused = made._dispatcher.refused
+    assert [made(a, k).tolist() for k in (2, -1)] == [[0.0, 4.0, 8.0], [0.0, 0.5, 1.0]]
+    assert not refused.is_left((a, -1))
+    for _ in range(SETTLED):
+        made(a, -1)
+    assert refused.is_left((a, -1))
+    assert not refused.is_left((a[::2], -1))
+    assert made(a, 3).tolist() == [0.0, 8.0, 16.0]
+    assert made(a.astype("f4"), 1).dtype == "f4"
+    assert not refused.is_left((a, -1))
