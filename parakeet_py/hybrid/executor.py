@@ -371,11 +371,10 @@ class DividedCall:
         stored: set[Var],
         windows: Windows | None = None,
     ) -> Started:
-        """Start a part where `who` is; its results are values of the host part.
+        """Start a part where `who` is, as far as it need not wait; its results are values of the host part.
 
         `names` are what the arguments are called outside, None for what the executor has made; `stored` are those of
-        them that are stored to; `windows` what the device has of the arrays, if that is not all: then it is started as
-        far as it does not have to wait for the device.
+        them that are stored to; `windows` what the device has of the arrays, if that is not all.
         """
         disjoint = _disjoint(args, names, stored)
         if who == HOST:
@@ -397,12 +396,9 @@ class DividedCall:
             if isinstance(lost.error, DeviceError) and call.device.unfinished:
                 lost.error = KernelError(fault_text(plan, call.device, lost.error))
 
-        started = Started(
+        return Started(
             plan.steps(call, *given), lambda made: [*map(self._made_on, itertools.repeat(who), made, kinds)], tell
         )
-        if windows is None:
-            started.launch_all()
-        return started
 
     def prepare(
         self, who: int, part: Function, args: Sequence[Any], names: Sequence[Var | None], stored: set[Var]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from parakeet_py.hybrid.device import Machine
 from parakeet_py.hybrid.losses import Lost
 from parakeet_py.hybrid.residency import HOST
+from parakeet_py.hybrid.started import Started
 from parakeet_py.hybrid.streaming import stream
 from parakeet_py.hybrid.team import Range
 from parakeet_py.typed_ir.ir import Function
@@ -34,7 +35,7 @@ class PartRun:
         self.clock = _Clock(parts, number) if own else None
         self.results: list[tuple[Range, list[Any]]] = []
         self.error: Exception | None = None
-        self._wait: Callable[[], list[Any]] | None = None
+        self._started: Started | None = None
         self._brought = False
 
     def all(self) -> None:
@@ -55,17 +56,29 @@ class PartRun:
             self.clock.begin()
         if self.streamed:
             self._try(self._stream)
-            self._wait = list
+            self._started = Started(None, list)
         else:
-            self._wait = parts.start(self.numbers[0], self.function, self.more[0])
+            self._started = parts.start(self.numbers[0], self.function, self.more[0])
+        if self._started.launched:
+            self._stopped()
+
+    def launch(self) -> None:
+        """Launch what is left of it, waiting for what that needs."""
+        if self._started is None:
+            self.begin()
+        assert self._started is not None
+        if not self._started.launched:
+            self._started.launch_all()
+            self._stopped()
+
+    def _stopped(self) -> None:
         if self.clock is not None:
             self.clock.stop()
 
     def end(self) -> None:
-        if self._wait is None:
-            self.begin()
-        assert self._wait is not None
-        wait = self._wait
+        self.launch()
+        wait = self._started
+        assert wait is not None
 
         def finish() -> None:
             results = wait()

@@ -246,7 +246,7 @@ class Parts:
         self.call.prepare(self.ranges[number][0], function, *self._arguments(number, function, more), self.stored)
 
     def start(self, number: int, function: Function, more: Sequence[Any], windows: Windows | None = None) -> Started:
-        """Start a part; with windows only as far as it does not have to wait for its device."""
+        """Start a part, as far as it need not wait for its device."""
         args, names = self._arguments(number, function, more)
         return self.call.launch_part(self.ranges[number][0], function, args, names, self.stored, windows)
 
@@ -278,6 +278,8 @@ class Parts:
             devices = [run for run in runs if run.who != HOST]
             for run in devices:
                 run.begin()
+            for run in devices:  # none waits for a number of another one's
+                run.launch()
             for run in runs:  # the CPU begins now
                 run.end()
         failed = [run.error for run in runs if run.error is not None]

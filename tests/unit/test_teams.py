@@ -494,6 +494,26 @@ def test_what_python_has_done_is_not_done_again() -> None:
 # ---- what it costs ---------------------------------------------------------------------------------------------------
 
 
+def test_devices_wait_for_no_number_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much each selects is asked when all have begun to count."""
+    asked: list[tuple[str, str]] = []
+
+    def watched(kind: str, work: Any) -> Any:
+        def do(device: Any, *args: Any) -> Any:
+            asked.append((kind, device.name))
+            return work(device, *args)
+
+        return do
+
+    for kind in ("launch", "copy_out"):
+        monkeypatch.setattr(EmulatedDevice, kind, watched(kind, getattr(EmulatedDevice, kind)))
+    x = np.random.default_rng(1).random(4000)
+    selected = accelerate(lambda x: x[x > 0.5])
+    assert np.array_equal(on(Team(DEVICES[:2], False, 1.0), selected, x)[0], x[x > 0.5])
+    before = asked[: next(number for number, (kind, _) in enumerate(asked) if kind == "copy_out")]
+    assert {name for kind, name in before if kind == "launch"} == {device.name for device in DEVICES[:2]}
+
+
 def test_shares_end_at_the_same_time() -> None:
     assert shares(100, [Cost(0.0, 1.0), Cost(0.0, 1.0)]) == [50, 50]
     assert shares(102, [Cost(0.0, 1.0), Cost(0.0, 0.02)]) == [2, 100]
