@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,7 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
 def _extremum(op: str, reduction: str) -> Callable[..., Value]:
     def handle(s: Specializer, *args: Value, key: Value | None = None, default: Value | None = None) -> Value:
         if len(args) == 1:
-            value = args[0]
+            value = of_set(s, args[0]) if key is None or is_none(key) else args[0]
             if isinstance(value, ComprehensionV):
                 value = s.as_list(value)
             items = iterables.static_items(value)
@@ -125,6 +126,22 @@ def _keys(value: Value) -> Value:
     return value
 
 
+def of_set(s: Specializer, value: Value) -> Value:
+    """The list of what a comprehension makes of the items of a set, for those who do not mind their order: of ints that
+    are computed without raising. Other values as they are."""
+    if not isinstance(value, ComprehensionV) or value.flatten or not isinstance(value.iterable, MapV):
+        return value
+    held = value.iterable
+    if held.kind == "dict" or not hash_maps.is_whole(held):
+        return value
+    start, stores = len(s.builder.scopes[-1].statements), s.stores_of_elements
+    listed = s.as_list(replace(value, iterable=hash_maps.keys(held)))
+    raises = may_raise(s.builder.scopes[-1].statements[start:]) or s.stores_of_elements > stores
+    if raises or not isinstance(listed, ListV) or listed.items or listed.array.dtype not in ("int64", "bool"):
+        raise s.unsupported("iteration over a set")
+    return listed
+
+
 def _elements(s: Specializer, value: Value) -> Value:
     """What a builtin goes through, as an array."""
     value = _keys(value)
@@ -139,6 +156,7 @@ def _elements(s: Specializer, value: Value) -> Value:
 @builtin(sum)
 def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
     total = start or py(0)
+    value = of_set(s, value)
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
     items = iterables.static_items(value)
@@ -168,6 +186,7 @@ def _any(s: Specializer, value: Value) -> Value:
 
 def _quantifier(s: Specializer, value: Value, universal: bool) -> Value:
     b = s.builder
+    value = of_set(s, value)
     if isinstance(value, ComprehensionV):
         mark, start, stores = b.mark(), len(b.scopes[-1].statements), s.stores_of_elements
         listed = s.as_list(value)

@@ -86,6 +86,10 @@ def _sorted(s: Specializer, value: Value, *, key: Value | None = None, reverse: 
             return lift(sorted(known(value), reverse=reverse is not None and known(reverse)))
         except TypeError:
             raise s.hand_back("sorted of what has no order") from None
+    if key is None or is_none(key):
+        from parakeet_py.typed_ir import builtin_reductions
+
+        value = builtin_reductions.of_set(s, value)
     if isinstance(value, ComprehensionV | IteratorV):
         value = s.call(Static(list), [value], {})
     items = line(s, value)

@@ -359,3 +359,31 @@ def defaults_that_stay_after_an_exception(n):
     except ValueError:
         n = -1
     return dict(d), n
+
+
+@program([(arr("i8", 7, values=[3, 1, 2, 3, 1, -4, 4]),), (arr("i4", 3, values=[5, 5, 5]),)])
+def sets_without_their_order(x):
+    """What is asked of the items of a set does not depend on the order in which it is gone through."""
+    seen = set()
+    for v in x:
+        seen.add(int(v))
+    longest = 0
+    for v in x:
+        if int(v) - 1 not in seen:
+            length = 1
+            while int(v) + length in seen:
+                length += 1
+            longest = max(longest, length)
+    first = sum(v * v for v in seen), max(2 * v for v in seen), min(v for v in seen if v > 0), longest
+    return (
+        first,
+        any(v == 2 for v in seen),
+        all(v > -9 for v in seen),
+        sorted(abs(v) for v in seen if v + 1 not in seen),
+    )
+
+
+@program([(arr("i8", 4, values=[3, 1, 2, 8]),)], fell_back=None, opaque=None)
+def sets_in_their_order(x):
+    seen = set(x.tolist())
+    return sum(v / 3 for v in seen), max((v for v in seen), key=lambda v: v % 2), sum(9 // v for v in seen)
