@@ -37,6 +37,7 @@ from parakeet_py.typed_ir.passes.fuse import fuse
 from parakeet_py.typed_ir.passes.hoist_checks import hoist_checks
 from parakeet_py.typed_ir.passes.interchange import interchange_loops
 from parakeet_py.typed_ir.passes.licm import move_invariants
+from parakeet_py.typed_ir.passes.low_bits import wrap_masked
 from parakeet_py.typed_ir.passes.parallelize import parallelize
 from parakeet_py.typed_ir.passes.partial_counts import count_from_zero
 from parakeet_py.typed_ir.passes.promote import promote_elements
@@ -74,6 +75,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("sink", "move pure operators down to their first use, below the checks", sink_operators),
     Pass("count-loops", "make `for` loops of `while` loops that count", count_loops),
     Pass("partial-counts", "let ints that inner loops count up begin at zero", count_from_zero),
+    Pass("low-bits", "let arithmetic wrap of which only low bits are wanted", wrap_masked),
     Pass("simplify", "fold constants, resolve extents and views, decide what ranges decide", simplify),
     Pass("cse", "compute each value once", eliminate_common_subexpressions),
     Pass("dce", "remove what nothing needs", eliminate_dead_code),

@@ -554,3 +554,15 @@ def complex_divided_by_numpy(z, x):
 @program([(10,), (-8,), (True,), (False,)])
 def parts_of_ints(n):
     return n.conjugate(), n.real, n.imag, n.numerator, n.denominator
+
+
+@program([(2**62, 5, 4), (-(2**63), 2**63 - 1, 63), (88172645463325252, -3, 17), (7, 0, 0)])
+def masked(x, y, k):
+    """Only low bits are wanted of what would not fit, in Python as here."""
+    h = y
+    for _ in range(9):
+        x ^= (x << 13) & 0xFFFFFFFF
+        x ^= x >> 7
+        x ^= (x << 17) & 0x7FFFFFFFFFFFFFFF
+        h = ((h ^ (x & 255)) * 0x100000001B3 - y) % 2**61
+    return x, h, (x * y + (~x << k)) & 0xFFFF, (-x * 6364136223846793005) % 2**40, (x & y | x + y) & 31

@@ -401,6 +401,21 @@ def test_a_store_that_would_be_read_after_keeps_its_snapshot(x: Var) -> None:
     assert count(after)["Map"] == 2
 
 
+# ---- low-bits --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "left"), [("and", 2**32 - 1, 0), ("mod", 2**20, 0), ("and", -8, 2), ("mod", 12, 2)]
+)
+def test_masked_arithmetic_may_wrap(name: str, by: int, left: int) -> None:
+    n = Var("n", PYINT)
+    p = Program(n)
+    product = p.prim("mul_checked", n, index_const(1103515245), type_=PYINT)
+    result = p.prim(name, p.prim("add_checked", product, n, type_=PYINT), index_const(by), type_=PYINT)
+    _, after = only("low-bits", p, result, n=12345)
+    assert sum(one in ("mul_checked", "add_checked") for one in names(after)) == left
+
+
 # ---- promote ---------------------------------------------------------------------------------------------------------
 
 
