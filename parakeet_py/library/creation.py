@@ -74,7 +74,7 @@ def shape_tuple(shape):
         return tuple(shape)
     if is_array(shape) and shape.ndim > 0:
         hand_back("a shape given as an array")
-    if not is_array(shape) and dtype_of(shape).kind not in "iub":
+    if not is_array(shape) and dtype_of(shape).kind not in ("iub" if is_weak(shape) else "iu"):
         hand_back("a shape that is no integer")
     return (shape,)
 

@@ -150,6 +150,8 @@ def delete(arr, obj, axis=None):
     if is_single(obj):
         if dtype_of(obj).kind not in "iu":
             hand_back("np.delete of a position that is no int")
+        if not is_array(obj):
+            must_be_int(obj)
         place = int(obj)
         check((place >= -extent) & (place < extent), "IndexError", outside(axis, a.ndim), place, extent)
         place = place + extent if place < 0 else place

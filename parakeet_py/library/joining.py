@@ -36,6 +36,7 @@ from parakeet_py.library.shared import (
     inverse_axes,
     kind_of,
     must_be_array,
+    must_be_int,
     result_kind,
     single_axis,
 )
@@ -389,6 +390,7 @@ def tile(A, reps):
         return copy(a)
     index, spread, shape = (), (), ()
     for extent, count in zip(a.shape, reps):
+        must_be_int(count)
         check(count >= 0, "ValueError", "negative dimensions are not allowed")
         index, spread, shape = (*index, None, ALL), (*spread, count, extent), (*shape, count * extent)
     return reshape(copy(broadcast_view(a[index], spread), "C"), shape)

@@ -23,7 +23,7 @@ from parakeet_py.library.products import vectors
 from parakeet_py.library.reductions import squared_size
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shape import ravel
-from parakeet_py.library.shared import keeping_index, other_axes, real_kind
+from parakeet_py.library.shared import keeping_index, must_be_int, other_axes, real_kind
 
 
 @implements(np.diag)
@@ -38,6 +38,7 @@ def diag(v, k=0):
 
 def from_diagonal(v, k):
     """The square matrix with a vector on one of its diagonals."""
+    must_be_int(k)
     extent = v.shape[0] + abs(k)
     zero = constant(0, dtype_of(v))
     down = max(-k, 0)

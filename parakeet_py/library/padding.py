@@ -24,7 +24,7 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shape import positions
-from parakeet_py.library.shared import ALL, NO_VALUE, fitting
+from parakeet_py.library.shared import ALL, NO_VALUE, fitting, must_be_int
 
 
 def pair_of(given, axis):
@@ -107,6 +107,10 @@ def pad(
             unsupported("np.pad needs one pair, or one for each axis")
     widths = tuple([pair_of(pad_width, axis) for axis in positions(a.ndim)])
     for before, after in widths:
+        must_be_int(before)
+        must_be_int(after)
+        if dtype_of(before).kind == "b" or dtype_of(after).kind == "b":
+            hand_back("np.pad by a bool")
         check((before >= 0) & (after >= 0), "ValueError", "index can't contain negative values")
     shape = tuple([before + extent + after for (before, after), extent in zip(widths, a.shape)])
     inner = tuple([slice(before, before + extent) for (before, _), extent in zip(widths, a.shape)])

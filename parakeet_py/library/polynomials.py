@@ -18,7 +18,7 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shape import atleast_1d
-from parakeet_py.library.shared import converted, result_kind
+from parakeet_py.library.shared import converted, must_be_int, result_kind
 
 
 def combined(ufunc, a1, a2):
@@ -170,6 +170,7 @@ def vander(x, N=None, increasing=False):
     if x.ndim != 1:
         unsupported("x must be a one-dimensional array or sequence.")
     count = x.shape[0] if N is None else N
+    must_be_int(count)
     made = np.ones((x.shape[0], count), kind_of_powers(dtype_of(x)))
     columns = made if increasing else made[:, ::-1]
     rest = columns[:, 1:]

@@ -70,9 +70,19 @@ def is_unknown(extent):
     return is_known(extent) and extent == -1
 
 
+def whole(extent):
+    """An extent as a Python int."""
+    if is_weak(extent) or is_array(extent):
+        return extent
+    if dtype_of(extent).kind not in "iu":
+        hand_back("an extent that is no integer")
+    return int(extent)
+
+
 def reshaped(a, shape):
     """C-order reshape; one extent may be -1."""
     a = as_array(a)
+    shape = tuple([whole(extent) for extent in shape])
     unknown = -1
     others = 1
     for axis, extent in enumerate(shape):
@@ -84,6 +94,9 @@ def reshaped(a, shape):
             others = others * extent
     message = reshape_message(len(shape), unknown)
     if unknown >= 0:
+        for axis, extent in enumerate(shape):
+            if axis != unknown:
+                check(extent >= 0, "ValueError", "can only specify one unknown dimension")
         check((others != 0) and (a.size % others == 0), "ValueError", message, a.size, *shape)
         shape = shape[:unknown] + (a.size // others,) + shape[unknown + 1 :]
     else:
@@ -323,6 +336,8 @@ def squeeze(a, axis=None):
 def broadcast_to(array, shape, subok=False):
     array = as_array(array)
     shape = tuple(shape) if is_sequence(shape) else (shape,)
+    for extent in shape:
+        check(extent >= 0, "ValueError", "all elements of broadcast shape must be non-negative")
     fits = len(shape) >= array.ndim
     check(fits, "ValueError", "input operand has more dimensions than allowed by the axis remapping")
     return broadcast_view(array, shape)

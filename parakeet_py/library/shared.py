@@ -55,9 +55,11 @@ def single_axis(axis, rank):
 
 
 def must_be_int(value):
-    """Leave it to NumPy what it makes of a number that should be an int."""
+    """Leave it to NumPy what it makes of a number that should be an int, or that its own arithmetic wraps around."""
     if is_array(value) or dtype_of(value).kind not in "iub":
         hand_back("a number that should be an int")
+    if not is_weak(value) and dtype_of(value) != np.int64:
+        hand_back("an integer of another type than int64, whose arithmetic is NumPy's")
 
 
 @static

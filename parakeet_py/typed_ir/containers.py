@@ -221,7 +221,11 @@ def _tuple_item(s: Specializer, value: TupleV, index: Value) -> Value:
         kinds = {item.type if isinstance(item, ScalarV) else None for item in value.items}
         if len(kinds) == 1 and None not in kinds and not is_demandable(s, number.operand):
             # A small table of scalars indexed at run time.
-            return as_scalar_like(s, indexing.read(s, as_array_of(s, value), index), value.items[0])
+            if not (is_integer(number.dtype) or number.type == PYBOOL):
+                raise s.unsupported(f"{s.describe(index)} as an index of a {value.kind}")
+            count = ir.Const(len(value.items), PYINT)
+            place = check_index(s, number, count, 0, message=f"{value.kind} index out of range")
+            return as_scalar_like(s, indexing.read(s, as_array_of(s, value), ScalarV(place)), value.items[0])
         integer = is_integer(number.dtype) or number.type == PYBOOL
         if integer and value.named is None and not is_demandable(s, number.operand):
             mark, sites = s.builder.mark(), len(s.sites)

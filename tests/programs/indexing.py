@@ -282,3 +282,28 @@ def row_by_any_integer(a, i):
     row = a[i]
     row += 5
     return a, row, a[..., i]
+
+
+@program(
+    [
+        *((arr("f8", 300), k) for k in (np.int8(100), np.int16(299), np.int64(3))),
+        *(raising(IndexError, arr("f8", 300), k) for k in (np.uint8(200), np.int8(-6))),
+        raising(ValueError, arr("f8", 300), -7),
+    ],
+    opaque=None,
+    message=True,
+    mutates=(0,),
+)
+def integers_of_other_types(x, k):
+    """Numbers of NumPy as offsets, counts, extents and places."""
+    found = np.diag(x[:3], k)[:2, -3:].copy(), np.tri(3, 3, k), np.eye(3, 4, k)
+    x[0] = 3
+    if k > 250:
+        return found, np.broadcast_to(x, (k, 300))[1]
+    if k > 150:
+        return found, (1, 2, 3)[k]
+    if k > 50:
+        return found, x.reshape(k, -1).shape, np.pad(x, k).shape
+    if k > 0:
+        return found, np.tile(x, k).size, [1, 2, 3, 4][k]
+    return found, x.reshape(k, -1) if k == -7 else [1, 2][k]
