@@ -193,7 +193,7 @@ def append(s: Specializer, held: ArraysV, item: Value) -> ArraysV:
     if not isinstance(item, ArrayV) or (item.dtype, item.rank) != (held.data.dtype, rank) or (item.order and rank > 1):
         raise NotGrown.at(s.frames[-1].function, b.pos, "a list of arrays of different kinds, or in Fortran order")
     try:
-        s.shadow(item)
+        s.shadow(item, _made_here(s, item))
     except HandBack:
         raise s.unsupported("a list of arrays that are stored to or seen elsewhere") from None
     fresh = held.fresh and not item.roots & held.bases and _is_new(s, item)
@@ -225,6 +225,14 @@ def append(s: Specializer, held: ArraysV, item: Value) -> ArraysV:
     made = ArraysV(ScalarV(longer), ScalarV(total), data, tuple(places), held.root, held.bases | item.roots, fresh)
     _remember(s, made)
     return made
+
+
+def _made_here(s: Specializer, item: ArrayV) -> bool:
+    """Is this memory that the present iteration has made, so that what is stored there by others is other memory?"""
+    b, var = s.builder, item.var
+    while isinstance(op := b.definition.get(var), ir.View | ir.Reshape):
+        var = op.base
+    return isinstance(op, ir.Map | ir.Alloc) and any(var in let.outs for let in b.scopes[-1].statements)
 
 
 def _is_new(s: Specializer, item: ArrayV, known: bool = False) -> bool:

@@ -44,11 +44,11 @@ class Shadows:
         self.written: frozenset[int] = frozenset()
         self.returned: frozenset[int] = frozenset()
 
-    def add(self, s: Specializer, base: ArrayV) -> frozenset[int]:
-        """The memory of a new shadow of an array."""
+    def add(self, s: Specializer, base: ArrayV, made_here: bool = False) -> frozenset[int]:
+        """The memory of a new shadow of an array; what the iteration has `made_here`, no later one stores to."""
         if self.site in self.wanted:
             raise s.hand_back("a view that cannot be compiled, of memory that is stored to or seen elsewhere")
-        if base.roots & self.written and _loops(s):
+        if base.roots & self.written and not made_here and _loops(s):
             raise NeedView(self.wanted | {self.site})
         root = s.new_root()
         self.made[root] = (base.roots, self.site)

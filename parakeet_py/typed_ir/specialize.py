@@ -346,9 +346,9 @@ class Specializer:
             raise self.unsupported(what)
         self.lists_given = True
 
-    def shadow(self, base: ArrayV) -> frozenset[int]:
-        """The memory of a copy that stands for a view of `base`."""
-        return self.shadows.add(self, base)
+    def shadow(self, base: ArrayV, made_here: bool = False) -> frozenset[int]:
+        """The memory of a copy that stands for a view of `base`; `made_here`: which is new in each iteration."""
+        return self.shadows.add(self, base, made_here)
 
     def dim(self, var: ir.Var, axis: int) -> ir.Var:
         extent = self.builder.pure(ir.Dim(var, axis), PYINT, name="n")

@@ -952,3 +952,23 @@ def sorted_array(a):
     c = a.copy()
     c.sort(axis=0)
     return b, c, a.argsort()
+
+
+@program([(arr("f8", 24),)])
+def rows_that_numpys_loops_make(x):
+    """What sorts, transforms and products store into is new in each turn."""
+    spectra = np.array([np.fft.fft(x[i : i + 8] * 0.5) for i in range(0, len(x), 8)])
+    rows = [np.sort(x[i : i + 8]) for i in range(0, len(x), 8)]
+    return np.stack(rows), spectra.shape, len(rows)
+
+
+@program([(arr("f8", 24),)], fell_back=None, opaque=None)
+def rows_stored_to_after_they_were_appended(x):
+    rows, last = [], np.zeros(8)
+    for i in range(0, 24, 8):
+        last[0] = -50.0
+        row = np.sort(x[i : i + 8])
+        rows.append(row)
+        row[1] = 99.0
+        last = row
+    return np.array(rows)
