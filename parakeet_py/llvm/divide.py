@@ -24,7 +24,7 @@ _NAME = r'@(?:"[^"\n]*"|[\w$.]+)'
 _ANY = re.compile(_NAME)
 _DEFINED = re.compile(rf"(?:define [^@\n]*)?({_NAME})(?: = |\()")
 _REGION = re.compile(rf"define internal (void {_NAME})\(ptr %ctx, ptr noalias readonly %frame, i64 %lo, i64 %hi\) ")
-_DECLARED = "declare {}(ptr, ptr, i64, i64)"
+_DECLARED = "declare {}(ptr, ptr noalias readonly, i64, i64) nounwind"
 
 
 def divide(text: str, most: int) -> list[str]:
