@@ -78,8 +78,8 @@ class _Parallelizer(Rewriter):
         for let in walk(function.body):
             if isinstance(let.op, Prim):
                 self.definitions[let.outs[0]] = let.op
-            elif isinstance(let.op, For) and isinstance(let.op.step, Const) and let.op.step.value > 0:  # type: ignore[operator]
-                if isinstance(let.op.start, Const) and let.op.start.value >= 0:  # type: ignore[operator]
+            elif isinstance(let.op, For) and isinstance(let.op.step, Const):
+                if int(let.op.step.value.real) > 0 and self.counts_up(let.op.start):
                     self.upward.add(let.op.index)
             elif isinstance(let.op, View):
                 self.views[let.outs[0]] = let.op
