@@ -20,6 +20,7 @@ from parakeet_py.frontend.exceptions import without_try
 from parakeet_py.frontend.generators import is_generator, without_yield
 from parakeet_py.frontend.patterns import without_match
 from parakeet_py.frontend.prune import prune
+from parakeet_py.frontend.row_names import without_row_names
 from parakeet_py.frontend.scopes import Comprehension, Scope, Scopes
 from parakeet_py.frontend.source import Source
 from parakeet_py.frontend.ssa import Block, Function, Itself, Operand, Param, Var
@@ -73,6 +74,7 @@ def _rewritten(node: _Node, refuse: Callable[[ast.AST, str, str], None]) -> _Nod
     rewritings: tuple[tuple[tuple[type[ast.AST], ...], Callable[[_Node], _Node]], ...] = (
         (_FUNCTIONS, without_caches),
         ((ast.ListComp,), without_changes_inside),
+        ((ast.For, ast.Expr), without_row_names),
         (_FUNCTIONS, without_nonlocal),
         ((ast.Yield, ast.YieldFrom), lambda node: without_yield(node, refuse)),
         ((ast.Match,), lambda node: without_match(node, refuse)),

@@ -545,6 +545,8 @@ class Uses:
         match node.func:
             case ast.Name(id=name) if name in _BUILTINS:
                 pass
+            case ast.Constant():  # `len` itself (see `row_names`)
+                pass
             case ast.Attribute(value=ast.Name(id=name), attr="get" | "most_common") if name in self.counters:
                 pass
             case ast.Attribute(value=ast.Name(id=name), attr=method) if method in _READING_METHODS:

@@ -283,6 +283,8 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(a), Structure(b) if grown_lists.has_item_type(a) and grown_lists.has_item_type(b):
             return grown_lists.grown_template(s, left, right)
+        case Structure(a), Structure(b) if rows.is_table_of_rows(a, b) or rows.is_table_of_rows(b, a):
+            return grown_lists.grown_template(s, left, right)
         case Structure(a), Structure(b) if hash_maps.is_map(a) and hash_maps.is_map(b):
             return hash_maps.joined(s, left, right)
     if not s.frames[-1].namespace.trusted:

@@ -128,7 +128,8 @@ def _parts(template: gates.Structure) -> Sequence[gates.Template]:
         case GrowV() as like:
             return [like.item]
         case ListV(array, items):
-            return [Scalar(array.dtype, items == "")]
+            kind = Scalar(array.dtype, items == "")
+            return [kind if array.rank == 1 else gates.RowT(kind)]
     return template.parts
 
 

@@ -43,6 +43,13 @@ def has_rows(template: gates.Template) -> bool:
     return False
 
 
+def is_table_of_rows(value: Value, other: Value) -> bool:
+    """Is a list of lists of one length an array on one path, and a list of rows on the other?"""
+    if not isinstance(value, ListV) or value.array.rank != 2 or value.items not in ("", value.array.dtype):
+        return False
+    return isinstance(other, GrowV) and isinstance(other.item, gates.RowT)
+
+
 def row_templates(template: gates.Template) -> list[gates.RowT]:
     """The rows in an item, in the order of their pools."""
     match template:

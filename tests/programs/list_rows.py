@@ -239,3 +239,41 @@ def the_same_row_many_times(n):
     a[0], a[1] = a[1], a[0]
     a[0].append(7)
     return g, h, a
+
+
+@program([(arr("f8", 9, values=[0.42, 0.32, 0.75, 0.12, 0.99, 0.0, 0.5, 0.31, 0.33]),), (arr("f8", 0),)])
+def rows_changed_by_their_names(x):
+    buckets = [[] for _ in range(4)]
+    for v in x:
+        buckets[int(4 * v)].append(v)
+    for bucket in buckets:
+        bucket.sort()
+    rows = [[i, len(x) - i] for i in range(len(x))]
+    for i, row in enumerate(rows):
+        row.append(i)
+        row[0] = len(row)
+    groups = {}
+    for i in range(len(x)):
+        groups.setdefault(i % 3, []).append(x[i])
+    return [v for bucket in buckets for v in bucket], rows, groups
+
+
+@program([(3,)], fell_back=None)
+def rows_with_names_that_stay(n):
+    rows = [[i] for i in range(n)]
+    for row in rows:
+        row.append(1)
+    kept = []
+    for other in rows:
+        other.append(2)
+        kept.append(other)
+
+    def longer():
+        if len(rows) < 6:
+            rows.append([n])
+
+    for more in rows:
+        more.append(len(rows))
+        longer()
+    row.append(7)
+    return rows, kept
