@@ -284,8 +284,8 @@ class Rows:
         match function:
             case ast.Name(id=name) if name in _LOOKING and len(call.args) == 1:
                 return True
-            case ast.Constant(value=builtin):
-                return builtin is len
+            case ast.Constant():  # `len` itself (see `row_names`)
+                return True
             case ast.Name(id="list" | "tuple" | "dict" | "sorted"):
                 return self._is_last(call)
             case ast.Name(id=name) | ast.Attribute(attr=name) if name in FUNCTIONS and call.args[0] is node:

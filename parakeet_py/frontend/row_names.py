@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from parakeet_py.frontend.exceptions import place
 from parakeet_py.frontend.own_lists import CHANGES, changed_by_call, mentions
 from parakeet_py.frontend.walking import children, walk
 
 _N = TypeVar("_N", bound=ast.AST)
+_LEN: Any = len
+_RANGE: Any = range
 _INSIDE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -127,16 +129,13 @@ class _Rewriter(ast.NodeTransformer):
         uses = sum(isinstance(part, ast.Name) and part.id == row for part in parts)
         if _uses(self.function, row) != uses + 1:
             return node
-        if any(
-            isinstance(part, _INSIDE) and mentions(part, held)
-            for part in walk(self.function)
-            if part is not self.function
-        ):
+        inner = [part for part in walk(self.function) if isinstance(part, _INSIDE) and part is not self.function]
+        if any(mentions(part, held) for part in inner):
             return node
         self.count += 1
         index = f"${row}.{self.count}"
-        length = ast.Call(ast.Constant(len), [ast.Name(held, ast.Load())], [])
-        places = place(ast.Call(ast.Constant(range), [length], []), node.iter)
+        length = ast.Call(ast.Constant(_LEN), [ast.Name(held, ast.Load())], [])
+        places = place(ast.Call(ast.Constant(_RANGE), [length], []), node.iter)
         if isinstance(node.target, ast.Tuple) and isinstance(node.iter, ast.Call):
             node.target.elts[-1] = place(ast.Name(index, ast.Store()), node.target)
             node.iter.args = [places]
