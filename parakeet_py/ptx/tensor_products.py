@@ -22,7 +22,15 @@ from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.factors import Factor, Product, flat, zero_of
 from parakeet_py.ptx.regions import THREADS, WARP, split32
-from parakeet_py.ptx.tiled_products import RUN_BYTES, Store, in_parts, launch_tiles, tiled_product, tiles_of
+from parakeet_py.ptx.tiled_products import (
+    RUN_BYTES,
+    Store,
+    in_parts,
+    in_whole_runs,
+    launch_tiles,
+    tiled_product,
+    tiles_of,
+)
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, itemsize
 
@@ -52,13 +60,7 @@ def is_tensor_product(product: Product, tf32: bool) -> bool:
 
 def fits(lo: Lowering, product: Product) -> Operand:
     """Whether lines of both matrices are of whole pieces, and it is worth it."""
-    found: Operand | None = None
-    for factor in (product.left, product.right):
-        length = lo.extent(factor.array, 0 if array_type(factor.array).layout == "F" else 1)
-        rest = lo.prim("and", length, Const(RUN_BYTES // itemsize(factor.dtype) - 1, INT64))
-        whole = lo.compare("eq", rest, ZERO)
-        found = whole if found is None else lo.prim("and", found, whole, type_=BOOL)
-    assert found is not None
+    found = in_whole_runs(lo, product)
     for extent in (product.rows, product.columns, product.depth):
         found = lo.prim("and", found, lo.compare("ge", extent, Const(LEAST, INT64)), type_=BOOL)
     return found

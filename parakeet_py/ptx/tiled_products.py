@@ -3,7 +3,8 @@
 A block computes a tile of the result; slices of the matrices, `depth` elements along the shared axis, go through shared
 memory, and a thread keeps `side` x `side` sums in registers. What it multiplies lies in runs of 16 bytes, one load
 each; runs of one thread are half a tile or more apart, so that neighbouring threads read neighbouring runs and no two
-meet in a bank. While a slice is multiplied, the next is on its way into registers.
+meet in a bank. While a slice is multiplied, the next is on its way into registers: by runs of 16 bytes, too, where both
+matrices lie without gaps in lines of whole runs, element by element otherwise. Sums are the same, bit for bit.
 
 Single precision has tiles of 128 x 128 where the result has enough of them to occupy a GPU, everything else 64 x 64.
 Where even those are few and the shared axis is long, several blocks take parts of it, and what they leave is added up.
@@ -20,7 +21,7 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.writer import ONE, ZERO, array_type
-from parakeet_py.ptx.factors import Factor, Product, zero_of
+from parakeet_py.ptx.factors import Factor, Product, flat, zero_of
 from parakeet_py.ptx.regions import THREADS, grid, grid_of_blocks, split32
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Cast, Const, Operand, Prim, Var
@@ -30,6 +31,7 @@ ACROSS = 16  # threads along a side of a tile
 MANY_TILES = 264  # large tiles that occupy a GPU; fewer blocks than this share out the depth
 PART = 256  # elements of the shared axis that are worth a block of their own
 RUN_BYTES = 16
+WORTH_RUNS = 4  # elements of a run from memory: of doubles, loads of two save less than their addresses cost
 
 
 Store = Callable[[Operand, Operand, Operand, Operand], None]  # part, row, column, value
@@ -97,6 +99,36 @@ def in_parts(lo: Lowering, product: Product, tile: int, launch: Callable[[Store,
         lo.when(several, some, whole)
 
 
+def factors_of(product: Product) -> tuple[Factor, Factor]:
+    return product.left, product.right
+
+
+def _loads_runs(product: Product) -> bool:
+    """Whether loads of runs save more than it costs to find them, and to take them apart: slices of both matrices would
+    be turned if both lie along the shared axis."""
+    factors = factors_of(product)
+    if RUN_BYTES // itemsize(product.dtype) < WORTH_RUNS or all(factor.along for factor in factors):
+        return False
+    return all(factor.dtype == product.dtype and array_type(factor.array).layout in "CF" for factor in factors)
+
+
+def in_whole_runs(lo: Lowering, product: Product) -> Operand:
+    """Whether lines of both matrices, which lie without gaps, are of whole runs."""
+    lengths = [
+        lo.extent(factor.array, 0 if array_type(factor.array).layout == "F" else 1) for factor in factors_of(product)
+    ]
+    left, right = (
+        _is_multiple(lo, length, factor.dtype) for length, factor in zip(lengths, factors_of(product), strict=True)
+    )
+    return lo.prim("and", left, right, type_=BOOL)
+
+
+def _is_multiple(lo: Lowering, count: Operand, dtype: str) -> Operand:
+    """Whether so many elements are whole runs."""
+    rest = lo.prim("and", count, Const(RUN_BYTES // itemsize(dtype) - 1, INT64))
+    return lo.compare("eq", rest, ZERO)
+
+
 def tiles_of(lo: Lowering, rows: Operand, columns: Operand, tile: int) -> Operand:
     side = Const(tile, INT64)
     return lo.multiply(lo.ceil_div(rows, side), lo.ceil_div(columns, side))
@@ -124,8 +156,23 @@ def _add_up(lo: Lowering, partial: Var, out: Var, parts: Operand) -> None:
 def _launch(lo: Lowering, product: Product, form: _Form, store: Store, parts: Operand) -> None:
     tiles = tiles_of(lo, product.rows, product.columns, form.tile)
     share = ONE if parts is ONE else lo.ceil_div(product.depth, parts)
-    body = lambda block, thread: _Tile(lo, product, form, (block, thread)).run(store, parts, tiles, share)  # noqa: E731
-    launch_tiles(lo, product, "matmul", lo.multiply(tiles, parts), parts, body)
+
+    def launch(by_runs: bool) -> None:
+        lines = [flat(lo, factor) if by_runs else None for factor in factors_of(product)]
+
+        def body(block: Var, thread: Var) -> None:
+            _Tile(lo, product, form, lines, (block, thread)).run(store, parts, tiles, share)
+
+        name = "matmul by runs" if by_runs else "matmul"
+        launch_tiles(lo, product, name, lo.multiply(tiles, parts), parts, body)
+
+    if _loads_runs(product):
+        whole = in_whole_runs(lo, product)
+        if parts is not ONE:
+            whole = lo.prim("and", whole, _is_multiple(lo, share, product.dtype), type_=BOOL)
+        lo.when(whole, lambda: launch(True), lambda: launch(False))
+    else:
+        launch(False)
 
 
 def launch_tiles(
@@ -139,10 +186,17 @@ def launch_tiles(
 
 
 class _Tile:
-    """What a thread does."""
+    """What a thread does; `lines`: the matrices as `flat` gives them, if they are loaded by runs."""
 
-    def __init__(self, lo: Lowering, product: Product, form: _Form, lane: tuple[Var, Var]) -> None:
-        self.lo, self.product, self.form = lo, product, form
+    def __init__(
+        self,
+        lo: Lowering,
+        product: Product,
+        form: _Form,
+        lines: Sequence[tuple[Var, Operand] | None],
+        lane: tuple[Var, Var],
+    ) -> None:
+        self.lo, self.product, self.form, self.lines = lo, product, form, lines
         self.block, self.thread = lane
         self.dtype = product.dtype
         self.zero = zero_of(self.dtype)
@@ -169,10 +223,14 @@ class _Tile:
         base = lo.declare("k", INT64, first)
 
         def fetch(at: Operand) -> list[tuple[Var, tuple[Operand, Operand], Cell]]:
-            return [
-                *self._fetch(self.product.left, lefts, at, (top, self.rows)),
-                *self._fetch(self.product.right, rights, at, (start, self.columns)),
-            ]
+            found = []
+            sides = (lefts, (top, self.rows)), (rights, (start, self.columns))
+            for factor, line, (target, limits) in zip(factors_of(self.product), self.lines, sides, strict=True):
+                if line is None:
+                    found += self._fetch(factor, target, at, limits)
+                else:
+                    found += self._fetch_runs(factor, line, target, at, limits)
+            return found
 
         staged = fetch(first)
         lo.push()
@@ -242,4 +300,42 @@ class _Tile:
 
             lo.when(inside, get)
             found.append((target, (deep, other), cell))
+        return found
+
+    def _fetch_runs(
+        self,
+        factor: Factor,
+        line: tuple[Var, Operand],
+        target: Var,
+        at: Operand,
+        limits: tuple[Operand, Operand],
+    ) -> list[tuple[Var, tuple[Operand, Operand], Cell]]:
+        """The same by runs of 16 bytes: those that begin inside the matrix end there."""
+        lo, form, along = self.lo, self.form, factor.along
+        start, limit = limits
+        elements, length = line
+        run = RUN_BYTES // itemsize(self.dtype)
+        runs = lo.floor_div(length, Const(run, INT64))  # of a line of the matrix
+        fast, slow = (form.depth, form.tile) if along else (form.tile, form.depth)
+        found = []
+        for part in range(fast * slow // run // THREADS):
+            number = lo.add(self.thread, Const(part * THREADS, INT64))
+            outer = lo.floor_div(number, Const(fast // run, INT64))
+            own = lo.multiply(lo.prim("and", number, Const(fast // run - 1, INT64)), Const(run, INT64))
+            deep, other = (own, outer) if along else (outer, own)
+            k, place = lo.add(at, deep), lo.add(start, other)
+            row, column = (place, k) if along else (k, place)
+            cells = [lo.declare("value", self.zero.type, self.zero) for _ in range(run)]
+            inside = lo.prim("and", lo.compare("lt", k, self.stop), lo.compare("lt", place, limit), type_=BOOL)
+
+            def get(cells: list[Cell] = cells, row: Operand = row, column: Operand = column) -> None:
+                place = lo.add(lo.multiply(row, runs), lo.floor_div(column, Const(run, INT64)))
+                first = lo.multiply(place, Const(run, INT64))
+                for element, cell in enumerate(cells):
+                    lo.write(cell, lo.load(elements, lo.add(first, Const(element, INT64))))
+
+            lo.when(inside, get)
+            for element, cell in enumerate(cells):
+                here = lo.add(own, Const(element, INT64))
+                found.append((target, (here, outer) if along else (outer, here), cell))
         return found

@@ -75,3 +75,25 @@ def test_products_of_matrices_load_runs_and_fuse(dtype: str) -> None:
     counters, result = profile(product, a, b)
     assert np.allclose(result, product(a, b), rtol=1e-5 if dtype == "f4" else 1e-12)
     assert counters.launches >= 3  # parts of the long axis, their sum, and + 1
+
+
+@pytest.mark.parametrize("orders", ["CC", "FC"])
+def test_single_precision_matrices_are_loaded_by_runs(orders: str) -> None:
+    """Where lines are of whole runs; what comes out is the same, bit for bit."""
+
+    def product(a: Any, b: Any) -> Any:
+        return a @ b
+
+    rng = np.random.default_rng(0)
+    a, b = (
+        rng.random(shape).astype("f4").copy(order) for shape, order in zip([(68, 36), (36, 72)], orders, strict=True)
+    )
+    wide = np.zeros((68, 72), "f4")
+    wide[:, ::2] = a
+    by_runs, result = profile(product, a, b)
+    one_by_one, same = profile(product, wide[:, ::2], b)
+    assert np.array_equal(result, same) and np.allclose(result, a @ b, rtol=1e-5)
+    if orders == "CC":
+        text = accelerate(product).ptx(a, b)
+        assert len(re.findall(r"ld\.global(?:\.nc)?\.v4", text)) == 2 * 2 * 3  # two tiles and parts, here and ahead
+    assert by_runs.instructions < one_by_one.instructions
