@@ -15,7 +15,7 @@ from parakeet_py.typed_ir.axis_order import canonical, fortran, inverse
 from parakeet_py.typed_ir.elementwise import elementwise, generate, scalar_operand
 from parakeet_py.typed_ir.index_entries import check_index
 from parakeet_py.typed_ir.intrinsic_table import dtype_name, extents_of, handles, rank0
-from parakeet_py.typed_ir.types import BOOL, PYBOOL, PYINT, Array, Scalar, real_dtype, same_bits
+from parakeet_py.typed_ir.types import BOOL, PYBOOL, PYFLOAT, PYINT, Array, Scalar, real_dtype, same_bits
 from parakeet_py.typed_ir.ufuncs import call_ufunc
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -345,9 +345,10 @@ def _check(s: Specializer, condition: Value, exception: Value, message: Value, *
 
 
 def _shown(s: Specializer, operand: ir.Operand) -> ir.Operand:
-    """What a message shows: of integers all are Python's there."""
-    kind = operand.type
-    return s.builder.cast(operand, PYINT) if isinstance(kind, Scalar) and np.dtype(kind.dtype).kind in "iu" else operand
+    """What a message shows: numbers of all types are Python's there."""
+    kind = np.dtype(operand.type.dtype).kind if isinstance(operand.type, Scalar) else ""
+    wanted = PYINT if kind in "iub" else PYFLOAT if kind == "f" else operand.type
+    return s.builder.cast(operand, wanted) if kind and isinstance(wanted, Scalar) else operand
 
 
 @handles(words.hand_back)

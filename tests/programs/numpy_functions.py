@@ -187,3 +187,8 @@ def along_axes(a):
 @program([(arr("f8", 3, values=[-1.0, -0.0]),), (arr("f4", 4, values=[0.0, -2.0, -0.0]),)])
 def histogram_up_to_negative_zero(a):
     return np.histogram(a, 4)
+
+
+@program([(arr("f8", 5), np.float32(2.5)), (arr("f8", 5), np.int8(3)), (arr("f8", 5), np.float16(0.1))])
+def range_of_other_types(x, k):
+    return np.histogram(x, bins=3, range=(0, k))[0]
