@@ -125,10 +125,10 @@ class Dispatcher:
             return self.call_on_device(normal, device)
         if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
             return settings.on_cpu(target, normal)
-        if not self.hands_back and self.refused.is_left(normal):
-            return self.run_python(normal)
         tried = gates_of(target)
         log = self.left_off() if self.hands_back else None
+        if log is None and self.refused.is_left(normal):
+            return self.run_python(normal)
         error: Exception | None = None
         missed = False
         with self.lock:

@@ -101,7 +101,8 @@ class _Writer:
         self.lines.append("    " * depth + line)
 
     def function(self) -> Perform | None:
-        if self.plan.lists or not self.take():
+        may_change_lists = self.plan.lists and self.plan.site.operation != "same"
+        if may_change_lists or not self.take():
             return None
         operands = [self.operand(template) for template in self.plan.site.operands]
         self.look_for_arrays(operands)

@@ -268,6 +268,7 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
         return
     array, index, names = without_flags(s, array, index)
     entries = parse_index(s, array, index, names)
+    sequence = not isinstance(value, ArrayV | ScalarV)
     value = s.numeric(long_ints.beside(value, array))
     if not any(isinstance(entry, Gather | Mask) for entry in entries):
         if all(isinstance(entry, Fixed) for entry in entries) and not (
@@ -282,7 +283,10 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
             indices = tuple(entry.index for entry in entries if isinstance(entry, Fixed))
             b.emit(ir.Store(array.var, indices, store_cast(s, value.operand, Scalar(array.dtype), one=one)))
             return
-        store_array(s, basic_view(s, array, entries), value)
+        view = basic_view(s, array, entries)
+        if sequence and isinstance(value, ArrayV) and value.rank > view.rank:
+            raise s.hand_back("a sequence nested more deeply than the place has axes")  # Python refuses it
+        store_array(s, view, value)
         return
     s.will_store(array)
     if len(entries) == 1 and isinstance(entries[0], Mask):

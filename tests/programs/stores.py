@@ -598,3 +598,23 @@ def stored_in_every_turn(t, v, last):
     for k in range(len(v), last):
         v[last] += v[k]
     return best
+
+
+@program(
+    [case(arr("f8", 3, 2), (1.0, 2.0), k, raises=None if k == 3 else ValueError) for k in range(4)],
+    mutates=(0,),
+    message=True,
+    opaque=None,
+    fell_back=None,
+)
+def nested_sequences_stored(a, row, k):
+    """A sequence has no more axes than a place of basic indices; an array may."""
+    if k == 0:
+        a[1] = [row]
+    if k == 1:
+        a[:] = [[row]]
+    a[0] = np.array([row])
+    a[1:2] = [row]
+    a[[0, 1]] = [[row]]
+    if k == 2:
+        a[..., 0] = [[1.0, 2.0, 3.0]]
