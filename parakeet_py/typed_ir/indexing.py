@@ -262,6 +262,8 @@ def plan_gather(s: Specializer, array: ArrayV, entries: Sequence[Entry], names: 
 
 def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
     """array[index] = value."""
+    from parakeet_py.typed_ir.opaque import roots_of
+
     b = s.builder
     if array.readonly:  # NumPy asks before it looks at the index
         s.check(ir.Const(False, PYBOOL), "ValueError", "assignment destination is read-only")
@@ -269,6 +271,7 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
     array, index, names = without_flags(s, array, index)
     entries = parse_index(s, array, index, names)
     sequence = not isinstance(value, ArrayV | ScalarV)
+    seen = sequence and bool(roots_of(value) & array.roots)
     value = s.numeric(long_ints.beside(value, array))
     if not any(isinstance(entry, Gather | Mask) for entry in entries):
         if all(isinstance(entry, Fixed) for entry in entries) and not (
@@ -284,6 +287,8 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
             b.emit(ir.Store(array.var, indices, store_cast(s, value.operand, Scalar(array.dtype), one=one)))
             return
         view = basic_view(s, array, entries)
+        if seen:
+            raise s.hand_back("a sequence with views of what it is stored to")  # NumPy stores one after the other
         if sequence and isinstance(value, ArrayV) and value.rank > view.rank:
             raise s.hand_back("a sequence nested more deeply than the place has axes")  # Python refuses it
         store_array(s, view, value)

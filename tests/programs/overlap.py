@@ -285,3 +285,17 @@ def two_outputs_that_share_memory(a, b):
     np.divmod(a, 0.4, out=(b, b))
     np.modf(b[1:], out=(a[:-1], a[1:]))
     np.divmod(b, 3, out=(a, b))
+
+
+@program([(arr("f8", 4, 2),), (arr("i4", 4, 2, layout="stepped"),)], mutates=(0,), opaque=None)
+def rows_of_itself_in_a_list(a):
+    """NumPy stores what stands in a sequence one after the other; nothing is copied first."""
+    a[:] = [a[3], a[0], a[1], a[2]]
+    a[1:3] = a[2], a[1]
+    a[[0, 1]] = [a[1], a[0]]
+
+
+@program([(arr("f8", 3, 1),)], mutates=(0,), opaque=None)
+def rows_of_itself_sorted(a):
+    a[0, 0] = 4
+    a[:] = sorted(a)
