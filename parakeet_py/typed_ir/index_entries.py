@@ -157,6 +157,7 @@ def parse_index(s: Specializer, array: ArrayV, index: Value, names: Sequence[int
                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays "
                 "are valid indices"
             )
+        _check_size(s, scalar, "OverflowError", "Python int too large to convert to C long")
         entries.append(Fixed(check_index(s, scalar, array.extents[axis], names[axis])))
         axis += 1
     return entries
@@ -169,6 +170,8 @@ def whole(array: ArrayV, axis: int) -> Range:
 def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *, message: str = "") -> ir.Operand:
     """Wrap a negative index around and make sure that it is in range (or else this IndexError); the index to use."""
     b = s.builder
+    if message:  # an index of a list or the like
+        _check_size(s, index, "IndexError", "cannot fit 'numpy.uint64' into an index-sized integer")
     operand = b.cast(index.operand, PYINT)
     message = message or f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
     if b.at_least_zero(b.form(operand)):
@@ -191,6 +194,15 @@ def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *
         b.small.add(wrapped)
         b.upper[wrapped] = (b.form(extent)[0], b.form(extent)[1] - 1)
     return wrapped
+
+
+def _check_size(s: Specializer, index: ScalarV, exception: str, message: str) -> None:
+    """An index of 64 bits without a sign may be none of those with one."""
+    if index.dtype == "uint64":
+        s.check(s.builder.prim("le", index.operand, _LARGEST, type=PYBOOL), exception, message)
+
+
+_LARGEST = ir.Const((1 << 63) - 1, Scalar("uint64"))
 
 
 def slice_entry(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
@@ -283,6 +295,11 @@ def _clamp(s: Specializer, value: Value, extent: ir.Operand, low: ir.Operand, hi
         scalar = ScalarV(b.emit1(ir.Load(scalar.var, ()), Scalar(scalar.dtype)))
     if not isinstance(scalar, ScalarV) or not (is_integer(scalar.dtype) or scalar.type == PYBOOL):
         raise s.unsupported("slice indices must be integers or None or have an __index__ method")
+    if scalar.dtype == "uint64":
+        place = b.cast(b.prim("minimum", scalar.operand, _LARGEST), PYINT)
+        if isinstance(place, ir.Var):
+            b.nonnegative.add(place)
+        return b.index_min(place, high)
     operand = b.cast(scalar.operand, PYINT)
     if b.at_least_zero(b.form(operand)):
         return b.index_min(operand, high)

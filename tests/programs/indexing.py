@@ -307,3 +307,19 @@ def integers_of_other_types(x, k):
     if k > 0:
         return found, np.tile(x, k).size, [1, 2, 3, 4][k]
     return found, x.reshape(k, -1) if k == -7 else [1, 2][k]
+
+
+HUGE = np.uint64((1 << 63) + 1), np.uint64((1 << 64) - 1)
+
+
+@program(
+    [(arr("f8", 5), np.uint64(i)) for i in (0, 3)] + [raising(OverflowError, arr("f8", 5), i) for i in HUGE],
+    message=True,
+)
+def places_without_a_sign(x, i):
+    return x[i], x[i::-1], (1, 2.5, 3.0, 4.0)[i]
+
+
+@program([(arr("f8", 5), i) for i in (*map(np.uint64, (0, 3, 5)), *HUGE)])
+def slices_without_a_sign(x, i):
+    return x[i:], x[:i], x[i::-1], x[:i:-2], x[1:i:2]
