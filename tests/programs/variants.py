@@ -194,7 +194,7 @@ def same_on_both_paths(x, y, k):
     return c * 2, y
 
 
-@program([(arr("f8", 3, 4), kept, other) for kept in (True, False) for other in (True, False)])
+@program([(arr("f8", 3, 4), kept, other) for kept in (True, False) for other in (True, False)], regrouped=4)
 def flags_of_calls(a, kept, other):
     """Where a flag decides what kind of array there is, it is known by its value."""
     axis = 0 if kept else None
