@@ -115,9 +115,9 @@ def value_parts(value: object, inside: tuple[object, ...]) -> object:
     """What a value that compiled code may depend on is made of; `inside` are the functions and classes around it."""
     if isinstance(value, tuple):
         return ("tuple", type(value).__qualname__, *(value_parts(item, inside) for item in value))
-    target = value if isinstance(value, type) else getattr(value, "__wrapped__", value)
+    target: Any = value if isinstance(value, type) else getattr(value, "__wrapped__", value)
     if any(target is other for other in inside):
-        return ("itself", target.__qualname__)  # type: ignore[attr-defined]
+        return ("itself", target.__qualname__)
     if isinstance(target, FunctionType) and not _of_numpy(target):
         return _function_parts(target, (*inside, target))
     if isinstance(value, type) and not _of_numpy(value):

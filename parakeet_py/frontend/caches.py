@@ -22,7 +22,7 @@ import copy
 import functools
 from typing import Any, TypeVar
 
-from parakeet_py.frontend.exceptions import place
+from parakeet_py.frontend.exceptions import listed, place
 from parakeet_py.frontend.walking import walk
 
 _N = TypeVar("_N", bound=ast.AST)
@@ -109,12 +109,8 @@ def _kept(node: ast.stmt) -> list[ast.stmt]:
             return inner
 
     body = [*node.body, place(ast.Return(None), node)]
-    kept = [made for one in body for made in _listed(Returns().visit(one))]
+    kept = [made for one in body for made in listed(Returns().visit(one))]
     node.body = [*(place(one, node) for one in first), *kept]
     node.decorator_list = []
     check = ast.Expr(ast.Call(ast.Constant(_CHECK), [decorator], []))
     return [place(check, node), place(bind(memo, ast.Dict([], [])), node), node]
-
-
-def _listed(made: object) -> list[ast.stmt]:
-    return made if isinstance(made, list) else [made]  # type: ignore[list-item]

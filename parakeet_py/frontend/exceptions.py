@@ -29,7 +29,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from parakeet_py.frontend.walking import walk
 
@@ -158,7 +158,7 @@ class _Try:
         placed = [place(statement, self.node) for statement in statements]
         if self.parent is not None:
             return self.parent.guarded(placed, self.loop)
-        return [inner for part in placed for inner in _listed(self.rewriter.visit(part))]
+        return [inner for part in placed for inner in listed(self.rewriter.visit(part))]
 
     def handling(self, handler: ast.ExceptHandler) -> list[ast.stmt]:
         """The body of a handler. The name of the exception is unbound at its end."""
@@ -342,8 +342,9 @@ def _is_other(node: ast.expr, names: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id not in names
 
 
-def _listed(made: ast.AST | list[ast.stmt]) -> list[ast.stmt]:
-    return made if isinstance(made, list) else [made]  # type: ignore[list-item]
+def listed(made: Any) -> list[ast.stmt]:
+    """What a transformer has made of a statement: one, or several."""
+    return made if isinstance(made, list) else [made]
 
 
 _S = TypeVar("_S", bound=ast.AST)

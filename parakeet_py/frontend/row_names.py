@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from parakeet_py.frontend.exceptions import place
 from parakeet_py.frontend.own_lists import CHANGES, changed_by_call, mentions
@@ -109,11 +109,11 @@ class _Rewriter(ast.NodeTransformer):
                 ):
                     self.made.add(name)
                 case ast.Assign(targets=targets):
-                    others |= {one.id for each in targets for one in walk(each) if _is_store(one)}  # type: ignore[attr-defined]
+                    others |= {one.id for each in targets for one in walk(each) if _is_store(one)}
                 case ast.arg(arg=name):
                     others.add(name)
                 case ast.For(target=target) | ast.NamedExpr(target=target) | ast.AnnAssign(target=target):
-                    others |= {one.id for one in walk(target) if _is_store(one)}  # type: ignore[attr-defined]
+                    others |= {one.id for one in walk(target) if _is_store(one)}
         self.made -= others
 
     def visit_For(self, node: ast.For) -> ast.AST:
@@ -124,7 +124,7 @@ class _Rewriter(ast.NodeTransformer):
         parts = [part for statement in node.body for part in walk(statement)]
         if any(isinstance(part, _INSIDE) for part in parts) or any(mentions(one, held) for one in node.body):
             return node
-        if any(_is_store(part) and part.id == row for part in parts):  # type: ignore[attr-defined]
+        if any(_is_store(part) and part.id == row for part in parts):
             return node
         uses = sum(isinstance(part, ast.Name) and part.id == row for part in parts)
         if _uses(self.function, row) != uses + 1:
@@ -164,15 +164,13 @@ def _uses(node: ast.AST, name: str) -> int:
     """How often a name stands in a function, but for comprehensions with a variable of that name."""
     own = isinstance(node, ast.Name) and node.id == name
     if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) and any(
-        _is_store(part) and part.id == name  # type: ignore[attr-defined]
-        for generator in node.generators
-        for part in walk(generator.target)
+        _is_store(part) and part.id == name for generator in node.generators for part in walk(generator.target)
     ):
         return 1000 if mentions(node.generators[0].iter, name) else 0
     return own + sum(_uses(child, name) for child in children(node))
 
 
-def _is_store(node: ast.AST) -> bool:
+def _is_store(node: ast.AST) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
 
 
