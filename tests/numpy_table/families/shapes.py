@@ -37,7 +37,12 @@ family.row(
     NUMBERS,
     "123",
 )
-family.row("np.lib.stride_tricks.as_strided", "v, (2, 2), 2 * v.strides; a, a.shape, a.strides", NUMBERS, "123")
+family.row(
+    "np.lib.stride_tricks.as_strided",
+    "v, (2, v.size // 2), 2 * v.strides; a, a.shape, a.strides",
+    NUMBERS,
+    "123",
+)
 family.row("np.flip", "a; a, {axis}", NUMBERS, "0123")
 family.row("np.flipud", "a", NUMBERS, "123")
 family.row("np.fliplr", "a", NUMBERS, "23")
