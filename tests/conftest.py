@@ -18,7 +18,9 @@ import pytest
 
 os.environ.setdefault("PARAKEET_CHECK", "1")
 os.environ.setdefault("PARAKEET_CACHE", "0")
-os.environ.setdefault("PARAKEET_CACHE_DIR", tempfile.mkdtemp(prefix="parakeet-cache-"))
+if "PARAKEET_CACHE_DIR" not in os.environ:  # else it is the folder of the process that began this one
+    _folder = tempfile.TemporaryDirectory(prefix="parakeet-cache-")  # removed when this process ends
+    os.environ["PARAKEET_CACHE_DIR"] = _folder.name
 
 from hypothesis import HealthCheck, settings
 

@@ -1,0 +1,19 @@
+"""Calls of accelerated functions on one emulated device."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from parakeet_py.hybrid import calls
+from parakeet_py.hybrid.emulated import EmulatedDevice
+
+
+def on(device: EmulatedDevice, function: Any, *args: Any) -> Any:
+    """A call of an accelerated function on one device."""
+    return calls.call(function._dispatcher, args, device)
+
+
+def free_bytes(device: EmulatedDevice) -> int:
+    gc.collect()
+    return device._device.free_bytes
