@@ -130,8 +130,6 @@ def test_a_fault_names_kernel_line_and_arguments(device: EmulatedDevice, monkeyp
     line = double.__wrapped__.__code__.co_firstlineno + 2
     assert "emulated:9: PTX line" in text and "kernel double_map_0" in text
     assert f"test_hybrid_failures.py:{line})" in text
-        "emulated:9: PTX line" in text and "kernel double_map_0" in text and f"test_hybrid_failures.py:{line})" in text
-    )
     assert "1 x 256 threads" in text
     assert "float64[500] at 0x" in text and "= 3.0" in text
     assert isinstance(caught.value.__cause__.__cause__, emulator.MemoryFault)  # type: ignore[union-attr]
