@@ -192,7 +192,7 @@ class Maker(Idioms):
         others = [self.draw(variants(self.recipes)) for _ in range(self.draw(st.integers(0, 2)))]
         found = tuple(other for other in others if self.ends(other))
         self.refusable |= any(is_complex(value) for value in made(self.recipes))
-        self.refusable |= any(isinstance(one, slice | type) for one in self.recipes)
+        self.refusable |= any(isinstance(one, slice | type | list | dict) for one in self.recipes)
         self.refusable |= any(isinstance(one, Array) and one.layout in REFUSED_LAYOUTS for one in self.recipes)
         large = self.large(source) if shared else ()
         return Program(source, self.recipes, found, self.sums, self.ulp, self.refusable, large)
