@@ -8,6 +8,7 @@ type whatever the operands are.
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -118,19 +119,21 @@ def _most_common(node: ast.Call, name: str) -> ast.expr:
     return place(made, node)
 
 
-class Expressions(Builder):
+class Expressions(Builder, ABC):
     """The part of the builder that converts expressions."""
 
     # What the other parts provide (statements.py, ast_to_ssa.py).
 
-    def check_writable(self, name: str, node: ast.AST) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def check_writable(self, name: str, node: ast.AST) -> None: ...
 
-    def nested_function(self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...]) -> Template:
-        raise NotImplementedError
+    @abstractmethod
+    def nested_function(
+        self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...]
+    ) -> Template: ...
 
-    def element_function(self, node: Comprehensions, level: int, part: str) -> Template:
-        raise NotImplementedError
+    @abstractmethod
+    def element_function(self, node: Comprehensions, level: int, part: str) -> Template: ...
 
     # ---- values -----------------------------------------------------------------------------------------------------
 

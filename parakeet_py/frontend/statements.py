@@ -241,8 +241,8 @@ class Statements(Expressions):
     def loop(self, node: ast.For | ast.While) -> Operand:
         """Write a loop, without its else clause. Gives whether it was stopped."""
         iterable = self.expression(node.iter) if isinstance(node, ast.For) else NONE
-        named = isinstance(node, ast.For) and isinstance(node.target, ast.Name)
-        item = Var(cell_of(node.target.id) if named else "item")  # type: ignore[union-attr]
+        target = node.target if isinstance(node, ast.For) else None
+        item = Var(cell_of(target.id) if isinstance(target, ast.Name) else "item")
 
         def body() -> None:
             if isinstance(node, ast.For):

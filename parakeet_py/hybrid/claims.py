@@ -23,6 +23,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 from parakeet_py.hybrid.access import Part
@@ -178,7 +179,7 @@ class Claims:
                         self.changed.notify_all()
                 lane.begins = max(lane.begins, (now() - start - inside) / 2)
 
-        together([lambda lane=lane: work(lane) for lane in self.lanes], self.stop)  # type: ignore[misc]
+        together([partial(work, lane) for lane in self.lanes], self.stop)
 
     def _in_turn(self) -> None:
         bases = {lane.who: lane.device.mark() for lane in self.lanes if lane.device is not None}

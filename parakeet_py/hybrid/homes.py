@@ -82,10 +82,10 @@ class Home:
         known = NOTHING
         for place in members:
             known = union(known, self.valid.get(place, NOTHING))
-        for other in [place for place in self.valid if place not in members]:
+        for other in [place for place in self.valid if place is not None and place not in members]:
             missing = difference(self.valid[other], known)
             if len(missing) and not memories.rehearsal:
-                outside = self._root(Memories([other]), [None, other])  # type: ignore[list-item]
+                outside = self._root(Memories([other]), [None, other])
                 outside.bring(HOST, missing)
                 self.valid[None] = union(self.valid.get(None, NOTHING), missing)
         root = self._root(memories, members)

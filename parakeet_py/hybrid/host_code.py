@@ -170,9 +170,9 @@ class _Writer:
 
     def kept(self, text: str, kind: Type) -> str:
         """A NumPy scalar as host code keeps values of its type."""
-        if not _native(kind):
+        if not isinstance(kind, Scalar) or not _native(kind):
             return text
-        return f"int({text})" if kind.dtype == "int64" else f"bool({text})"  # type: ignore[union-attr]
+        return f"int({text})" if kind.dtype == "int64" else f"bool({text})"
 
     # ---- statements --------------------------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class _Writer:
                 return f"checked({texts[0]} {_ARITHMETIC[name.removesuffix('_checked')]} {texts[1]})"
             if name in ("minimum", "maximum"):
                 return f"{name[:3]}({', '.join(texts)})"
-            if name == "shr" and isinstance(args[1], Const) and 0 <= args[1].value < 64:  # type: ignore[operator]
+            if name == "shr" and isinstance(args[1], Const) and 0 <= args[1].whole < 64:
                 return f"({texts[0]} >> {texts[1]})"
             if name in _COMPARE:
                 return f"({texts[0]} {_COMPARE[name]} {texts[1]})"

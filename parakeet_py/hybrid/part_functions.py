@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from parakeet_py.typed_ir.ir import Block, Const, Function, Lambda, Operand, Prim, Var, dtype_of
 from parakeet_py.typed_ir.rewrite import fresh_copy
-from parakeet_py.typed_ir.types import INTEGERS, Array, Scalar, itemsize
+from parakeet_py.typed_ir.types import INTEGERS, Array, Scalar, Type, itemsize
 from parakeet_py.typed_ir.writer import Writer
 
 
-def combine_function(combine: Lambda, types: Sequence[object], name: str) -> Function:
+def combine_function(combine: Lambda, types: Sequence[Type], name: str) -> Function:
     """The function that combines two partial results, scalars or arrays of them."""
-    left = tuple(Var("acc", kind) for kind in types)  # type: ignore[arg-type]
-    right = tuple(Var("new", kind) for kind in types)  # type: ignore[arg-type]
+    left = tuple(Var("acc", kind) for kind in types)
+    right = tuple(Var("new", kind) for kind in types)
     w = Writer()
     if not any(isinstance(kind, Array) for kind in types):
         return standalone(name, (*left, *right), w.block(*applied(w, combine, [*left, *right])))
@@ -31,15 +31,13 @@ def combine_function(combine: Lambda, types: Sequence[object], name: str) -> Fun
 
 def standalone(name: str, params: tuple[Var, ...], body: Block) -> Function:
     """A function of its own: its variables are shared with no other."""
-    known: dict[Var, Operand] = {param: Var(param.name, param.type) for param in params}
-    fresh = tuple(known[param] for param in params)
-    return Function(name, fresh, fresh_copy(body, known))  # type: ignore[arg-type]
+    fresh = tuple(Var(param.name, param.type) for param in params)
+    return Function(name, fresh, fresh_copy(body, dict(zip(params, fresh, strict=True))))
 
 
 def fresh_lambda(function: Lambda) -> Lambda:
-    known: dict[Var, Operand] = {param: Var(param.name, param.type) for param in function.params}
-    params = tuple(known[param] for param in function.params)
-    return Lambda(params, fresh_copy(function.body, known))  # type: ignore[arg-type]
+    params = tuple(Var(param.name, param.type) for param in function.params)
+    return Lambda(params, fresh_copy(function.body, dict(zip(function.params, params, strict=True))))
 
 
 def applied(w: Writer, function: Lambda, values: Sequence[Operand]) -> list[Operand]:

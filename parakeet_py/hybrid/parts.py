@@ -19,7 +19,7 @@ from parakeet_py.hybrid.started import Started
 from parakeet_py.hybrid.streaming import UNDER_WAY, fits, no_memory
 from parakeet_py.hybrid.team import Range
 from parakeet_py.hybrid.windows import Windows
-from parakeet_py.typed_ir.ir import Function, Scatter, Var
+from parakeet_py.typed_ir.ir import Function, Map, Reduce, Scan, Scatter, Var
 from parakeet_py.typed_ir.types import Array
 
 if TYPE_CHECKING:
@@ -123,13 +123,14 @@ class Parts:
 
     def make_results(self) -> None:
         """The arrays that parts fill together, if they do."""
-        if self.division.join not in ("concatenate", "scan") or isinstance(self.division.op, Scatter):
+        op = self.division.op
+        if self.division.join not in ("concatenate", "scan") or isinstance(op, Scatter):
             return
+        assert isinstance(op, Map | Reduce | Scan)
         arrays = [out for out in self.region.outs if isinstance(out.type, Array)]
         if not arrays:
             return
-        extents = self.division.op.extents  # type: ignore[union-attr]
-        shape = [self.call.extent(extent, self.values) for extent in extents]
+        shape = [self.call.extent(extent, self.values) for extent in op.extents]
         for out in arrays:
             assert isinstance(out.type, Array)
             self.whole.append(self.call.new(out.type.dtype, tuple(shape), out.type.layout))

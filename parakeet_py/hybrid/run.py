@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -331,20 +332,24 @@ class Call:
         What it gives may be a view of what it was given: then it is one on the device as well.
         """
         routine = self.plan.routines.get(site)
-        assert routine is not None or self.callback is not None
+        if routine is not None:
+            perform: Callable[[list[Any]], Sequence[Any]] = routine.perform
+        else:
+            assert self.callback is not None
+            perform = partial(self.callback, site)
         self.shown |= routine is None or bool(self.changed)
         self.bring_back()
         self.together = _sharing(args)
         given = [self.leaving(value, kind) for value, kind in zip(args, self.plan.opaque_args[site], strict=True)]
         self.together = {}
         borrowed = self._borrowed(args)
-        for buffer in borrowed:
-            self.foreign.fill(buffer)  # type: ignore[union-attr]
+        for owner, buffer in borrowed:
+            owner.fill(buffer)
         try:
-            leaves = routine.perform(given) if routine is not None else self.callback(site, given)  # type: ignore[misc]
+            leaves = perform(given)
         finally:
-            for buffer in borrowed:
-                self.foreign.empty(buffer)  # type: ignore[union-attr]
+            for owner, buffer in borrowed:
+                owner.empty(buffer)
         self._refresh()
         shown: list[tuple[int, int, Buffer, int]] = []  # memory of the host, and of which memory it is a copy
         for array, host in zip(args, given, strict=True):
@@ -365,12 +370,12 @@ class Call:
             for leaf, kind in zip(leaves, kinds, strict=True)
         ]
 
-    def _borrowed(self, args: Sequence[Any]) -> list[Buffer]:
+    def _borrowed(self, args: Sequence[Any]) -> list[tuple[Foreign, Buffer]]:
         """The memory of foreign arrays among arguments."""
         if self.foreign is None:
             return []
         buffers = {id(arg.buffer): arg.buffer for arg in args if isinstance(arg, DeviceView)}
-        return [buffer for buffer in buffers.values() if self.foreign.lends(buffer)]
+        return [(self.foreign, buffer) for buffer in buffers.values() if self.foreign.lends(buffer)]
 
     def _taken(self, leaf: Any, kind: Any, shown: Sequence[tuple[int, int, Buffer, int]]) -> Any:
         if not isinstance(kind, Array):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.hybrid.choice import beginning, missing
@@ -108,7 +109,7 @@ class _Product:
         team, points = self.call.team, self.rows * self.columns
         costs = [*self.computing.values()]
         for last in (team.split is not None, True):
-            areas = team.ranges(points, lambda costs=costs: costs)  # type: ignore[misc]
+            areas = team.ranges(points, partial(tuple[Cost, ...], costs))
             tiles = arranged([(who, (hi - lo) / points) for who, lo, hi in areas], self.rows, self.columns)
             if last:
                 break

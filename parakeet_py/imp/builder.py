@@ -103,7 +103,7 @@ class Lowering(Writer):
 
     def known_outside(self, operand: Operand) -> bool:
         """Whether the operand has its value before the present region starts."""
-        return type(operand) is Const or not self.bound.get(operand, False)  # type: ignore[arg-type]
+        return isinstance(operand, Const) or not self.bound.get(operand, False)
 
     @contextmanager
     def noting(self, failed: Cell) -> Iterator[None]:
@@ -235,5 +235,5 @@ def _constant_bytes(type_: Array, extents: Sequence[Operand]) -> int:
     for extent in extents:
         if type(extent) is not Const:
             return STACK_BYTES + 1
-        total *= int(extent.value)  # type: ignore[arg-type]
+        total *= extent.whole
     return total

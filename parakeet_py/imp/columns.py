@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.combine import Combination, combine
+from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.loops import Axis, nest
 from parakeet_py.imp.schedule import Study, static_cost, work
 from parakeet_py.imp.writer import ONE, ZERO
@@ -56,10 +57,10 @@ def reduce_columns(
         kind3 = Array(out.type.dtype, 3, "C")
         cell = lo.declare("partial", kind3)
 
-        def own(cell=cell, kind3=kind3) -> None:  # type: ignore[no-untyped-def]
+        def own(cell: Cell = cell, kind3: Array = kind3) -> None:
             lo.write(cell, lo.new_array("partial", kind3, (blocks, lead_size, column.extent)))
 
-        def shared(cell=cell, out=out) -> None:  # type: ignore[no-untyped-def]
+        def shared(cell: Cell = cell, out: Var = out) -> None:
             lo.write(cell, _rank3(lo, out, ONE, lead_size, column.extent))
 
         lo.when(several, own, shared)

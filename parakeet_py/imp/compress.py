@@ -12,6 +12,7 @@ whether the point is kept or not, by a vector loop that leaves so many points' f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.counting import count, in_bytes
@@ -169,4 +170,4 @@ def _point(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
     for out, value in zip(outs[1:], values, strict=True):
         assert isinstance(out.type, Array)
         array = lo.new_array(out.name, out.type, (count,), lo.bind(out))
-        lo.when(keep, lambda array=array, value=value: lo.store(array, (ZERO,), value))  # type: ignore[misc]
+        lo.when(keep, partial(lo.store, array, (ZERO,), value))

@@ -23,7 +23,7 @@ from parakeet_py.imp.combine import Combination, Conditions, choice, definition,
 from parakeet_py.imp.extremum_lanes import ArgExtremum, Run, in_lanes
 from parakeet_py.imp.ir import Break, Cell
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import COMPARE, Block, Const, Load, Operand, Prim, Var, dtype_of
+from parakeet_py.typed_ir.ir import COMPARE, Block, Const, Load, Operand, Prim, Var, dtype_of, scalar_type
 from parakeet_py.typed_ir.semantics import evaluate, integer_bounds, scalar
 from parakeet_py.typed_ir.types import BOOL, INT64, Scalar, is_complex, is_float, itemsize
 
@@ -50,8 +50,9 @@ class _Extremum:
         return [(self.best, best), (self.met, lo.prim("or", lo.read(self.met), nan, type_=BOOL))]
 
     def result(self, lo: Lowering) -> Operand:
-        nan = Const(float("nan"), self.best.type)  # type: ignore[arg-type]
-        return lo.prim("select", lo.read(self.met), nan, lo.read(self.best), type_=self.best.type)
+        best = lo.read(self.best)
+        nan = Const(float("nan"), scalar_type(best))
+        return lo.prim("select", lo.read(self.met), nan, best, type_=self.best.type)
 
 
 def identity(name: str, dtype: str) -> Const:

@@ -149,15 +149,15 @@ class _Machine:
     # ---- values ------------------------------------------------------------------------------------------------------
 
     def value(self, operand: Operand) -> Any:
-        if type(operand) is Const:
+        if isinstance(operand, Const):
             return scalar(operand.value, operand.type.dtype)
-        return self.values[operand]  # type: ignore[index]
+        return self.values[operand]
 
     def all(self, operands: Sequence[Operand]) -> list[Any]:
         return [self.value(operand) for operand in operands]
 
     def number(self, operand: Operand) -> int:
-        return int(operand.value) if type(operand) is Const else int(self.values[operand])  # type: ignore
+        return operand.whole if isinstance(operand, Const) else int(self.values[operand])
 
     def numbers(self, operands: Sequence[Operand]) -> tuple[int, ...]:
         return tuple([self.number(operand) for operand in operands])

@@ -63,7 +63,7 @@ def split_space(lo: Lowering, axes: Sequence[Axis], tile: int = TILE) -> Split:
         rest = lo.product(axis.extent for axis in axes[2:])
         return Split(lo.multiply(first, axes[1].extent), rest, lo.maximum(axes[1].extent, ONE), None)
     length = axes[1].extent
-    if isinstance(length, Const) and int(length.value) <= tile:  # type: ignore[arg-type]
+    if isinstance(length, Const) and length.whole <= tile:
         return Split(first, length, ONE, tile)
     parts = lo.maximum(lo.ceil_div(length, Const(tile, INT64)), ONE)
     return Split(lo.multiply(first, parts), lo.minimum(length, Const(tile, INT64)), parts, tile)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.imp.builder import Lowering
-from parakeet_py.imp.ir import Block, Break, Cell, If, While
+from parakeet_py.imp.ir import Block, Break, Cell, If, Statement, While
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
 from parakeet_py.typed_ir.types import BOOL, Scalar
@@ -60,7 +60,7 @@ def lower_if(lo: Lowering, outs: tuple[Var, ...], op: typed.If) -> None:
         lo.emit_read(lo.bind(out), cell)
 
 
-def _with_writes(lo: Lowering, statements: tuple, writes: list[tuple[Cell, Operand]]) -> Block:  # type: ignore[type-arg]
+def _with_writes(lo: Lowering, statements: Sequence[Statement], writes: list[tuple[Cell, Operand]]) -> Block:
     lo.push()
     lo.sink += statements
     lo.write_all(writes)

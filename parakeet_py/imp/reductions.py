@@ -111,7 +111,7 @@ def _leaves(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: 
     if _skips(red):
         _sieve(lo, red, start, stop, cells)
         return
-    short = isinstance(stop, Const) and int(stop.value) <= LEAF  # type: ignore[arg-type]
+    short = isinstance(stop, Const) and stop.whole <= LEAF
     if short or (decided is None and not red.with_.inexact):
         _run(lo, red, start, stop, cells)
         return
@@ -134,7 +134,7 @@ def _leaves(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: 
 def _skips(red: Reduction) -> bool:
     """Whether it pays to look for leaves that change nothing."""
     extent = red.axes[-1].extent
-    small = isinstance(extent, Const) and int(extent.value) <= (8 if red.extremum else SIEVE)  # type: ignore[arg-type]
+    small = isinstance(extent, Const) and extent.whole <= (8 if red.extremum else SIEVE)
     cheap = red.found.simple and not red.checked and static_cost(red.op.body) <= SIEVE_COST
     skipping = red.extremum is not None or red.with_.taken is not None
     return red.with_.names is None and skipping and cheap and not small
@@ -363,5 +363,5 @@ def _less(lo: Lowering, left: Operand, right: Operand | int) -> Operand:
     if isinstance(right, int):
         right = Const(right, INT64)
     if isinstance(left, Const) and isinstance(right, Const):
-        return Const(left.value < right.value, Scalar("bool"))  # type: ignore[operator]
+        return Const(left.whole < right.whole, Scalar("bool"))
     return lo.compare("lt", left, right)

@@ -122,8 +122,8 @@ class _Uses:
             base, out = statement.rhs.base, statement.out
             owner = self.owners.get(base)
             if owner is not None:
-                plain = isinstance(statement.rhs, Reshape) and owner.aliases[base] is None
-                owner.aliases[out] = statement.rhs.extents if plain else ()  # type: ignore[union-attr]
+                plain = owner.aliases[base] is None
+                owner.aliases[out] = statement.rhs.extents if plain and isinstance(statement.rhs, Reshape) else ()
                 owner.last = place
                 self.owners[out] = owner
             return

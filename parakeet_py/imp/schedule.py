@@ -178,9 +178,9 @@ def coefficient(found: Study, operand: Operand, index: Var) -> int | None:
             if a == 0 and b == 0:
                 return 0
             if isinstance(right, Const) and a is not None:
-                return a * int(right.value)  # type: ignore[arg-type]
+                return a * right.whole
             if isinstance(left, Const) and b is not None:
-                return b * int(left.value)  # type: ignore[arg-type]
+                return b * left.whole
             return None
         case Prim("select", (_, left, right)):
             # A negative index wrapped around: both values move alike.

@@ -157,8 +157,8 @@ class _Manager:
                 for owner in used:
                     last[owner] = number
         for result in results:
-            if result in self.owners:
-                last[self.owners[result]] = len(groups)  # type: ignore[index]
+            if isinstance(result, Var) and result in self.owners:
+                last[self.owners[result]] = len(groups)
         dying: list[list[Owner]] = [[] for _ in range(len(groups) + 1)]
         for owner, number in last.items():
             if owner in mine:

@@ -21,7 +21,7 @@ from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.schedule import DEAR, Study, static_cost
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.record import record
-from parakeet_py.typed_ir.ir import Const, If, Operand, Prim, Var, walk
+from parakeet_py.typed_ir.ir import Const, If, Operand, Prim, Var, scalar_type, walk
 from parakeet_py.typed_ir.types import INT64, PYINT
 
 MOST = 4  # copies of the body: two for each cut, three for an equality
@@ -48,7 +48,7 @@ class Turn:
 
 def turning(found: Study, index: Var, extent: Operand) -> list[Turn]:
     """The branches of a body that turn along the loop over `index`, if it pays to cut there."""
-    short = isinstance(extent, Const) and int(extent.value) < SHORT  # type: ignore[arg-type]
+    short = isinstance(extent, Const) and extent.whole < SHORT
     dear = any(isinstance(op, Prim) and op.name in DEAR for op in found.definitions.values())
     if short or dear or static_cost(found.block) > COPY_COST:
         return []
@@ -128,6 +128,6 @@ def cut_loop(
     else:
         pieces = [(start, beyond, not turn.above), (beyond, stop, turn.above)]
     for first, last, value in pieces:
-        lo.decided[turn.condition] = Const(value, turn.condition.type)  # type: ignore[arg-type]
+        lo.decided[turn.condition] = Const(value, scalar_type(turn.condition))
         cut_loop(lo, others, first, last, loop)
     del lo.decided[turn.condition]

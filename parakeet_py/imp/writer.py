@@ -221,7 +221,7 @@ class Writer:
 
 
 def _value(operand: Operand) -> int | None:
-    return int(operand.value) if type(operand) is Const else None  # type: ignore[arg-type]
+    return operand.whole if type(operand) is Const else None
 
 
 def _element(array: Var) -> Type:

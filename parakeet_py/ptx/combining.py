@@ -19,7 +19,7 @@ from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.schedule import Study
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.regions import THREADS, WARP
-from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
+from parakeet_py.typed_ir.ir import Const, Lambda, Operand, Prim, Var
 from parakeet_py.typed_ir.types import INT64, Array, itemsize
 
 UNROLLED = 64  # operations of the contributions that a thread asks for together
@@ -48,9 +48,9 @@ class Placed:
 Combine = Combination | Placed
 
 
-def combine_of(lo: Lowering, function: object, inits: Sequence[Operand]) -> Combine:
+def combine_of(lo: Lowering, function: Lambda, inits: Sequence[Operand]) -> Combine:
     """A combine as it is done on a GPU."""
-    with_ = combination(lo, function, inits)  # type: ignore[arg-type]
+    with_ = combination(lo, function, inits)
     found = arg_extremum(with_) if with_.names is None else None
     return with_ if found is None else Placed(with_, found.taken)
 
@@ -216,7 +216,7 @@ def across_rows(lo: Lowering, with_: Combine, cells: Sequence[Cell], thread: Var
             lo.emit(imp.Barrier("block"))
 
         if isinstance(width, Const):
-            if distance < int(width.value):  # type: ignore[arg-type]
+            if distance < width.whole:
                 break
             step()
         else:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from parakeet_py.frontend.ssa import Pos
 from parakeet_py.imp import ir
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.record import record
@@ -258,7 +259,7 @@ def _with_number(statement: ir.Statement) -> ir.Statement:
             return statement
 
 
-def this_thread(sink: list[ir.Statement], threads: int, pos: object) -> Var:
+def this_thread(sink: list[ir.Statement], threads: int, pos: Pos) -> Var:
     """Write the number of the present thread in its grid."""
     block, thread, start, number = (Var(name, INT64) for name in ("block", "thread", "start", "thread"))
     for out, rhs in (
@@ -267,7 +268,7 @@ def this_thread(sink: list[ir.Statement], threads: int, pos: object) -> Var:
         (thread, ir.Lane("thread")),
         (number, Prim("add", (start, thread))),
     ):
-        sink.append(ir.Let(out, rhs, pos))  # type: ignore[arg-type]
+        sink.append(ir.Let(out, rhs, pos))
     return number
 
 

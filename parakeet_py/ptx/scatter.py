@@ -61,9 +61,11 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         lo.let("old", value.type, imp.Atomic(name, array, tuple(place), value))
 
     def to_target() -> None:
+        assert change is not None
+
         def point(number: Var) -> None:
             keep, place, value = body(number)
-            lo.when(keep, lambda: update(change, target, place, value))  # type: ignore[arg-type]
+            lo.when(keep, lambda: update(change, target, place, value))
 
         grid(lo, points, "scatter", point)
 

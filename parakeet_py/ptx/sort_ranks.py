@@ -18,7 +18,7 @@ from parakeet_py.imp.combine import combination
 from parakeet_py.imp.writer import ZERO
 from parakeet_py.ptx.regions import THREADS, WARP
 from parakeet_py.ptx.scan_tiles import WARPS, scan_warp
-from parakeet_py.typed_ir.ir import Block, Cast, Const, Lambda, Let, Operand, Prim, Var
+from parakeet_py.typed_ir.ir import Block, Cast, Const, Lambda, Let, Operand, Prim, Var, scalar_type
 from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_float, is_unsigned, itemsize
 
 DIGIT_BITS = 8
@@ -136,11 +136,11 @@ def shared(lo: Lowering, name: str, dtype: str, count: int) -> Var:
 
 def exclusive(lo: Lowering, value: Operand, lane: Var, warp: Operand, sums: Var) -> Operand:
     """The sum of the values of all threads of the block before this one; `sums` is shared memory, a word a warp."""
-    kind = value.type
+    kind = scalar_type(value)
     old, new, both = (Var(name, kind) for name in ("old", "new", "sum"))
     add = Lambda((old, new), Block((Let((both,), Prim("add", (old, new)), lo.pos),), (both,)))
     cell = lo.declare("sum", kind, value)
-    scan_warp(lo, combination(lo, add, (Const(0, kind),)), [cell], lane)  # type: ignore[arg-type]
+    scan_warp(lo, combination(lo, add, (Const(0, kind),)), [cell], lane)
     through = lo.read(cell)
     lo.when(lo.compare("eq", lane, Const(WARP - 1, INT64)), lambda: lo.store(sums, (warp,), through))
     lo.emit(imp.Barrier("block"))
@@ -148,6 +148,6 @@ def exclusive(lo: Lowering, value: Operand, lane: Var, warp: Operand, sums: Var)
     for number in range(WARPS - 1):
         here = lo.load(sums, Const(number, INT64))
         earlier = lo.compare("gt", warp, Const(number, INT64))
-        counted = lo.prim("select", earlier, here, Const(0, kind), type_=kind)  # type: ignore[arg-type]
+        counted = lo.prim("select", earlier, here, Const(0, kind), type_=kind)
         before = lo.prim("add", before, counted, type_=kind)
     return before

@@ -73,7 +73,7 @@ class _Sort:
     def run(self) -> None:
         short: Operand = self.lo.compare("le", self.length, Const(self.block, INT64))
         if isinstance(self.length, Const):
-            short = Const(int(self.length.value) <= self.block, BOOL)  # type: ignore[arg-type]
+            short = Const(self.length.whole <= self.block, BOOL)
         self.lo.when(short, self._by_blocks, self._by_passes)
 
     # ---- short lines -------------------------------------------------------------------------------------------------

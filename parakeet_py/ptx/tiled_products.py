@@ -93,7 +93,7 @@ def in_parts(lo: Lowering, product: Product, tile: int, launch: Callable[[Store,
     def whole() -> None:
         launch(lambda part, row, column, value: lo.store(out, (row, column), value), ONE)
 
-    if isinstance(product.depth, Const) and int(product.depth.value) < 2 * PART:  # type: ignore[arg-type]
+    if isinstance(product.depth, Const) and product.depth.whole < 2 * PART:
         whole()
     else:
         lo.when(several, some, whole)

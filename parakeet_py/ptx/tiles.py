@@ -208,7 +208,7 @@ class Shape:
         across = _either(lo, x, 8, Const(3, INT64), _either(lo, x, WARP, Const(WARP.bit_length() - 1, INT64), across))
         across = _either(lo, x, 2, ONE, across)
         if isinstance(across, Const):
-            width = 1 << int(across.value)  # type: ignore[arg-type]
+            width = 1 << across.whole
             shape = Const(width, INT64), Const(THREADS // width, INT64)
         else:
             shape = lo.prim("shl", ONE, across), lo.prim("shr", Const(THREADS, INT64), across)  # type: ignore[assignment]
@@ -219,7 +219,7 @@ class Shape:
 def _either(lo: Lowering, extent: Operand, limit: int, then: Operand, orelse: Operand) -> Operand:
     """`then` if extent <= limit."""
     if isinstance(extent, Const):
-        return then if int(extent.value) <= limit else orelse  # type: ignore[arg-type]
+        return then if extent.whole <= limit else orelse
     if then is orelse:
         return then
     return lo.prim("select", lo.compare("le", extent, Const(limit, INT64)), then, orelse)

@@ -10,6 +10,7 @@ the same elements one after the other.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from parakeet_py.imp import ir
@@ -50,7 +51,7 @@ def _value(scope: Scope, cell: ir.Cell) -> str:
     return value
 
 
-class _Warp:
+class _Warp(ABC):
     """How fragments are read and multiplied; fragments are lists of registers."""
 
     step: int  # elements along the shared axis that are multiplied at once
@@ -62,14 +63,14 @@ class _Warp:
         self.group = self.f.value(f"lshr i64 {lane}, 2")
         self.quad = self.f.value(f"and i64 {lane}, 3")
 
-    def left(self, row: int, start: int) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def left(self, row: int, start: int) -> list[str]: ...
 
-    def right(self, start: int) -> list[list[str]]:
-        raise NotImplementedError
+    @abstractmethod
+    def right(self, start: int) -> list[list[str]]: ...
 
-    def multiply(self, left: Sequence[str], right: Sequence[str], sums: Sequence[str]) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def multiply(self, left: Sequence[str], right: Sequence[str], sums: Sequence[str]) -> list[str]: ...
 
     def address(self, factor: ir.WarpFactor, deep: str, other: str) -> str:
         """The address of an element, so far along the shared axis and along the other one from where the tile is."""

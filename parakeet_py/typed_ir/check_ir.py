@@ -56,6 +56,7 @@ from parakeet_py.typed_ir.ir import (
     Var,
     View,
     While,
+    dtype_of,
     operands_of,
 )
 from parakeet_py.typed_ir.print_ir import format_statement, show
@@ -315,8 +316,8 @@ class _Checker:
                 self.outs(outs)
             case Alloc(extents):
                 self.indices(extents, "an extent")
-                if self.require(len(outs) == 1, "one out") and self.array(outs[0], "the out", len(extents)):
-                    self.require(outs[0].type.layout in ("C", "F"), f"{outs[0].type!r} is new memory")  # type: ignore[union-attr]
+                if self.require(len(outs) == 1, "one out") and (kind := self.array(outs[0], "the out", len(extents))):
+                    self.require(kind.layout in ("C", "F"), f"{kind!r} is new memory")
             case View():
                 self.view(op, outs)
             case Reshape(base, extents):
@@ -394,7 +395,7 @@ class _Checker:
         if name == "select":
             self.scalar(args[0], "bool", "the condition")
             values = args[1:]
-        dtypes = {arg.type.dtype for arg in values}  # type: ignore[union-attr]
+        dtypes = {dtype_of(arg) for arg in values}
         if len(dtypes) != 1:
             self.problem(f"{name} of different dtypes {', '.join(map(show, values))}")
         else:

@@ -31,6 +31,8 @@ TRUE = ir.Const(True, PYBOOL)
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
+_ItemAt = Callable[[ir.Operand], Value]
+
 
 def compute(s: Specializer, value: ComprehensionV) -> Value:
     """The list of a comprehension: a `TupleV` of known length or a `ListV`."""
@@ -199,7 +201,7 @@ def _stores_in_rows(s: Specializer) -> bool:
     return any(isinstance(let.op, ssa.SetItem) and let.op.object in made for let in frame.function.statements())
 
 
-def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) -> Value | None:  # type: ignore[no-untyped-def]
+def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _ItemAt) -> Value | None:
     """A comprehension whose elements are arrays of one shape: they become the rows of one array, filled in a loop."""
     b = s.builder
     mark, before, held = b.mark(), s.roots, field_state.carried(s)
@@ -290,7 +292,7 @@ def _items_of_rows(row: Value) -> str:
     return "table"
 
 
-def _filtered(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at) -> Value:  # type: ignore[no-untyped-def]
+def _filtered(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _ItemAt) -> Value:
     b = s.builder
     assert value.condition is not None
     index = s.index_var("i", length)

@@ -310,7 +310,7 @@ def _exported(s: Specializer, template: Template) -> Template:
     """The template outside the block it was made in: variables of that block have to pass through the gate."""
     match template:
         case Fixed(ScalarV(operand, None)) if not s.in_scope(operand):
-            return operand.type  # type: ignore[return-value]
+            return ir.scalar_type(operand)
         case Fixed(ScalarV(operand, Either(_, tag, payloads))) if not all(
             part is None or s.in_scope(part) for part in (operand, tag, *payloads)
         ):

@@ -168,9 +168,9 @@ def _is_key(kind: Scalar) -> bool:
 
 
 def _key_template(value: MapV) -> gates.Template:
-    item = value.entries.item
+    item: gates.Template = value.entries.item
     if value.kind != "dict" or item is None:
-        return item  # type: ignore[no-any-return]
+        return item
     assert isinstance(item, gates.Structure)
     return item.parts[0]
 

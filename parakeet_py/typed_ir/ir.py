@@ -68,6 +68,12 @@ class Const:
     def __hash__(self) -> int:
         return hash((repr(self.value), self.type))
 
+    @property
+    def whole(self) -> int:
+        """The value of a constant that is an integer or a bool."""
+        assert not isinstance(self.value, float | complex), f"{self} is no integer"
+        return int(self.value)
+
 
 ZERO, ONE = Const(0, PYINT), Const(1, PYINT)
 Operand = Var | Const
@@ -540,6 +546,12 @@ def walk(block: Block) -> Iterator[Let]:
         if let.op.__class__ not in _LEAVES:
             for inner in blocks_of(let.op):
                 yield from walk(inner)
+
+
+def scalar_type(operand: Operand) -> Scalar:
+    """The type of a scalar operand."""
+    assert isinstance(operand.type, Scalar), f"{operand} is no scalar"
+    return operand.type
 
 
 def dtype_of(operand: Operand) -> str:

@@ -224,10 +224,9 @@ def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
         for x, y in zip(left.items, right.items, strict=True):
             equal = s.builder.logical_and(equal, s.truth(compare(s, "eq", x, y)))
         return ScalarV(equal if op == "eq" else s.builder.prim("not", equal))
-    if (isinstance(left, Static) or isinstance(right, Static)) and op in ("eq", "ne"):
-        odd = left if isinstance(left, Static) else right
-        if odd.object is None or isinstance(odd.object, str):  # type: ignore[union-attr]
-            return _compare_with_odd(s, op, right if odd is left else left, odd.object)  # type: ignore[union-attr]
+    odd = left if isinstance(left, Static) else right
+    if isinstance(odd, Static) and op in ("eq", "ne") and (odd.object is None or isinstance(odd.object, str)):
+        return _compare_with_odd(s, op, right if odd is left else left, odd.object)
     if _between_containers(left, right):
         raise s.unsupported(f"a comparison of {s.describe(left)} and {s.describe(right)}")
     if isinstance(left, TupleV | ListV) and isinstance(right, ArrayV):

@@ -25,7 +25,7 @@ exceptions that are caught around a call.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
@@ -206,7 +206,7 @@ def _signature(s: Specializer, values: Sequence[Value]) -> tuple[tuple[gates.Tem
     return tuple(_template(value, placed) for value in values), memory
 
 
-def _template(value: Value, placed) -> gates.Template:  # type: ignore[no-untyped-def]
+def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> gates.Template:
     match value:
         case ScalarV():
             return gates.template_of(value, varying=True)
@@ -223,9 +223,9 @@ def _template(value: Value, placed) -> gates.Template:  # type: ignore[no-untype
     raise Unfit
 
 
-def _arrays(values: object) -> Iterator[ArrayV]:
+def _arrays(values: Iterable[Value]) -> Iterator[ArrayV]:
     """The arrays in some values."""
-    for value in values:  # type: ignore[attr-defined]
+    for value in values:
         if isinstance(value, ArrayV):
             yield value
         else:

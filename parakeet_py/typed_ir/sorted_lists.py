@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.typed_ir import branches, grown_lists
@@ -59,7 +59,7 @@ def change(s: Specializer, grown: GrowV, name: str, function: Value, args: Seque
     return [grown_lists.insert(s, grown, place, args[0])]
 
 
-def _place(side: str):  # type: ignore[no-untyped-def]
+def _place(side: str) -> Callable[..., Value]:
     def handle(
         s: Specializer,
         a: Value,

@@ -15,6 +15,7 @@ Inside the library's own functions types just widen.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -254,11 +255,13 @@ def union_operand(s: Specializer, op: ssa.Op) -> ssa.Var | None:
         return None
     env = s.frames[-1].env
     for operand in operands(op):
-        value = env.get(operand) if isinstance(operand, ssa.Var) else None
+        if not isinstance(operand, ssa.Var):
+            continue
+        value = env.get(operand)
         if isinstance(value, ScalarV) and value.either is not None:
             if isinstance(op, ssa.Call) and _looks_into(s, op):
                 return None  # resolved where the function uses it
-            return operand  # type: ignore[return-value]
+            return operand
     return None
 
 
@@ -289,7 +292,7 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
         if reason is not None:
             return opaque_operation(s, let, reason)
     plain = ScalarV(value.operand)
-    found = [tried(s, lambda index=index: alone(index)) for index in range(len(kinds))]  # type: ignore[misc]
+    found = [tried(s, partial(alone, index)) for index in range(len(kinds))]
     if all(key == found[0] for key in found) and all(
         _is_faithful(s, let.op, kind, kinds[-1], found[0]) for kind in kinds[:-1]
     ):

@@ -12,6 +12,7 @@ Generated code calls these methods; a block returns where it goes on, or None wh
 from __future__ import annotations
 
 import heapq
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -35,7 +36,7 @@ _IDLE_BEFORE_DEADLOCK = 20_000
 _CALL_DEPTH = 4096
 
 
-class Scheduler:
+class Scheduler(ABC):
     """The control side of a machine."""
 
     program: Program
@@ -82,17 +83,17 @@ class Scheduler:
             lanes._cache.clear()
         self.barriers.forget_tables()
 
+    @abstractmethod
     def admit(self, count: int) -> None:
         """Bring more blocks of threads in flight."""
-        raise NotImplementedError
 
+    @abstractmethod
     def thread_name(self, lane: int) -> str:
         """A lane of the launch in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fault(self, kind: type[KernelFault], message: str, site: Site, lanes: Lanes, place: int) -> KernelFault:
         """An error of an instruction, for a lane of a set."""
-        raise NotImplementedError
 
     def push(self, block: int, lanes: Lanes, values: Values) -> None:
         """Let lanes wait to execute a block."""

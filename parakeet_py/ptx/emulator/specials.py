@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,7 +70,7 @@ TABLES: dict[str, Callable[[Machine], Array]] = {
     "aggr_smem_size": lambda m: _constant(m.shared_size),
     "dynamic_smem_size": lambda m: _constant(m.dynamic_shared),
     "is_explicit_cluster": lambda m: np.array([False]),
-    **{f"lanemask_{relation}": (lambda m, r=relation: _lane_mask(m, r)) for relation in ("eq", "lt", "le", "gt", "ge")},  # type: ignore[misc]
+    **{f"lanemask_{relation}": partial(_lane_mask, relation=relation) for relation in ("eq", "lt", "le", "gt", "ge")},
     **{f"cluster_ctaid_{axis}": (lambda m: _constant(0)) for axis in "xyz"},
     **{f"cluster_nctaid_{axis}": (lambda m: _constant(1)) for axis in "xyz"},
     "cluster_ctarank": lambda m: _constant(0),

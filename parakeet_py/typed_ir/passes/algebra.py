@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from parakeet_py.typed_ir.ir import EXTREMA, Cast, Const, Op, Operand, Prim, Var, dtype_of
+from parakeet_py.typed_ir.ir import EXTREMA, Cast, Const, Op, Operand, Prim, Var, dtype_of, scalar_type
 from parakeet_py.typed_ir.semantics import convert, evaluate, integer_bounds, scalar
 from parakeet_py.typed_ir.types import (
     FLOATS,
@@ -60,9 +60,9 @@ def _simpler(name: str, args: tuple[Operand, ...], definitions: Definitions) -> 
 
 def _out_of_order(left: Operand, right: Operand) -> bool:
     """Variables by age, literals last."""
-    if left.__class__ is Const:
-        return right.__class__ is not Const
-    return right.__class__ is Var and right.uid < left.uid  # type: ignore[union-attr]
+    if isinstance(left, Const):
+        return not isinstance(right, Const)
+    return isinstance(right, Var) and right.uid < left.uid
 
 
 def fold(name: str, args: tuple[Operand, ...], out: Scalar) -> Const | None:
@@ -70,7 +70,7 @@ def fold(name: str, args: tuple[Operand, ...], out: Scalar) -> Const | None:
     if name in _NEVER_FOLDED:
         return None
     try:
-        value = evaluate(name, [scalar(arg.value, arg.type.dtype) for arg in args])  # type: ignore[union-attr]
+        value = evaluate(name, [scalar(constant(arg), dtype_of(arg)) for arg in args])
     except OverflowError:
         return None
     return Const(value.item(), out)
@@ -117,7 +117,7 @@ def _sub(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> Res
         if is_value(y, 0):  # x - 0 = x
             return x
         if x is y:  # x - x = 0
-            return Const(0, x.type)  # type: ignore[arg-type]
+            return Const(0, scalar_type(x))
         if y.__class__ is Const and not is_unsigned(dtype):  # x - a = x + -a
             negative = fold("neg", (y,), y.type)
             return Prim("add", (x, negative)) if negative is not None else None
@@ -157,7 +157,7 @@ def _div(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> Res
         return x
     mantissa, exponent = math.frexp(value) if math.isfinite(value) else (0.0, 0)
     if abs(mantissa) == 0.5 and abs(exponent) < 14:  # x / 2^k = x * 2^-k, both exact in every float dtype
-        return Prim("mul", (x, Const(1.0 / value, y.type)))  # type: ignore[arg-type]
+        return Prim("mul", (x, Const(1.0 / value, scalar_type(y))))
     return None
 
 
@@ -166,7 +166,7 @@ def _floordiv(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -
 
 
 def _mod(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> Result:
-    return Const(0, args[1].type) if is_integer(dtype) and is_value(args[1], 1) else None  # type: ignore[arg-type]
+    return Const(0, scalar_type(args[1])) if is_integer(dtype) and is_value(args[1], 1) else None
 
 
 def _pow(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> Result:
@@ -178,7 +178,7 @@ def _pow(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> Res
     if is_value(y, 2.0):  # x ** 2 = x * x, rounded once
         return Prim("mul", (x, x))
     if is_value(y, -1.0):  # x ** -1 = 1 / x, rounded once
-        return Prim("div", (Const(1.0, y.type), x))  # type: ignore[arg-type]
+        return Prim("div", (Const(1.0, scalar_type(y)), x))
     return None
 
 
@@ -338,11 +338,11 @@ def exact_cast(source: str, target: str) -> bool:
 def simplify_cast(arg: Operand, out: Scalar, definitions: Definitions) -> Result:
     """What a cast of `arg` to `out` is, if that is simpler."""
     source = dtype_of(arg)
-    if arg.__class__ is Const:
+    if isinstance(arg, Const):
         return _cast_constant(arg, out)
     if source == out.dtype:
         return arg
-    op = definitions.get(arg)  # type: ignore[arg-type]
+    op = definitions.get(arg)
     if op.__class__ is Cast:
         inner = op.arg
         if exact_cast(dtype_of(inner), source):  # (T)(U)x = (T)x where U holds every x

@@ -204,9 +204,8 @@ class Aliases:
         return effects
 
     def _effects(self, op: Op, effects: Effects) -> None:
-        kind = op.__class__
-        if kind is Prim:
-            if op.name in CHECKED:  # type: ignore[union-attr]
+        if isinstance(op, Prim):
+            if op.name in CHECKED:
                 effects.overflows = True
             return
         match op:

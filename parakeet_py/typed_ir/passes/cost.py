@@ -58,9 +58,9 @@ def _add(block: Block, cost: Cost) -> None:
         kind = op.__class__
         if let.outs and let.outs[0].type == PYINT and kind is not Load:
             continue  # index arithmetic
-        if kind is Prim:
-            name = op.name  # type: ignore[union-attr]
-            scale = 4 if is_complex(dtype_of(op.args[-1])) else 1  # type: ignore[union-attr]
+        if isinstance(op, Prim):
+            name = op.name
+            scale = 4 if is_complex(dtype_of(op.args[-1])) else 1
             cost.work += scale * (20 if name in _ELEMENTARY else 8 if name in _DIVISIONS else 1)
         elif kind is Load:
             cost.loads += 1

@@ -73,10 +73,10 @@ class Facts:
 
     def form(self, operand: Operand) -> Linear:
         """The linear form of an int64 operand, exact: nothing in it wraps."""
-        if operand.__class__ is Const:
-            return Linear(operand.value)  # type: ignore[arg-type]
-        known = self.form_of.get(operand)  # type: ignore[arg-type]
-        return atom(operand) if known is None else known  # type: ignore[arg-type]
+        if isinstance(operand, Const):
+            return Linear(operand.whole)
+        known = self.form_of.get(operand)
+        return atom(operand) if known is None else known
 
     def range(self, var: Var) -> Interval:
         known = self.interval.get(var)

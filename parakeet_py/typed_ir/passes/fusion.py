@@ -48,6 +48,7 @@ from parakeet_py.typed_ir.ir import (
     blocks_of,
     dtype_of,
     operands_of,
+    scalar_type,
 )
 from parakeet_py.typed_ir.passes.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.cost import Cost, cost_of
@@ -374,7 +375,7 @@ class _Fuser(Rewriter):
 
 def _extents(op: Op) -> tuple[Operand, ...]:
     if isinstance(op, For):
-        return (Const(-1, op.index.type),)  # type: ignore[arg-type]
+        return (Const(-1, scalar_type(op.index)),)
     if isinstance(op, Reduce):
         return op.extents + op.reduced_extents
     return op.extents if isinstance(op, PARALLEL) else ()

@@ -23,6 +23,7 @@ from parakeet_py.typed_ir.ir import (
     Var,
     While,
     dtype_of,
+    scalar_type,
 )
 from parakeet_py.typed_ir.passes.facts import Facts
 from parakeet_py.typed_ir.passes.intervals import GREATEST, LEAST, Interval
@@ -69,7 +70,7 @@ def simplify_integer(facts: Facts, out: Var, op: Prim) -> Result:
 def _canonical(facts: Facts, out: Var, op: Prim, form: Linear) -> Result:
     """The variable that already has this form, or the shortest way to compute it."""
     if not form.terms:
-        return Const(form.constant, _scalar(out))
+        return Const(form.constant, scalar_type(out))
     if form.constant == 0 and len(form.terms) == 1 and form.terms[0][1] == 1:
         return form.terms[0][0]
     known = facts.found.get(form)
@@ -92,11 +93,6 @@ def _one_operation(facts: Facts, form: Linear) -> Prim | None:
         if k == -1 and h == 1:
             return Prim("sub", (w, v))
     return None
-
-
-def _scalar(var: Var) -> Scalar:
-    assert isinstance(var.type, Scalar)
-    return var.type
 
 
 def _select(facts: Facts, out: Var, args: tuple[Operand, ...]) -> Result:
@@ -223,7 +219,7 @@ def _stay_nonnegative(
 def _nonnegative(facts: Facts, original: Forms, operand: Operand, kept: set[Var], depth: int = 8) -> bool:
     """Whether an int64 is >= 0 by how it is computed, if these variables are."""
     if isinstance(operand, Const):
-        return bool(operand.value >= 0)  # type: ignore[operator]
+        return operand.whole >= 0
     if operand in kept or facts.range(operand)[0] >= 0:
         return True
     op = original.definitions.get(operand)

@@ -45,6 +45,7 @@ from parakeet_py.typed_ir.ir import (
     binders_of,
     blocks_of,
     operands_of,
+    scalar_type,
     walk,
 )
 from parakeet_py.typed_ir.passes.alias import Aliases, Effects
@@ -276,7 +277,7 @@ class _Parallelizer(Rewriter):
         news = tuple([Var("new", param.type) for param in op.params])
         combining = Writer(let.pos)
         results = [
-            combining.prim(name, acc, new, type_=_scalar(acc))
+            combining.prim(name, acc, new, type_=scalar_type(acc))
             for name, acc, new in zip(names, accumulators, news, strict=True)
         ]
         combine = Lambda((*accumulators, *news), combining.block(*results))
@@ -315,11 +316,6 @@ def _bound(op: For) -> set[Var]:
     return bound
 
 
-def _scalar(var: Var) -> Scalar:
-    assert isinstance(var.type, Scalar)
-    return var.type
-
-
 def _exact_accumulation(name: str, param: Var) -> bool:
     """Is the operation associative and commutative in the machine, bit for bit?"""
     if not isinstance(param.type, Scalar):
@@ -356,7 +352,7 @@ def _conditional_steps(let: Let, op: If, params: Sequence[Var | None]) -> list[L
         ways: list[Operand | None] = []
         for block in (op.then, op.orelse):
             result = block.results[place]
-            match None if result is param else left.pop(result, None):  # type: ignore[arg-type]
+            match left.pop(result, None) if isinstance(result, Var) and result is not param else None:
                 case None if result is param:
                     ways.append(None)
                 case Prim(name, (before, more)) if before is param and more is not param and more not in inside:
@@ -368,13 +364,13 @@ def _conditional_steps(let: Let, op: If, params: Sequence[Var | None]) -> list[L
             return None
         nothing = _identity(names[0], param)
         then, orelse = (nothing if way is None else way for way in ways)
-        taken = writer.prim("select", op.condition, then, orelse, type_=_scalar(param))
+        taken = writer.prim("select", op.condition, then, orelse, type_=scalar_type(param))
         writer.let(Prim(names[0], (param, taken)), out)
     return None if left else writer.statements
 
 
 def _identity(name: str, param: Var) -> Const:
-    kind = _scalar(param)
+    kind = scalar_type(param)
     dtype = kind.dtype
     if dtype == "bool":
         return Const(name == "and", kind)

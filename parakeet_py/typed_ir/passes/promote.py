@@ -139,15 +139,19 @@ class _Promoter(Simplifier):
         current: Operand = param
         known: dict[Var, Operand] = {}
         statements: list[Let] = []
+
+        def resolved(operand: Operand) -> Operand:
+            return known.get(operand, operand) if isinstance(operand, Var) else operand
+
         for inner in op.body.statements:
             same = isinstance(inner.op, Load | Store) and (inner.op.array, inner.op.indices) == element
             if same and isinstance(inner.op, Store):
-                current = known.get(inner.op.value, inner.op.value)  # type: ignore[arg-type]
+                current = resolved(inner.op.value)
             elif same:
                 known[inner.outs[0]] = current
             else:
                 statements += substitute(Block((inner,)), known).statements
-        results = tuple([known.get(item, item) for item in op.body.results])  # type: ignore[arg-type]
+        results = tuple([resolved(item) for item in op.body.results])
         writer = Writer(let.pos)
         first = writer.load(array, *indices)
         loop: Op = For(

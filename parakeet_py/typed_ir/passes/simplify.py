@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.ir import (
     View,
     While,
     dtype_of,
+    scalar_type,
 )
 from parakeet_py.typed_ir.passes.algebra import constant, simplify_cast, simplify_prim
 from parakeet_py.typed_ir.passes.integers import decide_comparison, enter, leave, simplify_integer
@@ -168,10 +169,11 @@ class Simplifier(ArraySimplifier):
 
     def integer(self, out: Var, op: Op) -> Operand | Prim | None:
         """What index arithmetic knows."""
-        if out.type.dtype == "int64":  # type: ignore[union-attr]
-            if isinstance(op, Prim):
+        if dtype_of(out) == "int64":
+            if isinstance(op, Cast):
+                self.facts.define_cast(out, dtype_of(op.arg))
+            elif isinstance(op, Prim):
                 return simplify_integer(self.facts, out, op)
-            self.facts.define_cast(out, dtype_of(op.arg))  # type: ignore[union-attr]
         elif isinstance(op, Prim) and op.name in COMPARE:
             return decide_comparison(self.facts, op)
         return None
@@ -189,7 +191,7 @@ class Simplifier(ArraySimplifier):
         if not isinstance(condition, Var):
             return
         self.facts.learn_condition(condition, truth)
-        self.facts.set(self.replacement, condition, Const(truth, condition.type))  # type: ignore[arg-type]
+        self.facts.set(self.replacement, condition, Const(truth, scalar_type(condition)))
         for part, value in self.facts.implied(condition, truth):
             self.assume(part, value)
         op = self.definitions.get(condition)
@@ -203,7 +205,7 @@ class Simplifier(ArraySimplifier):
         elif op.name == ("eq" if truth else "ne") and dtype_of(op.args[0]) == "int64":
             left, right = op.args
             if isinstance(right, Const) and isinstance(left, Var):
-                self.facts.set(self.replacement, left, Const(right.value, left.type))  # type: ignore[arg-type]
+                self.facts.set(self.replacement, left, Const(right.value, scalar_type(left)))
             elif isinstance(left, Var) and isinstance(right, Var) and left.type == right.type:
                 old, new = sorted((left, right), key=lambda var: var.uid)
                 self.facts.set(self.replacement, new, old)
@@ -225,15 +227,16 @@ class Simplifier(ArraySimplifier):
             operands = ()
         else:
             return super().descend(let)
-        loops = isinstance(op, For | While)
-        handed = handed_on(self.facts, self.operand, let) if loops else {}
+        handed = handed_on(self.facts, self.operand, let) if isinstance(op, For | While) else {}
         mark = self.facts.push()
         enter(self.facts, op, operands, self.original)
-        self.facts.confine(handed, op.params if loops else ())  # type: ignore[union-attr]
+        if isinstance(op, For | While):
+            self.facts.confine(handed, op.params)
         new = self.while_loop(let, op) if isinstance(op, While) else super().descend(let)
         self.facts.pop(mark)
         leave(self.facts, let, operands, self.original)
-        self.facts.confine(handed, let.outs if loops else ())
+        if isinstance(op, For | While):
+            self.facts.confine(handed, let.outs)
         return new
 
     def while_loop(self, let: Let, op: While) -> Sequence[Let] | None:

@@ -198,10 +198,10 @@ def _turns(op: For) -> range | None:
     """The indices of a loop that hands scalars on, if they are known and few."""
     if not op.params or op.stoppable or not all(isinstance(param.type, Scalar) for param in op.params):
         return None
-    bounds = [operand.value for operand in (op.start, op.stop, op.step) if isinstance(operand, Const)]
+    bounds = [operand.whole for operand in (op.start, op.stop, op.step) if isinstance(operand, Const)]
     if len(bounds) != 3:
         return None
-    turns = range(*[int(bound) for bound in bounds])  # type: ignore[arg-type]
+    turns = range(*bounds)
     return turns if 1 <= len(turns) <= MAX_TURNS else None
 
 
