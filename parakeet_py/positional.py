@@ -64,6 +64,8 @@ def positional_form(function: FunctionType, args: tuple[Any, ...], kwargs: dict[
         else:
             return None
     if code.co_flags & VARKEYWORDS:
+        if not remaining.keys().isdisjoint(code.co_varnames[code.co_posonlyargcount : count]):
+            return None  # given by its place too
         values.append(tuple(item for pair in remaining.items() for item in pair))
     elif remaining:
         return None

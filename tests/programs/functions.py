@@ -271,6 +271,11 @@ def wrong_keyword(a, b=2):
     return a + b
 
 
+@program([raising(TypeError, 1, kwargs={"a": 2}), raising(TypeError, 1, 2, 3, kwargs={"b": 1})], message=True)
+def keyword_of_what_is_given_by_its_place(a, b=2, *more, **named):
+    return a + b + len(more) + len(named)
+
+
 @program([raising(TypeError, 3)])
 def helper_with_wrong_argument_count(x):
     return _square(x, x)
