@@ -120,6 +120,8 @@ def value_parts(value: object, inside: tuple[object, ...]) -> object:
         return ("itself", target.__qualname__)
     if isinstance(target, FunctionType) and not _of_numpy(target):
         return _function_parts(target, (*inside, target))
+    if type(value) is property:
+        return ("property", *(value_parts(one, inside) for one in (value.fget, value.fset, value.fdel)))
     if isinstance(value, type) and not _of_numpy(value):
         return _class_parts(value, (*inside, value))
     return repr(to_json(StaticSpec(value)))

@@ -19,6 +19,7 @@ from typing import Any
 
 _ABSENT = object()
 KEYS = "[*]"
+SIZE = "#"  # as the name in a class: how many names it has
 OF_NONE, OF_ARGUMENTS, OF_ALL = range(3)  # whose attributes a function may read as it reads its arguments
 MAX_KEYS = 64  # of a dict whose keys are asked for
 _PLACES = (types.MemberDescriptorType, _tuplegetter)  # descriptors that only say where in the instance the value is

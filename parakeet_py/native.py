@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, exception_named, exception_with
-from parakeet_py.fields import KEYS, OF_ALL, are_apart, of_arguments, read_field, read_method, variable_of
+from parakeet_py.fields import KEYS, OF_ALL, SIZE, are_apart, of_arguments, read_field, read_method, variable_of
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
 from parakeet_py.signature import (
     MAX_ITEMS,
@@ -125,6 +125,8 @@ def _read_source(function: FunctionType, source: Source, args: Sequence[Any]) ->
             namespace = sys.modules[module].__dict__
             return namespace[name] if name in namespace else getattr(builtins, name)
         case ("class", str() as module, str() as qualname, str() as name):
+            if name == SIZE:
+                return len(vars(class_named(module, qualname)))
             return vars(class_named(module, qualname))[name]
     raise AssertionError(source)
 
@@ -173,7 +175,9 @@ def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowl
         if index < len(args) and type(args[index]) is list:
             overrides[index] = ObjectSpec(list, True)
     for position, (source, value) in enumerate(hidden):
-        if (source in knowledge.static_hidden or source[0] == "apart" or source[-1] == KEYS) and can_be_static(value):
+        if (source in knowledge.static_hidden or source[0] == "apart" or source[-1] in (KEYS, SIZE)) and can_be_static(
+            value
+        ):
             overrides[len(args) + position] = static_spec(value)
         elif source in knowledge.whole_hidden and type(value) is list:
             overrides[len(args) + position] = ObjectSpec(list, True)

@@ -72,6 +72,20 @@ class SetAttributes:
 
 
 @record
+class NewInstance:
+    """Called with what the attributes `names` hold: a new instance of the class, made without its `__init__`."""
+
+    cls: Any
+    names: tuple[str, ...]
+
+    def __call__(self, *values: object) -> object:
+        made = object.__new__(self.cls)
+        for name, value in zip(self.names, values, strict=True):
+            object.__setattr__(made, name, value)
+        return made
+
+
+@record
 class ResultListOf:
     """An array leaf boxed as a Python list: of Python scalars and lists of them, as `tolist()` does, or (`numpy`) of
     what iterating over the array gives."""

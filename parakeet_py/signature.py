@@ -150,9 +150,10 @@ Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec |
 
 # ("global", name): function.__globals__, then builtins.  ("cell", index): the contents of function.__closure__[index].
 # ("attribute", module name, name): the __dict__ of sys.modules[module name].  ("class", module name, class name, name):
-# the __dict__ of the class with that qualified name.  ("field", index, name, ...): an attribute (of an attribute ...)
-# of the argument with that index, see `fields`.  ("method", index, ..., name): what the class of that argument, or of
-# that attribute of it, holds under a name.  ("apart", index, name, ..., index, name, ...): are the two of them,
+# the __dict__ of the class with that qualified name; `fields.SIZE` as the name: how many names it has.
+# ("field", index, name, ...): an attribute (of an attribute ...) of the argument with that index, see `fields`.
+# ("method", index, ..., name): what the class of that argument, or of that attribute of it, holds under a name.
+# ("apart", index, name, ..., index, name, ...): are the two of them,
 # arguments or attributes of these, different objects?  The first three, followed by names: fields of what is there.
 Source = tuple[str | int, ...]
 
@@ -251,7 +252,7 @@ _PYTHON_TYPES: dict[type, str] = {bool: "bool", float: "float64", complex: "comp
 _TYPE_NUMBERS = {np.dtype(name).num: name for name in DTYPES}
 _DISPATCHER = type(np.mean)  # the type of NumPy's overridable functions
 _IDENTITY_TYPES = (
-    *(types.ModuleType, types.FunctionType, staticmethod, classmethod, type),
+    *(types.ModuleType, types.FunctionType, staticmethod, classmethod, property, type),
     *(np.dtype, np.ufunc, np.vectorize, _DISPATCHER, type(Ellipsis)),
 )
 _WARN_ON_WRITE = 1 << 31  # set on the results of np.broadcast_arrays

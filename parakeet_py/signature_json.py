@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.result_tree import (
+    NewInstance,
     ResultEither,
     ResultLeaf,
     ResultListOf,
@@ -62,6 +63,7 @@ _CLASSES: dict[str, Any] = {
         ResultListOf,
         ResultRows,
         SetAttributes,
+        NewInstance,
         LeafT,
         StaticT,
         ContainerT,

@@ -355,7 +355,9 @@ class Expressions(Builder, ABC):
                 return self.expression(_most_common(node, held), hint)
         name = node.func.id if isinstance(node.func, ast.Name) else None
         if name in FRAME_BUILTINS and name not in self.env and name not in self.source.free_names:
-            self.refuse(node, f"`{name}` cannot be accelerated: it looks at the frame of its caller")
+            of_method = "__class__" in self.source.free_names and not node.args and not node.keywords
+            if not (name == "super" and of_method):
+                self.refuse(node, f"`{name}` cannot be accelerated: it looks at the frame of its caller")
         # The closure of a nested function is made last, as an argument may bind what it captures (`f(x := 1)`).
         late = name is not None and name in self.env and self.env[name].template is not None
         if late:

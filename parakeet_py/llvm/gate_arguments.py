@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parakeet_py.fields import KEYS, is_item, variable_of
+from parakeet_py.fields import KEYS, SIZE, is_item, variable_of
 from parakeet_py.llvm.gate_writer import Extent, GateWriter
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import (
@@ -398,6 +398,10 @@ class ArgumentWriter(GateWriter):
             case HiddenSpec(source, StaticSpec()) if source[-1] == KEYS:
                 owner = self.read(index, source[:-1])
                 self.need(self.let(f"call i1 @gate.keys(ptr {owner}, ptr {self.own(f'keys.{index}')})"))
+                return True
+            case HiddenSpec(("class", _, _, name), StaticSpec(value)) if name == SIZE:
+                size = self.field(self.own(f"module.{index}"), Layout.SIZE, "i64")
+                self.need(self.let(f"icmp eq i64 {size}, {value}"))
                 return True
             case HiddenSpec(("apart", *paths), StaticSpec(value)):
                 places = [place for place, part in enumerate(paths) if isinstance(part, int)]

@@ -33,7 +33,7 @@ class Layout:
     TYPE_NUM: Final = HEADER + 12
     ITEMSIZE: Final = HEADER + 24
     METADATA: Final = HEADER + 40
-    # PyTupleObject, PyListObject, PySliceObject, PyCellObject
+    # PyTupleObject, PyListObject, PyDictObject, PySliceObject, PyCellObject
     SIZE: Final = HEADER
     TUPLE_ITEMS: Final = tuple.__basicsize__
     LIST_ITEMS: Final = HEADER + 8
@@ -118,6 +118,7 @@ def check_layout() -> None:
         word(id(items) + Layout.SIZE) == 2,
         word(id(items) + Layout.TUPLE_ITEMS + 8) == id(items[1]),
         word(id(listed) + Layout.SIZE) == 2,
+        word(id({1: 2, 3: 4, 5: 6}) + Layout.SIZE) == 3,
         word((word(id(listed) + Layout.LIST_ITEMS) or 0) + 8) == id(items[1]),
         word(id(piece) + Layout.SLICE_ITEMS + 8) == id(items[1]),
         word(id(cell[0]) + Layout.CELL) == id(items),

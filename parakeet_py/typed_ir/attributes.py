@@ -14,7 +14,7 @@ from parakeet_py.fields import OF_ALL, has_method, holds_plainly, in_class, stor
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.signature import ObjectSpec, Source
-from parakeet_py.typed_ir import dict_items, field_state, hash_maps, ir, named_tuples, shape_changes
+from parakeet_py.typed_ir import dict_items, field_state, hash_maps, instances, ir, named_tuples, shape_changes
 from parakeet_py.typed_ir.calls import call_python, call_registered, registered_body
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
@@ -27,6 +27,7 @@ from parakeet_py.typed_ir.values import (
     ArrayV,
     DictV,
     ErrorV,
+    InstanceV,
     ListV,
     MapV,
     MessageV,
@@ -34,9 +35,11 @@ from parakeet_py.typed_ir.values import (
     NeverV,
     ObjectV,
     RangeV,
+    RefV,
     ScalarV,
     SliceV,
     Static,
+    SuperV,
     TupleV,
     Value,
     lift,
@@ -59,6 +62,8 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
             return field_state.contents(s, cell)
         case Static(obj):
             return _static_attribute(s, obj, name)
+        case InstanceV() | RefV() | SuperV():
+            return instances.attribute(s, value, name)
         case TupleV(items, _, named) if named is not None and name in named._fields:
             place: int = named._fields.index(name)
             return items[place]
@@ -136,6 +141,9 @@ def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
         return
     if isinstance(value, Static) and isinstance(value.object, field_state.Cell):
         field_state.set_contents(s, value.object, new)
+        return
+    if instances.is_instance(value):
+        instances.set_attribute(s, value, name, new)
         return
     known = known_object(s, value) if isinstance(value, ObjectV) else None
     if known is not None and known[1][0] == "field":
@@ -338,6 +346,8 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             return call_python(s, body, [obj, *args], kwargs, trusted=True)
         case ScalarV():
             return _scalar_method(s, obj, name, args, kwargs)
+        case InstanceV() | RefV() | SuperV():
+            return instances.call_method(s, obj, name, args, kwargs)
         case Static(np.ufunc() as ufunc):
             body = registry.method_for(f"ufunc.{name}")
             if body is None:

@@ -15,6 +15,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import (
     field_state,
     gates,
+    instance_values,
     ir,
     variants,
 )
@@ -54,14 +55,16 @@ def _branch(
 ) -> list[Value]:
     b = s.builder
     sides = []
-    before = field_state.carried(s)
+    before, sources, roots = field_state.carried(s), field_state.carried_sources(s), s.roots
     for run, holds in ((then, True), (orelse, False)):
         field_state.take(s, before)
         with b.block() as statements:
             variants.learn(s, condition, holds)
             values = field_state.with_results(s, run(), len(before))
-            sides.append(Side(statements, s.settle(values), dict(b.equal), b.scopes[-1]))
+            settled = instance_values.leaving(s, s.settle(values), roots)
+            sides.append(Side(statements, settled, dict(b.equal), b.scopes[-1]))
     first = len(sides[0].values) - len(before)
+    field_state.must_be_bound(s, sources, *(side.values[first:] for side in sides))
     kept = [
         place
         for place, value in enumerate(before, first)

@@ -18,6 +18,7 @@ from parakeet_py.typed_ir import (
     field_state,
     grown_lists,
     hash_maps,
+    instances,
     ir,
     iterables,
     long_ints,
@@ -38,6 +39,7 @@ from parakeet_py.typed_ir.values import (
     ErrorV,
     GeneratorV,
     GrowV,
+    InstanceV,
     IteratorV,
     ListV,
     MapV,
@@ -46,6 +48,7 @@ from parakeet_py.typed_ir.values import (
     NeverV,
     ObjectV,
     RangeV,
+    RefV,
     ScalarV,
     SliceV,
     Static,
@@ -305,6 +308,8 @@ def _callable(s: Specializer, value: Value) -> Value:
 
 @builtin(hasattr)
 def _hasattr(s: Specializer, value: Value, name: Value) -> Value:
+    if instances.is_instance(value):
+        raise s.unsupported("hasattr() of an instance")
     return py(hasattr(type_of(s, value), s.static(name, "an attribute's name")))
 
 
@@ -317,6 +322,8 @@ def type_of(s: Specializer, value: Value) -> type:
             return np.dtype(value.dtype).type
         case ArrayV():
             return np.ndarray
+        case InstanceV() | RefV():
+            return instances.class_of(value)  # type: ignore[no-any-return]
         case TupleV(_, kind, named):
             return named or (tuple if kind == "tuple" else list)
         case ListV():

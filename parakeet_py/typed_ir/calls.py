@@ -28,6 +28,8 @@ from parakeet_py.typed_ir import (
     dict_items,
     generators,
     grown_lists,
+    instance_operators,
+    instances,
     ir,
     long_ints,
     math_calls,  # noqa: F401  adds to BUILTINS
@@ -52,10 +54,12 @@ from parakeet_py.typed_ir.values import (
     ComprehensionV,
     DictV,
     Frame,
+    InstanceV,
     MethodV,
     Namespace,
     NeverV,
     ObjectV,
+    RefV,
     ScalarV,
     Static,
     TupleV,
@@ -91,6 +95,10 @@ def call(s: Specializer, function: Value, args: list[Value], kwargs: dict[str, V
             from parakeet_py.typed_ir.attributes import called_object
 
             return called_object(s, function, args, kwargs)
+        case InstanceV() | RefV():
+            if not instances.has(function, "__call__"):
+                raise s.unsupported(f"{s.describe(function)} is not callable")
+            return instances.call_method(s, function, "__call__", args, kwargs)
         case UnboundV():
             raise s.unsupported("a call of a name that is not bound")
     raise s.unsupported(f"{s.describe(function)} is not callable")
@@ -119,6 +127,16 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     own = registered_body(s, target)
     if own is not None:
         return call_registered(s, target, own, args, kwargs)
+    if isinstance(target, type) and instances.makes(s, target):
+        return instances.make(s, target, args, kwargs)
+    if target is super and not args and not kwargs:
+        return instances.super_of(s)
+    if any(map(instances.is_instance, args)):
+        if target is object.__setattr__ and len(args) == 3 and not kwargs:
+            return instances.set_frozen(s, args[0], s.static(args[1], "an attribute's name"), args[2])
+        done = instance_operators.builtin_call(s, target, args) if not kwargs else None
+        if done is not None:
+            return done
     handler = HANDLERS.get(id(target))
     if handler is not None:
         return handler(s, *args, **kwargs)

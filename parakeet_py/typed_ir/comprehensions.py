@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir import branches, field_state, gates, grown_lists, ir, iterables, list_changes, unions
+from parakeet_py.typed_ir import (
+    branches,
+    field_state,
+    gates,
+    grown_lists,
+    instance_values,
+    instances,
+    ir,
+    iterables,
+    list_changes,
+    unions,
+)
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -212,7 +223,7 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _I
             raise s.unsupported("a list of iterators")
         if any(new is not old for new, old in zip(field_state.carried(s), held, strict=False)):
             raise Sequential.at(s.frames[-1].function, b.pos, "an assignment by the elements of a comprehension")
-        record = _record(s, item)
+        record = _record(s, item, before)
         empty = isinstance(item, TupleV) and item == TupleV((), "list")
         item = grown_lists.shown(s, item)
         first = s.as_array(item) if isinstance(item, TupleV | ListV) else item
@@ -248,11 +259,11 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _I
     return ListV(array, _items_of_rows(item), own=not shown)
 
 
-def _record(s: Specializer, item: Value) -> gates.Structure | None:
-    """The template of an element that is a tuple of scalars; None for other elements."""
-    if not isinstance(item, TupleV) or item.kind != "tuple":
+def _record(s: Specializer, item: Value, before: int) -> gates.Structure | None:
+    """The template of an element that is a tuple of scalars, or an instance with such attributes; None for others."""
+    if not (isinstance(item, TupleV) and item.kind == "tuple") and not instances.is_instance(item):
         return None
-    (item,) = s.settle([item])
+    (item,) = instance_values.leaving(s, s.settle([item]), before)
     template = gates.varying(gates.template_of(item, varying=True))
     kinds = gates.types_of(template)
     scalars = bool(kinds) and all(isinstance(kind, Scalar) for kind in kinds)
@@ -267,6 +278,7 @@ def _of_tuples(s: Specializer, value: ComprehensionV, template: gates.Structure)
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
         with s.element_function():
             (element,) = s.settle([s.call(value.element, [item_at(indices[0])], {})])
+            (element,) = instance_values.leaving(s, [element], s.element_roots)
             return grown_lists.encoded(s, gates.leaves_of(s, element, template))
 
     try:
@@ -402,6 +414,8 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
 
 
 def _scalar(s: Specializer, value: Value) -> ScalarV:
+    if instances.is_instance(value):
+        raise LengthDepends
     number = None if isinstance(value, ComprehensionV) else s.numeric(value)
     if isinstance(number, ArrayV):
         text = "a comprehension over run-time lengths whose elements are arrays"

@@ -18,6 +18,7 @@ from parakeet_py.typed_ir import (
     grown_lists,
     hash_maps,
     indexing,
+    instances,
     ir,
     iterables,
     tables,
@@ -35,12 +36,14 @@ from parakeet_py.typed_ir.values import (
     ComprehensionV,
     DictV,
     GrowV,
+    InstanceV,
     ListV,
     MapV,
     MethodV,
     NeverV,
     ObjectV,
     RangeV,
+    RefV,
     ScalarV,
     SliceV,
     Static,
@@ -166,6 +169,8 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             return s.list_item(value, index)
         case GrowV():
             return grown_lists.subscript(s, value, index)
+        case InstanceV() | RefV() if instances.has(value, "__getitem__"):
+            return instances.special(s, value, "__getitem__", [index])
         case ArraysV():
             if isinstance(index, SliceV):
                 return array_lists.part(s, value, index)
@@ -280,6 +285,9 @@ def set_item(s: Specializer, target: Value, index: Value, value: Value) -> None:
         return
     if isinstance(target, MethodV) and target.name == "flat":
         s.call_library("flat_write", [target.object, index, value])
+        return
+    if isinstance(target, InstanceV | RefV) and instances.has(target, "__setitem__"):
+        instances.special(s, target, "__setitem__", [index, value])
         return
     if isinstance(target, ObjectV):
         if dict_items.set_item(s, target, index, value):

@@ -16,6 +16,7 @@ from parakeet_py.typed_ir import (
     dict_items,
     field_state,
     gates,
+    instance_values,
     ir,
     opaque,
     unions,
@@ -263,7 +264,7 @@ def _fixed_point(
     b = s.builder
     before = s.roots
     inside = s.new_root()  # all memory made by an iteration
-    sites = len(s.sites)
+    sites, sources, fields_before = len(s.sites), field_state.carried_sources(s), field_state.carried(s)
     for _ in range(MOST_PASSES):
         del s.sites[sites:]
         params: list[ir.Var] = []
@@ -286,21 +287,22 @@ def _fixed_point(
         if condition is not None:
             with b.block() as statements:
                 held = enter()
-                with _looping(s):
+                with _looping(s, before):
                     test = condition()
                 if any(new is not old for new, old in zip(field_state.carried(s), held, strict=False)):
                     raise s.unsupported("an attribute assigned in the condition of a loop")
             blocks.append(ir.Block(tuple(statements), (test,)))
         with b.block() as statements:
             held = enter()
-            with _looping(s):
+            with _looping(s, before):
                 results = body()
             results = field_state.with_results(s, results, len(held))
             stop: tuple[ir.Operand, ...] = ()
             if op.stoppable:
                 first, *results = results
                 stop = (ir.Const(True, PYBOOL) if isinstance(first, NeverV) else s.truth(first),)
-            results = s.settle(results)
+            results = instance_values.leaving(s, s.settle(results), before)
+            field_state.must_be_bound(s, sources, fields_before, results[len(op.params) :])
             if s.shadows.made:
                 leaving = (root for result in results for root in opaque.roots_of(result) if root > before)
                 s.shadows.merge(inside, frozenset(leaving))
@@ -318,12 +320,14 @@ def _fixed_point(
 
 
 @contextmanager
-def _looping(s: Specializer) -> Iterator[None]:
+def _looping(s: Specializer, roots: int) -> Iterator[None]:
     s.looping += 1
+    around, s.loop_roots = s.loop_roots, roots
     try:
         yield
     finally:
         s.looping -= 1
+        s.loop_roots = around
 
 
 def _leaves(s: Specializer, values: list[Value], templates: list[gates.Template]) -> tuple[ir.Operand, ...]:

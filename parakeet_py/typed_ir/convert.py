@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import dict_items, indexing, ir, iterables, unions, variants
+from parakeet_py.typed_ir import dict_items, indexing, instance_operators, ir, iterables, unions, variants
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.comprehensions import compute
 from parakeet_py.typed_ir.elementwise import generate
@@ -27,12 +27,14 @@ from parakeet_py.typed_ir.values import (
     ComprehensionV,
     DictV,
     GrowV,
+    InstanceV,
     ListV,
     MapV,
     MethodV,
     NeverV,
     ObjectV,
     RangeV,
+    RefV,
     ScalarV,
     SliceV,
     Static,
@@ -240,6 +242,8 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
             return truth(s, length)
         case RangeV():
             return b.prim("ne", iterables.range_length(s, value), ZERO, type=PYBOOL)
+        case InstanceV() | RefV():
+            return instance_operators.truth(s, value)
         case ClosureV() | MethodV():
             return ir.Const(True, PYBOOL)
         case ComprehensionV():

@@ -8,6 +8,9 @@ from parakeet_py.typed_ir.values import ArrayV, IteratorV, MapV, ScalarV, Static
 _NOUNS = {
     values.ObjectV: "object",
     values.VariantV: "value of varying type",
+    values.InstanceV: "instance",
+    values.RefV: "instance",
+    values.SuperV: "super object",
     values.ListV: "list",
     values.GrowV: "list",
     values.ArraysV: "list of arrays",

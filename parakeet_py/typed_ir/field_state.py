@@ -21,7 +21,7 @@ from parakeet_py.result_tree import Result, ResultLeaf, ResultTuple, SetAttribut
 from parakeet_py.signature import ObjectSpec, Source, Spec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.requests import Sequential
-from parakeet_py.typed_ir.values import NeverV, ObjectV, Static, Value, known
+from parakeet_py.typed_ir.values import NeverV, ObjectV, Static, UnboundV, Value, known
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -135,8 +135,26 @@ def set_contents(s: Specializer, cell: Cell, value: Value) -> None:
 
 
 def carried(s: Specializer) -> list[Value]:
-    """What all assigned attributes hold, for a branch or loop to carry."""
-    return [] if _in_element(s) else list(s.builder.fields.values())
+    """What all assigned attributes hold, for a branch or loop to carry; in an element function, those it has made."""
+    fields = s.builder.fields
+    if _in_element(s):
+        return [value for source, value in fields.items() if source not in s.outer_fields]
+    return list(fields.values())
+
+
+def carried_sources(s: Specializer) -> list[Source]:
+    """Which ones these are."""
+    return [source for source in s.builder.fields if not _in_element(s) or source not in s.outer_fields]
+
+
+def must_be_bound(s: Specializer, sources: Sequence[Source], one: Sequence[Value], other: Sequence[Value]) -> None:
+    """Refuse attributes of instances that are there on one path only."""
+    for source, left, right in zip(sources, one, other, strict=False):
+        unbound = [isinstance(side, UnboundV) for side in (left, right)]
+        never = any(isinstance(side, NeverV) for side in (left, right))
+        of_instance = source[0] == "local" and len(source) == 3  # see `instances`
+        if of_instance and unbound[0] != unbound[1] and not never:
+            raise s.unsupported(f"the attribute .{source[-1]}, which an object has on one path only")
 
 
 def with_results(s: Specializer, results: list[Value], count: int) -> list[Value]:
@@ -147,8 +165,9 @@ def with_results(s: Specializer, results: list[Value], count: int) -> list[Value
 
 def take(s: Specializer, values: Sequence[Value]) -> None:
     """Let attributes hold values, in the order of `carried`; cells made since then are gone."""
-    if not _in_element(s):
-        s.builder.fields = dict(zip(s.builder.fields, values, strict=False))
+    fields = s.builder.fields
+    kept = {source: value for source, value in fields.items() if source in s.outer_fields} if _in_element(s) else {}
+    s.builder.fields = kept | dict(zip(carried_sources(s), values, strict=False))
 
 
 def taken(s: Specializer, values: list[Value], count: int) -> list[Value]:

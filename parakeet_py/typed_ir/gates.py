@@ -27,6 +27,7 @@ from parakeet_py.typed_ir.values import (
     Either,
     ErrorV,
     GrowV,
+    InstanceV,
     IteratorV,
     ListV,
     MapV,
@@ -35,9 +36,11 @@ from parakeet_py.typed_ir.values import (
     NeverV,
     ObjectV,
     RangeV,
+    RefV,
     ScalarV,
     SliceV,
     Static,
+    SuperV,
     TupleV,
     UnboundV,
     Value,
@@ -111,7 +114,7 @@ def template_of(value: Value, *, varying: bool) -> Template:
             return ArrayT(value.type, tuple(value.extents), value.roots, value.readonly, nonunit, value.order)
         case ObjectV():
             return Fixed(value) if not varying else Structure(value, ())
-        case Static() | UnboundV() | MethodV() if not parts_of(value):
+        case Static() | UnboundV() | MethodV() | RefV() if not parts_of(value):
             return Fixed(value)
         case VariantV():  # a gate has all of its variables even where both paths bring the same
             return Structure(value, tuple(template_of(part, varying=True) for part in parts_of(value)))
@@ -135,7 +138,7 @@ def with_inner_roots(template: Template, before: int, inside: int) -> Template:
 
 def parts_of(value: Value) -> tuple[Value, ...]:
     match value:
-        case TupleV(items) | IteratorV(_, items):
+        case TupleV(items) | IteratorV(_, items) | InstanceV(items=items):
             return items
         case VariantV(tag, options):
             return (tag, *options)
@@ -155,7 +158,7 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (*captures, *defaults)
         case RangeV(start, stop, step, _):
             return (start, stop, step)
-        case MethodV(obj, _):
+        case MethodV(obj, _) | SuperV(obj, _):
             return (obj,)
         case ErrorV(_, _, args):
             return tuple(map(ScalarV, args))
@@ -171,6 +174,10 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
     match like:
         case TupleV(_, kind, named):
             return TupleV(parts, kind, named)
+        case InstanceV(cls, names, _, sites):
+            return InstanceV(cls, names, parts, sites)
+        case SuperV(_, cls):
+            return SuperV(parts[0], cls)
         case VariantV():
             tag = parts[0]
             assert isinstance(tag, ScalarV)
@@ -223,6 +230,10 @@ def _same_shape(left: Value, right: Value) -> bool:
     match left, right:
         case (TupleV(a, k, c), TupleV(b, m, d)):
             return k == m and c is d and len(a) == len(b)
+        case (InstanceV(c, a), InstanceV(d, b)):
+            return c is d and a == b
+        case (SuperV(_, c), SuperV(_, d)):
+            return c is d
         case (ClosureV(f, a, d, _), ClosureV(g, b, e, _)):
             same = f is g and left.namespace.globals is right.namespace.globals
             return same and len(a) == len(b) and len(d) == len(e)
@@ -279,6 +290,9 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
             kept = array_lists.joined(left, right)
             if kept is not None:
                 return Structure(kept, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
+        case Structure(InstanceV() as a, parts), Structure(InstanceV() as b, others) if _same_shape(a, b):
+            like = a if b.sites <= a.sites else replace(a, sites=a.sites | b.sites)
+            return Structure(like, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(a, parts), Structure(b, others) if _same_shape(a, b):
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(a), Structure(b) if grown_lists.has_item_type(a) and grown_lists.has_item_type(b):

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.errors import exception_named
 from parakeet_py.frontend import ssa
 from parakeet_py.record import record
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import instance_values, ir
 from parakeet_py.typed_ir.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.values import NeverV, ScalarV, Static, TupleV, UnboundV, Value, py
 
@@ -56,6 +56,8 @@ class Guard:
         self.keeps = keeps  # the exceptions, for handlers that look at them
         self.base = s.builder.scopes[-1]
         self.opened: list[_Opened] = []
+        self.roots = s.roots  # roots up to this one are older
+        self.sources = list(s.builder.fields)
 
     def is_open(self, s: Specializer) -> bool:
         """Is the innermost block one of this statement?"""
@@ -107,7 +109,9 @@ class Guard:
 
         b = s.builder
         self.is_open(s)
-        found: list[Value] = [py(0), *[UnboundV()] * self.keeps, *s.settle(values)]
+        values = instance_values.leaving(s, s.settle(values), self.roots)
+        b.fields = {source: b.fields[source] for source in self.sources if source in b.fields}
+        found: list[Value] = [py(0), *[UnboundV()] * self.keeps, *values]
         for one in reversed(self.opened):
             holds = Side(one.scope.statements, found, dict(b.equal), one.scope)
             del b.scopes[next(at for at, scope in enumerate(b.scopes) if scope is one.scope) :]

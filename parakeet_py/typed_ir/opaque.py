@@ -240,6 +240,8 @@ def emit_opaque(
         raise s.unsupported("a dict or set of the function's own, given to Python code that might change it")
     if operation == "call" and any(map(_holds_own_list, (*values, *keywords.values()))) and not _is_known(values[0]):
         s.give_list("a list given to Python whose items are assigned")
+    if s.instances.made and any(map(_holds_instance, (*values, *keywords.values()))):
+        raise s.unsupported(f"{reason}, of an object that the function has made")
     text = describe_operation(operation, values)
     if s.looping and operation.partition(":")[0] in _CHEAP:
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
@@ -385,6 +387,12 @@ def _holds_map(value: Value) -> bool:
     from parakeet_py.typed_ir.gates import parts_of
 
     return isinstance(value, MapV) or any(map(_holds_map, parts_of(value)))
+
+
+def _holds_instance(value: Value) -> bool:
+    from parakeet_py.typed_ir.instance_values import holds
+
+    return holds(value)
 
 
 def _holds_own_list(value: Value) -> bool:

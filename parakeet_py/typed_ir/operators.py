@@ -16,6 +16,8 @@ from parakeet_py.typed_ir import (
     dict_items,
     grown_lists,
     hash_maps,
+    instance_operators,
+    instances,
     ir,
     iterables,
     long_ints,
@@ -56,6 +58,8 @@ LONGEST = 1024  # items of a sequence that is known item by item
 
 
 def binary_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    if instances.is_instance(left) or instances.is_instance(right):
+        return instance_operators.binary(s, op, left, right)
     if isinstance(left, TupleV | ListV | DictV | MessageV | Static) or isinstance(right, TupleV | MessageV):
         made = _sequence_operator(s, op, left, right)
         if made is not None:
@@ -174,6 +178,8 @@ def _repeated(s: Specializer, sequence: TupleV, count: ScalarV) -> Value:
 
 
 def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    if instances.is_instance(left):
+        return instance_operators.binary(s, op, left, right, inplace=True)
     if isinstance(left, MapV):
         raise s.unsupported("a set or dict changed by an operator")
     if isinstance(left, ArrayV):
@@ -203,6 +209,8 @@ def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
         return py(identical(s, left, right) == (op == "is"))
     if op in ("in", "notin"):
         return _contains(s, left, right, op == "notin")
+    if instances.is_instance(left) or instances.is_instance(right):
+        return instance_operators.compare(s, op, left, right)
     if set_operators.is_set(left) and (made := _of_sets(s, op, left, right)) is not None:
         return made
     right = beside_complex(s, op, left, right)
@@ -269,6 +277,8 @@ def _made_apart(s: Specializer, left: ArrayV, right: ArrayV) -> bool:
 
 def identical(s: Specializer, left: Value, right: Value) -> bool:
     """`left is right`, where the compiler can tell."""
+    if instances.is_instance(left) or instances.is_instance(right):
+        return instance_operators.identical(s, left, right)
     if isinstance(left, ObjectV) or isinstance(right, ObjectV):
         if NONE in (left, right) and not any(isinstance(side, ObjectV) and side.any for side in (left, right)):
             return False  # an argument that is None has another signature
@@ -311,6 +321,11 @@ def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Va
     b = s.builder
     if isinstance(container, ComprehensionV):
         container = s.as_list(container)
+    if instances.is_instance(container):
+        if not instances.has(container, "__contains__"):
+            raise s.unsupported(f"`in` {s.describe(container)}")
+        held = s.truth(instances.special(s, container, "__contains__", [item]))
+        return ScalarV(b.prim("not", held, type=PYBOOL) if negate else held)
     container = dict_items.listed(s, container)
     if isinstance(container, MapV):
         there = hash_maps.contains(s, container, item)
@@ -358,6 +373,8 @@ def _in_range(s: Specializer, item: Value, container: RangeV) -> ir.Operand:
 def unary_operator(s: Specializer, op: str, value: Value) -> Value:
     if op == "not":
         return ScalarV(s.builder.prim("not", s.truth(value), type=PYBOOL))
+    if instances.is_instance(value):
+        return instance_operators.unary(s, op, value)
     known_result = long_ints.unary_of_known(op, value)
     if known_result is not None:
         return known_result

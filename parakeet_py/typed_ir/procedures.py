@@ -42,6 +42,7 @@ from parakeet_py.typed_ir.values import (
     ArrayV,
     ClosureV,
     Frame,
+    InstanceV,
     ListV,
     NeverV,
     RangeV,
@@ -218,7 +219,7 @@ def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> gates
             return gates.Fixed(value)
         case ListV(array, items):
             return gates.Structure(ListV(array, items), (_template(array, placed),))
-        case TupleV() | ClosureV() | SliceV() | RangeV() | VariantV():
+        case TupleV() | InstanceV() | ClosureV() | SliceV() | RangeV() | VariantV():
             return gates.Structure(value, tuple(_template(part, placed) for part in gates.parts_of(value)))
     raise Unfit
 

@@ -21,7 +21,18 @@ from parakeet_py.result_tree import (
     ResultTuple,
 )
 from parakeet_py.templates import Assembled
-from parakeet_py.typed_ir import array_lists, gates, grown_lists, ir, rows, tables, unions, variants
+from parakeet_py.typed_ir import (
+    array_lists,
+    gates,
+    grown_lists,
+    instance_values,
+    instances,
+    ir,
+    rows,
+    tables,
+    unions,
+    variants,
+)
 from parakeet_py.typed_ir.opaque import opaque_box, roots_of
 from parakeet_py.typed_ir.opaque_operands import template_of
 from parakeet_py.typed_ir.types import PYINT, Array, Scalar
@@ -30,12 +41,14 @@ from parakeet_py.typed_ir.values import (
     ArrayV,
     DictV,
     GrowV,
+    InstanceV,
     ListV,
     MapV,
     MessageV,
     MethodV,
     NeverV,
     ObjectV,
+    RefV,
     ScalarV,
     Static,
     TupleV,
@@ -57,9 +70,11 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
         leaves.append(operand)
         return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
 
-    if _is_assembled(value):
+    if s.instances.made:
+        instance_values.check_result(s, value)
+    if _is_assembled(s, value):
         return _assembled(s, array_lists.as_result(s, value), leaves)
-    if _holds_text(value):
+    if _holds_text(s, value):
         value = opaque_box(s, array_lists.as_result(s, value), "a result that Python puts together")
     if isinstance(value, GrowV) and isinstance(value.item, gates.RowT):
         ends, together = rows.compact(s, value)
@@ -92,6 +107,9 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
             return replace(made, view=view, readonly=value.readonly and var not in s.leaf_param)
         case ObjectV(var):
             return leaf(var, "object", "", False)
+        case InstanceV() | RefV():
+            maker, held = instance_values.boxed(s, value)
+            return ResultTuple(tuple(result_tree(s, item, leaves) for item in held), "tuple", maker)
         case TupleV(items, kind, named):
             s.need_whole(value)
             parts = tuple(result_tree(s, item, leaves) for item in items)
@@ -159,15 +177,17 @@ def _assembled(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Result
     return ResultTuple(tuple(items), "tuple", Assembled(template))
 
 
-def _is_assembled(value: Value) -> bool:
+def _is_assembled(s: Specializer, value: Value) -> bool:
     """Is (part of) a result a dict, a set, or a list that is kept in columns?"""
-    return any(map(_is_in_columns, _pieces(value))) and not _holds_text(value)
+    return any(map(_is_in_columns, _pieces(s, value))) and not _holds_text(s, value)
 
 
 def _is_in_columns(value: Value) -> bool:
     match value:
         case DictV() | MapV() | ArraysV() | ListV(items="array", own=True):
             return True
+        case VariantV(_, options):
+            return any(map(instances.is_instance, options))
         case GrowV(item=gates.RowT(), pools=(pool,)):
             return _is_in_columns(pool) and not pool.columns
         case GrowV(item=item):
@@ -175,24 +195,27 @@ def _is_in_columns(value: Value) -> bool:
     return False
 
 
-def _holds_text(value: Value) -> bool:
+def _holds_text(s: Specializer, value: Value) -> bool:
     """Is (part of) a result made by an operation that may raise, or see what the function has stored?"""
-    return any(isinstance(one, MessageV) or _is_of_array(one) for one in _pieces(value))
+    return any(isinstance(one, MessageV) or _is_of_array(one) for one in _pieces(s, value))
 
 
 def _is_of_array(value: Value) -> bool:
     return isinstance(value, MethodV) and isinstance(value.object, ArrayV) and value.name in ("flat", "flags")
 
 
-def _pieces(value: Value) -> Iterator[Value]:
+def _pieces(s: Specializer, value: Value) -> Iterator[Value]:
     yield value
     match value:
         case TupleV(items):
             for item in items:
-                yield from _pieces(item)
+                yield from _pieces(s, item)
+        case InstanceV() | RefV():
+            for item in instance_values.parts(s, value)[2]:
+                yield from _pieces(s, item)
         case DictV(entries):
             for _, item in entries:
-                yield from _pieces(item)
+                yield from _pieces(s, item)
 
 
 def stored_params(function: ir.Function) -> frozenset[int]:

@@ -21,6 +21,7 @@ What ends the walk early has a way out (`requests`):
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -46,6 +47,7 @@ from parakeet_py.typed_ir import (
     gates,
     grown_lists,
     inputs,
+    instances,
     ir,
     messages,
     operators,
@@ -59,6 +61,7 @@ from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.described import described
 from parakeet_py.typed_ir.field_state import NeedField
 from parakeet_py.typed_ir.guarded import Guard
+from parakeet_py.typed_ir.instances import NeedInstance
 from parakeet_py.typed_ir.messages import compact
 from parakeet_py.typed_ir.observed import Lookups
 from parakeet_py.typed_ir.one_shot import Readers
@@ -115,6 +118,8 @@ class Specialization:
         """What is handed back to Python: "name (line n): reason"."""
         return descriptions(self.opaque_sites)
 
+
+logger = logging.getLogger("parakeet_py")
 
 NO_GENERATOR = "a generator cannot be accelerated by itself"
 
@@ -181,6 +186,10 @@ class Specializer:
         self.fields_before: dict[Source, Value] = {}
         self.assigned_at: int | None = None  # the statement of the outermost block at which one is, first
         self.readers: dict[int, tuple[ssa.Function, Readers]] = {}  # of functions, by `id`
+        self.instances = instances.Instances()
+        self.element_roots = 0  # roots up to this one are not of the element function that is specialized,
+        self.loop_roots = 0  # or of the loop's turn
+        self.outer_fields: frozenset[Source] = frozenset()  # attributes that the element function has not made
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
 
@@ -191,21 +200,36 @@ class Specializer:
         except RecursionError:
             message = "calls or branches nested too deeply to be compiled"
             raise UnsupportedError.at(self.function, self.pos, message, "write it as a loop") from None
+        except UnsupportedError as error:
+            if not self.instances.made:
+                raise
+            logger.debug("Python makes the instances of %s: %s", self.function.name, error.message)
+            again = self._again_with(self.instances)
+            again.instances.wanted = False
+            return again.specialize()
+        except NeedInstance:
+            return self._again_with(self.instances).specialize()
         except HandBack as reason:  # of something that is no operation of the program's: all goes back
             raise UnsupportedError.at(self.function, self.pos, str(reason)) from None
         except NeedView as need:
             if need.sites <= self.shadows.wanted:  # what no operation at these sites can give
                 message = "arrays in a list that are stored to or seen elsewhere"
                 raise UnsupportedError.at(self.function, self.pos, message) from None
-            again = self.again()
+            again = self._again_with(self.instances)
             again.shadows = Shadows(need.sites)
-            again.assigned = self.assigned
             return again.specialize()
         except NeedField as need:
-            again = self.again()
-            again.shadows = Shadows(self.shadows.wanted)
+            again = self._again_with(self.instances)
             again.assigned = (*self.assigned, need.source)
             return again.specialize()
+
+    def _again_with(self, known: instances.Instances) -> Specializer:
+        """One that starts from the beginning with what this one has found out."""
+        again = self.again()
+        again.shadows = Shadows(self.shadows.wanted)
+        again.assigned = self.assigned
+        again.instances = known.again()
+        return again
 
     def again(self) -> Specializer:
         """One that starts from the beginning."""
@@ -434,13 +458,14 @@ class Specializer:
         Without `stores`, what is outside cannot be stored to either: elements are computed in any order.
         """
         self.in_body += 1
-        outside = self.outside
+        outside, roots, fields = self.outside, self.element_roots, self.outer_fields
         self.outside = outside if stores else self.roots
+        self.element_roots, self.outer_fields = self.roots, frozenset(self.builder.fields)
         try:
             yield
         finally:
             self.in_body -= 1
-            self.outside = outside
+            self.outside, self.element_roots, self.outer_fields = outside, roots, fields
 
     def add_site(self, site: OpaqueSite) -> int:
         self.sites.append(site)

@@ -132,6 +132,45 @@ class TupleV:
 
 
 @record
+class InstanceV:
+    """An instance of a class in Python that the function has made, and that does not change (see `instances`): what its
+    attributes hold. `sites` are where it may have been made; `token` is the same for one object, None where that is
+    not known."""
+
+    cls: Any
+    names: tuple[str, ...]
+    items: tuple[Value, ...]
+    sites: frozenset[Any]
+    token: Any = None
+
+
+@record(eq=False)
+class Made:
+    """One object that a function makes, and where: `root` counts on, `depth` is that of recursion."""
+
+    cls: Any
+    site: Any
+    root: int
+    depth: int
+    scope: Any
+
+
+@record
+class RefV:
+    """An instance that the function has made and that changes: its attributes are those of `field_state`."""
+
+    made: Made
+
+
+@record
+class SuperV:
+    """`super()` in a method of a class: what comes after the class."""
+
+    object: Value
+    cls: Any
+
+
+@record
 class ListV:
     """A Python list of unknown length, kept as an array until something needs a list.
 
@@ -293,6 +332,9 @@ Value = (
     | ObjectV
     | VariantV
     | TupleV
+    | InstanceV
+    | RefV
+    | SuperV
     | ListV
     | GrowV
     | ArraysV

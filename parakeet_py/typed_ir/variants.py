@@ -36,11 +36,13 @@ from parakeet_py.typed_ir.values import (
     DictV,
     ErrorV,
     GrowV,
+    InstanceV,
     ListV,
     MessageV,
     MethodV,
     NeverV,
     ObjectV,
+    RefV,
     ScalarV,
     SliceV,
     Static,
@@ -76,8 +78,10 @@ def kind_of(template: gates.Template) -> object:
             return "scalar"
         case gates.ArrayT(kind):
             return "array", kind.dtype, kind.rank
-        case gates.Fixed(Static(None | str()) as value):
+        case gates.Fixed((Static(None | str()) | RefV()) as value):
             return value
+        case gates.Structure(InstanceV(cls, names)):
+            return "instance", cls, names
         case gates.Structure(ListV(array, items) as like) if not grown_lists.has_item_type(like):
             return "list", array.dtype, array.rank, items
         case gates.Structure(GrowV() | ListV() | TupleV(kind="list")):
