@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -30,7 +31,7 @@ from parakeet_py.hybrid.launches import Launches
 from parakeet_py.hybrid.spans import Rows
 from parakeet_py.hybrid.staging import MOST_PITCH, Staging
 from parakeet_py.hybrid.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
-from parakeet_py.ptx.target import ARCHITECTURES
+from parakeet_py.ptx.target import ARCHITECTURES, isa, newest_isa
 
 _TYPES = {
     "b": ctypes.c_int8,
@@ -47,6 +48,7 @@ _TYPES = {
 }
 OLDEST = (7, 5)  # the least compute capability that kernels are made for
 
+_log = logging.getLogger("parakeet_py")
 _lock = threading.Lock()
 _open: dict[int, CudaDevice] = {}
 
@@ -159,7 +161,7 @@ class CudaDevice:
         version = int(capability[0]), int(capability[1])
         if version < OLDEST:
             raise DeviceError(f"{self.name} has compute capability {version[0]}.{version[1]}; at least 7.5 is needed")
-        self.architecture = _architecture(version)
+        self.architecture = _architecture(version, probe().driver)
         self.multiprocessors = int(self._device.properties.multiprocessor_count)
         self._asked: set[str] = set()  # devices that this one may read directly if it can
         self._here = threading.local()
@@ -192,6 +194,16 @@ class CudaDevice:
         if self.broken is not None:
             raise DeviceError(self.broken)
         self._device.set_current()
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """Around what comes at any time, as memory is freed: amid what another device is asked for, say."""
+        _, before = self._driver.cuCtxGetCurrent()
+        self._driver.cuCtxSetCurrent(self._context)
+        try:
+            yield
+        finally:
+            self._driver.cuCtxSetCurrent(before)
 
     def _lane(self) -> _Lane:
         """The lane that this thread asks in."""
@@ -253,9 +265,12 @@ class CudaDevice:
             with lane.launches.lock:
                 return self._memory.allocate(size, stream=lane.stream)
         except Exception as error:
-            if "OUT_OF_MEMORY" not in str(error):
+            if "OUT_OF_MEMORY" in str(error):
+                return None
+            status, *_ = self._driver.cuCtxSynchronize()
+            if not isinstance(error, RuntimeError) or int(status) != 0:
                 raise
-            return None
+            return None  # older versions of cuda-core only say that it has failed
 
     def free(self, address: int) -> None:
         buffer, lane = self._buffers.pop(address, (None, None))
@@ -263,7 +278,7 @@ class CudaDevice:
             return  # a context that is gone has no memory
 
         def close() -> None:
-            with suppress(Exception):  # the next operation will say it
+            with suppress(Exception), self._current():  # the next operation will say it
                 buffer.close(lane.stream)  # in the order of the stream
 
         lane.launches.after(close)
@@ -376,22 +391,25 @@ class CudaDevice:
         self._enter()
         return _Module(ObjectCode.from_ptx(ptx.encode()), {})
 
-    def resources(self, module: Any, kernel: str, threads: int) -> Resources:
-        """What a kernel takes, and how many of its threads a multiprocessor holds at once."""
+    def resources(self, module: Any, kernel: str, threads: int) -> Resources | None:
+        """What a kernel takes, and how many of its threads a multiprocessor holds at once; None if nobody knows."""
         self._enter()
         try:
             found = _kernel(module, kernel)
             blocks = int(found.occupancy.max_active_blocks_per_multiprocessor(threads, 0))
             takes = found.attributes
             most = int(self._device.properties.max_threads_per_multiprocessor)
-            return Resources(
-                int(takes.num_regs),
-                int(takes.local_size_bytes),
-                int(takes.shared_size_bytes),
-                blocks * threads / most,
+            registers, local, shared = (
+                int(value() if callable(value) else value)  # calls before cuda-core 1.0
+                for value in (takes.num_regs, takes.local_size_bytes, takes.shared_size_bytes)
             )
+            return Resources(registers, local, shared, blocks * threads / most)
         except Exception as error:
-            raise self._failed(f"asking about {kernel}", error) from error
+            failed = self._failed(f"asking about {kernel}", error)
+            if self.broken is not None:
+                raise failed from error
+            _log.info("%s: %s", self.name, failed)  # no call depends on it
+            return None
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         self._enter()
@@ -457,7 +475,8 @@ def _argument(code: str, value: Any) -> Any:
     return _TYPES[code](value.item() if isinstance(value, np.generic) else value)
 
 
-def _architecture(version: tuple[int, int]) -> str:
-    """The newest architecture that kernels can be made for and that the device runs."""
-    known = [int(name.removeprefix("sm_")) for name in ARCHITECTURES]
-    return f"sm_{max(number for number in known if number <= 10 * version[0] + version[1])}"
+def _architecture(version: tuple[int, int], driver: tuple[int, int] | None) -> str:
+    """The newest architecture that kernels can be made for, that the device runs, and whose PTX its driver takes."""
+    known = [name for name in ARCHITECTURES if int(name.removeprefix("sm_")) <= 10 * version[0] + version[1]]
+    taken = [name for name in known if driver is None or isa(name) <= newest_isa(driver)]
+    return (taken or known)[-1]

@@ -75,8 +75,8 @@ def _in_smaller_blocks(plan: Plan, number: int, device: Device, ask: Any, whole:
     kernel = plan.kernels[number]
     best, best_parts, parts = whole, 1, 2
     while whole.occupancy < ROOMY and kernel.divisible and kernel.threads // parts >= SMALLEST:
-        found: Resources = ask(kernel.threads // parts)
-        if found.occupancy >= FITTER * best.occupancy:
+        found: Resources | None = ask(kernel.threads // parts)
+        if found is not None and found.occupancy >= FITTER * best.occupancy:
             best, best_parts = found, parts
         parts *= 2
     if best_parts > 1:
@@ -93,7 +93,9 @@ def _apart(compiled: Compiled, plan: Plan, device: Device, ask: Any, starved: Re
     for number, kernel in enumerate(other.kernels):
         if kernel.single:
             continue
-        found: Resources = ask(other.module(device, number), kernel.name, kernel.threads)
+        found: Resources | None = ask(other.module(device, number), kernel.name, kernel.threads)
+        if found is None:
+            return plan
         other.resources[number] = found
         if found.occupancy < BETTER * starved.occupancy:
             return plan

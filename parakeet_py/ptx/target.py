@@ -55,6 +55,20 @@ def gpu(architecture: str = DEFAULT) -> HostInfo:
     return HostInfo(architecture, "", 128, TRIPLE, str(_machine(architecture).target_data))
 
 
+@lru_cache(maxsize=32)
+def isa(architecture: str) -> tuple[int, int]:
+    """The version of PTX that kernels for an architecture are written in."""
+    found = re.search(r"^\.version (\d+)\.(\d+)$", _compile("", architecture), re.MULTILINE)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
+def newest_isa(driver: tuple[int, int]) -> tuple[int, int]:
+    """The newest PTX that a driver takes, by the version of CUDA that it is for, 12.0 or later."""
+    major, minor = driver
+    return (8, minor - (minor > 5)) if major == 12 else (major - 4, minor)  # 12.5 and 12.6 have the same
+
+
 def compile_ptx(text: str, architecture: str = DEFAULT, name: str = "") -> str:
     """The PTX of a module of LLVM IR text; what has been compiled before, by whatever process, comes from the cache.
 

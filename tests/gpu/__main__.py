@@ -24,7 +24,13 @@ TESTS = ("tests/test_programs.py", "tests/property")
 
 def main(arguments: list[str]) -> int:
     options = argparse.ArgumentParser("python -m tests.gpu", description=__doc__)
-    options.add_argument("--rehearse", action="store_true", help="without a GPU: a stand-in for CUDA, on the emulator")
+    options.add_argument(
+        "--rehearse",
+        choices=("packages", "driver"),
+        nargs="?",
+        const="packages",
+        help="without a GPU, on the emulator: a stand-in for CUDA's packages, or for the driver below them",
+    )
     options.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the report")
     options.add_argument("--workers", type=int, default=min(len(os.sched_getaffinity(0)), 16))
     options.add_argument("--seconds", type=float, default=440, help="then what there is is reported; 0: no limit")
@@ -34,7 +40,7 @@ def main(arguments: list[str]) -> int:
     if not given.rehearse and not found.devices:
         print(f"skipped: no GPU to test on: {found.reason}")
         return 0
-    kind = "rehearsal" if given.rehearse else "cuda:0"
+    kind = given.rehearse or "cuda:0"
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "tests.json"
         environment = dict(
@@ -81,7 +87,7 @@ def run(command: list[str], environment: dict[str, str], seconds: float) -> tupl
 
 def describe(kind: str) -> dict[str, Any]:
     found = cuda.probe()
-    if kind == "rehearsal":
+    if kind != "cuda:0":
         return {"name": "emulated, in the place of CUDA", "driver": None, "python": platform.python_version()}
     driver = None if found.driver is None else f"{found.driver[0]}.{found.driver[1]}"
     packages = {name: version(name) for name in ("numpy", "llvmlite", "cuda-core", "cuda-bindings")}

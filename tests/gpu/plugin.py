@@ -34,7 +34,12 @@ _started = time.time()
 
 def install() -> Twin:
     """Put a twin in the place of cuda:0."""
-    if KIND == "rehearsal":
+    if KIND == "driver":
+        from tests import driver
+
+        driver.load(memory=1 << 32, capability=(9, 0))
+        cuda.probe.cache_clear()
+    elif KIND == "packages":
         from tests.unit import fake_cuda
 
         _stack.enter_context(fake_cuda.installed(memory=1 << 32, capability=(9, 0)))

@@ -39,6 +39,10 @@ class CUDAError(Exception):
     pass
 
 
+NO_MEMORY: tuple[type[Exception], str] = CUDAError, "CUDA_ERROR_OUT_OF_MEMORY: the API call failed"
+current: list[Any] = [None]  # the context that calls are for
+
+
 class Context:
     """One device's state: work that nobody has waited for, the error that has ended it."""
 
@@ -174,7 +178,7 @@ class Buffer:
         self.handle = context.device.alloc(size)
 
     def close(self, stream: Stream | None = None) -> None:
-        assert isinstance(stream, Stream)
+        assert isinstance(stream, Stream) and current[0] is self.context
         address = self.handle
         assert not self.context.capturing
         self.context.queue.append(lambda: self.context.device.free(address))
@@ -218,7 +222,9 @@ class LaunchConfig:
 
 
 @contextmanager
-def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> Iterator[Context]:
+def installed(
+    memory: int = 1 << 30, capability: tuple[int, int] = (8, 0), driver_version: tuple[int, int] = (12, 8)
+) -> Iterator[Context]:
     """Two CUDA devices of this memory, as far as `hybrid/cuda.py` can see, inside the block."""
     contexts = [Context(memory), Context(memory)]
 
@@ -246,7 +252,7 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
             try:
                 return Buffer(self.context, size)
             except MemoryError as error:
-                raise CUDAError("CUDA_ERROR_OUT_OF_MEMORY: the API call failed") from error
+                raise NO_MEMORY[0](NO_MEMORY[1]) from error
 
     def launch(stream: Stream | GraphBuilder, config: LaunchConfig, kernel: Kernel, *arguments: Any) -> None:
         assert all(isinstance(argument, CTYPES) for argument in arguments)
@@ -267,7 +273,7 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
             pinned[data.ctypes.data] = data
             return types.SimpleNamespace(handle=data.ctypes.data)
 
-    current = [contexts[0]]
+    current[0] = contexts[0]
     driver: Any = types.ModuleType("cuda.bindings.driver")
 
     def told(work: Callable[[Context], Any]) -> tuple[Any, ...]:
@@ -305,6 +311,7 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
         lambda context: context.device.copy_in(target, context.device.copy_out(source, size))
     )[:1]
     driver.cuCtxGetCurrent = lambda: (0, current[0])
+    driver.cuCtxSetCurrent = lambda context: (current.__setitem__(0, context) or 0,)
     driver.cuDeviceCanAccessPeer = lambda one, other: (0, 1)
 
     class Pitched(types.SimpleNamespace):
@@ -377,7 +384,7 @@ def installed(memory: int = 1 << 30, capability: tuple[int, int] = (8, 0)) -> It
 
     try:
         sys.modules.update(modules)
-        cuda.probe = lambda: cuda.Found(2, "", ("first", "second"), (12, 8))  # type: ignore[assignment]
+        cuda.probe = lambda: cuda.Found(2, "", ("first", "second"), driver_version)  # type: ignore[assignment]
         cuda._open.clear()
         forget()
         yield contexts[0]

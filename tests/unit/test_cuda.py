@@ -72,6 +72,54 @@ def test_no_memory() -> None:
         assert double(np.ones(10)).sum() == 20
 
 
+@pytest.mark.parametrize(
+    "told", ["CUDA_ERROR_OUT_OF_MEMORY: the API call failed", "Failed to allocate memory from pool"]
+)
+def test_no_memory_in_whatever_words(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cuda-core 1.0 and older do not say why there is no memory, and have calls for what a kernel takes."""
+    monkeypatch.setattr(fake_cuda, "NO_MEMORY", (RuntimeError, told))
+    whole = fake_cuda.Kernel.__init__
+
+    def with_calls(self: Any, *given: Any) -> None:
+        whole(self, *given)
+        for name, value in vars(self.attributes).items():
+            setattr(self.attributes, name, lambda device_id=None, value=value: value)
+
+    monkeypatch.setattr(fake_cuda.Kernel, "__init__", with_calls)
+    double = accelerate(lambda x: x * 2)
+    with fake_cuda.installed(memory=1 << 20), options(devices="cuda:0"):
+        assert double(np.ones(100_000)).sum() == 200_000
+        with pytest.raises(DeviceMemoryError, match=r"cuda:0 has no memory for 80000\d* bytes: \d+ are free"):
+            double(asdevice(np.ones(100_000)))
+        assert double(np.ones(10)).sum() == 20
+        monkeypatch.setattr(fake_cuda, "NO_MEMORY", (TypeError, "allocate() takes no stream"))
+        with pytest.raises(DeviceError, match="getting memory failed: allocate"):
+            asdevice(np.ones(200_000))
+
+
+def test_what_a_kernel_takes_need_not_be_known(context: fake_cuda.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fake_cuda.Kernel.__init__
+
+    def without(self: Any, *given: Any) -> None:
+        whole(self, *given)
+        self.occupancy = None
+
+    monkeypatch.setattr(fake_cuda.Kernel, "__init__", without)
+    with options(devices="cuda:0"):
+        assert accelerate(lambda x: x * 2)(np.ones(10)).sum() == 20
+
+
+def test_memory_is_freed_in_its_own_context(context: fake_cuda.Context) -> None:
+    """Whatever another device is being asked for meanwhile."""
+    one, other = (asdevice(np.ones(100), f"cuda:{number}") for number in (0, 1))
+    device = open_devices("cuda:1")[0]
+    device._enter()
+    del one
+    assert device._driver.cuCtxGetCurrent()[1] is device._context
+    context.finish()
+    assert context.device.free_bytes == 1 << 30 and np.asarray(other).sum() == 100
+
+
 def test_devices_copy_from_each_other() -> None:
     @accelerate
     def relax(x: Any, y: Any) -> None:
@@ -134,6 +182,24 @@ def test_architectures(capability: tuple[int, int], architecture: str) -> None:
     with fake_cuda.installed(capability=capability):
         (device,) = open_devices("cuda:1")
         assert device.architecture == architecture and device.name == "cuda:1"
+
+
+@pytest.mark.parametrize(
+    ("capability", "version", "architecture"),
+    [
+        ((12, 0), (12, 7), "sm_100"),
+        ((10, 0), (12, 2), "sm_90"),
+        ((10, 3), (13, 0), "sm_103"),
+        ((7, 5), (12, 0), "sm_75"),
+    ],
+)
+def test_architectures_that_the_driver_takes(
+    capability: tuple[int, int], version: tuple[int, int], architecture: str
+) -> None:
+    """PTX for an older architecture runs on a newer one, too."""
+    with fake_cuda.installed(capability=capability, driver_version=version):
+        (device,) = open_devices("cuda:0")
+        assert device.architecture == architecture
 
 
 def test_a_number_that_is_not_there(context: fake_cuda.Context) -> None:

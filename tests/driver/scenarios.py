@@ -1,0 +1,181 @@
+"""What is done on the stand-in for the driver, in a process of its own: `python -m tests.driver.scenarios NAME`."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+import numpy as np
+
+from parakeet_py import accelerate, asdevice, options
+from parakeet_py.doctor import examine
+from parakeet_py.hybrid import cuda
+from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError, KernelError
+from tests import driver
+
+HARMLESS = {("cuPointerGetAttribute", "INVALID_VALUE")}  # memory of the host
+
+
+def refused() -> set[tuple[str, str]]:
+    """What the driver has refused since the last question, but for what is asked to find that out."""
+    found = set(driver.failed) - HARMLESS
+    driver.failed.clear()
+    assert not driver.unknown, driver.unknown
+    return found
+
+
+def nothing_left() -> None:
+    gc.collect()
+    for context in driver.machine.contexts:
+        driver.machine.here.context = context
+        context.run()
+        assert context.device.memory.used == 0
+
+
+@accelerate
+def relax(x: Any, y: Any) -> None:
+    for _ in range(6):
+        y[1:-1] = (x[:-2] + x[2:]) * 0.5
+        x[1:-1] = (y[:-2] + y[2:]) * 0.5
+
+
+def mixed(x: Any, h: Any, z: Any, flag: Any, i: Any) -> Any:
+    return x * 2 + i, h + h, z * (1 + 2j), x[x > 1].sum() if flag else x.sum(), np.cumsum(x), np.sort(x)
+
+
+def calls() -> None:
+    """Arguments of all kinds, exceptions, graphs; what the doctor says."""
+    driver.load(capability=(9, 0))
+    (finding,) = [one for one in examine() if one.topic == "CUDA"]
+    assert finding.good and "sm_90, 4 multiprocessors, 1.1 GB free" in finding.text
+    args = np.arange(300.0), np.ones(5, np.float16), np.ones(3, np.complex64), True, np.int16(3)
+    pick = accelerate(lambda x, i: x[i] * 2)
+    with options(devices="cuda:0", check=False):  # checks wait for each kernel
+        for one, other in zip(accelerate(mixed)(*args), mixed(*args), strict=True):
+            assert np.array_equal(one, other) and np.asarray(one).dtype == np.asarray(other).dtype
+        try:
+            pick(np.ones(5), np.array([0, 7, 9]))
+        except IndexError as error:
+            assert str(error) == "index 7 is out of bounds for axis 0 with size 5"
+        here = np.random.default_rng(1).random((2, 40, 5))
+        there = [asdevice(one, "cuda:0") for one in here]
+        for _ in range(4):
+            relax(*there)
+            relax.__wrapped__(*here)
+        assert driver.machine.graphs_launched and np.array_equal(np.asarray(there[0]), here[0])
+    assert not refused()
+    del there
+    nothing_left()
+
+
+def memory() -> None:
+    """Copies of all kinds, more data than there is room for, and no room."""
+    driver.load(memory=1 << 25)
+    double = accelerate(lambda a: a * 2 + 1)
+    columns = accelerate(lambda a: a.T.sum(axis=0))
+    with options(devices="cuda:0"):
+        large, matrix = np.arange(1_000_000.0), np.arange(2_000_000.0).reshape(1000, 2000)[:, 3:900]
+        assert np.array_equal(double(large), large * 2 + 1)
+        assert np.allclose(columns(matrix), matrix.T.sum(axis=0))
+        assert not refused()
+        larger = np.arange(6_000_000.0)
+        assert np.array_equal(double(larger), larger * 2 + 1)
+        try:
+            double(asdevice(np.ones(3_000_000), "cuda:0"))
+            raise AssertionError("there is no room")
+        except DeviceMemoryError as error:
+            assert "cuda:0 has no memory for 24000000 bytes" in str(error)
+        assert refused() == {("cuMemAllocFromPoolAsync", "OUT_OF_MEMORY")}
+        assert double(np.ones(10)).sum() == 30
+    nothing_left()
+
+
+def peers() -> None:
+    """Two devices, and the CPU with them."""
+    driver.load()
+    here = np.random.default_rng(1).random((2, 40, 5))
+    mine = here.copy()
+    with options(devices="cuda", split=1.0):
+        relax(*here)
+        assert relax.explain(*here).device.last_run.moved[1, 2]
+    relax.__wrapped__(*mine)
+    assert np.array_equal(here, mine)
+    sums = accelerate(lambda a: (np.cumsum(a), a.sum(), a[a > 500]))
+    with options(devices="cpu,cuda", split=0.6):
+        data = np.arange(100_000)
+        for one, other in zip(sums(data), sums.__wrapped__(data), strict=True):
+            assert np.array_equal(one, other)
+    assert not refused()
+    nothing_left()
+
+
+class Shown:
+    """An array of another library, which has been computed in a stream of its own."""
+
+    def __init__(self, array: Any, stream: int) -> None:
+        self.array, self.stream = array, stream
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return dict(self.array.__cuda_array_interface__, stream=self.stream)
+
+
+def foreign() -> None:
+    """Streams of others are waited for: the default ones, and one by its handle."""
+    driver.load()
+    function = accelerate(lambda a, b: a * 2 + b)
+    array = asdevice(np.arange(1000.0), "cuda:0")
+    from cuda.core import Device
+
+    theirs = Device(0).create_stream()
+    for stream in (1, 2, int(theirs.handle)):
+        result = function(Shown(array, stream), Shown(array, stream))
+        assert np.array_equal(np.asarray(result), np.arange(1000.0) * 3)
+    assert not refused()
+
+
+def faults() -> None:
+    """A kernel that faults takes its device along, and no other."""
+    driver.load()
+    launch = cuda.CudaDevice.launch
+
+    def wrong(self: Any, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Any) -> None:
+        launch(self, module, kernel, blocks, threads, codes, [8 if v == values[2] else v for v in values])
+
+    double, more = accelerate(lambda x: x * 2), accelerate(lambda x: x + 1)
+    with options(devices="cuda:0", check=False):
+        assert double(np.ones(1000))[0] == 2
+        cuda.CudaDevice.launch = wrong  # type: ignore[method-assign]
+        try:
+            double(np.ones(1000))
+            raise AssertionError("it has read what is not there")
+        except KernelError as error:
+            text = str(error)
+            assert "CUDA_ERROR_ILLEGAL_ADDRESS" in text and "scenarios.py:" in text and "float64[1000]" in text
+        cuda.CudaDevice.launch = launch  # type: ignore[method-assign]
+        try:
+            more(np.ones(10))
+            raise AssertionError("its context is gone")
+        except DeviceError as error:
+            assert "cannot be used any more in this process" in str(error)
+    for devices in ("cuda:1", "cuda", "cpu"):
+        with options(devices=devices):
+            assert more(np.ones(10))[0] == 2
+
+
+def bench(folder: str) -> None:
+    from typer.testing import CliRunner
+
+    from parakeet_py.cli import app
+
+    driver.load(capability=(9, 0))
+    names = ["axpy", "running_total", "smoothing"]
+    found = CliRunner().invoke(app, ["bench-gpu", *names, "--size=XS", "--budget=1", f"--out={folder}"])
+    assert found.exit_code == 0, found.output
+    assert not refused()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
+    print("done")
