@@ -23,12 +23,12 @@ from parakeet_py.imp.effects import checks_before_effects, shows_in_arguments_on
 from parakeet_py.imp.lower import lower
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
-from parakeet_py.signature import ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves
+from parakeet_py.signature import MAX_ITEMS, ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.opaque import is_harmless
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
-from parakeet_py.typed_ir.requests import FieldsMayChange
+from parakeet_py.typed_ir.requests import FieldsMayChange, NeedObservation
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
 
@@ -101,6 +101,9 @@ def specialize_call(
         except FieldsMayChange:
             _read_fewer_fields(knowledge)
         except UnsupportedError:
+            if _reads_short_lists(signature, args):
+                knowledge.short_lists = False
+                continue
             if any(isinstance(spec, ListSpec) for spec in signature.params):
                 knowledge.long_lists = False  # Python may do what compiled code cannot, with the lists themselves
                 continue
@@ -108,14 +111,31 @@ def specialize_call(
             if not functions:
                 raise
             knowledge.static.update(functions)  # Python may be able to do with them what compiled code cannot
+        except NeedObservation:
+            if not _reads_short_lists(signature, args):
+                raise
+            knowledge.short_lists = False  # what is handed back may be compiled with items that are known one by one
         except NeedStatic as need:
-            _learn_static(need, args, function, template, signature, knowledge)
+            if _reads_short_lists(signature, args, need.index):
+                knowledge.short_lists = False
+            else:
+                _learn_static(need, args, function, template, signature, knowledge)
         except NeedWhole as need:
-            if need.index < len(args):
+            if _reads_short_lists(signature, args, need.index):
+                knowledge.short_lists = False
+            elif need.index < len(args):
                 knowledge.whole.add(need.index)
             else:
                 knowledge.whole_hidden.add(signature.hidden[need.index - len(args)].source)
     raise UnsupportedError(f"{function.__name__} depends on too many global values")
+
+
+def _reads_short_lists(signature: Signature, args: Sequence[Any], index: int | None = None) -> bool:
+    """Is the length of a list left open (of the one in parameter `index`, if it is given) that need not be?"""
+    return any(
+        isinstance(spec, ListSpec) and len(value) <= MAX_ITEMS and index in (None, place)
+        for place, (spec, value) in enumerate(zip(signature.params, args, strict=True))
+    )
 
 
 def _read_fewer_fields(knowledge: Knowledge) -> None:

@@ -22,6 +22,7 @@ from parakeet_py import cached, extensions
 from parakeet_py import config as settings
 from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.fields import of_arguments
+from parakeet_py.garbage import put_off
 from parakeet_py.hybrid.elsewhere import some_live_elsewhere
 from parakeet_py.llvm.callable_type import gates_of, install
 from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
@@ -299,6 +300,7 @@ class Dispatcher:
         except (MissingValue, AssertionError, KeyError, TypeError):
             self.knowledge = Knowledge()
 
+    @put_off()
     def specialize(self, normal: tuple[Any, ...], signature: Signature, extents: Extents) -> Loaded | None:
         """Code for a call with a new signature, from the disk or compiled; None if calls must be observed first.
 
@@ -478,6 +480,7 @@ class Dispatcher:
         """What has been compiled before for calls with a signature."""
         return self.compilations.get((signature, extents))
 
+    @put_off()
     def compiled_for_normal(
         self, normal: tuple[Any, ...], extents: Extents = "both", signature: Signature | None = None
     ) -> Compiled:

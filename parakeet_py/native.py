@@ -44,15 +44,26 @@ class Knowledge:
     static_hidden : hidden arguments that are
     fields : whose attributes may be hidden arguments, see `fields`
     whole, whole_hidden : positions of parameters, and hidden arguments, whose lists are taken as objects
-    long_lists : are long lists of numbers read into arrays?
+    long_lists, short_lists : are lists of more than `MAX_ITEMS` numbers read into arrays, and shorter ones?
     observed : result types of operations handed back to Python, by the specs of the parameters and then by place
     """
 
-    __slots__ = ("fields", "hidden", "long_lists", "observed", "static", "static_hidden", "whole", "whole_hidden")
+    __slots__ = (
+        "fields",
+        "hidden",
+        "long_lists",
+        "observed",
+        "short_lists",
+        "static",
+        "static_hidden",
+        "whole",
+        "whole_hidden",
+    )
 
     def __init__(self) -> None:
         self.fields: int = OF_ALL
         self.long_lists = True
+        self.short_lists = True
         self.hidden: list[Source] = []
         self.static: set[int] = set()
         self.static_hidden: set[Source] = set()
@@ -64,6 +75,7 @@ class Knowledge:
         return {
             "fields": self.fields,
             "long_lists": self.long_lists,
+            "short_lists": self.short_lists,
             "hidden": [list(source) for source in self.hidden],
             "static": sorted(self.static),
             "static_hidden": sorted(list(source) for source in self.static_hidden),
@@ -75,6 +87,7 @@ class Knowledge:
         """Take over what another process has found out."""
         self.fields = data["fields"]
         self.long_lists = data.get("long_lists", True)
+        self.short_lists = data.get("short_lists", True)
         self.hidden = [tuple(source) for source in data["hidden"]]
         self.static = set(data["static"])
         self.static_hidden = {tuple(source) for source in data["static_hidden"]}
@@ -160,17 +173,18 @@ def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowl
         except MissingValue:
             if not of_arguments(source):  # which objects of other classes need not have
                 raise
-    overrides: dict[int, Spec] = {
+    overrides: dict[int, Spec] = {}
+    if not (knowledge.long_lists and knowledge.short_lists):
+        overrides = {
+            index: spec_of(value)
+            for index, value in enumerate(args)
+            if type(value) is list and not (knowledge.long_lists if len(value) > MAX_ITEMS else knowledge.short_lists)
+        }
+    overrides |= {
         index: static_spec(args[index])
         for index in knowledge.static
         if index < len(args) and can_be_static(args[index])
     }
-    if not knowledge.long_lists:
-        overrides |= {
-            index: ObjectSpec(list)
-            for index, value in enumerate(args)
-            if type(value) is list and len(value) > MAX_ITEMS
-        }
     for index in knowledge.whole:
         if index < len(args) and type(args[index]) is list:
             overrides[index] = ObjectSpec(list, True)

@@ -9,7 +9,9 @@ another object. `spec_of` types a value. A
 memory of the array arguments overlaps.
 
 Specs are exact: a value has one spec, and a gate made for a signature accepts precisely the calls that have it. An
-array that is C-contiguous has layout C, never S or A. So two specializations of a function never accept the same call.
+array that is C-contiguous has layout C, never S or A. So two specializations of a function never accept the same call;
+but lists of numbers that are read into arrays may be taken by a gate of that kind, too, after it has turned out that
+short ones are better known item by item.
 
 *Leaves* are what the machine code receives: arrays, scalars and opaque objects, flattened depth first, parameters in
 order and then hidden arguments. Each leaf takes a fixed number of 8-byte slots (`leaf_slots`). Results have leaves too,
@@ -31,6 +33,7 @@ from parakeet_py.record import record
 from parakeet_py.typed_ir.types import DTYPES
 
 MAX_ITEMS = 32  # longer tuples and lists, and nested ones with more items in all, are opaque objects
+MANY_NUMBERS = 4  # longer lists of numbers are data, whose length decides nothing
 MAX_DEPTH = 4
 AS_ARRAY = -1  # in the path of a leaf: the items of a list as an array
 MAX_INNER = 4  # largest extent of a last axis that specializations know
@@ -117,8 +120,8 @@ class TupleSpec:
 
 @record
 class ListSpec:
-    """A list of more than `MAX_ITEMS` Python floats, or ints that fit int64, as an argument: its items are read into an
-    array, which is its leaf. Whatever its length, it has this spec."""
+    """A list of more than `MANY_NUMBERS` Python floats, or ints that fit int64, as an argument: its items are read into
+    an array, which is its leaf. Whatever its length, it has this spec."""
 
     dtype: Literal["float64", "int64"]
 
@@ -313,20 +316,20 @@ _DRAWING = {
 def argument_spec(value: object) -> Spec:
     """The spec of an argument; only there, functions that are defined inside of others are known by their code, and
     long lists of numbers by the type of these."""
-    if type(value) is list and len(value) > MAX_ITEMS:
-        return _list_spec(value)
+    if type(value) is list and len(value) > MANY_NUMBERS:
+        return _list_spec(value) or spec_of(value)
     if type(value) is types.FunctionType and "<" in value.__qualname__:
         return _function_spec(value)
     return spec_of(value)
 
 
-def _list_spec(value: list[object]) -> Spec:
+def _list_spec(value: list[object]) -> Spec | None:
     kinds = set(map(type, value)) if type(value[0]) in (int, float) else set()
     if kinds == {float}:
         return ListSpec("float64")
     if kinds == {int} and min(value) >= -(2**63) and max(value) < 2**63:  # type: ignore[type-var, operator]
         return ListSpec("int64")
-    return ObjectSpec(list)
+    return None
 
 
 def _function_spec(function: types.FunctionType) -> Spec:

@@ -15,8 +15,8 @@ from parakeet_py.fields import KEYS, SIZE, is_item, variable_of
 from parakeet_py.llvm.gate_writer import Extent, GateWriter
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import (
+    MANY_NUMBERS,
     MAX_INNER,
-    MAX_ITEMS,
     ArraySpec,
     FunctionSpec,
     HiddenSpec,
@@ -95,7 +95,7 @@ class ArgumentWriter(GateWriter):
             case ListSpec():
                 self.of_type(value, self.external("list"))
                 self.checkpoint()
-                self.need(self.let(f"icmp sgt i64 {self.field(value, Layout.SIZE, 'i64')}, {MAX_ITEMS}"))
+                self.need(self.let(f"icmp sgt i64 {self.field(value, Layout.SIZE, 'i64')}, {MANY_NUMBERS}"))
                 self.long_lists.append((value, spec, self.slot))
                 self.slot += leaf_slots(spec.leaf)
                 self.leaf += 1

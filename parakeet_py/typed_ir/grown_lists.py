@@ -104,8 +104,8 @@ def grown_template(s: Specializer, left: gates.Structure, right: gates.Structure
     some = any(isinstance(one.like, GrowV) and len(one.parts) > 1 for one in (left, right))
     roots: frozenset[int] = frozenset() if some else frozenset({s.new_root()})
     for one in (left, right):
-        if isinstance(one.like, GrowV):
-            roots |= _roots(one)
+        # one that may be an argument is marked as that: Python must get the very list (`inputs.need_whole`)
+        roots |= _roots(one) if isinstance(one.like, GrowV) else _roots(one) & s.list_roots.keys()
     columns = [
         gates.ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
         for kind in gates.types_of(items)

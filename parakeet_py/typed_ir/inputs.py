@@ -38,6 +38,7 @@ from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
     ClosureV,
+    GrowV,
     ListV,
     Namespace,
     ObjectV,
@@ -117,9 +118,10 @@ def need_whole(s: Specializer, value: Value) -> None:
     """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
     if id(value) in s.lists:
         raise NeedWhole(s.lists[id(value)][1])
-    if s.list_roots and isinstance(value, ListV):
-        for root in value.array.roots & s.list_roots.keys():
-            raise NeedWhole(s.list_roots[root])
+    if s.list_roots and isinstance(value, ListV | GrowV):
+        for column in value.columns if isinstance(value, GrowV) else (value.array,):
+            for root in column.roots & s.list_roots.keys():
+                raise NeedWhole(s.list_roots[root])
 
 
 def _leaf(s: Specializer, kind: Any, index: int, name: str) -> ir.Var:

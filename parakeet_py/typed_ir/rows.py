@@ -121,6 +121,9 @@ def copied_pools(s: Specializer, pools: Sequence[GrowV]) -> tuple[GrowV, ...]:
 def recoded(s: Specializer, grown: GrowV, item: gates.Template) -> GrowV:
     """The same items with a wider template, in which there are rows."""
     columns, pools = _recoded(s, grown.length, grown.item, item, list(grown.columns), list(grown.pools))
+    if columns[0] in grown.columns and not all(column in grown.columns for column in columns):
+        # new columns have no room for more items, and it is the first one that is asked
+        columns[0] = make_view(s, columns[0], (ZERO,), [(0, grown.length.operand, ONE)])
     return GrowV(grown.length, tuple(columns), item, tuple(pools))
 
 

@@ -178,6 +178,16 @@ def groups_by_key(n):
     return total, pairs, len(groups)
 
 
+@program([((1, 2, 1),), ((3, 3, 3),)])
+def groups_of_a_few(keys):
+    groups = {}
+    for key in keys:
+        if key not in groups:
+            groups[key] = []
+        groups[key].append(2 * key)
+    return groups
+
+
 @program([(4,), (2,)])
 def lists_on_a_stack(n):
     stack = [[0]]

@@ -1,4 +1,4 @@
-"""Long lists of numbers as arguments: read into arrays, whatever their length."""
+"""Lists of numbers as arguments: from five on they are read into arrays, whatever their length."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ FLOATS = [i % 7 - 2.5 for i in range(50)]
 INTS = [i * 37 % 101 - 30 for i in range(60)]
 
 
-@program([(FLOATS,), (INTS,), (INTS[:33],), (INTS[:32],)])
+@program([(FLOATS,), (INTS,), (INTS[:33],), (INTS[:32],), (INTS[:6],)])
 def largest_sum_of_neighbours(a):
     best = here = a[0]
     for v in a[1:]:
@@ -58,3 +58,31 @@ def long_lists_that_change(a):
     a += [4]
     a.sort()
     return b, a is b, (a,), {"a": a}
+
+
+@program(
+    [
+        ([4, 3, 0, 2, 0, -5], arr("i8", 2, 2, 2, 2, 2), arr("f8", 7)),
+        ([4, 3, 2, 1, 0, -5], arr("i8", 1, 2, 3, 4, 5), arr("f8", 7)),
+    ]
+)
+def short_lists_whose_length_decides(a, x, y):
+    p, q, *rest = a
+    return np.zeros(len(a)), p + q, rest, np.sum(x, tuple(a[2:4])), [v * 2 for v in a], y[:6] * a, (*a, 1)
+
+
+@program([([0, 1, 2, 3, 4], arr("f8", 2, 3, 1, 1, 2)), ([4, 3, 2, 1, 0], arr("f8", 2, 3, 1, 1, 2))])
+def axes_in_a_short_list(axes, x):
+    return x.transpose(axes), np.ones(axes).shape
+
+
+@program([([3, 1, 2, 7, 5],), ([1.5, 2.0, 3.0, 0.5, 1.0],)], fell_back=None, opaque=None, mutates=(0,))
+def short_lists_that_change(a):
+    a[1] = a[0]
+    a.append(a[-1])
+    return a
+
+
+@program([([3, 1, 2, 7, 5],), (list(range(6)),), ([1, 2, 3],)], opaque=None)
+def short_lists_given_to_python(a):
+    return str(a), a, len(a)

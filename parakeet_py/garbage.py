@@ -1,0 +1,50 @@
+"""Python's search for reference cycles, put off while a function is compiled.
+
+Compiling makes hundreds of thousands of objects in a burst, all of which are freed by their reference counts or kept:
+looking for cycles among them again and again is a tenth of the time and finds nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["put_off"]
+
+_lock = threading.Lock()
+_blocks = 0  # that are open, in any thread
+_was_on = False
+
+
+@contextmanager
+def put_off() -> Iterator[None]:
+    """No collection starts by itself in this block; blocks of several threads may overlap."""
+    global _blocks, _was_on
+    with _lock:
+        if _blocks == 0:
+            _was_on = gc.isenabled()
+            gc.disable()
+        _blocks += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _blocks = max(0, _blocks - 1)  # 0 where the process has forked since
+            if _blocks == 0 and _was_on:
+                gc.enable()
+
+
+def _start_again() -> None:
+    """A child has only the thread that forked: the blocks of others are not closed there."""
+    global _lock, _blocks
+    _lock = threading.Lock()
+    if _blocks and _was_on:
+        gc.enable()
+    _blocks = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_again)
