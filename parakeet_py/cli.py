@@ -263,11 +263,10 @@ def bench_gpu(
     out: Annotated[Path | None, typer.Option(help="Write JSON and Markdown into this folder.")] = None,
 ) -> None:
     """Measure operators and programs on a GPU: kernels, transfers, bandwidth; CuPy, JAX, PyTorch, numba beside them."""
-    from parakeet_py.bench.gpu import report, runner
+    from parakeet_py.bench.gpu import report, runner, supervise
     from parakeet_py.bench.program import SIZES
     from parakeet_py.hybrid import cuda
     from parakeet_py.hybrid.device import DeviceError
-    from parakeet_py.hybrid.devices import open_devices
 
     sizes = {str(name): name for name in SIZES}
     if size.upper() not in sizes:
@@ -276,12 +275,9 @@ def bench_gpu(
         typer.echo(f"skipped: no GPU to measure: {cuda.probe().reason}")
         return
     try:
-        machines = open_devices(device)
-        if len(machines) != 1:
-            raise _fail(f"{device!r} is not one GPU")
-        total = len(names) if names else runner.TASKS
         found = _with_progress(
-            total, lambda tell: runner.run(machines[0], sizes[size.upper()], budget, names or (), lambda n: tell(n, ""))
+            len(runner.tasks(names or ())),
+            lambda tell: supervise.run(device, sizes[size.upper()], budget, names or (), lambda n: tell(n, "")),
         )
     except (ValueError, DeviceError) as error:
         raise _fail(str(error)) from None

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from parakeet_py.bench.gpu import ceilings, measure, peers, report
+from parakeet_py.bench.gpu import ceilings, measure, peers, report, supervise
 from parakeet_py.bench.gpu.operators import OPERATORS
 from parakeet_py.bench.gpu.runner import UnknownProgram, run
 from parakeet_py.bench.programs import PROGRAMS
@@ -20,6 +20,7 @@ from parakeet_py.cli import app
 from parakeet_py.hybrid import cuda
 from parakeet_py.hybrid.devices import open_devices
 from tests.ptxas import PTXAS
+from tests.unit import bench_process
 from tests.unit.test_ptx import assemble
 
 
@@ -68,7 +69,7 @@ def test_rehearsal(tmp_path: Path) -> None:
 def test_operators_are_right(one: Any) -> None:
     machine = open_devices("emulated")[0]
     timed = measure.Timed(machine)
-    row = measure.measure(one.program, one.flops, machine, timed, "XS", 0.0, [])
+    *_, row = measure.measure(one.program, one.flops, machine, timed, "XS", 0.0, [])
     assert row.ours.status == "ok", row.ours.reason
     assert row.ours.launches >= 1 and not row.ours.reason
 
@@ -76,7 +77,7 @@ def test_operators_are_right(one: Any) -> None:
 def test_wrong_results_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = open_devices("emulated")[0]
     monkeypatch.setattr(measure, "difference", lambda *args, **more: "1 of 3 values differ")
-    row = measure.measure(operator("axpy").program, None, machine, measure.Timed(machine), "XS", 0.0, [])
+    *_, row = measure.measure(operator("axpy").program, None, machine, measure.Timed(machine), "XS", 0.0, [])
     assert row.ours.status == "WRONG" and row.ours.kernels is None and report.bandwidth(row) is None
 
 
@@ -117,18 +118,46 @@ def test_libraries(cupy: Any) -> None:
     found, missing = peers.installed()
     assert [peer.name for peer in found][:2] == ["cupy", "cupy fused"] and "cupy" not in missing
     machine = open_devices("emulated")[0]
-    row = measure.measure(operator("axpy").program, None, machine, measure.Timed(machine), "XS", 60.0, found[:2])
+    *_, row = measure.measure(operator("axpy").program, None, machine, measure.Timed(machine), "XS", 60.0, found[:2])
     assert row.peers["cupy"].status == row.peers["cupy fused"].status == "ok" and cupy.waited
-    loops = measure.measure(PROGRAMS["mandelbrot"], None, machine, measure.Timed(machine), "XS", 60.0, found[:1])
+    *_, loops = measure.measure(PROGRAMS["mandelbrot"], None, machine, measure.Timed(machine), "XS", 60.0, found[:1])
     assert loops.peers["cupy"].status in ("ok", "absent")
-    late = measure.measure(operator("axpy").program, None, machine, measure.Timed(machine), "XS", 0.0, found[:2])
+    *_, late = measure.measure(operator("axpy").program, None, machine, measure.Timed(machine), "XS", 0.0, found[:2])
     assert late.ours.status == "ok" and late.peers["cupy"] == measure.Times("skipped", "no time left")
     cupy.exp = lambda x: 1 / 0
-    broken = measure.measure(operator("waves").program, None, machine, measure.Timed(machine), "XS", 60.0, found[:1])
+    *_, broken = measure.measure(
+        operator("waves").program, None, machine, measure.Timed(machine), "XS", 60.0, found[:1]
+    )
     assert broken.peers["cupy"].status == "unsupported" and "ZeroDivisionError" in broken.peers["cupy"].reason
     made = report.Run("cuda:0", "sm_90", True, "XS", 1.0, ceilings.Ceilings(1e9, 1e9, 1e9), missing, [row, broken], [])
     text = report.markdown(made)
     assert "| CuPy | CuPy fused |" in text and " × |" in text and "waves, cupy: unsupported" in text
+
+
+def test_whatever_happens_there_is_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervise, "_serve", bench_process.serve)
+    monkeypatch.setattr(supervise, "PATIENCE", 3.0)
+    names = ["axpy", "waves", "ramp", "total", "dot"]
+    told: list[str] = []
+    found = supervise.run("cuda:0", "XS", 100.0, names, told.append)
+    rows = {row.name: row for row in (*found.operators, *found.programs)}
+    assert [*rows] == names == told and found.missing == {"torch": "not installed"}
+    assert rows["axpy"].ours.status == "ok"
+    assert rows["axpy"].peers["cupy"] == measure.Times("died", "its process ended with 7")
+    assert rows["waves"].ours.reason == "it has faulted"
+    assert rows["total"].ours == measure.Times("hung", "no answer, or no time left")
+    assert rows["ramp"].peers["jax"].status == rows["dot"].ours.status == "ok"
+    text = report.markdown(found)
+    assert "axpy, cupy: died" in text and "| total | hung |" in text
+    late = supervise.run("cuda:0", "XS", 0.0, ["ramp", "dot"])
+    assert [row.ours.status for row in (*late.operators, *late.programs)] == ["ok", "skipped"]
+
+
+def test_a_device_that_cannot_be_opened() -> None:
+    found = CliRunner().invoke(app, ["bench-gpu", "axpy", "--device=emulated*2"])
+    assert found.exit_code == 2 and "'emulated*2' is not one GPU" in found.output
+    found = CliRunner().invoke(app, ["bench-gpu", "axpy", "--device=graphics"])
+    assert found.exit_code == 2 and "'graphics' names no device" in found.output
 
 
 def test_unknown_names() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,8 @@ def measure(
     seconds: float,
     libraries: Sequence[peers.Peer],
     scalar: Any = None,
-) -> Row:
-    """All times of one program.
+) -> Iterator[Row]:
+    """All times of one program: ours first, then with each library's.
 
     Parameters
     ----------
@@ -109,15 +110,8 @@ def measure(
     share = max(0.2, (deadline - time.perf_counter()) / slices)
     ours = _ours(program, arguments, wanted, machine, timed, share, {})
     contracted = _ours(program, arguments, None, machine, timed, share / 2, {"contract": True})
-    found: dict[str, Times] = {}
-    for peer in libraries:
-        left = deadline - time.perf_counter()
-        if left <= 0:  # compiling has no limit: what others have spent is not taken from the programs to come
-            found[peer.name] = Times("skipped", "no time left")
-            continue
-        found[peer.name] = _peer(peer, program, arguments, wanted, left / (len(libraries) - len(found)), scalar)
     dimensions = program.sizes[size]
-    return Row(
+    row = Row(
         program.name,
         program.summary,
         dimensions,
@@ -126,8 +120,17 @@ def measure(
         any(a.dtype in (np.float64, np.complex128) for a in arrays),
         ours,
         contracted,
-        found,
+        {},
     )
+    yield row
+    for number, peer in enumerate(libraries):
+        left = deadline - time.perf_counter()
+        if left <= 0:  # compiling has no limit: what others have spent is not taken from the programs to come
+            times = Times("skipped", "no time left")
+        else:
+            times = _peer(peer, program, arguments, wanted, left / (len(libraries) - number), scalar)
+        row = replace(row, peers={**row.peers, peer.name: times})
+        yield row
 
 
 def _ours(
@@ -168,7 +171,7 @@ def _ours(
 
             _repeated(share / 3, lambda: on_device(machine, arguments), launched)
     except Exception as error:
-        timed.take()
+        timed.marks.clear()  # nobody asks for times of a device that may be gone
         return Times("error", f"{type(error).__name__}: {error}".splitlines()[0][:200])
     handed_back = ", ".join(dict.fromkeys(function.opaque_calls))
     return Times(
