@@ -8,7 +8,8 @@ Properties and other descriptors, classes that compute attributes, and classes o
 What global and closure variables hold has fields as well, which are read only; its methods are left to Python.
 
 Items of dicts are fields too: of Python's own dicts, under keys that are texts or ints. A field's name says what it is,
-an attribute or an item (`item_name`); `KEYS` names the tuple of all keys of a dict, in their order.
+an attribute or an item (`item_name`); `KEYS` names the tuple of all keys of a dict, in their order, `RANDOM_STATE` the
+state of one of NumPy's random generators.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ import types
 from _collections import _tuplegetter  # type: ignore[import-not-found]  # the fields of named tuples
 from typing import Any
 
+import numpy as np
+
 _ABSENT = object()
 KEYS = "[*]"
 SIZE = "#"  # as the name in a class: how many names it has
+RANDOM_STATE = "<state>"
 OF_NONE, OF_ARGUMENTS, OF_ALL = range(3)  # whose attributes a function may read as it reads its arguments
 MAX_KEYS = 64  # of a dict whose keys are asked for
 _PLACES = (types.MemberDescriptorType, _tuplegetter)  # descriptors that only say where in the instance the value is
@@ -145,11 +149,23 @@ def are_apart(args: Any, paths: tuple[str | int, ...]) -> bool:
     return one is not other
 
 
+def read_random_state(value: Any) -> Any:
+    """The arrays that a random generator draws from; None if they are not known."""
+    from parakeet_py.random_states import state_of
+
+    if type(value) is not np.random.Generator:
+        raise AttributeError(RANDOM_STATE)
+    return state_of(value)
+
+
 def read_field(value: Any, names: tuple[str, ...]) -> Any:
     """The attribute of an attribute ... of a value; raises `AttributeError` where one is not held plainly."""
     for name in names:
         if is_item(name):
             value = read_item(value, name)
+            continue
+        if name == RANDOM_STATE:
+            value = read_random_state(value)
             continue
         if not holds_plainly(type(value), name):
             raise AttributeError(name)

@@ -5,6 +5,9 @@ Mersenne Twister (MT19937: Matsumoto and Nishimura 1998), whose struct in C hold
 The arrays here are views of that memory: what compiled code draws is missing afterwards for Python, and the other way
 round. They are hidden arguments of functions that draw. Where the memory does not hold what the generator tells of its
 state, `known` has not its name, and such calls are Python's.
+
+A `Generator` over PCG64 (what `np.random.default_rng` makes) has a state of four words of 64 bits, and half a word that
+is left over from the last one that was cut in two; `state_of` gives both.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from __future__ import annotations
 import ctypes
 import random
 import sys
+import weakref
+from typing import Any
 
 import numpy as np
 
@@ -60,3 +65,41 @@ _found = {"numpy": _of_numpy(), "python": _of_python()}
 known = frozenset(name for name, state in _found.items() if state is not None)
 numpy_key, numpy_position = _found["numpy"] or _NOTHING
 python_key, python_position = _found["python"] or _NOTHING
+
+
+# ---- generators that are objects -------------------------------------------------------------------------------------
+
+State = tuple[np.ndarray, np.ndarray]
+_states: weakref.WeakKeyDictionary[Any, State | None] = weakref.WeakKeyDictionary()  # by the lock, which nothing shares
+
+
+def state_of(generator: np.random.Generator) -> State | None:
+    """The arrays of a generator over PCG64; None for others.
+
+    The first holds the state and the increment, each its lower half first, the second whether half a word is left, and
+    that half.
+    """
+    lock = generator.bit_generator.lock
+    try:
+        return _states[lock]
+    except KeyError:
+        found = _states[lock] = _of_pcg64(generator.bit_generator)
+        return found
+
+
+def given_state(generator: np.random.Generator) -> State:
+    """The same, with arrays of nothing for other generators."""
+    return state_of(generator) or (np.empty(0, np.uint64), np.empty(0, np.uint32))
+
+
+def _of_pcg64(bits: Any) -> State | None:
+    if type(bits) is not np.random.PCG64:
+        return None
+    address = bits.ctypes.state_address
+    words = (ctypes.c_uint64 * 4).from_address(ctypes.c_void_p.from_address(address).value or 0)
+    left = (ctypes.c_uint32 * 2).from_address(address + ctypes.sizeof(ctypes.c_void_p))
+    views = np.ctypeslib.as_array(words), np.ctypeslib.as_array(left)
+    told = bits.state
+    expected = [half for name in ("state", "inc") for half in (told["state"][name] % 2**64, told["state"][name] >> 64)]
+    same = views[0].tolist() == expected and views[1].tolist() == [told["has_uint32"], told["uinteger"]]
+    return views if same else None

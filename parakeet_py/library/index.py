@@ -136,13 +136,17 @@ PLAIN = {  # functions of the standard library
     "itertools.filterfalse itertools.islice itertools.pairwise itertools.permutations itertools.product "
     "itertools.repeat itertools.starmap itertools.takewhile math.isclose math.prod",
 }
-METHODS = {  # methods of arrays; with a dot, of ufuncs
+METHODS = {  # methods of arrays; with a dot, of ufuncs and random generators
     "creation": "__copy__ astype copy fill",
     "elementary": "conj conjugate round",
     "joining": "repeat",
     "matrices": "trace",
     "memory": "diagonal view",
     "products": "dot",
+    "random_generators": (
+        "generator.choice generator.exponential generator.integers generator.normal generator.permutation "
+        "generator.random generator.shuffle generator.standard_exponential generator.standard_normal generator.uniform"
+    ),
     "reductions": "all any argmax argmin max mean min prod std sum var",
     "scans": "cumprod cumsum",
     "selection": "choose clip compress nonzero take",

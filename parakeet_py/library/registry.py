@@ -130,7 +130,8 @@ def plain_for(target: Any) -> Callable[..., Any] | None:
 
 
 def method_for(name: str) -> Callable[..., Any] | None:
-    """The registered body of an ndarray method, or None; `ufunc.reduce` and the like for methods of ufuncs."""
+    """The registered body of an ndarray method, or None; `ufunc.reduce` and the like for methods of ufuncs,
+    `generator.normal` and the like for random generators."""
     _load_for(index.METHODS, name)
     return _methods.get(name)
 

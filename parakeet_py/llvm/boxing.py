@@ -62,6 +62,7 @@ EXPORTS = (
     "gate.global",
     "gate.field",
     "gate.item",
+    "gate.random_state",
     "gate.keys",
     "gate.opaque",
     "gate.fail",

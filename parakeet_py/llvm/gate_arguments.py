@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parakeet_py.fields import KEYS, SIZE, is_item, variable_of
+from parakeet_py.fields import KEYS, RANDOM_STATE, SIZE, is_item, variable_of
 from parakeet_py.llvm.gate_writer import Extent, GateWriter
 from parakeet_py.llvm.object_layout import Flags, Layout
 from parakeet_py.signature import (
@@ -419,7 +419,7 @@ class ArgumentWriter(GateWriter):
         for place, (name, object_) in enumerate(zip(names, own, strict=True)):
             if kind == "method" and place == len(names) - 1:
                 value = self.field(value, Layout.TYPE)
-            read = "item" if is_item(str(name)) else "field"
+            read = "random_state" if name == RANDOM_STATE else "item" if is_item(str(name)) else "field"
             value = self.let(f"call ptr @gate.{read}(ptr {value}, ptr {self.own(object_)})")
             self.need(self.let(f"icmp ne ptr {value}, null"))
             self.checkpoint()

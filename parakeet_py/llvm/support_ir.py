@@ -140,6 +140,22 @@ out:
   ret ptr %value
 }
 
+; The arrays that a random generator draws from, borrowed (they are kept beside it), or null.
+define ptr @gate.random_state(ptr %generator, ptr %function) {
+entry:
+  %args = alloca ptr
+  store ptr %generator, ptr %args
+  %state = call ptr @gate.PyObject_Vectorcall(ptr %function, ptr %args, i64 1, ptr null)
+  %none = icmp eq ptr %state, null
+  br i1 %none, label %missing, label %found
+missing:
+  call void @gate.PyErr_Clear()
+  ret ptr null
+found:
+  call void @gate.Py_DecRef(ptr %state)
+  ret ptr %state
+}
+
 ; Are the keys of a dict these (a tuple of texts and ints), in this order?
 define i1 @gate.keys(ptr %dict, ptr %expected) {
 entry:

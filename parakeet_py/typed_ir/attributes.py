@@ -14,7 +14,7 @@ from parakeet_py.fields import OF_ALL, has_method, holds_plainly, in_class, stor
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.signature import ObjectSpec, Source
-from parakeet_py.typed_ir import dict_items, field_state, hash_maps, instances, ir, named_tuples, shape_changes
+from parakeet_py.typed_ir import dict_items, drawing, field_state, hash_maps, instances, ir, named_tuples, shape_changes
 from parakeet_py.typed_ir.calls import call_python, call_registered, registered_body
 from parakeet_py.typed_ir.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.flags import array_flag
@@ -100,6 +100,8 @@ def _object_attribute(s: Specializer, value: ObjectV, name: str) -> Value:
             return MethodV(value, name)
         if holds_plainly(cls, name):
             return field_state.now(s, (*source, name), s.hidden_value((*source, name), None))
+    if drawing.has_method(s, value, name):
+        return MethodV(value, name)
     raise s.hand_back(f".{name} of an object")
 
 
@@ -372,6 +374,9 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             found = dict_items.method(s, obj, name, args) if not kwargs else None
             if found is not None:
                 return found
+            drawn = drawing.call_method(s, obj, name, args, kwargs)
+            if drawn is not None:
+                return drawn
             known = known_object(s, obj)
             if known is not None and name in named_tuples.OWN_METHODS:
                 items = named_fields(s, obj)

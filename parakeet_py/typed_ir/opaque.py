@@ -19,10 +19,11 @@ import numpy as np
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate import CHANGED, Key
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
+from parakeet_py.random_states import given_state
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.templates import StaticT, Template
-from parakeet_py.typed_ir import dict_items, ir
+from parakeet_py.typed_ir import dict_items, drawing, ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.opaque_operands import template_of
 from parakeet_py.typed_ir.purity import holds_array, is_fresh, is_pure, may_store
@@ -76,7 +77,12 @@ class OpaqueSite:
 
 def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
     """What is handed back to Python, for people: "name (line n): reason"."""
-    return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites if site.operation != "same")
+    return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites if _is_shown(site))
+
+
+def _is_shown(site: OpaqueSite) -> bool:
+    of_compiler = isinstance(site.operands[0], StaticT) and site.operands[0].value is given_state
+    return site.operation != "same" and not of_compiler
 
 
 def is_pure_site(site: OpaqueSite) -> bool:
@@ -293,7 +299,10 @@ def emit_opaque(
     if result is None:
         return None
     fresh = operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))
-    return result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
+    made = result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
+    if drawing.is_generator(result):
+        drawing.made_by_python(s, made)
+    return made
 
 
 def in_numpy(s: Specializer) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.random_states import given_state
 from parakeet_py.typed_ir.values import ArrayV, MethodV, Static, Value
 
 _PURE_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.fft", "math")
@@ -25,7 +26,12 @@ def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
     """Is it known that a function changes none of its arguments, when called with so many and these keywords?"""
     if isinstance(target, np.ufunc):
         return "out" not in keywords and count <= target.nin
-    if id(target) in _PURE_BUILTINS or (id(target) in _PURE_WITHOUT_KEYS and not keywords):
+    if (
+        target is given_state
+        or target is np.random.default_rng
+        or id(target) in _PURE_BUILTINS
+        or (id(target) in _PURE_WITHOUT_KEYS and not keywords)
+    ):
         return True
     if isinstance(getattr(target, "__self__", None), np.ufunc):
         return target.__name__ != "at" and count <= 2 and "out" not in keywords  # operands, or an array and its axis

@@ -172,6 +172,7 @@ class Specializer:
         self.yields: list[Callable[[Value], Value]] = []  # what is done with items of generators that are gone through
         self.list_changes = 0  # statements that have changed lists
         self.recursions = 0  # how often a function has been inlined into itself
+        self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made (see `drawing`)
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.list_roots: dict[int, int] = {}  # the memory of long lists that are parameters
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`

@@ -1,0 +1,125 @@
+"""Numbers of `np.random.Generator`: drawn by compiled code, from the state that NumPy draws from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.corpus import Case, case, program
+
+ELSEWHERE = np.random.default_rng(1)
+
+
+def _with(*args, seed=4, raises=None):
+    """A case whose first argument is a new generator."""
+    return Case(lambda: (np.random.default_rng(seed), *args), raises=raises)
+
+
+def _begin():
+    ELSEWHERE.bit_generator.state = np.random.PCG64(5).state
+
+
+@program([_with(300), _with(0), Case(lambda: (np.random.Generator(np.random.PCG64(9)), 3))])
+def uniform_numbers(rng, n):
+    inside = 0
+    for _ in range(n):
+        x, y = rng.random(), rng.uniform(-1, 2)
+        inside += x * x + y * y < 1
+    return inside, rng.random(n), rng.uniform(size=(2, n)), rng.uniform(3, n + 3.5), rng.random()
+
+
+@program([_with(4000), _with(0, seed=5)])
+def normal_and_exponential_numbers(rng, n):
+    """Some of four thousand words fall into the wedges of the layers, two or three into the tail."""
+    x = rng.standard_normal(n)
+    for i in range(n // 8):
+        x[i] += rng.normal(1, 2.5) * rng.exponential(0.5)
+    return x, rng.normal(0.5, size=3), rng.standard_exponential(n), rng.standard_exponential()
+
+
+@program([_with(n) for n in (1, 2, 7, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**62 + 1)])
+def integers_of_any_width(rng, n):
+    found = [rng.integers(n) for _ in range(5)]
+    return found, rng.integers(-n, n, 4), rng.integers(n, size=(2, 2)), rng.integers(0, n, endpoint=True, dtype=int)
+
+
+@program([_with()])
+def integers_of_all_widths(rng):
+    return rng.integers(-(2**63), 2**63 - 1, endpoint=True), rng.integers(-(2**63), 2**63 - 1, 3), rng.integers(5)
+
+
+@program(
+    [
+        _with(3, 3, 1.0, raises=ValueError),
+        _with(0, -2, 1.0, raises=ValueError),
+        _with(0, 3, -0.0, raises=ValueError),
+        _with(0, 3, -1.0, raises=ValueError),
+        _with(0, 3, np.inf, raises=OverflowError),
+        _with(0, 3, np.nan, raises=OverflowError),
+        _with(0, 3, 1.0),
+    ],
+    message=True,
+)
+def bounds_that_are_looked_at(rng, low, high, width):
+    x = rng.integers(low, high) if low else rng.integers(high)
+    return x, rng.normal(0, width), rng.uniform(-width, width), rng.integers(high, low, size=0)
+
+
+@program([_with(200), _with(2), _with(1)])
+def orders_and_choices(rng, n):
+    places = np.arange(n) * 0.5
+    rng.shuffle(places)
+    turned = places[::-1]
+    rng.shuffle(turned)
+    return places, rng.permutation(n), rng.permutation(places), rng.choice(n), rng.choice(places), rng.choice(n, 3)
+
+
+@program([case(7, 200, setup=_begin)], opaque=1)
+def a_generator_made_inside(seed, n):
+    rng = np.random.default_rng(seed)
+    place, path = 0, []
+    for _ in range(n):
+        place += 1 if rng.random() < 0.5 else -1
+        path.append(place)
+    return path, rng.integers(100), ELSEWHERE.random(), ELSEWHERE.normal()
+
+
+@program([_with(5), Case(lambda: (np.random.Generator(np.random.MT19937(1)), 5))], opaque=None)
+def in_turns_with_python(rng, n):
+    """What Python draws comes out of the same state; over other bits, Python draws all."""
+    return rng.random(), rng.poisson(3.0, n), rng.random(n), rng.bytes(4), rng.integers(9), rng.normal(size=(n, 1))
+
+
+class Walker:
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.place = 0
+
+    def walk(self, n):
+        for _ in range(n):
+            self.place += self.rng.integers(-1, 2)
+        return self.place
+
+
+@program([Case(lambda: (Walker(3), 50))])
+def a_generator_that_an_object_holds(walker, n):
+    return walker.walk(n), walker.rng.random()
+
+
+def _twice():
+    rng = np.random.default_rng(8)
+    return rng, rng, 5
+
+
+@program([Case(_twice), Case(lambda: (np.random.default_rng(8), np.random.default_rng(9), 5))])
+def one_generator_under_two_names(rng, other, n):
+    total = 0.0
+    for _ in range(n):
+        total += rng.random() - 2 * other.random()
+    return total, rng.integers(9), other.integers(9)
+
+
+@program([_with(-1), _with(3)])
+def numbers_that_are_drawn_again(rng, n):
+    """Where Python runs the call from the beginning, it draws what compiled code has drawn."""
+    x = rng.random() + rng.integers(9)
+    return x, 2**n
