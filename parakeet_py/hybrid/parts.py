@@ -126,10 +126,10 @@ class Parts:
         op = self.division.op
         if self.division.join not in ("concatenate", "scan") or isinstance(op, Scatter):
             return
-        assert isinstance(op, Map | Reduce | Scan)
         arrays = [out for out in self.region.outs if isinstance(out.type, Array)]
         if not arrays:
             return
+        assert isinstance(op, Map | Reduce | Scan)
         shape = [self.call.extent(extent, self.values) for extent in op.extents]
         for out in arrays:
             assert isinstance(out.type, Array)
