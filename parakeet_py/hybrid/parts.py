@@ -127,7 +127,7 @@ class Parts:
         if self.division.join not in ("concatenate", "scan") or isinstance(op, Scatter):
             return
         arrays = [out for out in self.region.outs if isinstance(out.type, Array)]
-        if not arrays:
+        if not arrays:  # a product stores into an array that is there
             return
         assert isinstance(op, Map | Reduce | Scan)
         shape = [self.call.extent(extent, self.values) for extent in op.extents]

@@ -41,6 +41,7 @@ PROGRAMS = Path(__file__).parents[1] / "programs"
 WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again")
 HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
 
+import bisect, collections, functools, heapq, itertools, math, operator  # noqa: E401, F401
 from math import inf, nan  # noqa: F401
 
 import numpy as np  # noqa: F401

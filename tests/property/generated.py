@@ -25,7 +25,7 @@ from parakeet_py import options
 from parakeet_py.errors import DeoptimizedError, OpaqueResultChanged, UnsupportedError
 from tests.backends import BACKENDS, INTERPRETERS, accelerated
 from tests.corpus import Case, Outcome, assert_same, leaves_of, outcome
-from tests.property.random_expressions import CountTurns, Turns
+from tests.property.random_expressions import MODULES, CountTurns, Turns
 from tests.property.recipes import made
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ _sources: dict[str, list[str]] = {}
 
 
 def function(source: str, name: str = "f", known: bool = True) -> Callable[..., Any]:
-    """The function `name` of this source text, with `np` as its only global; `known`: its text can be found."""
+    """The function `name` of this source text, with NumPy and modules as globals; `known`: its text is found."""
     filename = f"<{'generated' if known else 'nowhere'} {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
     _sources[filename] = source.splitlines()
     if known:
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    scope: dict[str, Any] = {"np": np, "__name__": "generated"}
+    scope: dict[str, Any] = {**MODULES, "np": np, "__name__": "generated"}
     exec(compile(source, filename, "exec"), scope)
     return scope[name]  # type: ignore[no-any-return]
 
@@ -113,7 +113,7 @@ def ends(program: Program) -> bool:
 
 def ends_again(program: Program, recipes: Sequence[Any], calls: int) -> bool:
     """Whether all loops end in so many calls one after another."""
-    scope: dict[str, Any] = {"np": np, "turn_": Turns({})}
+    scope: dict[str, Any] = {**MODULES, "np": np, "turn_": Turns({})}
     exec(compile(CountTurns().visit(ast.parse(program.source)), "<again>", "exec"), scope)
     again = outcome(lambda *args: call_again([scope["f"]] * calls, args), made(recipes))
     return "does not end" not in str(again.exception)

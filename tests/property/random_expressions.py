@@ -11,7 +11,13 @@ not exact get a name that begins with r: it is returned and compared with a tole
 from __future__ import annotations
 
 import ast
+import bisect
+import collections
 import functools
+import heapq
+import itertools
+import math
+import operator
 import re
 import textwrap
 import warnings
@@ -26,6 +32,9 @@ from tests.numpy_table import families  # noqa: F401  (fills the table)
 from tests.numpy_table.rows import TABLE, Row, expanded
 from tests.property.recipes import made
 from tests.property.strategies import index_texts
+
+MODULES = {one.__name__: one for one in (bisect, collections, functools, heapq, itertools, math, operator)}
+"""What programs have as globals, beside NumPy."""
 
 BINARY = ["{} + {}", "{} - {}", "np.maximum({}, {})", "np.minimum({}, {})"]
 LOGICAL = ["{} & {}", "{} | {}", "{} ^ {}", "np.logical_xor({}, {})", "({} > 0) & ({} < 3)", "np.fmax({}, {})"]
@@ -114,7 +123,7 @@ class Expressions:
     def run_with(self, recipes: Sequence[Any], lines: Sequence[str], most: int = MOST_ELEMENTS) -> dict[str, Any]:
         """The names after these statements; loops end where something has many times `most` elements."""
         scope: dict[str, Any] = dict(zip(self.params, made(recipes), strict=True))
-        hidden = {"np": np, "return_": tuple, "turn_": Turns(scope, most), "__builtins__": __builtins__}
+        hidden = {**MODULES, "np": np, "return_": tuple, "turn_": Turns(scope, most), "__builtins__": __builtins__}
         scope.update(hidden)
         code = compile(CountTurns().visit(ast.parse("\n".join(lines))), "<program>", "exec")
         with np.errstate(all="ignore"), warnings.catch_warnings():
