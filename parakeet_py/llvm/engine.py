@@ -1,8 +1,9 @@
 """LLVM itself: from IR text to object code and, for people, assembly text.
 
-This is the only file that imports llvmlite, and it does so inside functions: a process that finds all its code in the
-disk cache never pays for it.  Text goes in; it is parsed and verified first, because LLVM answers broken IR deeper
-down by ending the process.  What fails here raises `CodegenError`.
+LLVM is llvmlite's, called by way of `library`; llvmlite's own binding is only imported for other machines and where
+the loader does not do (`binding`). A process that finds all its code in the disk cache pays for neither.  Text goes in;
+it is parsed and verified first, because LLVM answers broken IR deeper down by ending the process.  What fails here
+raises `CodegenError`.
 
 Code is position independent in the small code model: calls leave through stubs, foreign data through a table of
 addresses, both made by the loader next to the code, so that an object runs wherever it is put.  Vector width is
@@ -11,15 +12,12 @@ asked for by the text itself ("prefer-vector-width"="512" on the functions, `hos
 Loop strength reduction is switched off for the whole process, as LLVM has no smaller switch: it takes more than half
 of code generation and gains nothing measurable on loops over arrays. So are versions of loops for stride 1.
 
-What a user's function becomes is compiled in parts, side by side (`compile_divided`, `divide`): LLVM is most of a first
-call. llvmlite lets one thread at a time into LLVM, which itself asks no more than that modules compiled at the same
-time have contexts and target machines of their own; so the two long steps, passes and code generation, are called past
-llvmlite's lock, each on a target machine that nobody else uses meanwhile.
+What a user's function becomes is compiled in parts, side by side (`compile_divided`, `divide`), each in a context and
+on a target machine that nobody else uses meanwhile: LLVM is most of a first call.
 """
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,6 +28,7 @@ from typing import Any, NamedTuple
 from parakeet_py.errors import CodegenError
 from parakeet_py.llvm import object_loader
 from parakeet_py.llvm.divide import divide
+from parakeet_py.llvm.library import Library, Module, TargetMachine, library, optimize, text_of
 from parakeet_py.llvm.object_loader import LoadedCode, LoadError, UnsupportedObject
 from parakeet_py.llvm.symbols import resolve
 
@@ -38,7 +37,7 @@ __all__ = ["CodegenError", "HostInfo", "compile_divided", "compile_ir", "emit_as
 MOST_PARTS = 8
 
 _lock = threading.Lock()
-_idle: dict[int, list[Any]] = {}  # target machines that nobody uses, by level
+_idle: dict[int, list[TargetMachine]] = {}  # target machines that nobody uses, by level
 
 
 class HostInfo(NamedTuple):
@@ -65,22 +64,30 @@ class HostInfo(NamedTuple):
 
 
 @lru_cache(maxsize=1)
+def _ready() -> Library:
+    """LLVM's library, with the native target ready."""
+    with _lock:
+        found = library()
+        found.InitializeNativeTarget()
+        found.InitializeNativeAsmPrinter()
+        found.InitializeNativeAsmParser()
+        found.SetCommandLine(b"parakeet_py", b"-disable-lsr")
+        # strides are counted in bytes: a loop with a version for stride 1 never runs it, and is scalar for all others
+        found.SetCommandLine(b"parakeet_py", b"-enable-mem-access-versioning=false")
+    return found
+
+
+@lru_cache(maxsize=1)
 def binding() -> Any:
-    """llvmlite's binding, with the native target ready."""
+    """llvmlite's binding, with the native target ready: for all that is not code for this machine."""
     import llvmlite.binding as llvm
 
-    with _lock:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        llvm.initialize_native_asmparser()
-        llvm.set_option("parakeet_py", "-disable-lsr")
-        # strides are counted in bytes: a loop with a version for stride 1 never runs it, and is scalar for all others
-        llvm.set_option("parakeet_py", "-enable-mem-access-versioning=false")
+    _ready()
     return llvm
 
 
 @contextmanager
-def _own_target_machine(level: int) -> Iterator[Any]:
+def _own_target_machine(level: int) -> Iterator[TargetMachine]:
     """A target machine that nobody else uses meanwhile."""
     with _lock:
         idle = _idle.setdefault(level, [])
@@ -93,52 +100,51 @@ def _own_target_machine(level: int) -> Iterator[Any]:
         idle.append(machine)
 
 
-def _target_machine(level: int) -> Any:
-    llvm = binding()
-    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+def _target_machine(level: int) -> TargetMachine:
+    return TargetMachine(*_cpu_and_features(), level)
+
+
+def _cpu_and_features() -> tuple[str, str]:
+    """What code is made for."""
+    _ready()
+    cpu, features = text_of("GetHostCPUName"), _flat(_features())
     if cpu.startswith("znver"):  # one load after another is faster there
         features += ",+prefer-no-gather"
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu,
-        features=features,
-        opt=level,
-        reloc="pic",
-        codemodel="small",
-    )
+    return cpu, features
+
+
+def _features() -> dict[str, bool]:
+    """The features of this machine's CPU, and whether it has them."""
+    listed = text_of("GetHostCPUFeatures").split(",")
+    return {feature[1:]: feature[0] == "+" for feature in listed if feature}
+
+
+def _flat(features: dict[str, bool]) -> str:
+    return ",".join(f"{'+' if has else '-'}{name}" for name, has in sorted(features.items()))
 
 
 @lru_cache(maxsize=1)
 def host() -> HostInfo:
-    """This machine, as the code generator sees it (imports llvmlite)."""
-    llvm = binding()
-    features = llvm.get_host_cpu_features()
+    """This machine, as the code generator sees it (loads LLVM)."""
+    _ready()
+    features = _features()
     if all(features.get(name) for name in ("avx512f", "avx512vl", "avx512dq", "avx512bw")):
         bits = 512
     else:
         bits = 256 if features.get("avx2") else 128
+    with _own_target_machine(3) as machine:
+        data_layout = machine.data_layout
     return HostInfo(
-        cpu=llvm.get_host_cpu_name(),
-        features=features.flatten(),
+        cpu=text_of("GetHostCPUName"),
+        features=_flat(features),
         vector_bits=bits,
-        triple=llvm.get_process_triple(),
-        data_layout=_data_layout(),
+        triple=text_of("GetProcessTriple"),
+        data_layout=data_layout,
     )
 
 
-def _data_layout() -> str:
-    with _own_target_machine(3) as machine:
-        return str(machine.target_data)
-
-
-def parsed(text: str) -> Any:
-    """The module of `text`, in a context of its own: what the global one has learned, types and constants, stays."""
-    llvm = binding()
-    return llvm.parse_assembly(text, llvm.create_context())
-
-
-def optimize(module: Any, machine: Any, options: Any, library: ctypes.CDLL | None = None) -> None:
-    """Run LLVM's default pipeline over a module: past llvmlite's lock if its `library` is given, which asks that nobody
-    else uses the machine meanwhile.
+def run_pipeline(module: Any, machine: Any, options: Any) -> None:
+    """Run LLVM's default pipeline over a module of llvmlite's.
 
     llvmlite (0.50) never disposes of the pipeline, some 200 KB after a run: the class that says how comes behind one
     that says nothing in the order of `ModulePassManager`'s bases. It is disposed of here, and detached, so that a
@@ -148,36 +154,18 @@ def optimize(module: Any, machine: Any, options: Any, library: ctypes.CDLL | Non
     builder = llvm.create_pass_builder(machine, options)
     pipeline = builder.getModulePassManager()
     try:
-        if library is None:
-            pipeline.run(module, builder)
-        else:
-            library.LLVMPY_RunNewModulePassManager(pipeline, module, builder)
+        pipeline.run(module, builder)
     finally:
         llvm.newpassmanagers.NewPassManager._dispose(pipeline)
         pipeline.detach()
 
 
-def _optimized(text: str, level: int, vectorize: bool, machine: Any) -> Any:
+@contextmanager
+def _optimized(text: str, level: int, vectorize: bool, machine: TargetMachine) -> Iterator[Module]:
     """The verified, optimised module of `text`."""
-    module = _verified(text, machine)
-    options = binding().create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.slp_vectorization = vectorize
-    options.loop_interleaving = options.loop_unrolling = level > 0
-    optimize(module, machine, options, _without_lock())
-    return module
-
-
-def _verified(text: str, machine: Any) -> Any:
-    """The module of `text` for a machine."""
-    llvm = binding()
-    try:
-        module = parsed(text)
-        module.triple = llvm.get_process_triple()
-        module.data_layout = str(machine.target_data)
-        module.verify()
-    except RuntimeError as error:
-        raise CodegenError(f"LLVM refuses the generated code: {error}") from error
-    return module
+    with Module(text, machine) as module:
+        optimize(module, machine, level, vectorize)
+        yield module
 
 
 def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_level: int | None = None) -> bytes:
@@ -195,8 +183,11 @@ def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_lev
     CodegenError
         The text does not parse or does not verify.
     """
-    with _own_target_machine(level if codegen_level is None else codegen_level) as machine:
-        return _object(_optimized(text, level, vectorize, machine), machine)
+    with (
+        _own_target_machine(level if codegen_level is None else codegen_level) as machine,
+        _optimized(text, level, vectorize, machine) as module,
+    ):
+        return machine.emitted(module)
 
 
 def compile_divided(text: str, most: int) -> bytes:
@@ -207,7 +198,7 @@ def compile_divided(text: str, most: int) -> bytes:
     CodegenError
         As `compile_ir` does.
     """
-    if most < 2 or _without_lock() is None or not object_loader.supported():
+    if most < 2 or not object_loader.supported():
         return compile_ir(text)
     parts = divide(text, min(most, MOST_PARTS))
     if len(parts) == 1:
@@ -246,51 +237,16 @@ def started_thread(thread: threading.Thread) -> bool:
     return True
 
 
-def _object(module: Any, machine: Any) -> bytes:
-    """The object of a module; nobody else may use the machine meanwhile."""
-    llvm, library = binding(), _without_lock()
-    if library is None:
-        try:
-            return bytes(machine.emit_object(module))
-        except RuntimeError as error:
-            raise CodegenError(f"LLVM cannot generate code: {error}") from error
-    with llvm.ffi.OutputString() as told:
-        buffer = library.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, told)
-        if not buffer:
-            raise CodegenError(f"LLVM cannot generate code: {told}")
-    try:
-        start, size = llvm.ffi.lib.LLVMPY_GetBufferStart(buffer), llvm.ffi.lib.LLVMPY_GetBufferSize(buffer)
-        return ctypes.string_at(start, size)
-    finally:
-        llvm.ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
-
-
-@lru_cache(maxsize=1)
-def _without_lock() -> ctypes.CDLL | None:
-    """llvmlite's library, whose functions do not wait for each other when they are called through this; None if it is
-    not what is expected here."""
-    names = ("LLVMPY_RunNewModulePassManager", "LLVMPY_TargetMachineEmitToMemory")
-    try:
-        locked = binding().ffi.lib
-        library = ctypes.CDLL(locked._name)
-        for name in names:
-            function, like = getattr(library, name), getattr(locked, name)
-            function.argtypes, function.restype = like.argtypes, like.restype
-    except (AttributeError, OSError):
-        return None
-    return library
-
-
 def emit_assembly(text: str, *, level: int = 3, vectorize: bool = True) -> str:
     """The assembly text of what `compile_ir` would give, for people to read."""
-    with _own_target_machine(level) as machine:
-        return str(machine.emit_assembly(_optimized(text, level, vectorize, machine)))
+    with _own_target_machine(level) as machine, _optimized(text, level, vectorize, machine) as module:
+        return machine.emitted(module, assembly=True).decode()
 
 
 def optimized_ir(text: str, *, level: int = 3, vectorize: bool = True) -> str:
     """The IR after LLVM's passes, for people to read."""
-    with _own_target_machine(level) as machine:
-        return str(_optimized(text, level, vectorize, machine))
+    with _own_target_machine(level) as machine, _optimized(text, level, vectorize, machine) as module:
+        return str(module)
 
 
 def load(object_bytes: bytes, symbols: Mapping[str, int], exports: Iterable[str]) -> LoadedCode:
@@ -352,4 +308,9 @@ def _load_with_llvm(
 
 @lru_cache(maxsize=1)
 def _orc() -> Any:
-    return binding().create_lljit_compiler(_target_machine(3), use_jit_link=False, suppress_errors=True)
+    llvm = binding()
+    cpu, features = _cpu_and_features()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small"
+    )
+    return llvm.create_lljit_compiler(machine, use_jit_link=False, suppress_errors=True)

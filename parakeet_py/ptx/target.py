@@ -115,5 +115,5 @@ def _compile(text: str, architecture: str) -> str:
         raise CodegenError(f"LLVM refuses the generated code: {error}") from error
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = False
-    engine.optimize(module, machine, options)
+    engine.run_pipeline(module, machine, options)
     return _DEBUG.sub("", machine.emit_assembly(module))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import platform
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from parakeet_py.llvm import engine
+from parakeet_py.llvm import engine, library
 from parakeet_py.llvm.engine import CodegenError
 from parakeet_py.llvm.runtime import DECLARATIONS, runtime, small_ir, system_ir
 
@@ -167,3 +171,25 @@ def test_compilations_leave_nothing_behind() -> None:
     for text in texts[4:]:
         engine.compile_ir(text)
     assert _bytes_in_use() - before < 8 * 5_000  # LLVM's pipeline alone is six times as much
+
+
+def test_another_llvmlite_is_asked_whether_its_functions_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = library.library().path
+    monkeypatch.setattr(library, "KNOWN", ())
+    fresh = library.library.__wrapped__
+    assert os.path.samefile(fresh().path, usual)
+    monkeypatch.setitem(library._FUNCTIONS, "SetTarget", (ctypes.c_int, (ctypes.c_void_p,)))
+    with pytest.raises(CodegenError, match="LLVMPY_SetTarget takes other arguments"):
+        fresh()
+
+
+def test_a_function_is_compiled_without_the_binding_of_llvmlite(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nimport numpy as np\nfrom parakeet_py import accelerate\n"
+        "@accelerate(strict=True)\ndef f(x):\n    return x + 1\n"
+        "assert f(np.ones(3))[0] == 2\nprint('llvmlite.binding' in sys.modules)\n"
+    )
+    environment = {**os.environ, "PARAKEET_CACHE_DIR": str(tmp_path), "PARAKEET_DEVICES": "cpu"}
+    found = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
