@@ -32,13 +32,14 @@ Form = tuple[tuple[tuple[ir.Var, int], ...], int]
 
 
 class _Scope:
-    __slots__ = ("excluded", "forms", "shared", "statements")
+    __slots__ = ("excluded", "forms", "learned", "shared", "statements")
 
     def __init__(self) -> None:
         self.statements: list[ir.Let] = []
         self.shared: dict[Any, ir.Var] = {}
         self.forms: dict[Form, ir.Operand] = {}
         self.excluded: dict[ir.Var, frozenset[int]] = {}
+        self.learned: list[tuple[set[ir.Var], ir.Var]] = []  # facts that a check in this block has made sure of
 
 
 class Builder:
@@ -70,7 +71,7 @@ class Builder:
             yield scope.statements
         finally:
             if scope in self.scopes:
-                del self.scopes[self.scopes.index(scope) :]
+                self.close(scope)
             self.equal = facts
 
     def open_block(self) -> _Scope:
@@ -78,17 +79,26 @@ class Builder:
         self.scopes.append(_Scope())
         return self.scopes[-1]
 
+    def close(self, scope: _Scope) -> None:
+        """Drop an open block and those in it; what their checks have shown holds there only."""
+        at = self.scopes.index(scope)
+        for one in self.scopes[at:]:
+            _forget(one.learned, 0)
+        del self.scopes[at:]
+
     def mark(self) -> tuple[Any, ...]:
         """The state of the open blocks, to return to by `rollback` when what follows has to be undone."""
         scope = self.scopes[-1]
         known = dict(scope.shared), dict(scope.forms), dict(scope.excluded), dict(self.equal)
-        return len(self.scopes), len(scope.statements), *known, dict(self.fields)
+        return len(self.scopes), len(scope.statements), len(scope.learned), *known, dict(self.fields)
 
     def rollback(self, mark: tuple[Any, ...]) -> None:
-        depth, count, shared, forms, excluded, equal, self.fields = mark
-        del self.scopes[depth:]
+        depth, count, learned, shared, forms, excluded, equal, self.fields = mark
+        if len(self.scopes) > depth:
+            self.close(self.scopes[depth])
         scope = self.scopes[-1]
         del scope.statements[count:]
+        _forget(scope.learned, learned)
         scope.shared, scope.forms, scope.excluded, self.equal = shared, forms, excluded, equal
 
     def emit(self, op: ir.Op, *types: Type, name: str = "t") -> tuple[ir.Var, ...]:
@@ -345,6 +355,21 @@ class Builder:
     def max0(self, operand: ir.Operand) -> ir.Operand:
         return self.index_max(operand, ir.Const(0, PYINT))
 
+    def learn_extent(self, operand: ir.Operand, upper: Form | None = None) -> None:
+        """A check has made sure that an integer is not negative, nor too large for an index, and at most `upper`.
+
+        That holds in the innermost block, as long as it is open: where the check is not reached, nothing is known.
+        """
+        if not isinstance(operand, ir.Var):
+            return
+        scope = self.scopes[-1]
+        for facts in (self.nonnegative, self.small):
+            if operand not in facts:
+                facts.add(operand)
+                scope.learned.append((facts, operand))
+        if upper is not None and self.home.get(operand) is scope:
+            self.upper[operand] = upper
+
     def learn_equal(self, left: ir.Operand, right: ir.Operand) -> None:
         """A check has made sure that two integers are equal: use the left one from now on (in open blocks)."""
         terms, constant = self.resolved(combine_forms(self.form(right), self.form(left), -1))
@@ -426,3 +451,10 @@ def _exact(value: Any, dtype: str) -> bool:
     except (OverflowError, ValueError):
         return False
     return bool(made == value) or value != value
+
+
+def _forget(learned: list[tuple[set[ir.Var], ir.Var]], count: int) -> None:
+    """Undo all but the first facts."""
+    for facts, var in learned[count:]:
+        facts.discard(var)
+    del learned[count:]

@@ -213,9 +213,7 @@ def position(s: Specializer, grown: GrowV | ArraysV, index: Value, message: str)
     wrapped = b.select(negative, b.prim("add", operand, length), operand)
     inside = b.logical_and(b.prim("ge", wrapped, ZERO, type=PYBOOL), b.prim("lt", wrapped, length, type=PYBOOL))
     s.check(inside, "IndexError", message)
-    if isinstance(wrapped, ir.Var):
-        b.nonnegative.add(wrapped)
-        b.small.add(wrapped)
+    b.learn_extent(wrapped)
     return wrapped
 
 

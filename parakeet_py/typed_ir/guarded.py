@@ -114,7 +114,7 @@ class Guard:
         found: list[Value] = [py(0), *[UnboundV()] * self.keeps, *values]
         for one in reversed(self.opened):
             holds = Side(one.scope.statements, found, dict(b.equal), one.scope)
-            del b.scopes[next(at for at, scope in enumerate(b.scopes) if scope is one.scope) :]
+            b.close(one.scope)
             b.equal = one.facts
             left: list[Value] = [ScalarV(one.exit), *[one.error] * self.keeps, *(NeverV() for _ in values)]
             if isinstance(one.condition, ir.Const):

@@ -182,17 +182,14 @@ def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *
         wrapped = b.index_add(operand, extent)
         if not b.at_least_zero(b.form(wrapped)):
             s.check(b.prim("ge", wrapped, ZERO, type=PYBOOL), "IndexError", message, [operand, extent])
-            if isinstance(wrapped, ir.Var):
-                b.nonnegative.add(wrapped)
+            b.learn_extent(wrapped)
         return wrapped
     negative = b.prim("lt", operand, ZERO, type=PYBOOL)
     wrapped = b.select(negative, b.prim("add", operand, extent), operand)
     inside = b.logical_and(b.prim("ge", wrapped, ZERO, type=PYBOOL), b.prim("lt", wrapped, extent, type=PYBOOL))
     s.check(inside, "IndexError", message, [operand, extent])
-    if isinstance(wrapped, ir.Var):
-        b.nonnegative.add(wrapped)
-        b.small.add(wrapped)
-        b.upper[wrapped] = (b.form(extent)[0], b.form(extent)[1] - 1)
+    terms, constant = b.form(extent)
+    b.learn_extent(wrapped, (terms, constant - 1))
     return wrapped
 
 

@@ -64,6 +64,8 @@ def extents_of(s: Specializer, value: Value) -> tuple[ir.Operand, ...]:
             if own == "bool":
                 raise s.unsupported("a shape must be made of integers")
             message = f"'{own}' object cannot be interpreted as an integer"
+            if own == "numpy.bool":
+                message = "an integer is required"
             s.check(ir.Const(False, PYBOOL), "TypeError", message)
             number = py(0)
         operand = b.cast(number.operand, PYINT)
@@ -73,8 +75,7 @@ def extents_of(s: Specializer, value: Value) -> tuple[ir.Operand, ...]:
             if operand not in b.small:
                 fits = b.prim("lt", operand, ir.Const(1 << 47, PYINT), type=PYBOOL)
                 s.check(fits, "MemoryError", "array is too big")
-            b.nonnegative.add(operand)
-            b.small.add(operand)
+            b.learn_extent(operand)
         extents.append(operand)
     return tuple(extents)
 

@@ -346,7 +346,7 @@ def handed_back(s: Specializer, run: Callable[[], Value | None]) -> str | None:
 
 def tried(s: Specializer, run: Callable[[], Value | None], stop: Callable[[], bool] = lambda: False) -> object:
     """What type of value an operation would give; nothing of it is kept. `SEEN` if `stop` says so after it."""
-    b, sites, frames, depth = s.builder, len(s.sites), len(s.frames), len(s.builder.scopes)
+    b, sites, frames = s.builder, len(s.sites), len(s.frames)
     mark = b.mark()
     try:
         result = run()
@@ -356,7 +356,7 @@ def tried(s: Specializer, run: Callable[[], Value | None], stop: Callable[[], bo
     except UnsupportedError as error:
         return error
     finally:
-        del s.frames[frames:], b.scopes[depth:], s.sites[sites:]
+        del s.frames[frames:], s.sites[sites:]
         b.rollback(mark)
 
 

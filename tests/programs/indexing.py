@@ -323,3 +323,41 @@ def places_without_a_sign(x, i):
 @program([(arr("f8", 5), i) for i in (*map(np.uint64, (0, 3, 5)), *HUGE)])
 def slices_without_a_sign(x, i):
     return x[i:], x[:i], x[i::-1], x[:i:-2], x[1:i:2]
+
+
+@program(
+    [
+        (arr("f8", 5), -1, 0),
+        (arr("f8", 5), 2, 1),
+        raising(ValueError, arr("f8", 5), -1, 1),
+        raising(IndexError, arr("f8", 5), 7, 0),
+    ],
+    message=True,
+)
+def checked_only_on_a_path(x, k, n):
+    """What a check in a branch or loop has shown of a number does not hold where it is not reached."""
+    size = 0
+    if n > 0:
+        size = len(np.zeros(k))
+    for _ in range(n):
+        size += len(np.ones((k, 2)))
+    try:
+        size += np.zeros(k)[0]
+    except ValueError:
+        size -= 1
+    return x[k], x[k:].copy(), size
+
+
+@program([(arr("f8", 3),), raising(IndexError, arr("f8", 0))], message=True)
+def last_one_if_there_is_one(x):
+    last = len(x) - 1
+    total = 0.0
+    if len(x) > 2:
+        total = x[-1]
+    return x[last] + total
+
+
+@program([(np.bool_(True),), (np.bool_(False),)], raises=TypeError, message=True)
+def truth_as_an_extent(flag):
+    for _ in range(2):
+        np.ones((flag, 2))
