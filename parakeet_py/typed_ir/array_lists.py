@@ -303,7 +303,7 @@ def as_result(s: Specializer, result: Value) -> Value:
             lists.append((value.bases | {value.root}, value.fresh))
             return
         if is_rows(value):
-            lists.append((value.array.roots, value.own))
+            lists.append((value.array.roots, value.own and not value.array.readonly))
             return
         if isinstance(value, ArrayV):
             seen.append(value.roots)

@@ -236,7 +236,7 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _I
         return None
     if first.order and first.rank > 1:
         raise s.unsupported("a comprehension of arrays that are not in C order")
-    shown = frozenset(root for root in roots_of(item) if root <= before)
+    shown = frozenset(root for root in s.shadows.behind(roots_of(item)) if root <= before)
     inner = [b.hoisted(extent) for extent in first.extents]
     if None in inner:
         raise ArrayElements.at(
@@ -244,7 +244,8 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _I
         )
     own = tuple(extent for extent in inner if extent is not None)
     extents = (length, *own)
-    out = b.emit1(ir.Alloc(extents), Array(first.dtype, len(extents), "C"), name="rows")
+    room = (length, *map(b.max0, own))  # an element that cannot have such extents raises before it is stored
+    out = b.emit1(ir.Alloc(room), Array(first.dtype, len(extents), "C"), name="rows")
     array = ArrayV(out, extents, frozenset({s.new_root()}))
     index = s.index_var("i", length)
     with b.block() as statements:
@@ -256,6 +257,8 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _I
     b.emit(ir.For(index, ZERO, length, ONE, (), (), ir.Block(tuple(statements))))
     if shown:
         array = replace(array, roots=s.shadow(replace(first, roots=shown)))
+    if first.readonly:
+        array = replace(array, readonly=True)
     return ListV(array, _items_of_rows(item), own=not shown)
 
 

@@ -12,6 +12,7 @@ which NumPy warns, hands them back likewise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.frontend import ssa
@@ -69,12 +70,11 @@ class Shadows:
             self._refuse(frozenset({inside}))
 
     def _unmerged(self, roots: frozenset[int]) -> frozenset[int]:
-        found, todo = set(roots), list(roots)
-        while todo:
-            new = self.merged.get(todo.pop(), frozenset()) - found
-            found |= new
-            todo += new
-        return frozenset(found)
+        return _reached(roots, lambda root: self.merged.get(root, frozenset()))
+
+    def behind(self, roots: frozenset[int]) -> frozenset[int]:
+        """Some memory, with what the shadows in it stand for."""
+        return _reached(roots, lambda root: self.made[root][0] if root in self.made else frozenset())
 
     def store(self, roots: frozenset[int]) -> None:
         """Some memory is going to be stored to."""
@@ -107,6 +107,15 @@ class Shadows:
         sites = frozenset(site for root, (base, site) in self.made.items() if root in roots or base & roots)
         if sites:
             raise NeedView(self.wanted | sites)
+
+
+def _reached(roots: frozenset[int], following: Callable[[int], frozenset[int]]) -> frozenset[int]:
+    found, todo = set(roots), list(roots)
+    while todo:
+        new = following(todo.pop()) - found
+        found |= new
+        todo += new
+    return frozenset(found)
 
 
 def _loops(s: Specializer) -> bool:

@@ -972,3 +972,16 @@ def rows_stored_to_after_they_were_appended(x):
         row[1] = 99.0
         last = row
     return np.array(rows)
+
+
+@program([(arr("c16", 3, 4), arr("f8", 2, 3))], fell_back=None, mutates=(0,))
+def rows_that_show_parts(z, x):
+    """Rows of parts of a complex array, and of other readings of its bits, are views."""
+    parts = [z[i].real for i in range(2)], [x.view(np.int64) for _ in range(2)], [x.imag for _ in range(2)]
+    z[0] = 7
+    return parts
+
+
+@program([(3, 2), (0, 2), (3, 0), (0, -2), raising(ValueError, 3, -2)], message=True)
+def rows_of_an_extent_that_may_be_negative(n, k):
+    return len([np.zeros(k) for _ in range(n)]), sum([np.ones((2, k)).sum() for _ in range(n)])
