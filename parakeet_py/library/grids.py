@@ -152,13 +152,15 @@ def index_exp(key):
 
 @implements(np.ix_)
 def ix_(*args):
-    lines = tuple([open_line(as_array(a)) for a in args])
+    lines = tuple([open_line(one, as_array(one)) for one in args])
     return tuple([line[single_range(axis, len(lines))] for axis, line in enumerate(lines)])
 
 
-def open_line(a):
+def open_line(given, a):
     if a.ndim != 1:
         unsupported("Cross index must be 1 dimensional")
+    if is_sequence(given) and is_known(a.shape[0]) and a.shape[0] == 0:
+        return np.zeros(0, np.intp)  # of no items nothing is known of their kind
     return nonzero(a)[0] if dtype_of(a).kind == "b" else a
 
 

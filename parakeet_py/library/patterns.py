@@ -14,6 +14,8 @@ from parakeet_py.library.intrinsics import (
     elementwise,
     generate,
     hand_back,
+    is_array,
+    is_sequence,
     permute,
     prim,
     unsupported,
@@ -73,6 +75,8 @@ def numbers_below(count):
 
 @implements(np.indices)
 def indices(dimensions, dtype=int, sparse=False):
+    if not is_sequence(dimensions) and not is_array(dimensions):
+        unsupported("np.indices of what cannot be iterated over")
     shape = shape_tuple(dimensions)
     axes = numbers_below(len(shape))
     if sparse:

@@ -15,6 +15,7 @@ import operator
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -460,14 +461,19 @@ def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict
     out = kwargs.pop("out", None)
     where = kwargs.pop("where", None)
     dtype = kwargs.pop("dtype", None)
-    casting = kwargs.pop("casting", None)
+    casting = known(kwargs.pop("casting")) if "casting" in kwargs else "same_kind"
+    order = known(kwargs.pop("order")) if "order" in kwargs else "K"
+    if "subok" in kwargs:
+        s.truth(kwargs.pop("subok"))  # there are no subclasses here
     axis = {"axis": kwargs.pop("axis")} if ufunc is np.vecdot and "axis" in kwargs else {}
-    if kwargs or (casting is not None and known(casting) != "same_kind"):
-        raise s.hand_back(f"np.{ufunc.__name__} with {', '.join(kwargs) or 'casting'}")
+    if kwargs or order not in ("K", "C", "F") or (ufunc.signature and (order, casting) != ("K", "same_kind")):
+        raise s.hand_back(f"np.{ufunc.__name__} with {', '.join(kwargs) or 'order or casting'}")
+    if out is not None and ufunc.nout > 1 and not (isinstance(out, TupleV) and len(out.items) == ufunc.nout):
+        raise s.unsupported("'out' must be a tuple of arrays")
     if len(args) > ufunc.nin and out is None:
         outs = args[ufunc.nin :]
         args = args[: ufunc.nin]
-        out = outs[0] if len(outs) == 1 else TupleV(tuple(outs))
+        out = outs[0] if ufunc.nout == 1 else TupleV((*outs, *[lift(None)] * (ufunc.nout - len(outs))))
     if ufunc.signature is not None:
         body = registry.function_for(ufunc)
         if body is None or dtype is not None or where is not None:
@@ -476,16 +482,32 @@ def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict
         return call_python(s, body, args, {**extra, **axis}, trusted=True)
     if isinstance(out, TupleV) and len(out.items) == 1:
         out = out.items[0]
+    if isinstance(out, TupleV) and any(map(is_none, out.items)):
+        if not all(map(is_none, out.items)):
+            raise s.hand_back("some of several outputs")
+        out = None
     if ufunc is np.power and where is not None and where != lift(True):
         raise s.hand_back("np.power with where, which only looks at the exponents it takes")
-    return call_ufunc(
+    made = call_ufunc(
         s,
         ufunc,
         args,
         out=None if out is None or is_none(out) else out,
         dtype=None if dtype is None or is_none(dtype) else dtype_name(s, dtype),
         where=None if where is None or where == lift(True) else where,
+        casting=casting,
     )
+    return made if order == "K" or not (out is None or is_none(out)) else _in_order(s, made, order)
+
+
+def _in_order(s: Specializer, value: Value, order: str) -> Value:
+    """New arrays whose elements lie in an order that is asked for."""
+    match value:
+        case TupleV(items):
+            return replace(value, items=tuple(_in_order(s, item, order) for item in items))
+        case ArrayV():
+            return s.call(Static(np.copy), [value, lift(order)], {})
+    return value
 
 
 def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) -> Value:

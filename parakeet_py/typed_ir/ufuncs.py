@@ -69,6 +69,7 @@ def call_ufunc(
     out: Value | None = None,
     dtype: str | None = None,
     where: Value | None = None,
+    casting: Any = "same_kind",
 ) -> Value:
     """`ufunc(*args)` with NumPy's type resolution; several results come as a tuple."""
     if len(args) == 2:
@@ -90,10 +91,22 @@ def call_ufunc(
         types = [np.dtype(kind) for kind in types]
     try:
         wanted: Any = {} if dtype is None else {"signature": (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout}
-        loop = ufunc.resolve_dtypes((*types, *[None] * ufunc.nout), **wanted)
-    except (TypeError, AttributeError) as error:
+        weak = any(isinstance(kind, type) for kind in types)
+        if weak and casting in ("no", "equiv"):
+            raise s.hand_back(f"a Python number, casting={casting!r}")
+        rule: Any = (
+            "unsafe" if weak and casting != "same_kind" else casting
+        )  # NumPy 2.4 crashes on errors about weak types
+        loop = ufunc.resolve_dtypes((*types, *[None] * ufunc.nout), casting=rule, **wanted)
+        if rule != casting:
+            types = [chosen if isinstance(kind, type) else kind for kind, chosen in zip(types, loop, strict=False)]
+            loop = ufunc.resolve_dtypes((*types, *[None] * ufunc.nout), casting=casting, **wanted)
+    except (TypeError, AttributeError, ValueError) as error:
         raise s.unsupported(str(error)) from None
     names = [kind.name for kind in loop]
+    for value, name in zip(values, names, strict=False):
+        if isinstance(value, ScalarV | ArrayV) and np.dtype(value.dtype).kind == "c" and np.dtype(name).kind != "c":
+            raise s.hand_back("complex numbers made real, with a warning")
     if any(name not in DTYPES for name in names):
         raise s.hand_back(f"{ufunc.__name__} for {names[0]}")
     function = scalar_loop(s, ufunc, names)
@@ -115,28 +128,30 @@ def call_ufunc(
         return [s.builder.cast(result, kind) for result, kind in zip(results, outputs, strict=True)]
 
     if where is not None:
-        return _masked_ufunc(s, body, values, targets[0], where)
+        return _masked_ufunc(s, body, values, targets[0], where, casting)
     if out is not None:
         for target, kind in zip(targets, outputs, strict=False):
-            if not np.can_cast(kind.dtype, target.dtype, "same_kind"):  # of this, too, before the shapes
+            if not np.can_cast(kind.dtype, target.dtype, casting):  # of this, too, before the shapes
                 raise s.unsupported(f"Cannot cast ufunc '{ufunc.__name__}' output to {target.dtype}")
         if not fit_outputs(s, values, targets):
             return NeverV()
         results = elementwise(s, body, values)
         for target, result in zip(targets, results, strict=True):
-            store_array(s, target, result, casting="same_kind", out=True)
+            store_array(s, target, result, casting=casting, out=True)
         return targets[0] if len(targets) == 1 else TupleV(tuple(targets))
     results = elementwise(s, body, values)
     return results[0] if len(results) == 1 else TupleV(tuple(results))
 
 
-def _masked_ufunc(s: Specializer, body: Body, values: Sequence[Value], out: ArrayV, where: Value) -> Value:
+def _masked_ufunc(
+    s: Specializer, body: Body, values: Sequence[Value], out: ArrayV, where: Value, casting: Any
+) -> Value:
     mask = s.numeric(where)
     if mask.dtype != "bool":
         raise s.hand_back("where= that is no mask")
     if not fit_outputs(s, values, [out], mask):
         return NeverV()
-    store_array(s, out, elementwise(s, body, values)[0], casting="same_kind", out=True, mask=mask)
+    store_array(s, out, elementwise(s, body, values)[0], casting=casting, out=True, mask=mask)
     return out
 
 

@@ -364,3 +364,21 @@ def clipped_into_what_is_read_only(a):
 def masked_power(a, b, mask):
     """A negative exponent that is not taken is none."""
     return np.power(a, b, where=mask, out=np.zeros(3))
+
+
+@program([(arr("f8", 3, 4), arr("i4", 3, 4)), (arr("f4", 3, 4, layout="F"), arr("i4", 3, 4, layout="F"))])
+def options_of_ufuncs(a, b):
+    into = np.zeros((3, 4), "i2")
+    np.add(a, b, out=into, casting="unsafe")
+    made = np.add(a, b, dtype="i8", casting="unsafe"), np.multiply(a, 2, order="F"), np.multiply(a, b, order="C")
+    return into, made, np.sqrt(b * b, subok=False, casting="safe"), np.modf(a, order="F", casting="safe")
+
+
+@program([(arr("f8", 3),)], raises=TypeError, message=True, fell_back=None)
+def outputs_of_two_are_a_tuple(a):
+    return np.modf(a, out=None)
+
+
+@program([lambda: ([[1, 2]],), lambda: ([],), lambda: ((0, 2),)], fell_back=None, opaque=None)
+def open_meshes(rows):
+    return np.ix_(rows[0] if rows and isinstance(rows[0], list) else rows, [True, False])
