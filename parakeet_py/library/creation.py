@@ -33,8 +33,16 @@ from parakeet_py.library.intrinsics import (
     unsupported,
     wants_view,
 )
-from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shared import ALL, fitting, inverse_axes, kind_of, result_kind, single_axis
+from parakeet_py.library.registry import helper, implements, method, static
+from parakeet_py.library.shared import (
+    ALL,
+    fitting,
+    integer_limits,
+    inverse_axes,
+    kind_of,
+    result_kind,
+    single_axis,
+)
 
 NAN = math.nan
 
@@ -200,9 +208,10 @@ def array(a, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=Non
 def converted_array(a, dtype, order, always):
     """np.array or np.asarray; `always` makes a new array of one that would do."""
     if is_weak(a):
-        return as_array(
-            cast(fitting(a, dtype_of(a) if dtype is None else np.dtype(dtype)), dtype_of(a) if dtype is None else dtype)
-        )
+        kind = dtype_of(a) if dtype is None else np.dtype(dtype)
+        if dtype_of(a).kind == "f" and kind.kind in "iu":
+            all_fit(a, kind)
+        return as_array(cast(fitting(a, kind), kind))
     fresh = not is_array(a)
     made = as_array(a, dtype)
     if dtype is not None and dtype_of(made) != np.dtype(dtype):
@@ -261,6 +270,17 @@ def ascontiguousarray(a, dtype=None, *, like=None):
 def asfortranarray(a, dtype=None, *, like=None):
     made = converted_array(a, dtype, "F", False)
     return made[None] if made.ndim == 0 else made
+
+
+@helper
+def all_fit(numbers, kind):
+    """Leave a sequence to Python if an integer dtype cannot hold one of its numbers."""
+    low, high = integer_limits(kind)
+    if dtype_of(numbers).kind == "f":
+        fit = (numbers > low - 1.0) & (numbers < high + 1.0)
+    else:
+        fit = (numbers >= low) & (numbers <= high)
+    check(np.all(fit), "Deoptimize", "a number that an integer dtype cannot hold")
 
 
 @implements(np.copy)

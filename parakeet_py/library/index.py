@@ -130,6 +130,7 @@ FUNCTIONS = {  # functions, by module and name
 }
 PLAIN = {  # functions of the standard library
     "complex_functions": "cmath.isclose",
+    "iteration": "numpy.fromiter",
     "real_functions": "math.dist",
     "standard": "_functools.reduce itertools.accumulate itertools.chain itertools.combinations "
     "itertools.combinations_with_replacement itertools.compress itertools.count itertools.dropwhile "
@@ -169,6 +170,7 @@ UFUNCS = {  # scalar loops of ufuncs
 }
 HELPERS = {  # helpers the compiler calls by name
     "complex_functions": "complex_power",
+    "creation": "all_fit",
     "elementary": "set_part",
     "hash_maps": "distinct empty_table find_entry table_of",
     "heaps": "heap_all heap_down heap_up sorted_place_left sorted_place_right",

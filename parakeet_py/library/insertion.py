@@ -88,18 +88,19 @@ def insert(arr, obj, values, axis=None):
     a, axis = along(as_array(arr), axis)
     if a.ndim == 0:
         unsupported("np.insert into a 0-d array")
+    values = np.asarray(values, dtype_of(a))
     extent = a.shape[axis]
     if is_single(obj):
         if dtype_of(obj).kind not in "iu":
             hand_back("np.insert at a position that is no int")
-        return inserted_at(a, int(obj), as_array(values), axis, True)
+        return inserted_at(a, int(obj), values, axis, True)
     places = places_of(obj, extent)
     if dtype_of(places).kind == "u" or (is_sequence(obj) and dtype_of(places).kind == "b"):
         hand_back("np.insert at positions of a dtype that NumPy refuses")
     if dtype_of(places).kind == "b":
         places = np.flatnonzero(places)
     if is_sequence(obj) and len(obj) == 1:
-        return inserted_at(a, int(load(places, 0)), as_array(values), axis, False)
+        return inserted_at(a, int(load(places, 0)), values, axis, False)
     check(places.shape[0] != 1, "Deoptimize", "one position in an array of positions")
     places = cast(places, "int64")
     places = np.where(places < 0, places + extent, places)
@@ -110,7 +111,7 @@ def insert(arr, obj, values, axis=None):
     old = np.ones((total,), np.bool_)
     old[new] = False
     made = like_with(a, axis, total)
-    made[at(axis, new)] = cast(values, dtype_of(a)) if is_array(values) else values
+    made[at(axis, new)] = values
     made[at(axis, old)] = a
     return made
 

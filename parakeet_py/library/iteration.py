@@ -24,7 +24,7 @@ from parakeet_py.library.intrinsics import (
     stride_of,
     unsupported,
 )
-from parakeet_py.library.registry import helper, implements, static
+from parakeet_py.library.registry import helper, implements, plain, static
 from parakeet_py.library.shared import NO_VALUE, fitting, single_axis
 from parakeet_py.library.stores import point_of
 
@@ -210,6 +210,27 @@ def apply_over_axes(func, a, axes):
         if np.ndim(value) != a.ndim:
             unsupported("function is not returning an array of the correct shape")
     return value
+
+
+# ---- arrays of what iterators give -----------------------------------------------------------------------------------
+
+
+@plain(np.fromiter)
+def fromiter(iter, dtype, count=-1, *, like=None):
+    if dtype is None or count < -1:
+        hand_back("np.fromiter without a dtype, or of fewer items than none")
+    numbers = []
+    if count != 0:
+        for item in iter:  # no further than it is asked for
+            numbers.append(item)
+            if len(numbers) == count:
+                break
+    if len(numbers) < count:
+        raise ValueError(f"iterator too short: Expected {count} but iterator had only {len(numbers)} items.")
+    made = np.array(numbers, dtype)
+    if made.ndim != 1:
+        hand_back("np.fromiter of items that are no numbers")
+    return made
 
 
 # ---- vectorized functions --------------------------------------------------------------------------------------------

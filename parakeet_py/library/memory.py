@@ -316,7 +316,8 @@ def flat_write(a, index, value, message="underlying array is read-only"):
         if several:
             if layout_of(a) != "C" or (is_array(value) and may_overlap(a, value)):
                 hand_back("several values stored in a.flat")
-            line, values = reshape(a, (a.size,))[index], ravel(as_array(value))
+            values = as_array(value, dtype_of(a)) if is_sequence(value) else value
+            line, values = reshape(a, (a.size,))[index], ravel(values)
             if values.size > 0:
                 assign(line, generate(line.shape, lambda k: load(values, k % values.size)), True)
         elif layout_of(a) == "C":

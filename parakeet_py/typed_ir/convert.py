@@ -54,15 +54,15 @@ EMPTY_TRUTH = (
 )
 
 
-def numeric(s: Specializer, value: Value) -> ScalarV | ArrayV:
-    """A scalar or an array; sequences become arrays."""
+def numeric(s: Specializer, value: Value, dtype: str | None = None) -> ScalarV | ArrayV:
+    """A scalar or an array; sequences become arrays, of a dtype if one is given."""
     match value:
         case ScalarV() | ArrayV():
             return value
         case NeverV():  # never asked for
             return ScalarV(ir.Const(False, PYBOOL))
         case TupleV() | ListV() | ComprehensionV() | RangeV():
-            made = as_array(s, value)
+            made = as_array(s, value, dtype)
             assert isinstance(made, ScalarV | ArrayV)
             return made
         case ObjectV() | Static():
@@ -87,6 +87,8 @@ def as_array(s: Specializer, value: Value, dtype: str | None = None) -> ArrayV |
             _check_some(s, array.extents[0], array.rank, dtype is not None or array.dtype == "float64")
             if once and dtype in (None, array.dtype):
                 return replace(array, roots=frozenset({s.new_root()}))
+            if value.items != "array":
+                _check_numbers(s, array, dtype)
             return copy_array(s, array, dtype)
         case ComprehensionV(kind):
             raise s.unsupported(f"a {kind} where an array is needed")
@@ -94,6 +96,8 @@ def as_array(s: Specializer, value: Value, dtype: str | None = None) -> ArrayV |
             b = s.builder
             length = iterables.range_length(s, value)
             _check_some(s, length, 1, dtype is not None)
+            if dtype is not None and not np.can_cast(np.int64, dtype):
+                _check_numbers(s, as_array(s, value), dtype)  # type: ignore[arg-type]
 
             def element(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
                 number = b.index_add(start.operand, b.index_mul(step.operand, indices[0]))
@@ -103,6 +107,12 @@ def as_array(s: Specializer, value: Value, dtype: str | None = None) -> ArrayV |
         case TupleV(items):
             return _stack(s, items, dtype)
     raise s.hand_back(f"an array of {s.describe(value)}")
+
+
+def _check_numbers(s: Specializer, array: ArrayV, dtype: str | None) -> None:
+    """The numbers of a list are made integers one by one: of what does not fit, Python tells."""
+    if dtype is not None and is_integer(dtype) and not np.can_cast(array.dtype, dtype):
+        s.call_library("all_fit", [array, Static(np.dtype(dtype))])
 
 
 def _check_some(s: Specializer, length: ir.Operand, rank: int, typed: bool) -> None:

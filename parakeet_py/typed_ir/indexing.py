@@ -33,7 +33,7 @@ from parakeet_py.typed_ir.index_entries import (
     whole,
 )
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.types import INT64, PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.types import INT64, PYBOOL, PYINT, Array, Scalar, is_integer
 from parakeet_py.typed_ir.values import (
     ArrayV,
     ScalarV,
@@ -272,7 +272,7 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
     entries = parse_index(s, array, index, names)
     sequence = not isinstance(value, ArrayV | ScalarV)
     seen = sequence and bool(roots_of(value) & array.roots)
-    value = s.numeric(long_ints.beside(value, array))
+    value = s.numeric(long_ints.beside(value, array), array.dtype if is_integer(array.dtype) else None)
     if not any(isinstance(entry, Gather | Mask) for entry in entries):
         if all(isinstance(entry, Fixed) for entry in entries) and not (
             _has_ellipsis(index) and isinstance(value, ArrayV)

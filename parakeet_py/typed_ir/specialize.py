@@ -489,8 +489,8 @@ class Specializer:
     def hidden_value(self, source: Source, found: Any) -> Value:
         return inputs.hidden_value(self, source, found)
 
-    def numeric(self, value: Value) -> ScalarV | ArrayV:
-        return convert.numeric(self, value)
+    def numeric(self, value: Value, dtype: str | None = None) -> ScalarV | ArrayV:
+        return convert.numeric(self, value, dtype)
 
     def as_array(self, value: Value, dtype: str | None = None) -> ArrayV | ScalarV:
         return convert.as_array(self, value, dtype)

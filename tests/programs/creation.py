@@ -1,5 +1,7 @@
 """Arrays made from nothing or from lists: dtypes, orders and values of the creation functions."""
 
+import itertools
+
 import numpy as np
 
 from tests.arrays import arr
@@ -203,3 +205,45 @@ def logspace_of_several_bases(start, stop, base):
 @program([(arr("f8", 3, 4),)], opaque=2)
 def pad_by_dict(x):
     return np.pad(x, {1: (1, 2)}), np.pad(x, {-1: 2}), np.pad(x, ((1, 0), (0, 1)))
+
+
+FITTING = (arr("f8", 4, values=(1.5, 2.0, -3.25, 100.0)), 3)
+
+
+@program(
+    [
+        FITTING,
+        (arr("f4", 4, values=(1, 2, 3, 4)), 0),
+        raising(OverflowError, arr("f8", 4, values=(1, 2, 300, 4)), 3),
+        raising(ValueError, arr("f8", 4, values=(1, 2, np.nan, 4)), 3),
+        raising(OverflowError, arr("f8", 4, values=(1, 2, 3, 4)), 90),
+    ],
+    message=True,
+    mutates=(0,),
+)
+def numbers_of_lists_that_have_to_fit(x, k):
+    """The numbers of a sequence are made integers one by one, and what does not fit raises; arrays wrap around."""
+    into = np.zeros((2, 4), "i1")
+    into[0] = [v * 0.5 + k for v in x]
+    into[1] = [k, k + 1, 2 * k, 1]
+    made = np.array([int(v) for v in x], "i1"), np.array([v for v in x], "i2"), np.asarray(range(k), "i1")
+    x[0] = 7
+    into.flat = [k]
+    return into, made, np.insert(into, 0, [v for v in x[:1]]), (x * 100).astype("i2").astype("i1")
+
+
+@program(
+    [
+        (arr("f8", 5, values="positive"), 3, 5),
+        (arr("i4", 5), 0, 0),
+        raising(ValueError, arr("f8", 5), 3, 6),
+        raising(OverflowError, arr("f8", 5, values=(1e300,)), 3, 5),
+    ],
+    message=True,
+)
+def arrays_of_what_iterators_give(x, k, n):
+    squares = np.fromiter((i * i for i in range(k)), "i4")
+    some = np.fromiter((v for v in x if v > 0), float, count=-1)
+    first = np.fromiter(itertools.count(k), dtype=np.int16, count=k)
+    last = np.fromiter((10.0 / (5 - i) for i in range(9)), "f4", n if n < 6 else 5)
+    return squares, some, first, last, np.fromiter((float(v) for v in x), int, n), np.fromiter([k, 2.5], complex)
