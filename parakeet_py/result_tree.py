@@ -73,15 +73,17 @@ class SetAttributes:
 
 @record
 class NewInstance:
-    """Called with what the attributes `names` hold: a new instance of the class, made without its `__init__`."""
+    """Called with what the attributes `names` hold, but for those in `fixed`, which hold the same in each: a new
+    instance of the class, made without its `__init__`."""
 
     cls: Any
     names: tuple[str, ...]
+    fixed: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, *values: object) -> object:
-        made = object.__new__(self.cls)
-        for name, value in zip(self.names, values, strict=True):
-            object.__setattr__(made, name, value)
+        made, fixed, given = object.__new__(self.cls), dict(self.fixed), iter(values)
+        for name in self.names:
+            object.__setattr__(made, name, fixed[name] if name in fixed else next(given))
         return made
 
 

@@ -28,6 +28,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     ErrorV,
     InstanceV,
+    ItemV,
     ListV,
     MapV,
     MessageV,
@@ -62,7 +63,7 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
             return field_state.contents(s, cell)
         case Static(obj):
             return _static_attribute(s, obj, name)
-        case InstanceV() | RefV() | SuperV():
+        case InstanceV() | RefV() | ItemV() | SuperV():
             return instances.attribute(s, value, name)
         case TupleV(items, _, named) if named is not None and name in named._fields:
             place: int = named._fields.index(name)
@@ -348,7 +349,7 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
             return call_python(s, body, [obj, *args], kwargs, trusted=True)
         case ScalarV():
             return _scalar_method(s, obj, name, args, kwargs)
-        case InstanceV() | RefV() | SuperV():
+        case InstanceV() | RefV() | ItemV() | SuperV():
             return instances.call_method(s, obj, name, args, kwargs)
         case Static(np.ufunc() as ufunc):
             body = registry.method_for(f"ufunc.{name}")

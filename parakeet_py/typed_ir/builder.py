@@ -63,16 +63,18 @@ class Builder:
 
     @contextmanager
     def block(self) -> Iterator[list[ir.Let]]:
-        """Open a block; what is emitted inside is appended to the list it gives."""
+        """Open a block; what is emitted inside is appended to the list it gives. Attributes made inside end with it."""
         scope = _Scope()
         self.scopes.append(scope)
-        facts = dict(self.equal)
+        facts, fields = dict(self.equal), set(self.fields)
         try:
             yield scope.statements
         finally:
             if scope in self.scopes:
                 self.close(scope)
             self.equal = facts
+            if not fields.issuperset(self.fields):
+                self.fields = {source: value for source, value in self.fields.items() if source in fields}
 
     def open_block(self) -> _Scope:
         """Open a block that stays open until somebody drops it from `scopes`."""

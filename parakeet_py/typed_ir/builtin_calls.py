@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.values import (
     GeneratorV,
     GrowV,
     InstanceV,
+    ItemV,
     IteratorV,
     ListV,
     MapV,
@@ -322,7 +323,7 @@ def type_of(s: Specializer, value: Value) -> type:
             return np.dtype(value.dtype).type
         case ArrayV():
             return np.ndarray
-        case InstanceV() | RefV():
+        case InstanceV() | RefV() | ItemV():
             return instances.class_of(value)  # type: ignore[no-any-return]
         case TupleV(_, kind, named):
             return named or (tuple if kind == "tuple" else list)

@@ -56,6 +56,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     Frame,
     InstanceV,
+    ItemV,
     MethodV,
     Namespace,
     NeverV,
@@ -96,7 +97,7 @@ def call(s: Specializer, function: Value, args: list[Value], kwargs: dict[str, V
             from parakeet_py.typed_ir.attributes import called_object
 
             return called_object(s, function, args, kwargs)
-        case InstanceV() | RefV():
+        case InstanceV() | RefV() | ItemV():
             if not instances.has(function, "__call__"):
                 raise s.unsupported(f"{s.describe(function)} is not callable")
             return instances.call_method(s, function, "__call__", args, kwargs)

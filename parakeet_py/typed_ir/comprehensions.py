@@ -20,6 +20,7 @@ from parakeet_py.typed_ir import (
     field_state,
     gates,
     grown_lists,
+    instance_lists,
     instance_values,
     instances,
     ir,
@@ -33,7 +34,19 @@ from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.opaque import roots_of
 from parakeet_py.typed_ir.requests import ArrayElements, Sequential
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
-from parakeet_py.typed_ir.values import ArrayV, ComprehensionV, GrowV, ListV, RangeV, ScalarV, TupleV, Value, lift, py
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ComprehensionV,
+    GrowV,
+    ListV,
+    RangeV,
+    RefV,
+    ScalarV,
+    TupleV,
+    Value,
+    lift,
+    py,
+)
 from parakeet_py.typed_ir.views import make_view
 
 FEW = 16  # arrays of a list of known length
@@ -266,6 +279,8 @@ def _record(s: Specializer, item: Value, before: int) -> gates.Structure | None:
     """The template of an element that is a tuple of scalars, or an instance with such attributes; None for others."""
     if not (isinstance(item, TupleV) and item.kind == "tuple") and not instances.is_instance(item):
         return None
+    if not isinstance(item, RefV) or item.made.root <= before:
+        instance_lists.table_of(s, [item])
     (item,) = instance_values.leaving(s, s.settle([item]), before)
     template = gates.varying(gates.template_of(item, varying=True))
     kinds = gates.types_of(template)

@@ -37,6 +37,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     GrowV,
     InstanceV,
+    ItemV,
     ListV,
     MapV,
     MethodV,
@@ -169,7 +170,7 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             return s.list_item(value, index)
         case GrowV():
             return grown_lists.subscript(s, value, index)
-        case InstanceV() | RefV() if instances.has(value, "__getitem__"):
+        case InstanceV() | RefV() | ItemV() if instances.has(value, "__getitem__"):
             return instances.special(s, value, "__getitem__", [index])
         case ArraysV():
             if isinstance(index, SliceV):
@@ -286,7 +287,7 @@ def set_item(s: Specializer, target: Value, index: Value, value: Value) -> None:
     if isinstance(target, MethodV) and target.name == "flat":
         s.call_library("flat_write", [target.object, index, value])
         return
-    if isinstance(target, InstanceV | RefV) and instances.has(target, "__setitem__"):
+    if isinstance(target, InstanceV | RefV | ItemV) and instances.has(target, "__setitem__"):
         instances.special(s, target, "__setitem__", [index, value])
         return
     if isinstance(target, ObjectV):

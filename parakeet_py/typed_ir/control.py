@@ -16,6 +16,7 @@ from parakeet_py.typed_ir import (
     dict_items,
     field_state,
     gates,
+    instance_lists,
     instance_values,
     ir,
     opaque,
@@ -294,8 +295,10 @@ def _fixed_point(
             blocks.append(ir.Block(tuple(statements), (test,)))
         with b.block() as statements:
             held = enter()
+            changed, used = s.list_changes, len(s.instances.used)
             with _looping(s, before):
                 results = body()
+                instance_lists.after_loop(s, changed, used, results)
             results = field_state.with_results(s, results, len(held))
             stop: tuple[ir.Operand, ...] = ()
             if op.stoppable:

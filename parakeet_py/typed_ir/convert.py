@@ -28,6 +28,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     GrowV,
     InstanceV,
+    ItemV,
     ListV,
     MapV,
     MethodV,
@@ -252,7 +253,7 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
             return truth(s, length)
         case RangeV():
             return b.prim("ne", iterables.range_length(s, value), ZERO, type=PYBOOL)
-        case InstanceV() | RefV():
+        case InstanceV() | RefV() | ItemV():
             return instance_operators.truth(s, value)
         case ClosureV() | MethodV():
             return ir.Const(True, PYBOOL)

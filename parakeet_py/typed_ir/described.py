@@ -10,6 +10,7 @@ _NOUNS = {
     values.VariantV: "value of varying type",
     values.InstanceV: "instance",
     values.RefV: "instance",
+    values.ItemV: "instance",
     values.SuperV: "super object",
     values.ListV: "list",
     values.GrowV: "list",

@@ -28,6 +28,7 @@ from parakeet_py.typed_ir.values import (
     ErrorV,
     GrowV,
     InstanceV,
+    ItemV,
     IteratorV,
     ListV,
     MapV,
@@ -160,6 +161,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (start, stop, step)
         case MethodV(obj, _) | SuperV(obj, _):
             return (obj,)
+        case ItemV(index, listed):
+            return (index, listed)
         case ErrorV(_, _, args):
             return tuple(map(ScalarV, args))
         case MessageV(_, args):
@@ -178,6 +181,10 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
             return InstanceV(cls, names, parts, sites)
         case SuperV(_, cls):
             return SuperV(parts[0], cls)
+        case ItemV(_, _, version, depth):
+            index, listed = parts
+            assert isinstance(index, ScalarV) and isinstance(listed, GrowV)
+            return ItemV(index, listed, version, depth)
         case VariantV():
             tag = parts[0]
             assert isinstance(tag, ScalarV)
@@ -234,6 +241,8 @@ def _same_shape(left: Value, right: Value) -> bool:
             return c is d and a == b
         case (SuperV(_, c), SuperV(_, d)):
             return c is d
+        case (ItemV(listed=a), ItemV(listed=b)):
+            return _same_shape(a, b)
         case (ClosureV(f, a, d, _), ClosureV(g, b, e, _)):
             same = f is g and left.namespace.globals is right.namespace.globals
             return same and len(a) == len(b) and len(d) == len(e)
@@ -293,6 +302,10 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
         case Structure(InstanceV() as a, parts), Structure(InstanceV() as b, others) if _same_shape(a, b):
             like = a if b.sites <= a.sites else replace(a, sites=a.sites | b.sites)
             return Structure(like, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
+        case Structure(ItemV() as a, parts), Structure(ItemV() as b, others) if _same_shape(a, b):
+            version, depth = min(a.version, b.version), min(a.depth, b.depth)
+            older = a if (a.version, a.depth) == (version, depth) else replace(a, version=version, depth=depth)
+            return Structure(older, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(a, parts), Structure(b, others) if _same_shape(a, b):
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(a), Structure(b) if grown_lists.has_item_type(a) and grown_lists.has_item_type(b):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.typed_ir import array_lists, branches, gates, indexing, ir, iterables, unions
+from parakeet_py.typed_ir import array_lists, branches, gates, indexing, instance_lists, ir, iterables, unions
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -170,11 +170,15 @@ def _recoded(s: Specializer, grown: GrowV, item: gates.Template) -> GrowV:
     if rows.has_rows(item):
         return rows.recoded(s, grown, item)
     length = grown.length.operand
-    columns = generate(s, (length,), lambda point: encoded(s, gates.leaves_of(s, item_at(s, grown, point[0]), item)))
+    s.list_changes += bool(s.instances.items)
+    columns = generate(
+        s, (length,), lambda point: encoded(s, gates.leaves_of(s, plain_item_at(s, grown, point[0]), item))
+    )
     return GrowV(grown.length, tuple(columns), item)
 
 
 def copied(s: Specializer, grown: GrowV) -> GrowV:
+    instance_lists.must_stay(s, grown)
     columns = tuple(copy_array(s, column) for column in grown.columns)
     return replace(grown, columns=columns, pools=rows.copied_pools(s, grown.pools))
 
@@ -189,6 +193,13 @@ def encoded(s: Specializer, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
 
 def item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
     """The item at a position that is known to be one."""
+    if s.instances.items and instance_lists.changes(s, grown.item):
+        return instance_lists.reference(s, grown, index)
+    return plain_item_at(s, grown, index)
+
+
+def plain_item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
+    """The same, as the value that it is now."""
     b = s.builder
     kinds = gates.types_of(grown.item)
     leaves: list[Any] = []
@@ -220,6 +231,7 @@ def position(s: Specializer, grown: GrowV | ArraysV, index: Value, message: str)
 def subscript(s: Specializer, grown: GrowV, index: Value) -> Value:
     if not isinstance(index, SliceV):
         return item_at(s, grown, position(s, grown, index, "list index out of range"))
+    instance_lists.must_stay(s, grown)
     columns = []
     for column in grown.columns:
         part = indexing.read(s, _in_use(s, column, grown.length.operand), index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir import instance_lists, ir
 from parakeet_py.typed_ir.instances import (
     attribute,
     class_of,
@@ -17,7 +17,7 @@ from parakeet_py.typed_ir.instances import (
     special,
 )
 from parakeet_py.typed_ir.types import PYBOOL
-from parakeet_py.typed_ir.values import ArrayV, InstanceV, NeverV, RefV, ScalarV, Static, TupleV, Value, py
+from parakeet_py.typed_ir.values import ArrayV, InstanceV, ItemV, NeverV, RefV, ScalarV, Static, TupleV, Value, py
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -76,6 +76,9 @@ def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
         if not _declines(made):
             return made
     if op in ("eq", "ne"):
+        same = instance_lists.same_place(s, left, right)
+        if same is not None:
+            return same if op == "eq" else ScalarV(s.builder.prim("not", same.operand, type=PYBOOL))
         return py(identical(s, left, right) == (op == "eq"))
     raise s.unsupported(f"'{op}' not supported between {s.describe(left)} and {s.describe(right)}")
 
@@ -124,6 +127,8 @@ def identical(s: Specializer, left: Value, right: Value) -> bool:
     if class_of(left) is not class_of(right):
         return False
     if None in tokens:
+        if class_of(left) not in s.instances.items:
+            instance_lists.change_items(s, class_of(left))
         raise s.unsupported("`is` between objects that are not known to be distinct")
     return tokens[0] is tokens[1]
 
@@ -149,7 +154,7 @@ def unary(s: Specializer, op: str, value: Value) -> Value:
 def builtin_call(s: Specializer, target: Any, args: Sequence[Value]) -> Value | None:
     """A call of a builtin with an instance, for which its class has a method."""
     name = next((name for one, name in _OF_BUILTINS.items() if one is target), None)
-    if name is None or len(args) != 1 or not isinstance(args[0], InstanceV | RefV):
+    if name is None or len(args) != 1 or not isinstance(args[0], InstanceV | RefV | ItemV):
         return None
     if not has(args[0], name):
         raise s.unsupported(f"{target.__name__}() of {s.describe(args[0])}")

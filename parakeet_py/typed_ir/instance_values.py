@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.result_tree import NewInstance
-from parakeet_py.typed_ir import branches, gates, variants
+from parakeet_py.typed_ir import branches, gates, instance_lists, variants
 from parakeet_py.typed_ir.instances import attributes_of, is_instance, names_of
-from parakeet_py.typed_ir.values import GrowV, InstanceV, Made, RefV, Value, VariantV
+from parakeet_py.typed_ir.values import ArrayV, GrowV, InstanceV, ItemV, Made, RefV, Static, Value, VariantV
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -24,8 +24,10 @@ def frozen(s: Specializer, value: RefV) -> InstanceV:
     return InstanceV(made.cls, tuple(names_of(s, made)), tuple(attributes_of(s, value)), frozenset({made.site}), made)
 
 
-def keep(s: Specializer, value: Value) -> Value:
+def keep(s: Specializer, value: Value, held: Value) -> Value:
     """A value as it is put into a list: what the turn of a loop has made, nothing changes any more."""
+    if s.instances.items:
+        value = instance_lists.entering(s, value, held)
     new = [ref for ref in _refs(value) if ref.made.root > s.loop_roots] if s.instances.refs and s.looping else []
     if not new:
         return value
@@ -132,19 +134,47 @@ def parts(s: Specializer, value: Value) -> tuple[Any, tuple[str, ...], tuple[Val
     """The class of an instance, the names of its attributes, and what they hold."""
     if isinstance(value, RefV):
         value = frozen(s, value)
+    if isinstance(value, ItemV):
+        value = instance_lists.whole(s, value)
     assert isinstance(value, InstanceV)
     return value.cls, value.names, value.items
 
 
 def boxed(s: Specializer, value: Value) -> tuple[NewInstance, tuple[Value, ...]]:
     """What makes the object of a result, and of what; each object stands in the result once."""
-    token = value.made if isinstance(value, RefV) else value.token if isinstance(value, InstanceV) else None
+    token = value.made if isinstance(value, RefV) else value.token if isinstance(value, InstanceV) else _ITEM
     cls, names, items = parts(s, value)
     others = s.instances.returned.setdefault(cls, [])
-    if (token is not None and token in others) or (not is_frozen(cls) and others and None in (token, *others)):
+    single = [one for one in others if not isinstance(one, ArrayV)]
+    unclear = (token is _ITEM and others) or _ITEM in others or (single and None in (token, *single))
+    if (token is not None and token in others) or (unclear and not is_frozen(cls)):
         raise s.unsupported("an object that may stand in a result twice")
     others.append(token)
     return NewInstance(cls, names), items
+
+
+_ITEM = "an item of a list"
+
+
+def list_boxed(
+    s: Specializer,
+    cls: Any,
+    names: tuple[str, ...],
+    templates: Sequence[gates.Template],
+    columns: Sequence[ArrayV],
+) -> NewInstance:
+    """What makes the objects in a list of the result."""
+    if not is_frozen(cls):
+        if cls not in s.instances.items:  # is each of them there once?
+            instance_lists.change_items(s, cls)
+        others = s.instances.returned.setdefault(cls, [])
+        if not columns or columns[0] in others or _ITEM in others:
+            raise s.unsupported("an object that may stand in a result twice")
+        others.append(columns[0])
+    held = [(name, one.value) for name, one in zip(names, templates, strict=True) if isinstance(one, gates.Fixed)]
+    if not all(isinstance(one, Static) and type(one.object) in (str, type(None)) for _, one in held) or not columns:
+        raise s.unsupported("a list of such objects")
+    return NewInstance(cls, names, tuple((name, one.object) for name, one in held if isinstance(one, Static)))
 
 
 def is_frozen(cls: Any) -> bool:

@@ -30,12 +30,14 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.fields import SIZE, in_class, is_plain, stores_plainly
 from parakeet_py.native import class_named
+from parakeet_py.typed_ir import instance_lists
 from parakeet_py.typed_ir.requests import Sequential
 from parakeet_py.typed_ir.values import (
     ArraysV,
     DictV,
     GrowV,
     InstanceV,
+    ItemV,
     Made,
     MapV,
     MethodV,
@@ -73,6 +75,8 @@ class Instances:
         self.declared: dict[Any, tuple[str, ...]] = {}  # attributes that instances get in branches
         self.made = False  # is there any?
         self.refs = False  # is there one that changes?
+        self.items: set[Any] = set()  # classes whose instances change in lists
+        self.used: list[int] = []  # depths of references into lists, used in loops that did not begin before them
         self.kept: set[Made] = set()  # those that changed, and are values somewhere
         self.returned: dict[Any, list[Any]] = {}  # the tokens of those in the result, by class
 
@@ -80,16 +84,23 @@ class Instances:
         """For another attempt."""
         other = Instances()
         other.wanted, other.changing, other.declared = self.wanted, self.changing, self.declared
+        other.items = self.items
         return other
 
 
 def is_instance(value: Value) -> bool:
-    return isinstance(value, InstanceV | RefV | SuperV)
+    return isinstance(value, InstanceV | RefV | ItemV | SuperV)
 
 
 def class_of(value: Value) -> Any:
-    assert isinstance(value, InstanceV | RefV)
-    return value.cls if isinstance(value, InstanceV) else value.made.cls
+    match value:
+        case InstanceV(cls):
+            return cls
+        case RefV(made):
+            return made.cls
+        case ItemV(listed=listed):
+            return listed.item.like.cls
+    raise AssertionError(value)
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
@@ -193,7 +204,7 @@ def make(s: Specializer, cls: Any, args: Sequence[Value], kwargs: dict[str, Valu
             return NeverV()
         if not is_none(result):
             raise s.unsupported("__init__() should return None")
-    if site in known.changing:
+    if site in known.changing or cls in known.items:
         known.refs = True
         return ref
     value = InstanceV(cls, tuple(names_of(s, made)), tuple(attributes_of(s, ref)), frozenset({site}), made)
@@ -268,7 +279,11 @@ def held_by(s: Specializer, value: Value, name: str) -> Value | None:
     """What an instance itself holds under a name."""
     if isinstance(value, InstanceV):
         return value.items[value.names.index(name)] if name in value.names else None
+    if isinstance(value, ItemV):
+        return instance_lists.read(s, value, name)
     assert isinstance(value, RefV)
+    if value.made in s.instances.kept and value.made.cls in s.instances.items:
+        raise s.unsupported("an object used that has been put into a list whose items change")
     if value.made.depth != len(s.procedures.active):
         raise s.unsupported("an object that changes, in a recursion")
     found = s.builder.fields.get(_source(value.made, name))
@@ -347,21 +362,26 @@ def set_frozen(s: Specializer, value: Value, name: str, new: Value) -> Value:
 def change_later(s: Specializer, value: InstanceV) -> None:
     """An instance that was taken for one that does not change."""
     if value.sites <= s.instances.changing:
-        raise s.unsupported("an object changed that may have other names, or is in a list")
+        instance_lists.change_items(s, value.cls)
     s.instances.changing |= value.sites
     raise NeedInstance
 
 
 def _assign(s: Specializer, value: Value, name: str, new: Value) -> None:
     """Let an attribute hold a value, in the instance itself."""
-    assert isinstance(value, RefV)
-    made, b = value.made, s.builder
-    cls = made.cls
+    cls = class_of(value)
     raw = in_class(cls, name)
     if isinstance(raw, types.MemberDescriptorType):
         pass
     elif _computes(raw, "__set__") or not cls.__dictoffset__ or name == "__class__":
         raise s.unsupported(f"assignment to the attribute .{name} of a {cls.__name__}")
+    if isinstance(value, ItemV):
+        if s.guards:
+            raise s.unsupported(f"assignment to the attribute .{name} inside `try`")
+        instance_lists.write(s, value, name, new)
+        return
+    assert isinstance(value, RefV)
+    made, b = value.made, s.builder
     if made.depth != len(s.procedures.active):
         raise s.unsupported("an object changed in a recursion")
     if s.guards and made.root <= s.guards[-1].roots:
@@ -370,7 +390,7 @@ def _assign(s: Specializer, value: Value, name: str, new: Value) -> None:
         where = f"assignment to the attribute .{name} in an element function"
         raise Sequential.at(s.frames[-1].function, b.pos, where)
     if made in s.instances.kept:
-        raise s.unsupported("an object changed that is in a list")
+        instance_lists.change_items(s, cls)
     source = _source(made, name)
     if source not in b.fields and made.scope is not b.scopes[-1]:
         declared = s.instances.declared.get(made.site, ())
@@ -420,7 +440,7 @@ def super_of(s: Specializer) -> Value:
     cell = frame.namespace.cells.get("__class__")
     params = frame.function.params
     first = frame.env.get(params[0].var) if params else None
-    if cell is None or not isinstance(first, InstanceV | RefV):
+    if cell is None or not isinstance(first, InstanceV | RefV | ItemV):
         raise s.unsupported("`super` cannot be accelerated: it looks at the frame of its caller")
     return SuperV(first, cell.cell_contents)
 

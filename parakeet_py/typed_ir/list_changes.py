@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.own_lists import GIVING
-from parakeet_py.typed_ir import array_lists, hash_maps, indexing, instance_values, ir, iterables
+from parakeet_py.typed_ir import array_lists, hash_maps, indexing, instance_lists, instance_values, ir, iterables
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.grown_lists import (
     NO_ITEMS,
@@ -70,7 +70,7 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
         from parakeet_py.typed_ir import row_changes
 
         (at,) = s.settle([s.value(op.at)])
-        args = [instance_values.keep(s, arg) for arg in args]
+        args = [instance_values.keep(s, arg, held) for arg in args]
         return row_changes.change(s, held, at, op.change, args)
     return changed(s, op.change, held, args)
 
@@ -79,7 +79,8 @@ def changed(s: Specializer, kind: str, held: Value, args: list[Value]) -> list[V
     """The same for values."""
     from parakeet_py.typed_ir import attributes, builtin_sorting, containers, operators, sorted_lists
 
-    args = [instance_values.keep(s, arg) for arg in args]
+    args = [instance_values.keep(s, arg, held) for arg in args]
+    instance_lists.may_change(s, held, kind)
     if kind == "deque":
         if not isinstance(args[0], Static) or args[0].object is not collections.deque:
             raise s.unsupported("a deque that is not collections.deque")

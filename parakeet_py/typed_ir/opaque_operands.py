@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parakeet_py.result_tree import NewInstance
 from parakeet_py.templates import ContainerT, LeafT, StaticT, Template
 from parakeet_py.typed_ir import indexing, ir
 from parakeet_py.typed_ir.types import PYINT, Scalar
@@ -17,6 +16,7 @@ from parakeet_py.typed_ir.values import (
     Either,
     GrowV,
     InstanceV,
+    ItemV,
     ListV,
     MapV,
     MessageV,
@@ -66,7 +66,7 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
         case TupleV(items, kind, named):
             parts = tuple(template_of(s, item, leaves) for item in items)
             return ContainerT(kind, parts) if named is None else ContainerT("named", parts, (named,))
-        case InstanceV() | RefV():
+        case InstanceV() | RefV() | ItemV():
             from parakeet_py.typed_ir import instance_values
 
             maker, held = instance_values.boxed(s, value)
@@ -94,7 +94,7 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             lines = [indexing.read(s, column, SliceV(NONE, value.length, NONE)) for column in places]
             return ContainerT("arrays_of", tuple(template_of(s, part, leaves) for part in (data, *lines)))
         case VariantV(tag, options):
-            if not all(isinstance(option, ScalarV | Static | InstanceV | RefV) for option in options):
+            if not all(isinstance(option, ScalarV | Static | InstanceV | RefV | ItemV) for option in options):
                 from parakeet_py.typed_ir import variants
 
                 return template_of(s, variants.boxed(s, value), leaves)
@@ -123,12 +123,12 @@ def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Te
                 inner = tuple(pools.pop(0) for _ in rows.row_templates(part))
                 made.append(_list_template(s, GrowV(value.length, tuple(own), part, inner), leaves))
             return ContainerT("zipped", tuple(made), (named or (list if sequence == "list" else tuple),))
-        case gates.Structure(InstanceV(cls, names), parts) if parts and instance_values.is_frozen(cls):
+        case gates.Structure(InstanceV(cls, names), parts) if parts:
             left = list(value.columns)
-            lists = [GrowV(value.length, tuple(left.pop(0) for _ in gates.types_of(part)), part) for part in parts]
-            return ContainerT(
-                "zipped", tuple(_list_template(s, one, leaves) for one in lists), (NewInstance(cls, names),)
-            )
+            maker = instance_values.list_boxed(s, cls, names, parts, value.columns)
+            varying = [part for name, part in zip(names, parts, strict=True) if name not in dict(maker.fixed)]
+            lists = [GrowV(value.length, tuple(left.pop(0) for _ in gates.types_of(part)), part) for part in varying]
+            return ContainerT("zipped", tuple(_list_template(s, one, leaves) for one in lists), (maker,))
         case gates.RowT():
             ends, held = rows.compact(s, value)
             places = ContainerT("list_of", (template_of(s, ends, leaves),))

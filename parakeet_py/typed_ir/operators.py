@@ -16,6 +16,7 @@ from parakeet_py.typed_ir import (
     dict_items,
     grown_lists,
     hash_maps,
+    instance_lists,
     instance_operators,
     instances,
     ir,
@@ -206,6 +207,9 @@ def _of_sets(s: Specializer, op: str, left: Value, right: Value) -> Value | None
 
 def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
     if op in ("is", "isnot"):
+        same = instance_lists.same_place(s, left, right)
+        if same is not None:
+            return same if op == "is" else ScalarV(s.builder.prim("not", same.operand, type=PYBOOL))
         return py(identical(s, left, right) == (op == "is"))
     if op in ("in", "notin"):
         return _contains(s, left, right, op == "notin")

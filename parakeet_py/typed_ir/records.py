@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.errors import UnsupportedError
-from parakeet_py.typed_ir import gates, grown_lists, hash_maps, iterables, rows
+from parakeet_py.typed_ir import gates, grown_lists, hash_maps, instance_lists, iterables, rows
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.types import PYBOOL, Scalar
 from parakeet_py.typed_ir.values import (
@@ -44,6 +44,7 @@ def in_order(s: Specializer, value: Value, key: Value | None, reverse: Value | N
     if found is None:
         return None
     items, keys = found
+    instance_lists.must_stay(s, items)
     order = _order(s, keys, down)
     columns = tuple(_taken(s, column, order) for column in _in_use(s, items))
     return GrowV(items.length, columns, items.item, rows.copied_pools(s, items.pools))

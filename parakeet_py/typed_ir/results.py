@@ -42,6 +42,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     GrowV,
     InstanceV,
+    ItemV,
     ListV,
     MapV,
     MessageV,
@@ -107,7 +108,7 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
             return replace(made, view=view, readonly=value.readonly and var not in s.leaf_param)
         case ObjectV(var):
             return leaf(var, "object", "", False)
-        case InstanceV() | RefV():
+        case InstanceV() | RefV() | ItemV():
             maker, held = instance_values.boxed(s, value)
             return ResultTuple(tuple(result_tree(s, item, leaves) for item in held), "tuple", maker)
         case TupleV(items, kind, named):
@@ -210,7 +211,7 @@ def _pieces(s: Specializer, value: Value) -> Iterator[Value]:
         case TupleV(items):
             for item in items:
                 yield from _pieces(s, item)
-        case InstanceV() | RefV():
+        case InstanceV() | RefV() | ItemV():
             for item in instance_values.parts(s, value)[2]:
                 yield from _pieces(s, item)
         case DictV(entries):

@@ -207,7 +207,10 @@ class Specializer:
             logger.debug("Python makes the instances of %s: %s", self.function.name, error.message)
             again = self._again_with(self.instances)
             again.instances.wanted = False
-            return again.specialize()
+            try:
+                return again.specialize()
+            except UnsupportedError:
+                raise error from None
         except NeedInstance:
             return self._again_with(self.instances).specialize()
         except HandBack as reason:  # of something that is no operation of the program's: all goes back

@@ -11,7 +11,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from parakeet_py.errors import UnsupportedError
-from parakeet_py.typed_ir import grown_lists, ir
+from parakeet_py.typed_ir import grown_lists, instance_lists, ir
 from parakeet_py.typed_ir.ir import ONE
 from parakeet_py.typed_ir.iterables import ItemAt
 from parakeet_py.typed_ir.types import PYINT, Scalar
@@ -30,6 +30,7 @@ def item_at(s: Specializer, value: TupleV) -> ItemAt | None:
         rows = _rows(s, [row for row in value.items if isinstance(row, TupleV)])
         if rows is not None or any(row.kind == "list" for row in value.items if isinstance(row, TupleV)):
             return rows
+    instance_lists.table_of(s, value.items)
     try:
         template = grown_lists.item_template(s, TupleV(value.items, "list"))
     except UnsupportedError:

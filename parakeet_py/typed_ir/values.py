@@ -163,6 +163,17 @@ class RefV:
 
 
 @record
+class ItemV:
+    """An instance in a list whose items change (see `instance_lists`): where it stands. `version` and `depth`: how many
+    changes of lists, and how many loops, were around it when it was taken."""
+
+    index: ScalarV
+    listed: GrowV
+    version: int
+    depth: int
+
+
+@record
 class SuperV:
     """`super()` in a method of a class: what comes after the class."""
 
@@ -334,6 +345,7 @@ Value = (
     | TupleV
     | InstanceV
     | RefV
+    | ItemV
     | SuperV
     | ListV
     | GrowV

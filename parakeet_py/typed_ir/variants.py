@@ -37,6 +37,7 @@ from parakeet_py.typed_ir.values import (
     ErrorV,
     GrowV,
     InstanceV,
+    ItemV,
     ListV,
     MessageV,
     MethodV,
@@ -82,6 +83,8 @@ def kind_of(template: gates.Template) -> object:
             return value
         case gates.Structure(InstanceV(cls, names)):
             return "instance", cls, names
+        case gates.Structure(ItemV(listed=GrowV(item=gates.Structure(InstanceV(cls))))):
+            return "item", cls
         case gates.Structure(ListV(array, items) as like) if not grown_lists.has_item_type(like):
             return "list", array.dtype, array.rank, items
         case gates.Structure(GrowV() | ListV() | TupleV(kind="list")):

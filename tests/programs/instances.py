@@ -279,6 +279,76 @@ def instance_in_recursion(n):
     return down(Pair(1), n)
 
 
+@program([(5, 3), (1, 2), (0, 1)])
+def instances_that_change_in_lists(n, steps):
+    bodies = [Body(float(k), 0.1 * k) for k in range(n)]
+    more = []
+    for k in range(n):
+        body = Body(1.0 + k)
+        body.speed *= 2
+        more.append(body)
+    for _ in range(steps):
+        for one in bodies:
+            for other in bodies:
+                if one is not other:
+                    distance = other.place - one.place
+                    one.speed += distance / (abs(distance) + 0.1)
+        for k in range(n):
+            first = bodies[k]
+            for j in range(k + 1, n):
+                bodies[j].speed -= first.speed * 0.01
+        for body in bodies:
+            body.step(0.01)
+    best = None
+    for body, other in zip(bodies, more, strict=True):
+        body.place, other.place = other.place, body.place
+        if best is None or other.speed > best.speed:
+            best = other
+    if best is not None:
+        best.place = -1.0
+    return bodies, more
+
+
+@program([(3, 1), raising(IndexError, 3, 7)], message=True)
+def items_by_place_that_change(n, k):
+    bodies = [Body(1.0) for _ in range(n)]
+    bodies.append(Body(5.0))
+    bodies[k].step(0.5)
+    return bodies[k].place, [body.place for body in bodies]
+
+
+@program([(4,), (1,)], fell_back=None, opaque=None)
+def instances_in_two_lists_or_under_names(n):
+    bodies = [Body(float(-k)) for k in range(n)]
+    part, ordered = bodies[1:], sorted(bodies, key=lambda body: body.place)
+    for body in part:
+        body.speed = 7.0
+    ordered[0].place = 100.0
+    bodies[0], bodies[-1] = bodies[-1], bodies[0]
+    twice = []
+    for k in range(n):
+        body = Body(float(k))
+        twice.append(body)
+        twice.append(body)
+    for body in twice:
+        body.place += 1
+    return [(body.place, body.speed) for body in bodies], [body.place for body in twice]
+
+
+@program([(4,), (20,)], fell_back=None, opaque=None)
+def reference_into_a_list_that_grows(n):
+    bodies = [Body(float(k)) for k in range(3)]
+    first = bodies[0]
+    last = None
+    for k in range(n):
+        first.place += 1
+        new = Body(float(k))
+        bodies.append(new)
+        last = new
+    bodies[-1].place = 50.0
+    return [body.place for body in bodies], last.place
+
+
 @program([(2.0,), (0.0,)], fell_back=None, opaque=None)
 def instances_left_to_python(x):
     base = Base(x)
