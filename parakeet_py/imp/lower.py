@@ -17,6 +17,7 @@ from typing import Any
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp import storage
 from parakeet_py.imp.builder import Lowering
+from parakeet_py.imp.check_runs import Run, lower_run, run_at
 from parakeet_py.imp.compress import lower_compress
 from parakeet_py.imp.lower_control import lower_for, lower_if, lower_while
 from parakeet_py.imp.lower_map import lower_map
@@ -128,9 +129,20 @@ def _used(function: typed.Function) -> set[Var]:
 
 def lower_block(lo: Lowering, block: typed.Block) -> tuple[Operand, ...]:
     """Write the statements of a block where `lo` is; gives its results."""
-    for let in block.statements:
+    made: dict[Var, typed.Prim] = {}
+    run: Run | None = None
+    for place, let in enumerate(block.statements):
         op = let.op
         lo.pos = let.pos
+        if isinstance(op, typed.Prim):
+            made[let.outs[0]] = op
+        elif isinstance(op, typed.Check) and lo.checking:
+            run = run or run_at(block, place, made)
+            if run is not None:
+                if place == run.end:
+                    lower_run(lo, run, _check)
+                    run = None
+                continue
         (lo.special.get(type(op)) or _LOWERINGS[type(op)])(lo, let.outs, op)
     return lo.operands(block.results)
 

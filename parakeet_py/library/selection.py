@@ -235,9 +235,27 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         places = elementwise(lambda i: cast(i, "int64") % extent, places)
     elif mode == "clip":
         places = elementwise(lambda i: np.minimum(np.maximum(cast(i, "int64"), 0), extent - 1), places)
+    if axis > 0 and is_array(places) and dtype_of(places).name != "uint64":
+        found = taken_along(a, places, axis)
+        return found if out is None else into(out, found, SAME)
     found = a[(ALL,) * axis + (places,)]
     found = copy(found, "C") if is_array(found) and not is_array(places) else in_order(found)
     return found if out is None else into(out, as_array(found), SAME)
+
+
+def taken_along(a, places, axis):
+    """What is at places of an axis that is not the first, in C order. The places are looked at once, not for each place
+    of the axes before."""
+    extent, depth = a.shape[axis], places.ndim
+    shape = a.shape[:axis] + places.shape + a.shape[axis + 1 :]
+    some = size_of(a.shape[:axis]) != 0  # NumPy looks at the places even if there is nothing behind them
+    sure = elementwise(lambda i: index_check(int(i), extent, axis) if some else 0, places)
+
+    def element(*at):
+        place = load(sure, *at[axis : axis + depth])
+        return load(a, *at[:axis], place, *at[axis + depth :])
+
+    return generate(shape, element)
 
 
 def check_taken(out, shape):

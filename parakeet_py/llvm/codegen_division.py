@@ -41,7 +41,10 @@ def integer(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, ri
     if unsigned and name == "floordiv":
         return quotient if by_zero == "false" else f.select(by_zero, kind, "0", quotient)
     # with the divisor 1 in place of 0, the remainder is 0 of itself
-    remainder = f.binary("sub", kind, left, f.binary("mul", kind, quotient, divisor))
+    if kind == "i64" and name != "floordiv" and not is_literal(right):
+        remainder = f.binary("urem" if unsigned else "srem", kind, left, divisor)  # the division gives both
+    else:
+        remainder = f.binary("sub", kind, left, f.binary("mul", kind, quotient, divisor))
     if unsigned or name == "fmod":
         return remainder
     some = f.binary("icmp ne", kind, remainder, "0")

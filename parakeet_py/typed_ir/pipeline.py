@@ -38,6 +38,7 @@ from parakeet_py.typed_ir.passes.hoist_checks import hoist_checks
 from parakeet_py.typed_ir.passes.interchange import interchange_loops
 from parakeet_py.typed_ir.passes.licm import move_invariants
 from parakeet_py.typed_ir.passes.low_bits import wrap_masked
+from parakeet_py.typed_ir.passes.magnitudes import compare_squares
 from parakeet_py.typed_ir.passes.parallelize import parallelize
 from parakeet_py.typed_ir.passes.partial_counts import count_from_zero
 from parakeet_py.typed_ir.passes.promote import promote_elements
@@ -70,6 +71,7 @@ _OPERATORS = (
     "interchange",
     "unroll-maps",
     "wrap",
+    "magnitudes",
 )
 PASSES: tuple[Pass, ...] = (
     Pass("sink", "move pure operators down to their first use, below the checks", sink_operators),
@@ -96,6 +98,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("fuse-tiles", "start tiles from what made the arrays", fuse, ("interchange",)),
     Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
     Pass("wrap", "remainders of what is out of range by less than the divisor become choices", wrap_indices),
+    Pass("magnitudes", "let squares decide comparisons of absolute values in loops", compare_squares),
     Pass("simplify-again", "fold what fusion brought together", simplify, _OPERATORS),
     Pass("licm-again", "compute before a loop what is the same in all its iterations", move_invariants, _OPERATORS),
     Pass("cse-again", "compute each value once", eliminate_common_subexpressions, ("licm", *_LOOPS, *_OPERATORS)),

@@ -622,3 +622,55 @@ def rows_of_a_short_inner_loop(x, k):
         for j, row in enumerate(x[::-1]):
             found = j, row
     return found
+
+
+_NEAR_TWO = [0.3 + 0.5j, 2, 1.2 + 1.6j, np.nextafter(2, 3), np.inf + np.nan * 1j, np.nan, 1e300j, 5e-324, -1j]
+
+
+@program(
+    [
+        (arr("i8", 6, values=[0, 1, -1, 255, 255, 2**62 + 1]), arr("c16", 9, values=_NEAR_TWO), 40),
+        (arr("i8", 0), arr("c16", 1), 0),
+    ]
+)
+def counts_of_while_loops(a, z, most):
+    """Bits of integers, lengths of runs, turns until an absolute value is out of bounds."""
+    bits = 0
+    for x in a:
+        while x:
+            x &= x - 1
+            bits += 1
+    runs, i = np.zeros(len(a), np.int64), 0
+    while i < len(a):
+        j = i
+        while j < len(a) and a[j] == a[i]:
+            j += 1
+        runs[i], i = j - i, j
+    turns = np.zeros((3, len(z)), np.int64)
+    for k in range(len(z)):
+        w, n = z[k], 0
+        while n < most and abs(w) <= 2:
+            w = w * w / 4
+            n += 1
+        turns[0, k] = n
+        for _ in range(most):
+            if not abs(w) <= 2.0 or abs(z[k]) < 1e-3:
+                break
+            turns[1, k] += abs(z[k]) >= 2
+    return bits, runs, turns
+
+
+@program(
+    [
+        (arr("f8", 5, values=[0.1, 0.9, -0.5, 0.3, -0.0]), 10),
+        raising(ValueError, arr("f8", 3, values=[0.1, np.nan, np.inf]), 10),
+        raising(OverflowError, arr("f8", 3, values=[0.1, -np.inf, np.nan]), 10),
+        raising(IndexError, arr("f8", 2, values=[0.5, -(2.0**63) / 10]), 10),
+        raising(IndexError, arr("f8", 2, values=[0.5, 1.0]), 10),
+    ]
+)
+def bins_of_floats(x, n):
+    counts = np.zeros(n, np.int64)
+    for i in range(len(x)):
+        counts[int(x[i] * n)] += 1
+    return counts

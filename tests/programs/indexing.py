@@ -361,3 +361,16 @@ def last_one_if_there_is_one(x):
 def truth_as_an_extent(flag):
     for _ in range(2):
         np.ones((flag, 2))
+
+
+@program(
+    [
+        (arr("f8", 3, 4, 2), arr("i4", 2, 2, values=[0, -1, 3, 1])),
+        (arr("u1", 2, 3, layout="F"), arr("i8", 5, values=[2, 0])),
+        (arr("f8", 0, 3), arr("i8", 2, values=[7])),
+        raising(IndexError, arr("f8", 2, 3), arr("u1", 2, values=[0, 3])),
+        raising(IndexError, arr("f8", 2, 3, 0), arr("i8", 1, values=[7])),
+    ]
+)
+def taken_along_a_later_axis(a, places):
+    return np.take(a, places, axis=1), a.take(places, 1, mode="clip" if len(a) else "raise")

@@ -39,7 +39,7 @@ from parakeet_py.typed_ir.ir import (
     walk,
 )
 from parakeet_py.typed_ir.pipeline import PASSES, run_passes
-from parakeet_py.typed_ir.types import FLOAT64, PYBOOL, PYINT
+from parakeet_py.typed_ir.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from parakeet_py.typed_ir.writer import Writer, index_const
 from tests.unit.typed_ir_programs import DATA, GRID, ONE, OTHER, TWO, ZERO, Program, accumulate, array, loop, real
 
@@ -129,6 +129,24 @@ def test_a_while_loop_that_counts_is_a_for_loop(x: Var, test: str, step: int, be
 
 
 # ---- partial-counts --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_a_count_of_an_inner_while_loop_begins_at_zero_if_nothing_looks_at_it(x: Var, looked_at: bool) -> None:
+    p = Program(x)
+    n, outer, inner, left = p.dim(x), Var("count", PYINT), Var("count", PYINT), Var("left", PYINT)
+    i, part, end, total = Var("i", PYINT), Var("part", PYINT), Var("end", PYINT), Var("total", PYINT)
+    step, turn, test = Writer(), Writer(), Writer()
+    following = step.prim("add_checked", inner, ONE)
+    half = step.prim("floordiv", left, TWO, type_=PYINT)
+    more = test.prim("gt", test.prim("mul", left, inner, type_=PYINT) if looked_at else left, ZERO, type_=PYBOOL)
+    turn.let(While((inner, left), (outer, i), test.block(more), step.block(following, half)), part, end)
+    p.let(For(i, ZERO, n, ONE, (outer,), (index_const(5),), turn.block(part)), total)
+    _, after = only("partial-counts", p, total, x=DATA)
+    starts = [let.op.inits[0] for let in after.statements() if isinstance(let.op, While)]
+    assert any(isinstance(start, Var) for start in starts) == looked_at
+    assert count(after)["add_checked"] == (1 if looked_at else 2)
+    assert count(run_passes(Function("f", p.params, p.block(total)), Config()))["add_checked"] == 1  # of the sum
 
 
 @pytest.mark.parametrize("looked_at", [False, True])
@@ -414,6 +432,24 @@ def test_masked_arithmetic_may_wrap(name: str, by: int, left: int) -> None:
     result = p.prim(name, p.prim("add_checked", product, n, type_=PYINT), index_const(by), type_=PYINT)
     _, after = only("low-bits", p, result, n=12345)
     assert sum(one in ("mul_checked", "add_checked") for one in names(after)) == left
+
+
+# ---- magnitudes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("in_loop", "name", "limit"), [(True, "gt", 2.0), (True, "le", 2.0), (False, "gt", 2.0)])
+@pytest.mark.parametrize("start", [0.3 + 0.5j, 2 + 0j, 1.2 + 1.6j, np.nextafter(2, 3) + 0j, complex("inf+1j"), 1e300j])
+def test_squares_decide_comparisons_of_absolute_values(start: complex, in_loop: bool, name: str, limit: float) -> None:
+    z, count_, i = Var("z", PYCOMPLEX), Var("count", PYINT), Var("i", PYINT)
+    p = Program(z)
+    body, total = Writer() if in_loop else p, Var("total", PYINT)
+    outside = body.prim(name, body.prim("abs", z), Const(limit, PYFLOAT), type_=PYBOOL)
+    result = body.prim("select", outside, ONE, ZERO, type_=PYINT)
+    if in_loop:
+        following = body.prim("add", count_, result, type_=PYINT)
+        p.let(For(i, ZERO, TWO, ONE, (count_,), (ZERO,), body.block(following)), total)
+    _, after = only("magnitudes", p, total if in_loop else result, z=start)
+    assert ("If" in names(after)) == in_loop
 
 
 # ---- promote ---------------------------------------------------------------------------------------------------------

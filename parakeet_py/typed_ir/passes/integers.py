@@ -26,7 +26,7 @@ from parakeet_py.typed_ir.ir import (
     scalar_type,
 )
 from parakeet_py.typed_ir.passes.facts import Facts
-from parakeet_py.typed_ir.passes.intervals import GREATEST, LEAST, Interval
+from parakeet_py.typed_ir.passes.intervals import GREATEST, LEAST, MOST_TURNS, Interval
 from parakeet_py.typed_ir.passes.linear import Forms, Linear
 from parakeet_py.typed_ir.types import INT64, PYINT, Scalar
 
@@ -153,7 +153,7 @@ def enter(facts: Facts, op: Op, operands: Sequence[Operand], original: Forms) ->
             trips = max(0, -(-facts.range_of(difference)[1] // slowest))
         _parameters(facts, op, trips, original, op.params)
     elif isinstance(op, While):
-        _parameters(facts, op, None, original, op.params)
+        _parameters(facts, op, MOST_TURNS, original, op.params)
 
 
 def leave(facts: Facts, let: Let, operands: Sequence[Operand], original: Forms) -> None:
@@ -161,7 +161,7 @@ def leave(facts: Facts, let: Let, operands: Sequence[Operand], original: Forms) 
     op = let.op
     if isinstance(op, For | While):
         outs = let.outs[1:] if op.stoppable else let.outs
-        trips = None
+        trips = None if isinstance(op, For) else MOST_TURNS
         if isinstance(op, For) and isinstance(operands[2], Const) and isinstance(operands[2].value, int):
             difference = facts.form(operands[1]) - facts.form(operands[0])
             if operands[2].value < 0:
@@ -228,6 +228,11 @@ def _nonnegative(facts: Facts, original: Forms, operand: Operand, kept: set[Var]
     if isinstance(op, If):
         position = original.positions[operand]
         ways: tuple[Operand, ...] = (op.then.results[position], op.orelse.results[position])
+    elif isinstance(op, For | While):  # what a loop makes of its parameter, if that holds of the parameter itself
+        position = original.positions[operand] - (1 if op.stoppable else 0)
+        if position < 0 or not _nonnegative(facts, original, op.inits[position], kept, depth - 1):
+            return False
+        ways, kept = (op.body.results[position + (1 if op.stoppable else 0)],), kept | {op.params[position]}
     elif isinstance(op, Prim) and op.name in ("add_checked", "mul_checked", "floordiv", "shr", "mod", "minimum"):
         ways = op.args
     elif isinstance(op, Prim) and op.name == "select":

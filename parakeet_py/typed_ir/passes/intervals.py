@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
+MOST_TURNS = 1 << 60  # of a `while` loop: nine years of them, at one in a cycle, come first
 
 Interval = tuple[int, int]
 FULL: Interval = (LEAST, GREATEST)

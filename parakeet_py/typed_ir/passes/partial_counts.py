@@ -39,13 +39,13 @@ class _Counts(Rewriter):
         self.loops += 1
         new = self.descend(let)
         self.loops -= 1
-        if not self.loops or not isinstance(let.op, For):
+        if not self.loops:
             return new
         return self.begin_at_zero(let if new is None else new[0]) or new
 
     def begin_at_zero(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        assert isinstance(op, For)
+        assert isinstance(op, For | While)
         first = 1 if op.stoppable else 0
         inits, outs, sums = list(op.inits), list(let.outs), []
         for place, (param, init) in enumerate(zip(op.params, op.inits, strict=True)):

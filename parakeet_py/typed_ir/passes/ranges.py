@@ -33,7 +33,7 @@ from parakeet_py.typed_ir.ir import (
     walk,
 )
 from parakeet_py.typed_ir.passes.facts import LARGEST_EXTENT, Facts
-from parakeet_py.typed_ir.passes.intervals import FULL, GREATEST, LEAST, Interval, hull, of_primitive
+from parakeet_py.typed_ir.passes.intervals import FULL, GREATEST, LEAST, MOST_TURNS, Interval, hull, of_primitive
 from parakeet_py.typed_ir.rewrite import free_in_op
 from parakeet_py.typed_ir.semantics import integer_bounds
 from parakeet_py.typed_ir.types import INTEGERS, Scalar
@@ -98,9 +98,7 @@ class Ranges:
     def loop(self, outs: Sequence[Var], op: For | While) -> None:
         """Evaluate a loop until its parameters settle."""
         skip = 1 if op.stoppable else 0
-        turns: int | None = None
-        if isinstance(op, For):
-            turns = self.turns(op)
+        turns = self.turns(op) if isinstance(op, For) else MOST_TURNS
         results, outs = op.body.results[skip:], outs[skip:]
         integers = [place for place, param in enumerate(op.params) if _is_integer(param)]
         start = {place: self.of(op.inits[place]) for place in integers}
