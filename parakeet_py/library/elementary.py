@@ -160,6 +160,13 @@ def in_order_of(a, result):
     return copy(result, "C") if layout_of(result) != "C" else result
 
 
+@static
+def copies_integers():
+    """Whether rounded integers are a new array, as they are from NumPy 2.4 on."""
+    integers = np.arange(2)
+    return np.round(integers) is not integers
+
+
 def rounded(a, decimals, out):
     not_scalar_into(a, out)
     a = as_numeric(a)
@@ -170,7 +177,12 @@ def rounded(a, decimals, out):
     if is_weak(a):
         a = cast(a, kind)
     if decimals >= 0 and kind.kind in "iu":
-        result = copy(a) if is_array(a) and a.ndim > 0 else np.positive(a)
+        if not is_array(a) or a.ndim == 0:
+            result = np.positive(a)
+        elif copies_integers() or out is not None:
+            result = copy(a)
+        else:
+            result = a
     elif decimals == 0:
         return ufunc_call(np.rint, a, out=out)
     elif kind.kind == "c":
