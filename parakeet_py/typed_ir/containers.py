@@ -27,7 +27,7 @@ from parakeet_py.typed_ir import (
 from parakeet_py.typed_ir.calls import library_subscript
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.flags import flag_at
-from parakeet_py.typed_ir.index_entries import check_index
+from parakeet_py.typed_ir.index_entries import check_index, slice_bounds
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar, is_integer
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -51,6 +51,7 @@ from parakeet_py.typed_ir.values import (
     TupleV,
     Value,
     is_known,
+    is_none,
     lift,
     py,
 )
@@ -91,6 +92,18 @@ def sequence(s: Specializer, value: Value) -> list[Value]:
         if len(numbers) == 3 and len(range(*numbers)) <= control.MAX_UNROLL:
             return [py(number) for number in range(*numbers)]
     raise s.unsupported(f"unpacking {s.describe(value)}, whose length is not known when it is compiled")
+
+
+def _part_of_range(s: Specializer, value: RangeV, length: ir.Operand, index: SliceV) -> RangeV:
+    b = s.builder
+    step = 1 if is_none(index.step) else s.static_int(index.step, "the step of a slice of a range")
+    if step == 0:
+        raise s.unsupported("slice step cannot be zero")
+    start, stop = (
+        ScalarV(b.index_add(value.start.operand, b.index_mul(value.step.operand, place)))
+        for place in slice_bounds(s, length, index, step)
+    )
+    return RangeV(start, stop, ScalarV(b.index_mul(value.step.operand, ir.Const(step, PYINT))))
 
 
 def keyword_values(s: Specializer, kwargs: Sequence[tuple[str | None, ssa.Operand]]) -> dict[str, Value]:
@@ -196,6 +209,8 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             return subscript(s, s.as_list(value), index)
         case RangeV(start, _, step):
             length = iterables.range_length(s, value)
+            if isinstance(index, SliceV):
+                return _part_of_range(s, value, length, index)
             number = s.numeric(index)
             if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
                 raise s.hand_back(f"{s.describe(index)} as an index of a range")

@@ -24,6 +24,7 @@ from parakeet_py.typed_ir.requests import Sequential
 from parakeet_py.typed_ir.values import NeverV, ObjectV, Static, UnboundV, Value, known
 
 if TYPE_CHECKING:
+    from parakeet_py.typed_ir.results import Leaves
     from parakeet_py.typed_ir.specialize import Specializer
 
 
@@ -179,7 +180,7 @@ def taken(s: Specializer, values: list[Value], count: int) -> list[Value]:
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def finished(s: Specializer, tree: Result, leaves: list[ir.Operand]) -> Result:
+def finished(s: Specializer, tree: Result, leaves: Leaves) -> Result:
     """The result tree with what assigned attributes hold."""
     from parakeet_py.typed_ir.results import result_tree
 
@@ -199,7 +200,7 @@ def finished(s: Specializer, tree: Result, leaves: list[ir.Operand]) -> Result:
     return ResultTuple((tree, *objects.values(), *values), "tuple", SetAttributes(tuple(names)))
 
 
-def _object(s: Specializer, source: Source, leaves: list[ir.Operand]) -> ResultLeaf:
+def _object(s: Specializer, source: Source, leaves: Leaves) -> ResultLeaf:
     """The object that an attribute is one of."""
     owner = s.hidden[source[:-1]] if len(source) > 3 else None
     for var, index in s.leaf_param.items():

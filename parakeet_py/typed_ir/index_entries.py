@@ -210,19 +210,27 @@ def slice_entry(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
     step = 1 if is_none(item.step) else s.static_int(item.step, "the step of a slice")
     if step == 0:
         raise s.unsupported("slice step cannot be zero")
+    start, stop = slice_bounds(s, extent, item, step)
+    if is_none(item.lower) and is_none(item.upper) and step == 1:
+        return Range(ZERO, extent, ONE, whole=True)
+    if step > 0:
+        length = _length(s, item, extent, start, stop, step)
+    else:
+        length = _counted(s, b.index_sub(start, stop), -step)
+    return Range(start, length, ir.Const(step, PYINT))
+
+
+def slice_bounds(s: Specializer, extent: ir.Operand, item: SliceV, step: int) -> tuple[ir.Operand, ir.Operand]:
+    """Where a slice with a known step begins and ends, as `slice.indices` gives it."""
     if step > 0:
         start = ZERO if is_none(item.lower) else _clamp(s, item.lower, extent, ZERO, extent)
         stop = extent if is_none(item.upper) else _clamp(s, item.upper, extent, ZERO, extent)
-        if is_none(item.lower) and is_none(item.upper) and step == 1:
-            return Range(ZERO, extent, ONE, whole=True)
-        length = _length(s, item, extent, start, stop, step)
-        return Range(start, length, ir.Const(step, PYINT))
+        return start, stop
     minus_one = ir.Const(-1, PYINT)
-    last = b.index_add(extent, minus_one)
+    last = s.builder.index_add(extent, minus_one)
     start = last if is_none(item.lower) else _clamp(s, item.lower, extent, minus_one, last)
     stop = minus_one if is_none(item.upper) else _clamp(s, item.upper, extent, minus_one, last)
-    length = _counted(s, b.index_sub(start, stop), -step)
-    return Range(start, length, ir.Const(step, PYINT))
+    return start, stop
 
 
 def _dynamic_slice(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:

@@ -11,10 +11,11 @@ from parakeet_py.typed_ir import (
     hash_maps,
     ir,
 )
+from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.indexing import read
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.python_scalars import int_add
-from parakeet_py.typed_ir.types import PYINT
+from parakeet_py.typed_ir.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.values import (
     ArraysV,
     ArrayV,
@@ -157,9 +158,10 @@ def range_length(s: Specializer, value: RangeV) -> ir.Operand:
     b = s.builder
     start, stop, step = value.start.operand, value.stop.operand, value.step.operand
     if not isinstance(step, ir.Const):
-        amount = s.static_int(value.step, "the step of a range")
-        step = ir.Const(amount, PYINT)
-    amount = int(step.value.real)
+        if not is_demandable(s, step):
+            return _dynamic_length(s, start, stop, step)
+        step = ir.Const(s.static_int(value.step, "the step of a range"), PYINT)
+    amount = step.whole
     span = b.index_sub(stop, start) if amount > 0 else b.index_sub(start, stop)
     span = b.max0(span)
     if abs(amount) == 1:
@@ -169,3 +171,19 @@ def range_length(s: Specializer, value: RangeV) -> ir.Operand:
         b.nonnegative.add(result)
         b.small.add(result)
     return result
+
+
+def _dynamic_length(s: Specializer, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Operand:
+    """The length of a range whose step is known at run time only; it is not 0."""
+    b = s.builder
+    forward = b.prim("gt", step, ir.Const(0, PYINT), type=PYBOOL)
+    span = b.max0(b.select(forward, b.index_sub(stop, start), b.index_sub(start, stop)))
+    least = ir.Const(1 - (1 << 63), PYINT)  # steps below it, one, make the same of any span
+    size = b.select(forward, step, b.prim("neg", b.prim("maximum", step, least)))
+    whole = b.prim("floordiv", span, size)
+    more = b.prim("ne", b.prim("mod", span, size), ir.Const(0, PYINT), type=PYBOOL)
+    length = b.prim("add", whole, b.cast(more, PYINT))
+    if isinstance(length, ir.Var):
+        b.nonnegative.add(length)
+        b.small.add(length)
+    return length

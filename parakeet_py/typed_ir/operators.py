@@ -295,6 +295,8 @@ def identical(s: Specializer, left: Value, right: Value) -> bool:
     if any(isinstance(left, kind) != isinstance(right, kind) for kind in (ArrayV, ScalarV)):
         return False
     if isinstance(left, ArrayV) and isinstance(right, ArrayV):
+        if left is right:
+            return True
         if left.var is right.var:
             if isinstance(s.builder.definition.get(left.var), ir.View | ir.Reshape | ir.Strided):
                 raise s.unsupported("`is` between views, which may be made anew each time")

@@ -49,8 +49,10 @@ from parakeet_py.typed_ir.values import (
     MethodV,
     NeverV,
     ObjectV,
+    RangeV,
     RefV,
     ScalarV,
+    SliceV,
     Static,
     TupleV,
     Value,
@@ -61,13 +63,28 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 
-def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Result:
+class Leaves(list[ir.Operand]):
+    """The operands of the leaves of a result, and which of them are views.
+
+    Equal views are one variable, but as many objects as Python makes: a view is boxed once for each value of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.views: dict[int, ArrayV] = {}
+
+
+def result_tree(s: Specializer, value: Value, leaves: Leaves) -> Result:
     """How the result is boxed; its leaves are appended to `leaves`."""
 
-    def leaf(operand: ir.Operand, kind: str, dtype: str, python: bool, rank: int = 0) -> ResultLeaf:
+    def leaf(
+        operand: ir.Operand, kind: str, dtype: str, python: bool, rank: int = 0, view: ArrayV | None = None
+    ) -> ResultLeaf:
         for position, other in enumerate(leaves):
-            if isinstance(operand, ir.Var) and other is operand:
+            if isinstance(operand, ir.Var) and other is operand and leaves.views.get(position) is view:
                 return ResultLeaf(position, kind, dtype, python, rank)  # type: ignore[arg-type]
+        if view is not None:
+            leaves.views[len(leaves)] = view
         leaves.append(operand)
         return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
 
@@ -103,8 +120,8 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
             return _variant(s, value, leaves)
         case ArrayV(var):
             s.shadows.result(value, s.param_roots)
-            made = leaf(var, "array", value.dtype, False, value.rank)
             view = isinstance(s.builder.definition.get(var), ir.View | ir.Reshape | ir.Strided)
+            made = leaf(var, "array", value.dtype, False, value.rank, value if view else None)
             return replace(made, view=view, readonly=value.readonly and var not in s.leaf_param)
         case ObjectV(var):
             return leaf(var, "object", "", False)
@@ -125,7 +142,7 @@ def result_tree(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Resul
     raise s.unsupported(f"a function cannot return {s.describe(value)}")
 
 
-def _variant(s: Specializer, value: VariantV, leaves: list[ir.Operand]) -> Result:
+def _variant(s: Specializer, value: VariantV, leaves: Leaves) -> Result:
     """Numbers, None and strings are chosen by a tag when they are boxed; other values are boxed before."""
     choices: list[ResultLeaf | ResultStatic] = []
     operands: list[ir.Operand] = []
@@ -155,7 +172,7 @@ def _variant(s: Specializer, value: VariantV, leaves: list[ir.Operand]) -> Resul
     return made
 
 
-def _assembled(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Result:
+def _assembled(s: Specializer, value: Value, leaves: Leaves) -> Result:
     """A result that Python puts together when its leaves have been boxed."""
     own: list[ir.Operand] = []
     s.shadows.shown(roots_of(value))
@@ -185,7 +202,7 @@ def _is_assembled(s: Specializer, value: Value) -> bool:
 
 def _is_in_columns(value: Value) -> bool:
     match value:
-        case DictV() | MapV() | ArraysV() | ListV(items="array", own=True):
+        case DictV() | MapV() | ArraysV() | RangeV() | SliceV() | ListV(items="array", own=True):
             return True
         case VariantV(_, options):
             return any(map(instances.is_instance, options))

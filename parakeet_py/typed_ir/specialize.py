@@ -276,7 +276,7 @@ class Specializer:
             raise FieldsMayChange
         if self.closures_read_late and not all(map(is_pure_site, self.sites)):
             raise NeedStatic(self.functions[0], "a function whose closure may change")
-        leaves: list[ir.Operand] = []
+        leaves = results.Leaves()
         tree = field_state.finished(self, results.result_tree(self, value, leaves), leaves)
         body = ir.Block(tuple(self.builder.scopes[0].statements), tuple(leaves))
         typed = ir.Function(

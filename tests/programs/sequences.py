@@ -516,3 +516,10 @@ def one_of_a_tuple(a, b, k):
         source, target = (a, b)[i % 2], (b, a)[i % 2]
         target[1:] = source[:-1] * 0.5 + i
     return made, (k, 1.5, "x", None)[k], (3, 5, k).count(k), [k, 2, 7].index(7)
+
+
+@program([(5, 1, 3), (40, -2, 8), (0, 1, 2), (-9, -100, 100)])
+def ranges_and_slices_as_results(n, i, j):
+    x = range(10, n, 3) if n > 9 else range(n, -4, -2)
+    parts = x[i:], x[:j], x[i:j:2], x[::-1], x[j:i:-2], x[::2][::-1]
+    return x, parts, [slice(n), slice(i, None, j)], {"all": range(n)}, sum(x[1:]), [k for k in x[:-1]], np.s_[i:, ...]

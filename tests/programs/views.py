@@ -688,3 +688,11 @@ def patches_as_rows(a, k):
 def equal_views_are_two_objects(a):
     first, second = a.T, a.T
     return first is second, first is first
+
+
+@program(each([arr("f8", 3, 3), arr("i4", 2, 2, layout="F")]))
+def equal_views_in_a_result(a):
+    """Each is an object of its own, writeable or not, also where they are views of one new array."""
+    rows, same, line = a[1:], a[1:], np.arange(9).reshape(3, 3)
+    parts = np.diag(line), np.einsum("ii->i", line), np.diag(line)
+    return rows, rows, same, a.T, a.T, parts, [part.flags.writeable for part in parts], rows is rows
