@@ -81,7 +81,7 @@ def reduce_columns(
         lo.loop(piece, low, high, one, "independent")
 
     inner = [axis.extent for axis in reduced[1:]]
-    amount = work(lo, found.block, (lo.minimum(column.extent, Const(TILE, INT64)), share, *inner))
+    amount = work(lo, found, (lo.minimum(column.extent, Const(TILE, INT64)), share, *inner))
     lo.region(lo.multiply(strips, blocks), ONE, amount, ranges, lambda: ZERO, "reduce columns")
     lo.when(several, lambda: _combine_blocks(lo, with_, targets, outs, blocks, lead_size, column.extent, kind))
 

@@ -36,7 +36,7 @@ def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
     if not space:
         _point(lo, outs, op)
         return
-    found, merged = study(op.body), lo.merged
+    found, merged = study(op), lo.merged
     (axes,) = merge(lo, found, space)
     _lower(lo, outs, op, found, axes)
     lo.merged = merged
@@ -51,7 +51,7 @@ def _lower(lo: Lowering, outs: tuple[Var, ...], op: Compress, found: Study, axes
     small = all(isinstance(out.type, Array) and itemsize(out.type.dtype) <= 8 for out in outs[1:])
     vectors = not lo.special  # a thread of a GPU has none, and no stack to speak of
     packed = vectors and found.simple and static_cost(op.body) <= BRANCH_COST and small
-    amount = work(lo, found.block, (split.size, lo.minimum(share, split.extent)))
+    amount = work(lo, found, (split.size, lo.minimum(share, split.extent)))
 
     def blocks_of_points(counting: bool, arrays: list[Var]) -> None:
         def ranges(low: Operand, high: Operand) -> None:

@@ -27,7 +27,7 @@ from parakeet_py.typed_ir.types import INT64
 def lower_map(lo: Lowering, outs: tuple[Var, ...], op: Map) -> None:
     extents = lo.operands(op.extents)
     arrays = lo.new_outs(outs, extents)
-    found = study(op.body)
+    found = study(op)
     check_then_store(
         lo,
         found,
@@ -109,7 +109,7 @@ def map_nest(
     lo.region(
         split.extent,
         grain,
-        work(lo, found.block, (split.size, times)) if not lo.in_region else ONE,
+        work(lo, found, (split.size, times)) if not lo.in_region else ONE,
         lambda start, stop: walk_range(lo, axes, split, start, stop, inner),
         order_of(lo, axes),
         "map",

@@ -70,7 +70,7 @@ class Reduction:
 
 
 def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
-    found = study(op.body)
+    found = study(op)
     with_ = combination(lo, op.combine, op.inits)
     axes = axes_of(op.reduced_indices, lo.operands(op.reduced_extents))
     checked = found.has_check and lo.checking
@@ -224,7 +224,7 @@ def _blocks(lo: Lowering, red: Reduction) -> list[Cell]:
 
         lo.loop(block, low, high, one, "independent")
 
-    per_block = work(lo, red.found.block, (split.size, lo.minimum(share, split.extent)))
+    per_block = work(lo, red.found, (split.size, lo.minimum(share, split.extent)))
     lo.region(count, ONE, per_block, body, order_of(lo, axes), "reduce")
     return (_tree if with_.inexact else _sequence)(lo, with_, partials, count)
 

@@ -32,7 +32,7 @@ def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
     # The outs hold the rows that the next are combined with: every one needs its memory, read later or not.
     arrays = [lo.new_array(out.name, array_type(out), extents, lo.bind(out)) for out in outs]
     with_ = combination(lo, op.combine, op.inits)
-    found = study(op.body)
+    found = study(op)
     axes = axes_of(op.indices, extents)
     along = axes[op.axis]
     others = [axis for axis in axes if axis is not along]
@@ -152,7 +152,7 @@ def _rows(
     if lo.in_region:
         nest(lo, lead, lambda: strip(ZERO, column.extent))
         return
-    amount = work(lo, found.block, (lo.minimum(column.extent, tile), along.extent))
+    amount = work(lo, found, (lo.minimum(column.extent, tile), along.extent))
     lo.region(count, ONE, amount, ranges, lambda: ZERO, "scan rows")
 
 
@@ -163,7 +163,7 @@ def _blocks(lo: Lowering, op: Scan, with_: Combination, along: Axis, arrays: Seq
     share = lo.multiply(lo.maximum(lo.ceil_div(lo.ceil_div(size, chunk), Const(BLOCKS, INT64)), ONE), chunk)
     count = lo.ceil_div(size, share)
     totals = [lo.stack_array("total", dtype, BLOCKS) for dtype in with_.types]
-    amount = work(lo, found.block, (lo.minimum(share, size),))
+    amount = work(lo, found, (lo.minimum(share, size),))
     axes = [along]
 
     def bounds(block: Operand) -> tuple[Operand, Operand]:

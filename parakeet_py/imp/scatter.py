@@ -33,7 +33,7 @@ BATCH_COST = 10  # in bodies of more than this cost
 
 
 def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
-    found = study(op.body)
+    found = study(op)
     axes = axes_of(op.indices, lo.operands(op.extents))
     target = lo.array(op.target)
 
@@ -158,7 +158,7 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
 
             walk_range(lo, axes, split, start, lo.minimum(lo.add(start, share), split.extent), inner)
 
-        amount = work(lo, found.block, (split.size, share))
+        amount = work(lo, found, (split.size, share))
         lo.region(
             blocks,
             ONE,

@@ -70,9 +70,13 @@ class Access:
 
 @record(frozen=False)
 class Study:
-    """What a body does. `inside` are the variables it binds, `stored` the targets of operators in it."""
+    """What a body does. `inside` are the variables it binds, `stored` the targets of operators in it.
+
+    `given` are its indices and what else its operator binds for it.
+    """
 
     block: Block
+    given: frozenset[Var] = frozenset()
     accesses: list[Access] = field(default_factory=list)
     definitions: dict[Var, Prim | Cast] = field(default_factory=dict)
     views: dict[Var, View | Reshape | Strided] = field(default_factory=dict)
@@ -101,10 +105,10 @@ class Study:
         return array
 
 
-def study(block: Block) -> Study:
-    """Walk a body once."""
-    result = Study(block)
-    _walk(block, result)
+def study(op: Map | Reduce | Scan | Compress | Scatter) -> Study:
+    """Walk the body of an operator once."""
+    result = Study(op.body, frozenset(binders_of(op)))
+    _walk(op.body, result)
     return result
 
 
@@ -266,10 +270,10 @@ def _op_cost(op: object) -> int:
             return 1
 
 
-def work(lo: Lowering, block: Block, times: Sequence[Operand] = ()) -> Operand:
-    """Emit the number of scalar operations of one run of a body, times `times`, as far as it is known here."""
-    inside = {var for let in walk(block) for var in (*let.outs, *binders_of(let.op))}
-    return lo.multiply(_block_work(lo, block, inside), lo.product(times))
+def work(lo: Lowering, found: Study, times: Sequence[Operand] = ()) -> Operand:
+    """Emit the number of scalar operations of one run of a body, times `times`, as far as it is known before it."""
+    inside = {var for let in walk(found.block) for var in (*let.outs, *binders_of(let.op))} | found.given
+    return lo.multiply(_block_work(lo, found.block, inside), lo.product(times))
 
 
 def _block_work(lo: Lowering, block: Block, inside: set[Var]) -> Operand:

@@ -27,7 +27,7 @@ _INT32 = Scalar("int32")  # places inside a tile
 
 def lower_compress(lo: Lowering, outs: tuple[Var, ...], op: Compress) -> None:
     """Keep points in order: count those of each tile, scan the counts, fill."""
-    found = study(op.body)
+    found = study(op)
     axes = axes_of(op.indices, lo.operands(op.extents))
     if lo.in_region or not axes or found.has_check or found.has_opaque or found.has_array:
         on_cpu.lower_compress(lo, outs, op)

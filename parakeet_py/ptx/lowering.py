@@ -70,7 +70,7 @@ def lower_map(lo: Lowering, outs: tuple[Var, ...], op: typed.Map) -> None:
         return
     extents = lo.operands(op.extents)
     arrays = lo.new_outs(outs, extents)
-    found = study(op.body)
+    found = study(op)
     if found.has_opaque:
         _host_loops(lo, op, extents, arrays)
         return

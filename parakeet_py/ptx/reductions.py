@@ -56,7 +56,7 @@ MAX_UNROLLED = 64  # operations of the contributions that a thread takes with on
 
 def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
     """A reduction as GPU regions; inside of others, and where it may fail, as on the CPU."""
-    found = study(op.body)
+    found = study(op)
     if lo.in_region and not op.extents and not found.has_opaque:
         _serial(lo, outs, op)
     elif lo.in_region or found.has_check or found.has_opaque or found.has_array:

@@ -35,7 +35,7 @@ GROUP = THREADS  # tiles of a group
 
 def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
     """A scan as GPU regions; inside of others, and where it may fail, as on the CPU."""
-    found = study(op.body)
+    found = study(op)
     if lo.in_region or found.has_check or found.has_opaque or found.has_array:
         on_cpu.lower_scan(lo, outs, op)
         return

@@ -35,7 +35,7 @@ ATOMICS = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", 
 
 def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
     """A scatter as GPU regions; inside of others, and where it may fail, as on the CPU."""
-    found = study(op.body)
+    found = study(op)
     axes = axes_of(op.indices, lo.operands(op.extents))
     kind = array_type(op.target)
     change = _change(op, kind.dtype)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.fields import OF_ALL, has_method, holds_plainly, in_class, stores_plainly
+from parakeet_py.fields import OF_ALL, has_method, holds_plainly, in_class, is_plain, stores_plainly
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
 from parakeet_py.signature import ObjectSpec, Source
@@ -101,9 +101,22 @@ def _object_attribute(s: Specializer, value: ObjectV, name: str) -> Value:
             return MethodV(value, name)
         if holds_plainly(cls, name):
             return field_state.now(s, (*source, name), s.hidden_value((*source, name), None))
+        getter = _of_property(s, cls, name, "fget") if source[0] == "field" else None
+        if getter is not None:
+            return s.call(getter, [value], {})
     if drawing.has_method(s, value, name):
         return MethodV(value, name)
     raise s.hand_back(f".{name} of an object")
+
+
+def _of_property(s: Specializer, cls: type, name: str, what: str) -> Value | None:
+    """The function that a property of an argument's class calls, if it is one in Python."""
+    owner = instances.owner_of(cls, name)
+    if owner is None or not is_plain(cls) or type(owner.__dict__[name]) is not property or not _has_a_name(owner):
+        return None
+    held = instances.member(s, owner, name)
+    function = getattr(held.object, what) if isinstance(held, Static) else None
+    return Static(function) if isinstance(function, types.FunctionType) else None
 
 
 def known_object(s: Specializer, value: ObjectV) -> tuple[type, Source] | None:
@@ -151,6 +164,10 @@ def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
     known = known_object(s, value) if isinstance(value, ObjectV) else None
     if known is not None and known[1][0] == "field":
         cls, source = known
+        setter = _of_property(s, cls, name, "fset")
+        if setter is not None:
+            s.call(setter, [value, new], {})
+            return
         held = field_state.now(s, (*source, name), s.hidden.get((*source, name), NONE))
         same = isinstance(held, ArrayV) and isinstance(new, ArrayV) and held.var is new.var
         if same and holds_plainly(cls, name) and stores_plainly(cls):

@@ -3,8 +3,10 @@
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from tests.arrays import arr
-from tests.corpus import program, raising
+from tests.corpus import Case, program, raising
 
 
 @dataclass
@@ -373,3 +375,54 @@ def missing_arguments_and_frozen_fields(x):
     except AttributeError as error:
         frozen = str(error)
     return missing, frozen, Pair(1).first + x
+
+
+class Bar:
+    """A rod that is heated: its properties are functions like any other, also where they set."""
+
+    def __init__(self, n):
+        self.u = np.ones(n)
+        self._time = 0.0
+
+    @property
+    def dx(self):
+        return 1.0 / len(self.u)
+
+    @property
+    def heat(self):
+        return self.u.sum() * self.dx
+
+    @property
+    def time(self):
+        return self._time
+
+    @time.setter
+    def time(self, new):
+        if new < self._time:
+            raise ValueError("time goes on")
+        self._time = new
+
+    def step(self, dt):
+        self.u = self.u + dt * self.dx
+        self.time += dt
+
+
+class LongBar(Bar):
+    @property
+    def dx(self):
+        return 10.0 / len(self.u)
+
+
+@program([Case(lambda: (Bar(4), 3, 0.5)), Case(lambda: (LongBar(4), 2, 0.5))])
+def properties_of_an_argument(bar, n, dt):
+    heats = []
+    for _ in range(n):
+        bar.step(dt)
+        heats.append(bar.heat)
+    return heats, bar.time
+
+
+@program([Case(lambda: (Bar(1), 2.5)), Case(lambda: (Bar(1), -1.0), raises=ValueError)], message=True)
+def a_property_that_is_set(bar, time):
+    bar.time = time
+    return bar._time

@@ -433,3 +433,15 @@ def a_nested_function_with_arrays(n, seed):
 def lists_of_moves(n):
     """Python would do all calls but the first."""
     return [] if n == 0 else [*lists_of_moves(n - 1), n, *lists_of_moves(n - 1)]
+
+
+@program([(arr("f8", 3, 3),), (arr("f8", 1, 1),), (arr("i4", 2, 2),)], ulp=8)
+def determinant_by_minors(m):
+    """Parallel maps in maps, whose extents are the outer index, in a body that is lowered more than once."""
+
+    def det(a):
+        if a.shape[0] == 1:
+            return a[0, 0]
+        return sum((-1) ** j * a[0, j] * det(np.delete(np.delete(a, 0, 0), j, 1)) for j in range(a.shape[1]))
+
+    return det(m)

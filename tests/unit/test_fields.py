@@ -118,8 +118,10 @@ NATIVE: list[tuple[Callable[..., Any], Any]] = [
     (both, Pair(2.0, X)),
     (both, Pair(2, 3)),
     (both, Named(2.0, X)),
+    (both, Computed()),
+    (computed, Field(3)),
 ]
-HANDED_BACK: list[tuple[Callable[..., Any], Any]] = [(both, Computed()), (both, Lazy()), (computed, Field(3))]
+HANDED_BACK: list[tuple[Callable[..., Any], Any]] = [(both, Lazy())]
 
 
 @pytest.mark.parametrize("place", range(len(NATIVE) + len(HANDED_BACK)))
