@@ -25,12 +25,13 @@ from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
 from parakeet_py.signature import MAX_ITEMS, ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.opaque import is_harmless
+from parakeet_py.typed_ir.opaque import is_harmless, seldom_sites
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 from parakeet_py.typed_ir.requests import FieldsMayChange, NeedObservation
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
+from parakeet_py.typed_ir.worth import does_little_else
 
 MAX_ATTEMPTS = 64
 Extents = Literal["both", "usual", "general"]
@@ -236,6 +237,12 @@ def _relaxed(specialization: Specialization) -> Signature:
     if signature.disjoint or not pairs:
         return Signature(signature.params, signature.hidden, True, pairs)
     return signature
+
+
+def runs_in_python(compiled: Compiled) -> bool:
+    """Does a call do so little beside what it hands back that Python is faster as a whole?"""
+    sites = compiled.specialization.opaque_sites
+    return bool(sites) and does_little_else(compiled.typed, seldom_sites(sites))
 
 
 class Clock:

@@ -51,6 +51,10 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+class DoneByPython(Exception):
+    """A call does little else than what Python does for it: Python runs it as a whole."""
+
+
 class Dispatcher:
     """The Python side of one accelerated function."""
 
@@ -154,6 +158,10 @@ class Dispatcher:
                     extents: Extents = "usual" if known is None else "general"
                     action = "native" if self.specialize(normal, signature, extents) is not None else "evaluate"
                     self.refused.unsettle(normal)
+                except DoneByPython:
+                    action = "python"
+                    self.refused.add(signature, "almost all is handed back")
+                    self.refused.settle(normal)
                 except (UnsupportedError, NoSourceError) as found:
                     action, error = "refuse", found
                 except Exception as found:
@@ -370,7 +378,7 @@ class Dispatcher:
         from parakeet_py.llvm.preparation import prepare
 
         prepare(min(config.thread_count, settings.available_cpus()))
-        from parakeet_py.compile import compile_call, make_native
+        from parakeet_py.compile import compile_call, make_native, runs_in_python
 
         known = None if guess else self.kept(self.signature(normal), extents)
         if known is not None and _would_be_the_same(known, config):
@@ -381,6 +389,9 @@ class Dispatcher:
         if unwatched:
             self.watched += unwatched
             return None
+        if runs_in_python(compiled) and not config.check:  # where all is checked, so is the code for such calls
+            self.keep(compiled, extents)
+            raise DoneByPython
         native = make_native(compiled)
         if config.debug:
             from parakeet_py.telling import tell_compiled

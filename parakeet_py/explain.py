@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _GUARDED = "this is for extents that fit without broadcasting or clipping; other calls get a form of their own"
 
+_PYTHON = "Python runs such calls as a whole: there is little to do beside what is handed back"
+
 
 @record
 class Operator:
@@ -200,9 +202,18 @@ def explain_compiled(compiled: Compiled, normal: tuple[Any, ...] | None = None) 
         report(compiled.imp, names, values),
         dict(compiled.times),
         None,
-        compiled.specialization.widened + ((_GUARDED,) if compiled.passes.guarded else ()) + _kept(compiled, names),
+        _notes(compiled, names),
         compiled.config.thread_count,
     )
+
+
+def _notes(compiled: Compiled, names: Sequence[str]) -> tuple[str, ...]:
+    """What else is to be said of a call."""
+    from parakeet_py.compile import runs_in_python
+
+    if runs_in_python(compiled):
+        return (*compiled.specialization.widened, _PYTHON)
+    return compiled.specialization.widened + ((_GUARDED,) if compiled.passes.guarded else ()) + _kept(compiled, names)
 
 
 def _kept(compiled: Compiled, names: Sequence[str]) -> tuple[str, ...]:

@@ -28,20 +28,45 @@ SETTLED: Final = 4  # refused calls of a kind
 FIRST_LOOK: Final = 256  # calls of a settled kind until one is looked at in full; then twice as many
 MAX_KINDS: Final = 64  # of one function
 _OWN: Final = frozenset((str, bool, type(None)))  # whose values say which way a function goes
+_NUMBERS: Final = frozenset((int, float, complex, np.float64, np.int64))
 _MIXED: Final = -1
+
+
+class _Settling:
+    """What is known of the calls of one kind."""
+
+    __slots__ = ("count", "left", "look")
+
+    def __init__(self) -> None:
+        self.count = 0  # refused calls, or _MIXED
+        self.left = self.look = FIRST_LOOK  # calls that go by until one is looked at in full; of how many
+
+    def note(self) -> None:
+        """One more call has been refused."""
+        if self.count != _MIXED:
+            self.count = min(self.count + 1, SETTLED)
+
+    def goes_by(self) -> bool:
+        """Is this call none that is looked at in full?"""
+        if self.count != SETTLED:
+            return False
+        self.left -= 1
+        if self.left >= 0:
+            return True
+        self.look *= 2
+        self.left = self.look
+        return False
 
 
 class Refusals:
     """The calls of one function that plain Python runs."""
 
-    __slots__ = ("_calls", "_count", "_left", "_look", "_reasons", "everything")
+    __slots__ = ("_kinds", "_left", "_reasons", "everything")
 
     def __init__(self) -> None:
         self._reasons: dict[Signature, str] = {}
-        self._count: dict[Hashable, int] = {}  # refused calls of each kind, or _MIXED
-        self._left: dict[Hashable, int] = {}  # calls of each kind that compiled code has given up
-        self._calls: dict[Hashable, int] = {}  # of settled kinds, since the last look
-        self._look: dict[Hashable, int] = {}  # how many calls go by without one
+        self._kinds: dict[Hashable, _Settling] = {}
+        self._left: dict[Hashable, _Settling] = {}  # of calls that compiled code has given up
         self.everything = False  # no call will be compiled any more
 
     def __contains__(self, signature: Signature) -> bool:
@@ -63,54 +88,48 @@ class Refusals:
 
     def clear(self) -> None:
         """Nothing is refused yet."""
-        for found in (self._reasons, self._count, self._left, self._calls, self._look):
+        for found in (self._reasons, self._kinds, self._left):
             found.clear()
         self.everything = False
 
     def settle(self, normal: Sequence[Any]) -> None:
         """A call in positional form has been refused."""
-        kind = kind_of(normal)
-        count = self._count.get(kind, 0)
-        if kind is None or count == _MIXED or (count == 0 and len(self._count) >= MAX_KINDS):
-            return
-        self._count[kind] = min(count + 1, SETTLED)
+        _note(self._kinds, kind_of(normal))
 
     def unsettle(self, normal: Sequence[Any]) -> None:
         """A call in positional form has been compiled."""
-        if self._count:
-            self._count[kind_of(normal)] = _MIXED
+        if self._kinds:
+            self._kinds.setdefault(kind_of(normal), _Settling()).count = _MIXED
         self._left.clear()
 
     def cover(self, normal: Sequence[Any]) -> bool:
         """Does a call in positional form go straight to Python?"""
         if self.everything:
             return not some_live_elsewhere(normal)
-        if not self._count:
+        if not self._kinds:
             return False
-        kind = kind_of(normal)
-        return self._count.get(kind) == SETTLED and self._goes_by(kind)
+        found = self._kinds.get(kind_of(normal))
+        return found is not None and found.goes_by()
 
     def leave(self, normal: Sequence[Any]) -> None:
         """Compiled code has given a call up; Python runs it."""
-        kind = _closer_kind_of(normal)
-        if kind is not None and (kind in self._left or len(self._left) < MAX_KINDS):
-            self._left[kind] = min(self._left.get(kind, 0) + 1, SETTLED)
+        _note(self._left, _closer_kind_of(normal))
 
     def is_left(self, normal: Sequence[Any]) -> bool:
         """Does a call that no compiled code has taken go straight to Python?"""
         if not self._left:
             return False
-        kind = _closer_kind_of(normal)
-        return self._left.get(kind) == SETTLED and self._goes_by(kind)
+        found = self._left.get(_closer_kind_of(normal))
+        return found is not None and found.goes_by()
 
-    def _goes_by(self, kind: Hashable) -> bool:
-        """Is this call of a settled kind none that is looked at in full?"""
-        calls = self._calls.get(kind, 0) + 1
-        look = self._look.get(kind, FIRST_LOOK)
-        if calls > look:
-            calls, self._look[kind] = 0, 2 * look
-        self._calls[kind] = calls
-        return calls > 0
+
+def _note(kinds: dict[Hashable, _Settling], kind: Hashable) -> None:
+    """A call of a kind has been refused."""
+    found = kinds.get(kind)
+    if found is None and kind is not None and len(kinds) < MAX_KINDS:
+        found = kinds[kind] = _Settling()
+    if found is not None:
+        found.note()
 
 
 def _closer_kind_of(values: Sequence[Any]) -> Hashable:
@@ -124,19 +143,20 @@ def _closer_kind_of(values: Sequence[Any]) -> Hashable:
 
 def kind_of(values: Sequence[Any]) -> Hashable:
     """What a call's arguments are, roughly; None if some may live on a device."""
-    if some_live_elsewhere(values):
-        return None
     found: list[Any] = []
     for value in values:
         cls = type(value)
         if cls is np.ndarray:
-            found.append((value.dtype, value.ndim))
+            found.append(value.dtype)
+            found.append(value.ndim)
+        elif cls in _NUMBERS:
+            found.append(cls)
         elif cls in _OWN:
             found.append(value)
+        elif some_live_elsewhere((value,)):
+            return None
         elif cls is list or cls is tuple:
             found.append((cls, kind_of(value[:1])))
-        elif cls is FunctionType:
-            found.append(value.__code__)
         else:
-            found.append(cls)
+            found.append(value.__code__ if cls is FunctionType else cls)
     return tuple(found)

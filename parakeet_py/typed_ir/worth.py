@@ -1,7 +1,7 @@
-"""Loops that are not worth compiling, because Python does most of each iteration.
+"""Loops and functions that are not worth compiling, because Python does most of them.
 
 An operation handed back costs one or two microseconds more than in Python itself. Around array operations or loops of
-its own that is nothing; but a loop that does little else is faster in Python as a whole.
+its own that is nothing; but a loop, or a function, that does little else is faster in Python as a whole.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Container
 from parakeet_py.typed_ir import ir
 
 FEW = 4096  # points of an operator that Python's own loop would not notice
+BESIDE = 24  # statements, for each operation handed back, that Python does in the time which entering it takes
 
 
 def light_site(function: ir.Function, seldom: Container[int] = ()) -> int | None:
@@ -19,6 +20,18 @@ def light_site(function: ir.Function, seldom: Container[int] = ()) -> int | None
     Operations that are `seldom` done, or take much longer anyway, do not count.
     """
     return _light_site(function.body, seldom)
+
+
+def does_little_else(function: ir.Function, seldom: Container[int] = ()) -> bool:
+    """Does a function nothing of size but what it hands back, each time it is called?"""
+    always = [let.op for let in function.body.statements if isinstance(let.op, ir.Opaque)]
+    sites = [op for op in always if op.site not in seldom]
+    if not sites:
+        return False
+    ops = [let.op for let in ir.walk(function.body)]
+    if any(isinstance(op, ir.For | ir.While) or _is_heavy(op) for op in ops):
+        return False
+    return len(ops) <= BESIDE * len(sites)
 
 
 def _light_site(block: ir.Block, seldom: Container[int]) -> int | None:

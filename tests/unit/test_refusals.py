@@ -149,3 +149,23 @@ def test_calls_that_compiled_code_gives_up_are_known_by_their_kind() -> None:
     assert made(a, 3).tolist() == [0.0, 8.0, 16.0]
     assert made(a.astype("f4"), 1).dtype == "f4"
     assert not refused.is_left((a, -1))
+
+
+def test_calls_that_python_does_almost_all_of_are_python_calls() -> None:
+    def bytes_of(x: Any, k: int) -> Any:
+        return x[k:].tobytes(), k + 1
+
+    def sums(x: Any, k: int) -> Any:
+        return (x * 2 + k).tobytes()
+
+    x = np.arange(6.0)
+    small, large = accelerate(bytes_of), accelerate(sums)
+    with options(check=False):
+        for k in range(8):
+            assert small(x, k) == bytes_of(x, k)
+            assert large(x, k) == sums(x, k)
+        notes = str(small.explain(x, 1))
+    assert len(small.opaque_calls) == 1 and ".tobytes() of an array" in small.opaque_calls[0]
+    assert small.specializations == [] and small.fell_back is False
+    assert "Python runs such calls as a whole" in notes
+    assert len(large.specializations) == 1 and len(large.opaque_calls) == 1
