@@ -31,7 +31,6 @@ ACROSS = 16  # threads along a side of a tile
 MANY_TILES = 264  # large tiles that occupy a GPU; fewer blocks than this share out the depth
 PART = 256  # elements of the shared axis that are worth a block of their own
 RUN_BYTES = 16
-WORTH_RUNS = 4  # elements of a run from memory: of doubles, loads of two save less than their addresses cost
 
 
 Store = Callable[[Operand, Operand, Operand, Operand], None]  # part, row, column, value
@@ -107,7 +106,7 @@ def _loads_runs(product: Product) -> bool:
     """Whether loads of runs save more than it costs to find them, and to take them apart: slices of both matrices would
     be turned if both lie along the shared axis."""
     factors = factors_of(product)
-    if RUN_BYTES // itemsize(product.dtype) < WORTH_RUNS or all(factor.along for factor in factors):
+    if 2 * itemsize(product.dtype) > RUN_BYTES or all(factor.along for factor in factors):
         return False
     return all(factor.dtype == product.dtype and array_type(factor.array).layout in "CF" for factor in factors)
 
@@ -209,13 +208,17 @@ class _Tile:
         part, number = (ZERO, self.block) if parts is ONE else split32(lo, self.block, tiles)
         tile_row, tile_column = split32(lo, number, lo.ceil_div(self.columns, side))
         top, start = lo.multiply(tile_row, side), lo.multiply(tile_column, side)
+        if parts is not ONE and any(self.lines):  # the host has seen that it is of whole runs: now LLVM sees it, too
+            run = Const(RUN_BYTES // itemsize(self.dtype), INT64)
+            share = lo.multiply(lo.floor_div(share, run), run)
         first = lo.multiply(part, share)
         self.stop = lo.minimum(lo.add(first, share), self.depth) if parts is not ONE else self.depth
         # rows are 16 bytes longer than the tile: threads that store a column do not meet in one bank
         pitch = form.tile + max(1, RUN_BYTES // itemsize(self.dtype))
-        extents = Const(form.depth, INT64), Const(pitch, INT64)
+        self.pitch = Const(pitch, INT64)
+        extents = (Const(form.depth * pitch, INT64),)
         lefts, rights = (
-            lo.let(name, Array(self.dtype, 2, "C"), imp.NewArray(extents, "shared")) for name in ("lefts", "rights")
+            lo.let(name, Array(self.dtype, 1, "C"), imp.NewArray(extents, "shared")) for name in ("lefts", "rights")
         )
         y = lo.floor_div(self.thread, Const(ACROSS, INT64))
         x = lo.prim("and", self.thread, Const(ACROSS - 1, INT64))
@@ -237,8 +240,8 @@ class _Tile:
         going = lo.compare("lt", lo.read(base), self.stop)
         head = lo.pop()
         lo.push()
-        for target, place, cell in staged:
-            lo.store(target, place, lo.read(cell))
+        for target, (deep, other), cell in staged:
+            lo.store(target, (lo.add(lo.multiply(deep, self.pitch), other),), lo.read(cell))
         lo.emit(imp.Barrier("block"))
         later = lo.add(lo.read(base), Const(form.depth, INT64))
         for (_, _, cell), (_, _, fresh) in zip(staged, fetch(later), strict=True):
@@ -246,8 +249,7 @@ class _Tile:
         k = lo.index("k")
 
         def multiply() -> None:
-            down = [lo.load(lefts, k, place) for place in self._runs(y)]
-            across = [lo.load(rights, k, place) for place in self._runs(x)]
+            down, across = (self._loaded(matrix, k, thread) for matrix, thread in ((lefts, y), (rights, x)))
             for row, one in zip(sums, down, strict=True):
                 for cell, other in zip(row, across, strict=True):
                     lo.write(cell, multiply_add(lo, one, other, lo.read(cell)))
@@ -265,15 +267,29 @@ class _Tile:
         inside = lo.prim("and", lo.compare("lt", row, self.rows), lo.compare("lt", column, self.columns), type_=BOOL)
         lo.when(inside, lambda: store(part, row, column, lo.read(cell)))
 
-    def _runs(self, thread: Operand) -> Sequence[Operand]:
-        """The elements of a tile's side that a thread of a side has: runs of 16 bytes."""
-        lo, length = self.lo, self.run_length
-        own = lo.multiply(thread, Const(length, INT64))
-        return [
-            lo.add(own, Const(run * ACROSS * length + element, INT64))
+    def _own(self, thread: Operand) -> tuple[Operand, list[Operand]]:
+        """The elements of a tile's side that a thread of a side has: the first, and how far behind it they are. Runs of
+        16 bytes."""
+        length = self.run_length
+        distances = [
+            Const(run * ACROSS * length + element, INT64)
             for run in range(self.form.side // length)
             for element in range(length)
         ]
+        return self.lo.multiply(thread, Const(length, INT64)), list(distances)
+
+    def _runs(self, thread: Operand) -> Sequence[Operand]:
+        """The same as places."""
+        own, distances = self._own(thread)
+        return [self.lo.add(own, distance) for distance in distances]
+
+    def _loaded(self, matrix: Var, k: Operand, thread: Operand) -> list[Operand]:
+        """What a thread takes of a line of a slice. The distances come last, or LLVM would not see neighbours in them:
+        it has (thread >> 3) | 1 for what follows 2 * (thread >> 4)."""
+        lo = self.lo
+        own, distances = self._own(thread)
+        first = lo.add(lo.multiply(k, self.pitch), own)
+        return [lo.load(matrix, lo.add(first, distance)) for distance in distances]
 
     def _fetch(
         self, factor: Factor, target: Var, at: Operand, limits: tuple[Operand, Operand]

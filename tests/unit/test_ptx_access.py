@@ -78,7 +78,8 @@ def test_products_of_matrices_load_runs_and_fuse(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("orders", ["CC", "FC"])
-def test_single_precision_matrices_are_loaded_by_runs(orders: str) -> None:
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_matrices_are_loaded_by_runs(orders: str, dtype: str) -> None:
     """Where lines are of whole runs; what comes out is the same, bit for bit."""
 
     def product(a: Any, b: Any) -> Any:
@@ -86,14 +87,18 @@ def test_single_precision_matrices_are_loaded_by_runs(orders: str) -> None:
 
     rng = np.random.default_rng(0)
     a, b = (
-        rng.random(shape).astype("f4").copy(order) for shape, order in zip([(68, 36), (36, 72)], orders, strict=True)
+        rng.random(shape).astype(dtype).copy(order) for shape, order in zip([(68, 36), (36, 72)], orders, strict=True)
     )
-    wide = np.zeros((68, 72), "f4")
+    wide = np.zeros((68, 72), dtype)
     wide[:, ::2] = a
     by_runs, result = profile(product, a, b)
     one_by_one, same = profile(product, wide[:, ::2], b)
     assert np.array_equal(result, same) and np.allclose(result, a @ b, rtol=1e-5)
-    if orders == "CC":
-        text = accelerate(product).ptx(a, b)
-        assert len(re.findall(r"ld\.global(?:\.nc)?\.v4", text)) == 2 * 2 * 3  # two tiles and parts, here and ahead
+    texts = accelerate(product).ptx(a, b).split(".entry ")[1:]
+    kernels = [text for text in texts if "_by_runs_" in text.partition("(")[0]]
+    assert len(kernels) == (3 if dtype == "f4" else 2)  # one and parts; of singles two sizes of tiles
+    for kernel in kernels:  # both matrices, the first slice and those ahead; of doubles a thread has two runs of each
+        found = len(re.findall(r"ld\.global(?:\.nc)?\.v[24]", kernel))
+        assert found == 4 * (dtype == "f8") + 4 or ("_parts_" in kernel and found >= 3)
+        assert "ld.shared.v" in kernel and not re.search(r"ld\.shared\.b", kernel)
     assert by_runs.instructions < one_by_one.instructions
