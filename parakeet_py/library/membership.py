@@ -30,7 +30,8 @@ from parakeet_py.library.shared import converted, mapped, result_kind
 from parakeet_py.library.sorting import in_own_memory, less, places_in_order, sorted_line, taken
 from parakeet_py.library.statistics import insertion_point
 
-FEW = 8  # numbers that others are compared with one after the other
+FEW = 8  # numbers that others are compared with one after the other, rather than looked up in a table
+SOME = 64  # rather than searched
 
 
 def latest(old, new):
@@ -197,6 +198,8 @@ def membership(element, test, assume_unique, invert, kind):
     few = tests < 10 * count**0.145
     if assume_unique and not few:
         return reshape(found_by_merge(ravel(element), test, invert), element.shape)
+    if tests <= SOME:
+        return inverted(equal_to_any(element, test), invert)
     return inverted(found_by_search(element, test), invert)
 
 
