@@ -42,6 +42,8 @@ from parakeet_py.library.shared import (
 )
 from parakeet_py.library.statistics import insertion_point
 
+MANY = 9  # repeats that are stored in a loop of their own, where their number is not known before
+
 
 @static
 def joined_kind(dtype, casting, *kinds):
@@ -320,8 +322,18 @@ def repeat(a, repeats, axis=None):
         return repeated_each(a, as_array(repeats), axis)
     count = int(repeats)
     check(count * a.shape[axis] >= 0, "ValueError", "negative dimensions are not allowed")
-    shape = a.shape[:axis] + (a.shape[axis] * count,) + a.shape[axis + 1 :]
-    return generate(shape, lambda *i: load(a, *i[:axis], i[axis] // count, *i[axis + 1 :]))
+    before, extent, behind = a.shape[:axis], a.shape[axis], a.shape[axis + 1 :]
+    shape = before + (extent * count,) + behind
+    if on_device():
+        return generate(shape, lambda *i: load(a, *i[:axis], i[axis] // count, *i[axis + 1 :]))
+    places = allocate(shape, dtype_of(a))
+    if not is_known(count) and a.ndim == 1 and count < MANY:
+        one_by_one(a, generate((1,), lambda k: count), places, extent, True)
+        return places
+    once = axis + 1
+    apart = (*before, extent, max(count, 0), *behind)
+    assign(reshape(places, apart), generate(apart, lambda *i: load(a, *i[:once], *i[once + 1 :])))
+    return places
 
 
 def repeated_at(a, ends, j, line):

@@ -171,6 +171,19 @@ def repeated_by_axis(x, n):
     return np.repeat(x, n, axis=0), np.repeat(x, n, axis=1), x.repeat(n, axis=-1)
 
 
+@program(
+    [
+        (arr("u1", 7), 2),
+        (arr("f8", 20), 11),
+        (arr("c16", 5), 0),
+        (arr("f4", 0), -3),
+        raising(ValueError, arr("b1", 3), -1),
+    ]
+)
+def repeated_some_times(x, n):
+    return np.repeat(x, n), np.repeat(x, 3), x.repeat(20), np.repeat(x, 0)
+
+
 @program([(arr("f8", 3), 2), (arr("i4", 2, 3), 2), (arr("f8", 3), 0)])
 def tiled(x, n):
     return np.tile(x, n), np.tile(x, (n, 2))
