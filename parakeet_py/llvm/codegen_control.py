@@ -18,10 +18,9 @@ from parakeet_py.llvm.codegen_pack import pack
 from parakeet_py.llvm.codegen_scalar import primitive
 from parakeet_py.llvm.codegen_scope import LoopGroup, Scope
 from parakeet_py.llvm.context import OUT_OF_MEMORY
-from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
+from parakeet_py.llvm.loop_hints import stays_scalar
+from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
 from parakeet_py.typed_ir.types import Array, Scalar
-
-_FEW_TURNS = 8  # as many elements side by side are stored by shuffles
 
 
 def emit_block(scope: Scope, block: ir.Block) -> None:
@@ -194,13 +193,14 @@ def _for(scope: Scope, statement: ir.For) -> None:
         scope.order = index
     properties = [f.module.shared_node('!{!"llvm.loop.mustprogress"}')]
     inside = list(ir.walk(statement.body))
+    scalar = stays_scalar(statement)
     open_ended = statement.kind == "vector" and not (is_literal(start) and is_literal(stop))
     if open_ended and any(isinstance(inner, ir.Write) for inner in inside):
         # several accumulators at once hide how long an operation takes; `unroll.disable` would forbid that too
         properties.append(f.module.shared_node('!{!"llvm.loop.unroll.runtime.disable"}'))
-    elif open_ended or any(isinstance(inner, ir.For | ir.While) for inner in inside):
+    elif (open_ended and not scalar) or any(isinstance(inner, ir.For | ir.While) for inner in inside):
         properties.append(f.module.shared_node('!{!"llvm.loop.unroll.disable"}'))  # only costs time to compile
-    if statement.kind == "independent" and any(map(_stores_a_run, statement.body.statements)):
+    if scalar:
         properties.append(f.module.shared_node('!{!"llvm.loop.vectorize.enable", i1 false}'))
     grouped = statement.kind in ("vector", "independent") and _enter_group(scope, statement.body, properties)
     widened, f.widened = f.widened, statement.kind == "vector"
@@ -228,19 +228,6 @@ def _for(scope: Scope, statement: ir.For) -> None:
     node = f.node(f"distinct !{{self, {', '.join(properties)}}}")
     f.branch_if(again, body, end, f", !llvm.loop {node}")
     f.begin(end)
-
-
-def _stores_a_run(statement: ir.Statement) -> bool:
-    """Whether this is a vector loop of some known turns that only stores: LLVM would write it out and then store
-    scattered elements of several runs at a time."""
-    if not isinstance(statement, ir.For) or statement.kind != "vector":
-        return False
-    bounds = (statement.start, statement.stop)
-    if not all(isinstance(bound, Const) for bound in bounds):
-        return False
-    first, last = (int(bound.value.real) for bound in bounds if isinstance(bound, Const))
-    inside = ir.walk(statement.body)
-    return last - first > _FEW_TURNS and not any(isinstance(one, ir.Write | ir.For) for one in inside)
 
 
 def _iterations(scope: Scope, start: str, stop: str, step: str) -> str:
