@@ -172,15 +172,16 @@ def _llvm(self: Any, /, *args: Any, **kwargs: Any) -> str:
 
 
 def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
-    """The PTX of a call's kernels for a GPU architecture such as "sm_90"; no GPU is needed."""
+    """The PTX of a call's kernels, as one module, for a GPU architecture such as "sm_90"; no GPU is needed."""
     from parakeet_py.hybrid.calls import plan_of
+    from parakeet_py.ptx.join import join
 
     dispatcher = _dispatcher(self)
     normal = dispatcher.normalize(args, kwargs)
     if normal is None:
         raise TypeError(f"{dispatcher.function.__name__} does not take these arguments")
     plan = plan_of(dispatcher.compiled_for_normal(normal))
-    return "\n".join(plan.ptx(target, number) for number in range(len(plan.kernels)))
+    return join([plan.ptx(target, number) for number in range(len(plan.kernels))])
 
 
 def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:
