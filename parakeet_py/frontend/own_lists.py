@@ -46,6 +46,7 @@ _CALLING = frozenset({"sorted", "min", "max"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _BUILTINS = frozenset({"dict", "len", "sum", "min", "max", "sorted", "list", "tuple", "set", "any", "all", "print"})
 _WALKED = frozenset({"enumerate", "zip", "reversed"})
+_APPLIED = frozenset({"map", "filter"})  # functions first
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -564,9 +565,23 @@ class Uses:
             elif _is_view(part) and isinstance(node.func, ast.Name):
                 self.counted(part.func.value)  # type: ignore[attr-defined]  # likewise
             elif isinstance(node.func, ast.Name) and node.func.id in _COUNTING:
-                self.counted(part.value if isinstance(part, ast.Starred) else part)
+                self.gone_through(part.value if isinstance(part, ast.Starred) else part)
             else:
                 self.operand(part.value if isinstance(part, ast.Starred) else part)
+
+    def gone_through(self, node: ast.expr) -> None:
+        """What a call takes the items of before it ends."""
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in _WALKED:
+                for part in (*args, *(keyword.value for keyword in keywords)):
+                    self.gone_through(part)
+            case ast.Call(func=ast.Name(id=name), args=[function, *args], keywords=[]) if name in _APPLIED:
+                if not self.key(function):
+                    self.visit(function)
+                for part in args:
+                    self.gone_through(part)
+            case _:
+                self.counted(node)
 
     def key(self, node: ast.expr) -> bool:
         """Is this a function that only reads lists?"""

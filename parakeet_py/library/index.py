@@ -177,6 +177,7 @@ HELPERS = {  # helpers the compiler calls by name
     "integers": "int_bit_count int_bit_length int_pow",
     "iteration": "vectorized",
     "memory": "flat_item flat_line flat_read flat_write",
+    "real_functions": "round_to_digits",
     "scalars": "int_power",
     "shape": "reshaped_memory",
     "standard": "partial_of",

@@ -19,7 +19,9 @@ from parakeet_py.library.intrinsics import (
     prim,
     python_scalar,
 )
-from parakeet_py.library.registry import implements, plain
+from parakeet_py.library.registry import helper, implements, plain
+
+EXACT = 2.0**53  # whole numbers below are floats
 
 
 def real_of(x):
@@ -93,6 +95,34 @@ def remainder(x, y):
     nearest = prim("select", rest < other, rest, prim("select", rest > other, -other, even))
     nearest = prim("copysign", constant(1.0, np.float64), x) * nearest
     return python_scalar(prim("select", prim("isinf", y) & known, x, nearest))
+
+
+def halves(x):
+    """A float as the sum of two with half its digits (Dekker)."""
+    split = constant(134217729.0, np.float64) * x
+    high = split - (split - x)
+    return high, x - high
+
+
+@helper
+def round_to_digits(x, scale):
+    """A float rounded to decimal digits, as Python does it: the exact value, halves to even. `scale`: 1 to 10 ** 22.
+
+    The product by the power of ten is exact in two parts. Below 2 ** 53 the whole number next to it is, and so is the
+    power: their quotient is the float next to the decimal number. From there on the float itself is.
+    """
+    x = cast(x, np.float64)
+    scale = cast(scale, np.float64)
+    zero, one, half = constant(0.0, np.float64), constant(1.0, np.float64), constant(0.5, np.float64)
+    product = x * scale
+    (high, low), (tens, ones) = halves(x), halves(scale)
+    rest = ((high * tens - product) + high * ones + low * tens) + low * ones
+    whole = prim("rint", product)
+    off = product - whole
+    whole = whole + prim("select", (off == half) & (rest > zero), one, zero)
+    whole = whole - prim("select", (off == -half) & (rest < zero), one, zero)
+    fits = prim("abs", product) < constant(EXACT, np.float64)
+    return python_scalar(prim("select", fits, prim("copysign", whole / scale, x), x))
 
 
 @plain(math.dist)

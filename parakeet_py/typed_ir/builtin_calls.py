@@ -55,7 +55,9 @@ from parakeet_py.typed_ir.values import (
     Static,
     TupleV,
     Value,
+    is_known,
     is_none,
+    known,
     lift,
     py,
 )
@@ -489,6 +491,15 @@ def _divmod(s: Specializer, left: Value, right: Value) -> Value:
     return TupleV((call_ufunc(s, np.floor_divide, [a, c]), call_ufunc(s, np.remainder, [a, c])))
 
 
+EXACT_TENS = 22  # powers of ten that are floats
+
+
+def _digits(digits: Value | None) -> int | None:
+    """How many digits a number is rounded to, where that is known and they are behind the point."""
+    count = known(digits) if digits is not None and is_known(digits) else None
+    return count if type(count) is int and count >= 0 else None
+
+
 @builtin(round)
 def _round(s: Specializer, value: Value, digits: Value | None = None) -> Value:
     number = s.numeric(value)
@@ -497,6 +508,8 @@ def _round(s: Specializer, value: Value, digits: Value | None = None) -> Value:
     if isinstance(number, ScalarV) and number.dtype in ("int64", "bool") and number.python:
         if plain:
             return ScalarV(b.cast(number.operand, PYINT))
+        if _digits(digits) is not None:
+            return ScalarV(b.cast(number.operand, PYINT))
         raise s.hand_back("round of an int to digits")
     if isinstance(number, ScalarV) and plain and np.dtype(number.dtype).kind in "iu":
         return int_of(s, number)
@@ -504,6 +517,8 @@ def _round(s: Specializer, value: Value, digits: Value | None = None) -> Value:
         rounded = b.prim("rint", b.cast(number.operand, PYFLOAT))
         return ScalarV(float_to_int(s, rounded))
     if isinstance(number, ScalarV) and number.python:
+        if number.dtype == "float64" and (count := _digits(digits)) is not None and count <= EXACT_TENS:
+            return s.call_library("round_to_digits", [number, py(10.0**count)])
         raise s.hand_back("round of a float to digits (Python rounds its decimal value)")
     if not isinstance(number, ScalarV) or is_complex(number.dtype):
         raise s.hand_back("round of what has no __round__")

@@ -14,6 +14,7 @@ from parakeet_py.errors import UnsupportedError
 from parakeet_py.typed_ir import (
     convert,
     dict_items,
+    gates,
     grown_lists,
     hash_maps,
     instance_lists,
@@ -36,6 +37,7 @@ from parakeet_py.typed_ir.values import (
     ArrayV,
     ComprehensionV,
     DictV,
+    GrowV,
     ListV,
     MapV,
     MessageV,
@@ -115,14 +117,24 @@ def _concatenated(s: Specializer, left: ListV | TupleV, right: ListV | TupleV) -
     return ListV(made, found[0].items, own=True)
 
 
+def records_together(s: Specializer, left: Value, right: Value) -> Value | None:
+    """One list after the other, where the function changes one of them and its items are tuples."""
+    sides = (left, right)
+    if not any(isinstance(one, GrowV) and isinstance(one.item, gates.Structure) for one in sides):
+        return None
+    return _mixed(s, left, right) if all(map(grown_lists.is_list, sides)) else None
+
+
 def _mixed(s: Specializer, left: Value, right: Value) -> Value | None:
     """One list after the other, of items of several types."""
-    if not all(grown_lists.has_item_type(side) for side in (left, right)):
+    sides = (left, right)
+    if not all(map(grown_lists.has_item_type, sides)) or any(isinstance(one, GrowV) and one.pools for one in sides):
         return None
     mark, sites = s.builder.mark(), len(s.sites)
     try:
         own, more = (grown_lists.item_template(s, side) for side in (left, right))
         made = grown_lists.as_grown(s, left, grown_lists.join_items(s, [own, more]))
+        made = grown_lists.copied(s, made) if isinstance(left, GrowV) else made
         return grown_lists.extend(s, made, right)
     except UnsupportedError:
         s.builder.rollback(mark)

@@ -31,7 +31,7 @@ from parakeet_py.typed_ir.guarded import guarded
 from parakeet_py.typed_ir.inputs import import_module, read_cell, read_global
 from parakeet_py.typed_ir.messages import assert_true, format_string, raise_value
 from parakeet_py.typed_ir.opaque import opaque_operation
-from parakeet_py.typed_ir.operators import inplace_operator, unary_operator
+from parakeet_py.typed_ir.operators import inplace_operator, records_together, unary_operator
 from parakeet_py.typed_ir.requests import HandBack, NeedUnroll
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -165,6 +165,8 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             return read_global(s, name)
         case ssa.Free(name):
             return read_cell(s, name)
+        case ssa.Binary("add", left, right) if (made := records_together(s, s.value(left), s.value(right))) is not None:
+            return made
         case ssa.Binary(name, left, right):
             return s.binary(name, s.shown(left), s.shown(right))
         case ssa.Inplace(name, left, right):

@@ -985,3 +985,14 @@ def rows_that_show_parts(z, x):
 @program([(3, 2), (0, 2), (3, 0), (0, -2), raising(ValueError, 3, -2)], message=True)
 def rows_of_an_extent_that_may_be_negative(n, k):
     return len([np.zeros(k) for _ in range(n)]), sum([np.ones((2, k)).sum() for _ in range(n)])
+
+
+@program([(np.array([2.0, 1.0, 4.0]),), (np.array([3, -1]),)])
+def lists_gone_through_by_maps(x):
+    """What `map`, `zip` and their kin take from a list is taken before the call around them ends."""
+    found = [x.sum()]
+    for v in x:
+        found.append(v * found[-1])
+    total = sum(map(abs, found))
+    found.append(total)
+    return max(map(lambda v: v + len(found), found)), list(zip(found, x, strict=False)), sorted(reversed(found))

@@ -566,3 +566,12 @@ def masked(x, y, k):
         x ^= (x << 17) & 0x7FFFFFFFFFFFFFFF
         h = ((h ^ (x & 255)) * 0x100000001B3 - y) % 2**61
     return x, h, (x * y + (~x << k)) & 0xFFFF, (-x * 6364136223846793005) % 2**40, (x & y | x + y) & 31
+
+
+_NEAR_HALVES = [2.675, 1.005, 0.125, -0.375, 0.5, -2.5, 1e300, 2.0**52 + 0.5, 2.0**45 + 0.005, 5e-324, -0.001]
+
+
+@program([(list(_NEAR_HALVES),), ([-0.0, math.inf, math.nan],), ([k / 200 for k in range(-500, 500, 7)],)])
+def rounded_to_digits(xs):
+    """Decimal digits of the exact value, halves to even."""
+    return [round(x, 2) for x in xs], [round(x, 0) + round(x, 15) for x in xs], round(xs[0], 22), round(len(xs), 1)

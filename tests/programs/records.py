@@ -188,3 +188,16 @@ def row_given_out(places, rows):
     for i in places:
         k += i
     return rows[k]
+
+
+@program([(3,), (0,)])
+def records_together(n):
+    """A sum is a list of its own, also where its left part has room for more."""
+    a, b = [], []
+    for i in range(n):
+        a.append((i, 1.5))
+        b.append((i * 2, i))
+    more = [(7, 7)]
+    c, d = a + b, a[:-1] + more
+    a.append((9, 9.0))
+    return a, b, c, d, a + a
