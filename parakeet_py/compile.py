@@ -28,7 +28,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.opaque import is_harmless, seldom_sites
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
-from parakeet_py.typed_ir.requests import FieldsMayChange, NeedObservation
+from parakeet_py.typed_ir.requests import FieldsMayChange, NeedObservation, NeedText
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
 from parakeet_py.typed_ir.worth import does_little_else
@@ -93,6 +93,7 @@ def specialize_call(
                 strict,
                 guess,
                 knowledge.fields,
+                knowledge.takes_texts,
             ).specialize()
         except NeedHidden as need:
             if need.source in knowledge.hidden:  # there is no such attribute
@@ -108,6 +109,9 @@ def specialize_call(
             if any(isinstance(spec, ListSpec) for spec in signature.params):
                 knowledge.long_lists = False  # Python may do what compiled code cannot, with the lists themselves
                 continue
+            if knowledge.texts:
+                knowledge.texts, knowledge.takes_texts = set(), False  # they may do as values
+                continue
             functions = [i for i, spec in enumerate(signature.params) if isinstance(spec, FunctionSpec)]
             if not functions:
                 raise
@@ -116,6 +120,8 @@ def specialize_call(
             if not _reads_short_lists(signature, args):
                 raise
             knowledge.short_lists = False  # what is handed back may be compiled with items that are known one by one
+        except NeedText as need:
+            knowledge.texts.add(need.index)
         except NeedStatic as need:
             if _reads_short_lists(signature, args, need.index):
                 knowledge.short_lists = False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.hybrid.elsewhere import some_live_elsewhere
 from parakeet_py.record import record
-from parakeet_py.signature import ArraySpec, FunctionSpec, ListSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
+from parakeet_py.signature import ArraySpec, FunctionSpec, ListSpec, ScalarSpec, Spec, StaticSpec, TextSpec, TupleSpec
 from parakeet_py.typed_ir import ir
 
 if TYPE_CHECKING:
@@ -275,6 +275,8 @@ def describe_spec(spec: Spec) -> str:
         case FunctionSpec(code, _, cells, defaults):
             parts = ", ".join(describe_spec(item) for item in (*cells, *defaults))
             return f"{code.co_qualname}" + (f" over {parts}" if parts else "")
+        case TextSpec():
+            return "str"
         case ListSpec(dtype):
             return f"list of {'floats' if dtype == 'float64' else 'ints'}"
         case TupleSpec(items, kind):

@@ -25,6 +25,7 @@ from parakeet_py.signature import (
     Source,
     Spec,
     StaticSpec,
+    TextSpec,
     TupleSpec,
     signature_of,
     spec_of,
@@ -45,6 +46,7 @@ class Knowledge:
     fields : whose attributes may be hidden arguments, see `fields`
     whole, whole_hidden : positions of parameters, and hidden arguments, whose lists are taken as objects
     long_lists, short_lists : are lists of more than `MAX_ITEMS` numbers read into arrays, and shorter ones?
+    texts : positions of parameters whose strings are looked at character by character; `takes_texts`: may there be any?
     observed : result types of operations handed back to Python, by the specs of the parameters and then by place
     """
 
@@ -56,6 +58,8 @@ class Knowledge:
         "short_lists",
         "static",
         "static_hidden",
+        "takes_texts",
+        "texts",
         "whole",
         "whole_hidden",
     )
@@ -67,6 +71,8 @@ class Knowledge:
         self.hidden: list[Source] = []
         self.static: set[int] = set()
         self.static_hidden: set[Source] = set()
+        self.texts: set[int] = set()
+        self.takes_texts = True
         self.whole: set[int] = set()
         self.whole_hidden: set[Source] = set()
         self.observed: dict[tuple[Spec, ...], dict[tuple[Any, ...], Any]] = {}
@@ -79,6 +85,8 @@ class Knowledge:
             "hidden": [list(source) for source in self.hidden],
             "static": sorted(self.static),
             "static_hidden": sorted(list(source) for source in self.static_hidden),
+            "texts": sorted(self.texts),
+            "takes_texts": self.takes_texts,
             "whole": sorted(self.whole),
             "whole_hidden": sorted(list(source) for source in self.whole_hidden),
         }
@@ -91,6 +99,8 @@ class Knowledge:
         self.hidden = [tuple(source) for source in data["hidden"]]
         self.static = set(data["static"])
         self.static_hidden = {tuple(source) for source in data["static_hidden"]}
+        self.texts = set(data.get("texts", ()))
+        self.takes_texts = data.get("takes_texts", True)
         self.whole = set(data.get("whole", ()))
         self.whole_hidden = {tuple(source) for source in data.get("whole_hidden", ())}
 
@@ -185,6 +195,7 @@ def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowl
         for index in knowledge.static
         if index < len(args) and can_be_static(args[index])
     }
+    overrides |= {index: TextSpec() for index in knowledge.texts if index < len(args) and type(args[index]) is str}
     for index in knowledge.whole:
         if index < len(args) and type(args[index]) is list:
             overrides[index] = ObjectSpec(list, True)

@@ -130,6 +130,25 @@ class ListSpec:
         return ArraySpec(self.dtype, 1, "C", (False,), False)
 
 
+@record
+class TextSpec:
+    """A string whose characters are looked at, as an argument: its code points are read into an array, its leaf."""
+
+    @property
+    def leaf(self) -> ArraySpec:
+        return ArraySpec("uint32", 1, "C", (False,), False)
+
+
+def code_points(text: str) -> np.ndarray[Any, Any]:
+    """The code points of a string."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def text_of(codes: np.ndarray[Any, Any]) -> str:
+    """The string of these code points."""
+    return codes.astype(np.uint32, copy=False).tobytes().decode("utf-32-le", "surrogatepass")
+
+
 @record(eq=False)
 class FunctionSpec:
     """Any function with this code and these globals; the contents of its closure's cells, and then its defaults."""
@@ -149,7 +168,7 @@ class FunctionSpec:
         return id(self.code), id(self.globals), self.cells, self.defaults
 
 
-Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec | ListSpec | FunctionSpec
+Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec | ListSpec | TextSpec | FunctionSpec
 
 # ("global", name): function.__globals__, then builtins.  ("cell", index): the contents of function.__closure__[index].
 # ("attribute", module name, name): the __dict__ of sys.modules[module name].  ("class", module name, class name, name):
@@ -239,7 +258,7 @@ def _walk(spec: Spec, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], 
         case TupleSpec():
             for index, item in enumerate(spec.items):
                 yield from _walk(item, (*path, index))
-        case ListSpec():
+        case ListSpec() | TextSpec():
             yield (*path, AS_ARRAY), spec.leaf
         case FunctionSpec():
             for index, item in enumerate((*spec.cells, *spec.defaults)):
@@ -452,7 +471,9 @@ def _values_at(paths: Sequence[tuple[int, ...]], values: Sequence[object]) -> li
     for path in paths:
         value = values[path[0]]
         for index in path[1:]:
-            if index == AS_ARRAY:
+            if index == AS_ARRAY and isinstance(value, str):
+                value = code_points(value)
+            elif index == AS_ARRAY:
                 value = np.array(value, np.float64 if type(value[0]) is float else np.int64)  # type: ignore[index]
             elif isinstance(value, slice):
                 value = _slice_items(value)[index]

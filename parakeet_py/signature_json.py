@@ -33,6 +33,7 @@ from parakeet_py.signature import (
     ScalarSpec,
     Signature,
     StaticSpec,
+    TextSpec,
     TupleSpec,
 )
 from parakeet_py.templates import Assembled, ContainerT, LeafT, StaticT
@@ -53,6 +54,7 @@ _CLASSES: dict[str, Any] = {
         StaticSpec,
         ObjectSpec,
         ListSpec,
+        TextSpec,
         TupleSpec,
         HiddenSpec,
         Signature,

@@ -30,7 +30,17 @@ from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.native import class_named
 from parakeet_py.result_tree import Result, ResultEither, ResultRows, ResultStatic, ResultTuple, SetAttributes
-from parakeet_py.signature import FunctionSpec, ObjectSpec, Signature, Spec, StaticSpec, TupleSpec, is_opaque
+from parakeet_py.signature import (
+    FunctionSpec,
+    ObjectSpec,
+    Signature,
+    Spec,
+    StaticSpec,
+    TextSpec,
+    TupleSpec,
+    code_points,
+    is_opaque,
+)
 from parakeet_py.signature_json import NotPortable
 from parakeet_py.templates import Assembled
 
@@ -123,6 +133,7 @@ def gate_symbols(
     found[f"{gate_symbol}.threads"] = ctypes.addressof(handle._threads)
     name("raise_failure", raise_failure)
     name("is_opaque", is_opaque)
+    name("code_points", code_points)
     if state is not None:
         name("state", state)
     if isinstance(function, types.FunctionType):
@@ -183,6 +194,8 @@ def _objects(spec: Spec, path: str) -> Iterator[tuple[str, object]]:
     match spec:
         case ObjectSpec():
             yield f"type.{path}", spec.type
+        case TextSpec():
+            yield f"type.{path}", str
         case StaticSpec():
             yield from _static_objects(spec.value, path)
         case TupleSpec():

@@ -27,6 +27,7 @@ from parakeet_py.signature import (
     Source,
     Spec,
     StaticSpec,
+    TextSpec,
     TupleSpec,
     leaf_slots,
 )
@@ -99,6 +100,11 @@ class ArgumentWriter(GateWriter):
                 self.long_lists.append((value, spec, self.slot))
                 self.slot += leaf_slots(spec.leaf)
                 self.leaf += 1
+            case TextSpec():
+                self.of_type(value, self.own(f"type.{path}"))
+                self.long_lists.append((value, spec, self.slot))
+                self.slot += leaf_slots(spec.leaf)
+                self.leaf += 1
             case FunctionSpec():
                 self.function(value, spec, path)
             case ObjectSpec():
@@ -122,9 +128,16 @@ class ArgumentWriter(GateWriter):
     def read_lists(self) -> None:
         """The items of long lists, as the arrays that are their leaves; the last check of the call."""
         for value, spec, slot in self.long_lists:
-            kind = self.external(_PYTHON_TYPES[spec.dtype])
-            descr = self.external(f"dtype.{spec.dtype}")
-            array = self.let(f"call ptr @gate.read_list(ptr {value}, ptr {descr}, ptr {kind})")
+            if isinstance(spec, TextSpec):
+                place = self.at("%arguments", 8 * slot)
+                self.put(f"store ptr {value}, ptr {place}")
+                reader = self.own("code_points")
+                call = f"call ptr @gate.PyObject_Vectorcall(ptr {reader}, ptr {place}, i64 1, ptr null)"
+            else:
+                kind = self.external(_PYTHON_TYPES[spec.dtype])
+                descr = self.external(f"dtype.{spec.dtype}")
+                call = f"call ptr @gate.read_list(ptr {value}, ptr {descr}, ptr {kind})"
+            array = self.let(call)
             missing = self.let(f"icmp eq ptr {array}, null")
             self.counter += 1
             number = self.counter
@@ -135,8 +148,9 @@ class ArgumentWriter(GateWriter):
             self.put("br label %miss")
             self.lines.append(f"b{number}:")
             self.made.append(array)
-            length = self.field(value, Layout.SIZE, "i64")
-            held = (("ptr", array), ("ptr", self.field(array, Layout.DATA)), ("i64", length), ("i64", "8"))
+            length = self.field(self.field(array, Layout.DIMS), 0, "i64")
+            size = "4" if isinstance(spec, TextSpec) else "8"
+            held = (("ptr", array), ("ptr", self.field(array, Layout.DATA)), ("i64", length), ("i64", size))
             for offset, (type_, part) in enumerate(held):
                 self.put(f"store {type_} {part}, ptr {self.at('%arguments', 8 * (slot + offset))}")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from parakeet_py.llvm.object_layout import Layout
 from parakeet_py.llvm.support_ir import increment_ir
 from parakeet_py.result_tree import Result
-from parakeet_py.signature import ListSpec, Signature
+from parakeet_py.signature import ListSpec, Signature, TextSpec
 
 
 class Extent:
@@ -35,7 +35,7 @@ class GateWriter:
         self.extents: dict[int, Extent] = {}
         self.paired = {index for pair in signature.pairs for index in pair}
         self.pins: list[str] = []
-        self.long_lists: list[tuple[str, ListSpec, int]] = []  # with the first slot of their leaf
+        self.long_lists: list[tuple[str, ListSpec | TextSpec, int]] = []  # with the first slot of their leaf
         self.made: list[str] = []  # arrays of their items
         self.arrays: dict[int, str] = {}  # the objects of array leaves
         self.kept: tuple[int, ...] = ()  # leaves whose contents are copied before the call

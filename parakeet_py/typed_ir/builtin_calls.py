@@ -22,6 +22,7 @@ from parakeet_py.typed_ir import (
     ir,
     iterables,
     long_ints,
+    texts,
 )
 from parakeet_py.typed_ir.array_store import copy_array
 from parakeet_py.typed_ir.elementwise import scalar_operand
@@ -81,6 +82,9 @@ def builtin(*targets: Any) -> Callable[[Callable[..., Value]], Callable[..., Val
 def _len(s: Specializer, value: Value) -> Value:
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
+    if texts.is_text(value):
+        return texts.length(s, value)
+    texts.need(s, value)
     items = iterables.static_items(value)
     if items is not None:
         return py(len(items))

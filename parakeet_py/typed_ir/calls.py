@@ -40,6 +40,7 @@ from parakeet_py.typed_ir import (
     operator_calls,
     procedures,
     sorted_lists,  # noqa: F401  adds to BUILTINS
+    texts,
 )
 from parakeet_py.typed_ir.array_store import store_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
@@ -64,6 +65,7 @@ from parakeet_py.typed_ir.values import (
     RefV,
     ScalarV,
     Static,
+    TextV,
     TupleV,
     UnboundV,
     Value,
@@ -133,6 +135,10 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
         return instances.make(s, target, args, kwargs)
     if target is super and not args and not kwargs:
         return instances.super_of(s)
+    if target is ord and len(args) == 1 and not kwargs:
+        texts.need(s, args[0])
+        if texts.is_text(args[0]):
+            return texts.code_point(s, args[0])
     if any(map(instances.is_instance, args)):
         if target is object.__setattr__ and len(args) == 3 and not kwargs:
             return instances.set_frozen(s, args[0], s.static(args[1], "an attribute's name"), args[2])
@@ -154,6 +160,12 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
         if not _takes(handler, len(args), frozenset(kwargs)):
             raise s.hand_back(f"{target.__name__} with these arguments is not compiled")
         if target in _GO_THROUGH:
+            for arg in args:
+                texts.need(s, arg)
+            if target in (list, tuple, sorted, set) and len(args) == 1 and isinstance(args[0], TextV):
+                if target is sorted and not kwargs:
+                    return texts.in_order(s, args[0])
+                args = [texts.characters(s, args[0])]
             args = [dict_items.listed(s, arg, target in _LAZY) for arg in args]
             args = args if target in (*_LAZY, len) else [_as_line(s, arg) for arg in args]
         if any(map(generators.is_lazy, args)):

@@ -36,6 +36,7 @@ from parakeet_py.typed_ir.requests import ArrayElements, Sequential
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     ArrayV,
+    CharV,
     ComprehensionV,
     GrowV,
     ListV,
@@ -277,7 +278,9 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _I
 
 def _record(s: Specializer, item: Value, before: int) -> gates.Structure | None:
     """The template of an element that is a tuple of scalars, or an instance with such attributes; None for others."""
-    if not (isinstance(item, TupleV) and item.kind == "tuple") and not instances.is_instance(item):
+    if not (isinstance(item, TupleV) and item.kind == "tuple") and not (
+        instances.is_instance(item) or isinstance(item, CharV)
+    ):
         return None
     if not isinstance(item, RefV) or item.made.root <= before:
         instance_lists.table_of(s, [item])
@@ -432,7 +435,7 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
 
 
 def _scalar(s: Specializer, value: Value) -> ScalarV:
-    if instances.is_instance(value):
+    if instances.is_instance(value) or isinstance(value, CharV):
         raise LengthDepends
     number = None if isinstance(value, ComprehensionV) else s.numeric(value)
     if isinstance(number, ArrayV):

@@ -22,6 +22,7 @@ from parakeet_py.typed_ir import (
     ir,
     iterables,
     tables,
+    texts,
     variants,
 )
 from parakeet_py.typed_ir.calls import library_subscript
@@ -33,6 +34,7 @@ from parakeet_py.typed_ir.values import (
     NONE,
     ArraysV,
     ArrayV,
+    CharV,
     ComprehensionV,
     DictV,
     GrowV,
@@ -48,6 +50,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TextV,
     TupleV,
     Value,
     is_known,
@@ -217,7 +220,10 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
             b = s.builder
             position = check_index(s, number, length, 0, message="range object index out of range")
             return ScalarV(b.index_add(start.operand, b.index_mul(step.operand, position)))
+        case TextV() | CharV():
+            return texts.subscript(s, value, index)
         case Static(str() as text):
+            texts.need(s, value)
             return lift(text[s.static(index, "an index of a string")])
         case ObjectV() if (found := dict_items.item(s, value, index)) is not None:
             return found

@@ -20,6 +20,7 @@ from parakeet_py.typed_ir import (
     instance_values,
     ir,
     opaque,
+    texts,
     unions,
     variants,
 )
@@ -105,6 +106,7 @@ def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -
     if (view := dict_items.view(s, iterable)) is not None:
         keys, source, kind = view
         return _unroll(s, op, keys, inits, lambda key: dict_items.part(s, source, kind, key))
+    texts.need(s, iterable)
     items = static_items(lazy_source(s, iterable) if isinstance(iterable, ComprehensionV) else iterable)
     if items is not None:
         if len(items) > MAX_UNROLL:

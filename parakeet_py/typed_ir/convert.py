@@ -23,6 +23,7 @@ from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar, is_integer
 from parakeet_py.typed_ir.values import (
     ArraysV,
     ArrayV,
+    CharV,
     ClosureV,
     ComprehensionV,
     DictV,
@@ -39,6 +40,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TextV,
     TupleV,
     UnboundV,
     Value,
@@ -253,6 +255,10 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
             return truth(s, length)
         case RangeV():
             return b.prim("ne", iterables.range_length(s, value), ZERO, type=PYBOOL)
+        case TextV(codes):
+            return b.prim("ne", codes.extents[0], ZERO, type=PYBOOL)
+        case CharV():
+            return ir.Const(True, PYBOOL)
         case InstanceV() | RefV() | ItemV():
             return instance_operators.truth(s, value)
         case ClosureV() | MethodV():

@@ -11,6 +11,8 @@ _NOUNS = {
     values.InstanceV: "instance",
     values.RefV: "instance",
     values.ItemV: "instance",
+    values.TextV: "string",
+    values.CharV: "string",
     values.SuperV: "super object",
     values.ListV: "list",
     values.GrowV: "list",

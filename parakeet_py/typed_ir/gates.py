@@ -21,6 +21,7 @@ from parakeet_py.typed_ir.values import (
     NONE,
     ArraysV,
     ArrayV,
+    CharV,
     ClosureV,
     ComprehensionV,
     DictV,
@@ -42,6 +43,7 @@ from parakeet_py.typed_ir.values import (
     SliceV,
     Static,
     SuperV,
+    TextV,
     TupleV,
     UnboundV,
     Value,
@@ -163,6 +165,10 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (obj,)
         case ItemV(index, listed):
             return (index, listed)
+        case TextV(codes):
+            return (codes,)
+        case CharV(code):
+            return (code,)
         case ErrorV(_, _, args):
             return tuple(map(ScalarV, args))
         case MessageV(_, args):
@@ -181,6 +187,12 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
             return InstanceV(cls, names, parts, sites)
         case SuperV(_, cls):
             return SuperV(parts[0], cls)
+        case TextV():
+            assert isinstance(parts[0], ArrayV)
+            return TextV(parts[0])
+        case CharV():
+            assert isinstance(parts[0], ScalarV)
+            return CharV(parts[0])
         case ItemV(_, _, version, depth):
             index, listed = parts
             assert isinstance(index, ScalarV) and isinstance(listed, GrowV)

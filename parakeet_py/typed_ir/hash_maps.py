@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.errors import KEY
-from parakeet_py.typed_ir import branches, gates, grown_lists, ir, iterables, rows
+from parakeet_py.typed_ir import branches, gates, grown_lists, ir, iterables, rows, texts
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
+    CharV,
     ComprehensionV,
     DictV,
     GrowV,
@@ -63,6 +64,9 @@ def set_of(s: Specializer, value: Value) -> MapV:
     items = iterables.static_items(value)
     if items is not None:
         return new_set(s, items)
+    item: gates.Template = None
+    if isinstance(value, GrowV) and texts.are_characters(value.item):
+        item, value = value.item, replace(value, item=PYINT)
     value = grown_lists.shown(s, value)
     if isinstance(value, RangeV):
         value = ListV(_as_array(s, value))
@@ -76,7 +80,7 @@ def set_of(s: Specializer, value: Value) -> MapV:
     assert isinstance(found, TupleV)
     column, count, table = found.items
     assert isinstance(column, ArrayV) and isinstance(count, ScalarV) and isinstance(table, ArrayV)
-    return MapV(GrowV(count, (column,), Scalar(array.dtype, python)), table, "set")
+    return MapV(GrowV(count, (column,), item or Scalar(array.dtype, python)), table, "set")
 
 
 def copied(s: Specializer, value: MapV) -> MapV:
@@ -133,7 +137,7 @@ _NO_TABLE = ArrayV(ir.Var("table", Array("int64", 1, "C")), (ZERO,), frozenset()
 
 
 def _pairs(value: DictV) -> TupleV:
-    return TupleV(tuple(TupleV((lift(key), item)) for key, item in value.items), "list")
+    return TupleV(tuple(TupleV((texts.as_key(lift(key)), item)) for key, item in value.items), "list")
 
 
 def as_map(s: Specializer, value: Value, item: gates.Template) -> MapV:
@@ -194,6 +198,7 @@ def _key_parts(s: Specializer, key: Value) -> list[Value]:
     parts = key.items if isinstance(key, TupleV) and key.kind == "tuple" else (key,)
     found: list[Value] = []
     for part in parts:
+        part = part.code if isinstance(part, CharV) else part
         if not isinstance(part, ScalarV) or part.either is not None or not _is_key(part.type):
             raise s.unsupported(f"{s.describe(key)} as a key of a dict or an item of a set")
         operand = part.operand
@@ -208,14 +213,16 @@ def _key_parts(s: Specializer, key: Value) -> list[Value]:
 
 def _find(s: Specializer, value: MapV, key: Value) -> tuple[ir.Operand, ir.Operand]:
     """The number of an entry (-1: there is none) and its place in the table."""
+    key = texts.as_key(key)
     parts = _key_parts(s, key)
     columns = _key_columns(s, value) if value.entries.item is not None else []
     template = _key_template(value)
-    if columns and isinstance(key, TupleV) != isinstance(template, gates.Structure):
+    if columns and _kinds(gates.template_of(key, varying=True)) != _kinds(template):
         raise s.unsupported("keys of different kinds in one dict")
     if columns and len(columns) != len(parts):
         raise s.unsupported("keys of different lengths in one dict")
     given = key.items if isinstance(key, TupleV) else (key,)
+    given = tuple(part.code if isinstance(part, CharV) else part for part in given)
     whole = [_is_whole(part.type) for part in given if isinstance(part, ScalarV)]
     if columns and whole != [_is_whole(Scalar(column.dtype)) for column in columns]:
         raise s.unsupported("integers and floats as keys of one dict")
@@ -231,6 +238,14 @@ def _find(s: Specializer, value: MapV, key: Value) -> tuple[ir.Operand, ir.Opera
     return entry.operand, place.operand
 
 
+def _kinds(template: gates.Template) -> object:
+    """What keys must have in common to be compared by their numbers: tuples and characters are no numbers."""
+    match template:
+        case gates.Structure(like, parts):
+            return type(like), tuple(map(_kinds, parts))
+    return None
+
+
 def _present(s: Specializer, entry: ir.Operand) -> ir.Operand:
     return s.builder.prim("ge", entry, ZERO, type=PYBOOL)
 
@@ -240,6 +255,8 @@ def _present(s: Specializer, entry: ir.Operand) -> ir.Operand:
 
 def wants_table(s: Specializer, value: DictV, key: Value) -> bool:
     """Is this a key computed at run time, of a dict of known integers?"""
+    if isinstance(key, CharV):
+        return all(type(own) is str and len(own) == 1 for own, _ in value.items)
     if not isinstance(key, ScalarV | TupleV) or is_known(key):
         return False
     asked = isinstance(key, ScalarV) and isinstance(key.operand, ir.Var) and is_demandable(s, key.operand)
@@ -388,6 +405,7 @@ def _item_of(s: Specializer, held: DictV) -> gates.Template:
 
 def _fitting(s: Specializer, value: MapV, key: Value, item: Value | None) -> MapV:
     """The same with a template that an entry fits."""
+    key = texts.as_key(key)
     _key_parts(s, key)
     entry = key if item is None else TupleV((key, item))
     old = [] if value.entries.item is None else [value.entries.item]
@@ -400,6 +418,7 @@ def _fitting(s: Specializer, value: MapV, key: Value, item: Value | None) -> Map
 def put(s: Specializer, value: MapV, key: Value, item: Value | None) -> MapV:
     """With an entry for a key: a new one, or the old one with another value."""
     b = s.builder
+    key = texts.as_key(key)
     value = _fitting(s, value, key, item)
     entry, place = _find(s, value, key)
     entries, table = value.entries, value.table

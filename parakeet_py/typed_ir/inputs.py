@@ -26,6 +26,7 @@ from parakeet_py.signature import (
     Source,
     Spec,
     StaticSpec,
+    TextSpec,
     TupleSpec,
 )
 from parakeet_py.typed_ir import ir
@@ -45,6 +46,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TextV,
     TupleV,
     Value,
     lift,
@@ -82,6 +84,11 @@ def parameter(s: Specializer, spec: Spec, index: int) -> Value:
             return opaque
         case FunctionSpec():
             return _function(s, spec, index)
+        case TextSpec():
+            codes = parameter(s, spec.leaf, index)
+            assert isinstance(codes, ArrayV)
+            s.param_roots -= codes.roots  # nobody else sees the array
+            return TextV(codes)
         case ListSpec():
             array = parameter(s, spec.leaf, index)
             assert isinstance(array, ArrayV)

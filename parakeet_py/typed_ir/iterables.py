@@ -10,6 +10,7 @@ from parakeet_py.typed_ir import (
     grown_lists,
     hash_maps,
     ir,
+    texts,
 )
 from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.indexing import read
@@ -31,6 +32,7 @@ from parakeet_py.typed_ir.values import (
     RangeV,
     ScalarV,
     Static,
+    TextV,
     TupleV,
     Value,
     py,
@@ -76,6 +78,8 @@ def counted(s: Specializer, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir
     match iterable:
         case RangeV(start, stop, step):
             return start.operand, stop.operand, step.operand, ScalarV
+        case TextV(codes) as text:
+            return ZERO, codes.extents[0], ONE, lambda index: texts.char_at(s, text, index)
         case ListV() as listed:
             return ZERO, listed.array.extents[0], ONE, lambda index: s.list_item(listed, ScalarV(index))
         case GrowV() as grown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from parakeet_py.signature import text_of
 from parakeet_py.templates import ContainerT, LeafT, StaticT, Template
 from parakeet_py.typed_ir import indexing, ir
 from parakeet_py.typed_ir.types import PYINT, Scalar
@@ -11,6 +12,7 @@ from parakeet_py.typed_ir.values import (
     NONE,
     ArraysV,
     ArrayV,
+    CharV,
     ClosureV,
     DictV,
     Either,
@@ -27,6 +29,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TextV,
     TupleV,
     Unknown,
     Value,
@@ -71,6 +74,10 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
 
             maker, held = instance_values.boxed(s, value)
             return ContainerT("named", tuple(template_of(s, item, leaves) for item in held), (maker,))
+        case TextV(codes) if codes.var not in s.leaf_param:
+            return ContainerT("named", (template_of(s, codes, leaves),), (text_of,))
+        case CharV(code):
+            return ContainerT("named", (template_of(s, code, leaves),), (chr,))
         case SliceV(lower, upper, step):
             return ContainerT("slice", tuple(template_of(s, part, leaves) for part in (lower, upper, step)))
         case RangeV(start, stop, step):
@@ -94,7 +101,9 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             lines = [indexing.read(s, column, SliceV(NONE, value.length, NONE)) for column in places]
             return ContainerT("arrays_of", tuple(template_of(s, part, leaves) for part in (data, *lines)))
         case VariantV(tag, options):
-            if not all(isinstance(option, ScalarV | Static | InstanceV | RefV | ItemV) for option in options):
+            if not all(
+                isinstance(option, ScalarV | Static | InstanceV | RefV | ItemV | TextV | CharV) for option in options
+            ):
                 from parakeet_py.typed_ir import variants
 
                 return template_of(s, variants.boxed(s, value), leaves)
@@ -129,6 +138,8 @@ def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Te
             varying = [part for name, part in zip(names, parts, strict=True) if name not in dict(maker.fixed)]
             lists = [GrowV(value.length, tuple(left.pop(0) for _ in gates.types_of(part)), part) for part in varying]
             return ContainerT("zipped", tuple(_list_template(s, one, leaves) for one in lists), (maker,))
+        case gates.Structure(CharV()):
+            return ContainerT("zipped", (_list_template(s, GrowV(value.length, value.columns, PYINT), leaves),), (chr,))
         case gates.RowT():
             ends, held = rows.compact(s, value)
             places = ContainerT("list_of", (template_of(s, ends, leaves),))

@@ -25,6 +25,7 @@ from parakeet_py.typed_ir import (
     long_ints,
     messages,
     set_operators,
+    texts,
 )
 from parakeet_py.typed_ir.array_store import fit_outputs, store_array
 from parakeet_py.typed_ir.ir import ZERO
@@ -225,6 +226,8 @@ def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
         return py(identical(s, left, right) == (op == "is"))
     if op in ("in", "notin"):
         return _contains(s, left, right, op == "notin")
+    if texts.is_text(left) or texts.is_text(right):
+        return texts.compare(s, op, left, right)
     if instances.is_instance(left) or instances.is_instance(right):
         return instance_operators.compare(s, op, left, right)
     if set_operators.is_set(left) and (made := _of_sets(s, op, left, right)) is not None:
@@ -344,6 +347,11 @@ def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Va
             raise s.unsupported(f"`in` {s.describe(container)}")
         held = s.truth(instances.special(s, container, "__contains__", [item]))
         return ScalarV(b.prim("not", held, type=PYBOOL) if negate else held)
+    if isinstance(container, Static) and isinstance(container.object, str):
+        texts.need(s, container)
+    if texts.is_text(container) or (isinstance(container, Static) and texts.is_text(item)):
+        there = texts.contains(s, container, item)
+        return ScalarV(b.prim("not", there, type=PYBOOL) if negate else there)
     container = dict_items.listed(s, container)
     if isinstance(container, MapV):
         there = hash_maps.contains(s, container, item)

@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.shared_state import State, Unfit
 from parakeet_py.typed_ir.types import Array
 from parakeet_py.typed_ir.values import (
     ArrayV,
+    CharV,
     ClosureV,
     Frame,
     InstanceV,
@@ -49,6 +50,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TextV,
     TupleV,
     UnboundV,
     Value,
@@ -219,7 +221,7 @@ def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> gates
             return gates.Fixed(value)
         case ListV(array, items):
             return gates.Structure(ListV(array, items), (_template(array, placed),))
-        case TupleV() | InstanceV() | ClosureV() | SliceV() | RangeV() | VariantV():
+        case TupleV() | InstanceV() | TextV() | CharV() | ClosureV() | SliceV() | RangeV() | VariantV():
             return gates.Structure(value, tuple(_template(part, placed) for part in gates.parts_of(value)))
     raise Unfit
 

@@ -17,6 +17,7 @@ from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.types import PYBOOL, Scalar
 from parakeet_py.typed_ir.values import (
     ArrayV,
+    CharV,
     ComprehensionV,
     GrowV,
     IteratorV,
@@ -133,7 +134,7 @@ def _has_order(template: gates.Template) -> bool:
     match template:
         case Scalar(dtype):
             return np.dtype(dtype).kind != "c"
-        case gates.Structure(TupleV(), parts):
+        case gates.Structure(TupleV() | CharV(), parts):
             return bool(parts) and all(map(_has_order, parts))
     return False
 

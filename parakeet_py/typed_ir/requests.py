@@ -29,6 +29,13 @@ class NeedWhole(Exception):
         self.index = index
 
 
+class NeedText(Exception):
+    """The string in parameter `index` is looked at character by character."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
 class NeedUnroll(Exception):
     """A loop index has to be known by value."""
 

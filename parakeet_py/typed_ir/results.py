@@ -20,6 +20,7 @@ from parakeet_py.result_tree import (
     ResultStatic,
     ResultTuple,
 )
+from parakeet_py.signature import text_of
 from parakeet_py.templates import Assembled
 from parakeet_py.typed_ir import (
     array_lists,
@@ -30,6 +31,7 @@ from parakeet_py.typed_ir import (
     ir,
     rows,
     tables,
+    texts,
     unions,
     variants,
 )
@@ -39,6 +41,7 @@ from parakeet_py.typed_ir.types import PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     ArraysV,
     ArrayV,
+    CharV,
     DictV,
     GrowV,
     InstanceV,
@@ -54,6 +57,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TextV,
     TupleV,
     Value,
     VariantV,
@@ -128,6 +132,10 @@ def result_tree(s: Specializer, value: Value, leaves: Leaves) -> Result:
         case InstanceV() | RefV() | ItemV():
             maker, held = instance_values.boxed(s, value)
             return ResultTuple(tuple(result_tree(s, item, leaves) for item in held), "tuple", maker)
+        case TextV(codes) if codes.var not in s.leaf_param:
+            return ResultTuple((result_tree(s, codes, leaves),), "tuple", text_of)
+        case CharV(code):
+            return ResultTuple((result_tree(s, code, leaves),), "tuple", chr)
         case TupleV(items, kind, named):
             s.need_whole(value)
             parts = tuple(result_tree(s, item, leaves) for item in items)
@@ -205,7 +213,7 @@ def _is_in_columns(value: Value) -> bool:
         case DictV() | MapV() | ArraysV() | RangeV() | SliceV() | ListV(items="array", own=True):
             return True
         case VariantV(_, options):
-            return any(map(instances.is_instance, options))
+            return any(instances.is_instance(option) or texts.is_text(option) for option in options)
         case GrowV(item=gates.RowT(), pools=(pool,)):
             return _is_in_columns(pool) and not pool.columns
         case GrowV(item=item):

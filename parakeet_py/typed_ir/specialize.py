@@ -87,6 +87,7 @@ from parakeet_py.typed_ir.values import (
     Namespace,
     NeverV,
     ScalarV,
+    Static,
     TupleV,
     UnboundV,
     Value,
@@ -136,11 +137,14 @@ class Specializer:
         strict: bool = False,
         guess: bool = False,
         fields: int = OF_ALL,
+        takes_texts: bool = True,
     ) -> None:
         self.function = function
         self.python_function = python_function
         self.strict = strict
         self.guess = guess
+        self.takes_texts = takes_texts
+        self.texts: dict[int, tuple[Value, int]] = {}  # strings that are parameters, by `id`
         self.fields = fields  # whose attributes may be hidden arguments
         self.guessed: list[NeedObservation] = []
         self.signature = signature
@@ -245,6 +249,7 @@ class Specializer:
             self.strict,
             self.guess,
             self.fields,
+            self.takes_texts,
         )
 
     def _specialize(self) -> Specialization:
@@ -254,6 +259,9 @@ class Specializer:
         self.shared_root = self.new_root() if not self.signature.disjoint else -1
         self.functions = [i for i, spec in enumerate(self.signature.params) if isinstance(spec, FunctionSpec)]
         arguments = [inputs.parameter(self, spec, index) for index, spec in enumerate(self.signature.params)]
+        if self.takes_texts:
+            given = enumerate(zip(self.signature.params, arguments, strict=True))
+            self.texts = {id(v): (v, at) for at, (_, v) in given if isinstance(v, Static) and type(v.object) is str}
         self.hidden: dict[Source, Value] = {}
         offset = len(arguments)
         for position, hidden in enumerate(self.signature.hidden):

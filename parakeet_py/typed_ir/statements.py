@@ -22,6 +22,7 @@ from parakeet_py.typed_ir import (
     hash_maps,
     list_changes,
     one_shot,
+    texts,
     unions,
     variants,
 )
@@ -209,6 +210,7 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             )
         case ssa.Comprehension(kind, iterable, element, condition, flatten):
             wanted = None if condition is None else s.value(condition)
+            texts.need(s, s.value(iterable))
             source = dict_items.listed(s, s.value(iterable), kind == "generator")
             if kind == "set":
                 listed = ComprehensionV("list", source, s.value(element), wanted, flatten)

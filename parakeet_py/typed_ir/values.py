@@ -163,6 +163,20 @@ class RefV:
 
 
 @record
+class TextV:
+    """A string that is (part of) an argument, as its code points (see `texts`)."""
+
+    codes: ArrayV
+
+
+@record
+class CharV:
+    """A character of one."""
+
+    code: ScalarV
+
+
+@record
 class ItemV:
     """An instance in a list whose items change (see `instance_lists`): where it stands. `version` and `depth`: how many
     changes of lists, and how many loops, were around it when it was taken."""
@@ -346,6 +360,8 @@ Value = (
     | InstanceV
     | RefV
     | ItemV
+    | TextV
+    | CharV
     | SuperV
     | ListV
     | GrowV

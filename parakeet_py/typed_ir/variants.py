@@ -32,6 +32,7 @@ from parakeet_py.typed_ir import branches, gates, grown_lists, ir
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.values import (
     NONE,
+    CharV,
     ClosureV,
     DictV,
     ErrorV,
@@ -47,6 +48,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TextV,
     TupleV,
     UnboundV,
     Value,
@@ -85,6 +87,8 @@ def kind_of(template: gates.Template) -> object:
             return "instance", cls, names
         case gates.Structure(ItemV(listed=GrowV(item=gates.Structure(InstanceV(cls))))):
             return "item", cls
+        case gates.Structure(CharV() | TextV() as like):
+            return type(like)
         case gates.Structure(ListV(array, items) as like) if not grown_lists.has_item_type(like):
             return "list", array.dtype, array.rank, items
         case gates.Structure(GrowV() | ListV() | TupleV(kind="list")):

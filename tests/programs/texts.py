@@ -1,0 +1,107 @@
+"""Strings that are arguments, looked at character by character."""
+
+import numpy as np
+
+from tests.corpus import program, raising
+
+SMILE = "\U0001f600"
+
+
+@program([("kitten", "sitting"), ("ab", ""), ("", ""), ("é" + SMILE, SMILE + "x")])
+def edit_distance(a, b):
+    if len(a) < len(b):
+        a, b = b, a
+    before = list(range(len(b) + 1))
+    for i, one in enumerate(a):
+        now = [i + 1]
+        for j, other in enumerate(b):
+            now.append(min(before[j + 1] + 1, now[j] + 1, before[j] + (one != other)))
+        before = now
+    return before[-1]
+
+
+@program([("abcbdab", "bdcaba"), ("a", "")])
+def common_subsequence(a, b):
+    table = np.zeros((len(a) + 1, len(b) + 1), int)
+    for i in range(len(a)):
+        for j in range(len(b)):
+            equal = a[i] == b[j]
+            table[i + 1, j + 1] = table[i, j] + 1 if equal else max(table[i, j + 1], table[i + 1, j])
+    return table[len(a), len(b)]
+
+
+@program([("abcba",), ("abca",), ("",)])
+def palindromes(s):
+    i, j = 0, len(s) - 1
+    while i < j and s[i] == s[j]:
+        i += 1
+        j -= 1
+    best = ""
+    for k in range(len(s)):
+        if s[k : k + 3] == s[k : k + 3][::-1] and len(s[k : k + 3]) > len(best):
+            best = s[k : k + 3]
+    return i >= j, s == s[::-1], best, not s
+
+
+@program([("aaabbc",), ("",), ("hello " + SMILE,)])
+def counted_characters(s):
+    runs, count = [], 1
+    for i in range(1, len(s) + 1):
+        if i < len(s) and s[i] == s[i - 1]:
+            count += 1
+        else:
+            if s:
+                runs.append((s[i - 1], count))
+            count = 1
+    counts, seen, first = {}, set(), []
+    for c in s:
+        counts[c] = counts.get(c, 0) + 1
+        if c not in seen:
+            seen.add(c)
+            first.append(c)
+    vowels = sum(1 for c in s if c in "aeiou")
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    return runs, counts, len(seen), first, vowels, ordered, sorted(s), len(set(s)), [c for c in s if c != "a"]
+
+
+@program([("XIV",), ("MCMXCIV",), raising(KeyError, "XQ")])
+def roman_numerals(s):
+    values = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+    total = 0
+    for i in range(len(s)):
+        if i + 1 < len(s) and values[s[i]] < values[s[i + 1]]:
+            total -= values[s[i]]
+        else:
+            total += values[s[i]]
+    return total
+
+
+@program([("([])", 7), ("([)]", 97), ("((", 1000007), ("é" + SMILE, 97)])
+def brackets_and_hashes(s, modulus):
+    stack, fits = [], True
+    for c in s:
+        if c in "([":
+            stack.append(c)
+        elif (c == ")" or c == "]") and (not stack or (stack.pop() == "(") != (c == ")")):
+            fits = False
+            break
+    value, falling, other = 0, 0, 0
+    for i in range(len(s)):
+        value = (value * 31 + ord(s[i])) % modulus
+        falling += i > 0 and s[i] < s[i - 1]
+        other += s[i] == "ab" or s[i] == 3 or "a" <= s[i] <= "m"
+    return fits and not stack, value, falling, other
+
+
+@program([("abc", 1), ("abc", -3), raising(IndexError, "abc", 3), raising(IndexError, "", 0)], message=True)
+def character_at(s, k):
+    return s[k], ord(s[k])
+
+
+@program([("abc", 2.0, "ab"), ("xyz", 1.0, ""), ("a", 1.0, "c")], fell_back=None, opaque=None)
+def strings_known_by_value(s, x, kind):
+    numbers = {}
+    for c in s:
+        numbers[ord(c)] = 1
+    mode = 2 * x if kind == "ab" else x
+    return s[0] in numbers, ord(s[0]) in numbers, s.upper(), s, mode, kind in s, "".join(c + c for c in s)
