@@ -51,6 +51,16 @@ def own_kind(value):
     return kind_of(as_numeric(value))
 
 
+@static
+def common_kind(kinds):
+    return np.common_type(*[np.zeros(0, kind) for kind in kinds])
+
+
+@implements(np.common_type)
+def common_type(*arrays):
+    return common_kind(tuple([dtype_of(as_array(a)) for a in arrays]))
+
+
 @implements(np.isscalar)
 def isscalar(element):
     return isinstance(element, (np.generic, bool, int, float, complex, str, bytes))

@@ -171,9 +171,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     moved = np.moveaxis(a, axis, -1)
     outer = moved.shape[:-1]
     check(product_of(outer) > 0, "ValueError", "Cannot apply_along_axis when any iteration dimensions are 0")
-    first = func1d(moved[(0,) * len(outer)], *args, **kwargs)
-    if is_sequence(first):
-        hand_back("np.apply_along_axis of a function that gives a sequence")
+    first = numbers_in(func1d(moved[(0,) * len(outer)], *args, **kwargs))
     kind = dtype_of(first)
     if not is_array(first):
         return as_array(generate(outer, lambda *at: cast(func1d(moved[at], *args, **kwargs), kind)))
@@ -182,8 +180,13 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     made = np.zeros(outer + first.shape, kind)
     for place in range(product_of(outer)):
         at = point_of(place, outer)
-        made[at] = func1d(moved[at], *args, **kwargs)
+        made[at] = numbers_in(func1d(moved[at], *args, **kwargs))
     return np.transpose(made, axes_put_back(axis, len(outer), first.ndim))
+
+
+def numbers_in(value):
+    """What a function of a line has given, as one array where it is a sequence."""
+    return as_array(value) if is_sequence(value) else value
 
 
 @static
@@ -255,11 +258,15 @@ def vectorized(function, args, otypes):
     arrays = tuple([as_array(a) for a in args])
     if len(arrays) == 0:
         unsupported("a vectorized function without arguments")
+    if not alike([dtype_of(a) for a in arrays], [function is max, function is min]):
+        hand_back("max and min of numbers of several types, which give one of them")
     if otypes is None:
         for a in arrays:
             check(a.size > 0, "ValueError", "cannot call `vectorize` on size 0 inputs unless `otypes` is set")
         first = function(*[load(a, *(0,) * a.ndim) for a in arrays])  # NumPy takes the dtypes from a call like this
-        several = is_sequence(first)
+        several = isinstance(first, tuple)
+        if is_sequence(first) and not several:
+            unsupported("a vectorized function that gives a list")
         kinds = [dtype_of(one) for one in (first if several else (first,))]
     else:
         kinds = kinds_from(otypes)
@@ -272,6 +279,12 @@ def vectorized(function, args, otypes):
 
     made = elementwise(at_point, *arrays)
     return tuple([as_array(one) for one in made]) if several else as_array(made)
+
+
+@static
+def alike(kinds, chooses):
+    """Are numbers of one kind, if a function gives one of them?"""
+    return not any(chooses) or len(set(kinds)) == 1
 
 
 @static

@@ -148,7 +148,7 @@ def find_helper(name: str) -> Callable[..., Any]:
     return _helpers[name]
 
 
-for _known in (np.dtype, np.finfo, np.iinfo, np.issubdtype, np.can_cast, np.promote_types):
+for _known in (np.dtype, np.finfo, np.iinfo, np.issubdtype, np.isdtype, np.can_cast, np.promote_types, np.mintypecode):
     static(_known)
 
 

@@ -23,7 +23,7 @@ from parakeet_py.library.intrinsics import (
     generate,
     hand_back,
     has_routine,
-    is_sequence,
+    is_array,
     layout_of,
     load,
     order_of,
@@ -290,8 +290,10 @@ def sort_complex(a):
 
 @implements(np.lexsort)
 def lexsort(keys, axis=-1):
-    if not is_sequence(keys):
-        hand_back("np.lexsort of an array of keys")
+    if is_array(keys):
+        return sorted_by_rows(keys, axis)
+    if len(keys) == 0:
+        unsupported("need sequence of keys with len > 0 in lexsort")
     columns = tuple([as_array(key) for key in keys])
     for column in columns:
         if column.ndim != 1:
@@ -301,6 +303,18 @@ def lexsort(keys, axis=-1):
     places = generate((1, columns[0].shape[0]), lambda line, k: cast(k, "int64"))
     for column in columns:
         sort_places(reshape(copy(column, "C"), (1, column.shape[0])), places)
+    return places[0]
+
+
+def sorted_by_rows(keys, axis):
+    """np.lexsort by the rows of a matrix, the last one first."""
+    if keys.ndim != 2:
+        hand_back("np.lexsort of an array of keys with other than two axes")
+    single_axis(axis, 1)
+    check(keys.shape[0] > 0, "TypeError", "need sequence of keys with len > 0 in lexsort")
+    places = generate((1, keys.shape[1]), lambda line, k: cast(k, "int64"))
+    for row in range(keys.shape[0]):
+        sort_places(reshape(copy(keys[row], "C"), (1, keys.shape[1])), places)
     return places[0]
 
 

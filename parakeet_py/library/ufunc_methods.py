@@ -130,7 +130,7 @@ def ufunc_reduceat(ufunc, array, /, indices, axis=0, dtype=None, out=None):
         last = extent
         if i + 1 < count:
             last = int(load(starts, i + 1))
-        if last > first:
+        if last > first + 1:  # of a single element NumPy computes nothing
             total = reduce_ufunc(ufunc, a[(*before, slice(first, last))], along, dtype=kind)
             made[(*before, i)] = total
         else:

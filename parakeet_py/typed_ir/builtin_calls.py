@@ -320,6 +320,21 @@ def _hasattr(s: Specializer, value: Value, name: Value) -> Value:
     return py(hasattr(type_of(s, value), s.static(name, "an attribute's name")))
 
 
+@builtin(getattr)
+def _getattr(s: Specializer, value: Value, name: Value, *default: Value) -> Value:
+    from parakeet_py.typed_ir.attributes import attribute
+
+    text = s.static(name, "an attribute's name")
+    if not isinstance(text, str):
+        raise s.unsupported("attribute name must be string")
+    if default:
+        if not isinstance(value, Static | ArrayV | ScalarV):
+            raise s.hand_back("getattr of an object, with a default")
+        if not hasattr(value.object if isinstance(value, Static) else type_of(s, value), text):
+            return default[0]
+    return attribute(s, value, text)
+
+
 def type_of(s: Specializer, value: Value) -> type:
     """The Python type of a value."""
     match value:

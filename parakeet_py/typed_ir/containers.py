@@ -21,6 +21,7 @@ from parakeet_py.typed_ir import (
     instances,
     ir,
     iterables,
+    list_changes,
     tables,
     texts,
     variants,
@@ -75,8 +76,53 @@ def item_values(s: Specializer, items: Sequence[ssa.Item]) -> list[Value]:
     return made
 
 
+def list_display(s: Specializer, items: Sequence[ssa.Item]) -> Value:
+    """[a, *b, c]: of known length, or else a list that grows by what is unpacked in it, if that is numbers."""
+    parts = [s.value(item.operand if isinstance(item, ssa.Star) else item) for item in items]
+    stars = [isinstance(item, ssa.Star) for item in items]
+    parts = [
+        s.as_list(part) if star and isinstance(part, ComprehensionV) else part
+        for part, star in zip(parts, stars, strict=True)
+    ]
+    found = [known_sequence(s, part) if star else [part] for part, star in zip(parts, stars, strict=True)]
+    if None not in found:
+        return TupleV(tuple(value for some in found if some is not None for value in some), "list")
+    held: Value = TupleV((), "list")
+    for part, some in zip(parts, found, strict=True):
+        if some is None and not _holds_numbers(part):
+            raise _unknown_length(s, part)
+        if some is None:
+            (held,) = list_changes.changed(s, "extend", held, [part])
+        for value in some or ():
+            (held,) = list_changes.changed(s, "append", held, [value])
+    return held
+
+
+def _holds_numbers(value: Value) -> bool:
+    match value:
+        case ArrayV():
+            return value.rank == 1
+        case ListV(array, items):
+            return array.rank == 1 and items != "table"
+        case GrowV(item=item):
+            return isinstance(item, Scalar)
+    return isinstance(value, RangeV)
+
+
+def _unknown_length(s: Specializer, value: Value) -> Exception:
+    return s.unsupported(f"unpacking {s.describe(value)}, whose length is not known when it is compiled")
+
+
 def sequence(s: Specializer, value: Value) -> list[Value]:
     """The items of something of known length, for unpacking."""
+    found = known_sequence(s, value)
+    if found is None:
+        raise _unknown_length(s, value)
+    return found
+
+
+def known_sequence(s: Specializer, value: Value) -> list[Value] | None:
+    """The items of something of known length; None if it is not known."""
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
     value = dict_items.listed(s, value)
@@ -94,7 +140,7 @@ def sequence(s: Specializer, value: Value) -> list[Value]:
         numbers = [int(bound.value.real) for bound in bounds if isinstance(bound, ir.Const)]
         if len(numbers) == 3 and len(range(*numbers)) <= control.MAX_UNROLL:
             return [py(number) for number in range(*numbers)]
-    raise s.unsupported(f"unpacking {s.describe(value)}, whose length is not known when it is compiled")
+    return None
 
 
 def _part_of_range(s: Specializer, value: RangeV, length: ir.Operand, index: SliceV) -> RangeV:

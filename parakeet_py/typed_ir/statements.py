@@ -27,7 +27,7 @@ from parakeet_py.typed_ir import (
     variants,
 )
 from parakeet_py.typed_ir.attributes import attribute, set_attribute
-from parakeet_py.typed_ir.containers import set_item, subscript, unpack
+from parakeet_py.typed_ir.containers import list_display, set_item, subscript, unpack
 from parakeet_py.typed_ir.guarded import guarded
 from parakeet_py.typed_ir.inputs import import_module, read_cell, read_global
 from parakeet_py.typed_ir.messages import assert_true, format_string, raise_value
@@ -190,7 +190,7 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
         case ssa.BuildTuple(items):
             return TupleV(tuple(s.items(items)))
         case ssa.BuildList(items):
-            return TupleV(tuple(s.items(items)), "list")
+            return list_display(s, items)
         case ssa.BuildSet(items):
             return hash_maps.new_set(s, s.items(items))
         case ssa.BuildDict(items):

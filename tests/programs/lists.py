@@ -996,3 +996,11 @@ def lists_gone_through_by_maps(x):
     total = sum(map(abs, found))
     found.append(total)
     return max(map(lambda v: v + len(found), found)), list(zip(found, x, strict=False)), sorted(reversed(found))
+
+
+@program([(arr("i8", 4), 3), (arr("i8", 0), 3)])
+def lists_of_what_is_unpacked(n, k):
+    ends = [*n, np.int64(k)]
+    places = [0, *range(k), *[2 * i for i in range(k)]]
+    places.append(k)
+    return ends, places, np.array([*n.tolist(), k]), len([*n, *n])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.arrays import arr
-from tests.corpus import program, raising
+from tests.corpus import ELEMENTARY, program, raising
 
 MATRIX = arr("f8", 3, 4)
 FORTRAN = arr("f8", 3, 4, layout="F")
@@ -192,3 +192,31 @@ def histogram_up_to_negative_zero(a):
 @program([(arr("f8", 5), np.float32(2.5)), (arr("f8", 5), np.int8(3)), (arr("f8", 5), np.float16(0.1))])
 def range_of_other_types(x, k):
     return np.histogram(x, bins=3, range=(0, k))[0]
+
+
+@program([(arr("f8", 3, 4),), (arr("i4", 2, 3, layout="F"),)])
+def several_numbers_of_each_line(x):
+    ends = np.apply_along_axis(lambda line: (line.min(), line.max()), 1, x)
+    return ends, np.apply_along_axis(lambda line: [v * 2 for v in line], 0, x), np.common_type(x, ends)
+
+
+@program([(arr("f8", 2, 7, values=(1, 0, 2)),), (arr("i2", 3, 5, values=(1, 0, 2), layout="F"),)])
+def sorted_by_the_rows_of_a_matrix(keys):
+    return keys.T[np.lexsort(keys)], np.isdtype(keys.dtype, ("integral", "bool"))
+
+
+@program([(arr("f8", 4), "max"), (arr("i8", 4), "sum")])
+def functions_by_their_name(x, name):
+    return getattr(np, name)(x), getattr(x, name)(), getattr(x, "nothing", 3)
+
+
+@program([(arr("f8", 5, values=(-2, 3, -4)),), (arr("i8", 5),)], ulp=ELEMENTARY)
+def segments_of_a_single_element(x):
+    """Nothing is computed of them."""
+    return np.hypot.reduceat(x, [0, 1, 2, 4, 1])
+
+
+@program([(arr("f8", 3), 0), (arr("f8", 3, values=(-1, 2)), 0)], fell_back=None, opaque=None)
+def one_of_numbers_of_two_types(x, k):
+    """What `vectorize` makes has the type of the first value."""
+    return np.vectorize(max)(x, k), np.full(2, max(float(x[0]), k))

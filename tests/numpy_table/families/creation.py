@@ -15,6 +15,9 @@ family.row(
     "np.full", "5, 2; (2, 3), 1.5; (3,), a[0], a.dtype; a.shape, 1, order='F'; (2, 4), 3, a.dtype", NUMBERS, "12"
 )
 family.row("np.full_like", "a, 1; a, 1.5; a, 2, float; a, r; a, 2, order={order}", NUMBERS, "0123")
+family.row(
+    "np.fromiter", "(x for x in v), v.dtype; v.tolist(), float, 3; (x > 1 for x in v), bool, count=-1", REAL, "1"
+)
 family.row("np.array", "a; [a, b]; a, dtype=float; a, copy=False; a, ndmin=3; a, order={order}", REAL, "0123")
 family.row("np.asarray", "a; a, float; [1, 2.5]; a, order='F'", REAL, "0123")
 family.row("np.asanyarray", "a; a, float", REAL, "0123")

@@ -62,7 +62,7 @@ family.row("np.put_along_axis", "a, k, 5, -1; a, k, b, -1; a, k[..., :1], 2, -1;
 family.row(
     "np.apply_along_axis",
     "lambda x: x.sum(), 0, a; np.cumsum, -1, a; lambda x: x * 2, 0, a; "
-    "lambda x, k: x[:1] + k, -1, a, 3; np.sort, 0, a; np.median, -1, a",
+    "lambda x, k: x[:1] + k, -1, a, 3; np.sort, 0, a; np.median, -1, a; lambda x: (x[0], x[-1]), 0, a",
     "ild",
     "123",
     sums=8,
@@ -89,7 +89,7 @@ family.row("np.partition", "= np.partition(v, 3)[3]; = np.sort(np.partition(v, 3
 family.row("np.argpartition", "= v[np.argpartition(v, 3)[3]]", REAL, "1", values=SPECIAL)
 family.row("ndarray.partition", "= a.partition(3)", "d", "1", order=False)
 family.row("np.sort_complex", "v; a", NUMBERS, "12", values=SPECIAL)
-family.row("np.lexsort", "(v, n); (n, v); (v,)", REAL, "1", values=SPECIAL)
+family.row("np.lexsort", "(v, n); (n, v); (v,); = np.lexsort(np.stack([v, v[::-1]]))", REAL, "1", values=SPECIAL)
 family.row(
     "np.searchsorted",
     "s, a; s, a, side={side}; s, 2; s, [1, 2]; v, w, sorter=np.argsort(v, kind='stable'); "
