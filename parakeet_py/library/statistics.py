@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from parakeet_py.library.intrinsics import (
+    allocate,
     as_array,
     as_numeric,
     cast,
@@ -12,16 +13,21 @@ from parakeet_py.library.intrinsics import (
     constant,
     dtype_of,
     elementwise,
+    generate,
     hand_back,
+    is_array,
     is_sequence,
     load,
+    on_device,
     prim,
     reduce_axes,
+    reshape,
     scatter,
     unsupported,
 )
 from parakeet_py.library.registry import implements, method, static
-from parakeet_py.library.shared import converted, mapped, must_be_int, result_kind
+from parakeet_py.library.shared import converted, in_order, mapped, must_be_int, result_kind
+from parakeet_py.operators import prange
 
 
 def add(old, new):
@@ -156,6 +162,10 @@ def digitize(x, bins, right=False):
     return mapped(place, x)
 
 
+BLOCK = 256  # numbers whose intervals are found one from the other
+LOST = 4  # of them, in a row, that are nowhere near
+
+
 @implements(np.interp)
 def interp(x, xp, fp, left=None, right=None, period=None):
     x, xp, fp = as_numeric(x), as_array(xp), as_array(fp)
@@ -168,10 +178,47 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         x, xp, fp = in_one_period(x, xp, fp, abs(period))
     check(xp.shape[0] != 0, "ValueError", "array of sample points is empty")
     check(xp.shape[0] == fp.shape[0], "ValueError", "fp and xp are not of the same length.")
-    if dtype_of(fp).kind != "c":
-        return mapped(interpolation(xp, fp, left, right, "real"), x)
     real, imag = interpolation(xp, fp, left, right, "real"), interpolation(xp, fp, left, right, "imag")
-    return mapped(lambda point: prim("complex", real(point), imag(point)), x)
+
+    def value_at(point, j):
+        return prim("complex", real(point, j), imag(point, j)) if dtype_of(fp).kind == "c" else real(point, j)
+
+    if on_device() or not is_array(x) or x.ndim == 0:
+        return mapped(lambda point: value_at(point, interval_of(xp, cast(point, "float64"))), x)
+    x = in_order(x)
+    intervals = reshape(intervals_of(xp, reshape(x, (x.size,))), x.shape)
+    return generate(x.shape, lambda *place: value_at(load(x, *place), load(intervals, *place)))
+
+
+def interval_of(xp, v):
+    """The number of the interval between sample points where a number lies, those at the ends for what is beyond."""
+    last = xp.shape[0] - 1
+    place = insertion_point(lambda i: cast(load(xp, i), "float64"), last + 1, v, False) - 1
+    return max(min(place, last - 1), 0)
+
+
+def intervals_of(xp, x):
+    """The intervals of many numbers. Most often a number lies in the interval of the one before, or in the next; where
+    it does not, several times in a row, numbers are in no order, and these intervals are not looked at any longer."""
+    count, most = x.shape[0], max(xp.shape[0] - 2, 0)
+    found = allocate((count,), "int64")
+
+    def is_in(j, v):
+        above = (j == 0) | (cast(load(xp, j), "float64") <= v)
+        return above & ((j == most) | (v < cast(load(xp, min(j + 1, most)), "float64")))
+
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        j, lost = 0, 0
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, count)):
+            v = cast(load(x, i), "float64")
+            if lost < LOST and is_in(j, v):
+                lost = 0
+            elif lost < LOST and is_in(min(j + 1, most), v):
+                j, lost = min(j + 1, most), 0
+            else:
+                j, lost = interval_of(xp, v), lost + 1
+            found[i] = j
+    return found
 
 
 def in_one_period(x, xp, fp, period):
@@ -190,7 +237,7 @@ def part_of(value, part):
 
 
 def interpolation(xp, fp, left, right, part):
-    """The function of a point that interpolates one part of the samples."""
+    """The function of a point, and of the number of its interval, that interpolates one part of the samples."""
     last = xp.shape[0] - 1
     below = part_of(load(fp, 0) if left is None else left, part)
     above = part_of(load(fp, last) if right is None else right, part)
@@ -201,10 +248,8 @@ def interpolation(xp, fp, left, right, part):
     def ordinate(i):
         return part_of(load(fp, i), part)
 
-    def value_at(point):
+    def value_at(point, j):
         v = cast(point, "float64")
-        place = insertion_point(abscissa, last + 1, v, False) - 1
-        j = max(min(place, last - 1), 0)
         k = min(j + 1, last)
         x0, x1, y0, y1 = abscissa(j), abscissa(k), ordinate(j), ordinate(k)
         slope = (y1 - y0) / (x1 - x0)

@@ -220,3 +220,12 @@ def segments_of_a_single_element(x):
 def one_of_numbers_of_two_types(x, k):
     """What `vectorize` makes has the type of the first value."""
     return np.vectorize(max)(x, k), np.full(2, max(float(x[0]), k))
+
+
+RANDOM_POINTS = np.random.default_rng(5).uniform(-0.5, 3.5, 700)
+
+
+@program([lambda k=k: (np.sort(RANDOM_POINTS[:k]), RANDOM_POINTS[:k], np.arange(0.0, 3.0, 0.1)) for k in (5, 300, 700)])
+def interpolated_in_order_and_not(ordered, points, samples):
+    values = samples * samples
+    return np.interp(ordered, samples, values), np.interp(points, samples, values, left=-1.0)
