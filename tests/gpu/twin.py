@@ -78,11 +78,15 @@ class Twin:
             self.real.free(address)
 
     def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
-        self.real.copy_in(address, data)
-        self.emulated.copy_in(self.translated(address), data)
+        self.real.copy_in(address, data, pitch)
+        self.emulated.copy_in(self.translated(address), data, pitch)
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
-        self.real.copy_out(data, address)
+        self.real.copy_out(data, address, pitch)
+
+    def copy_within(self, target: int, source: int, size: int) -> None:
+        self.real.copy_within(target, source, size)  # type: ignore[attr-defined]
+        self.emulated.copy_within(self.translated(target), self.translated(source), size)  # type: ignore[attr-defined]
 
     def block(self, address: int) -> int | None:
         """The start of the memory that an address lies in; None if it lies in none (arrays without elements)."""

@@ -278,3 +278,62 @@ def test_an_old_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cuda", package)
     monkeypatch.setitem(sys.modules, "cuda.core", old)
     assert cuda.probe.__wrapped__().reason == "cuda-core 0.3.2 is too old: pip install -U 'parakeet-py[cuda]'"
+
+
+def test_a_device_that_cannot_be_opened(context: fake_cuda.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(number: int) -> None:
+        raise fake_cuda.CUDAError("CUDA_ERROR_DEVICES_UNAVAILABLE")
+
+    monkeypatch.setattr(sys.modules["cuda.core"], "DeviceMemoryResource", refuse)
+    with pytest.raises(DeviceError, match="cuda:0 cannot be opened: CUDA_ERROR_DEVICES_UNAVAILABLE"):
+        open_devices("cuda:0")
+
+
+def test_no_device_is_told_by_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "probe", lambda: cuda.Found(0, "there is none today"))
+    with pytest.raises(DeviceError, match="no CUDA device: there is none today"):
+        cuda.devices(0)
+    assert cuda.owner(1 << 40) is None
+
+
+def test_copies_on_the_device_and_scalars_of_half_precision(context: fake_cuda.Context) -> None:
+    (device,) = cuda.devices(0)
+    source, target, found = device.allocate(256), device.allocate(256), np.zeros(32)
+    device.copy_in(source, np.arange(32.0))
+    device.copy_within(target, source, 256)
+    device.copy_out(found, target)
+    assert np.array_equal(found, np.arange(32.0)) and device.owns(target)
+    scaled = accelerate(lambda x, a: x * a)
+    with options(devices="cuda:0"):
+        result = scaled(np.arange(9, dtype=np.float16), np.float16(1.5))
+    assert result.dtype == np.float16 and np.array_equal(result, np.arange(9) * 1.5)
+
+
+def test_launches_that_the_driver_refuses(context: fake_cuda.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: Any, **named: Any) -> None:
+        raise fake_cuda.CUDAError("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
+
+    double = accelerate(lambda x: x * 2)
+    core = sys.modules["cuda.core"]
+    for name in ("launch", "LaunchConfig"):  # when it is given to the driver; before
+        with monkeypatch.context() as patch, options(devices="cuda:0"):
+            patch.setattr(core, name, refuse)
+            with pytest.raises(
+                KernelError, match=r"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES(?s:.*)in kernel .*float64\[10\]"
+            ):
+                double(np.ones(10))
+    with options(devices="cuda:0"):
+        assert double(np.ones(10)).sum() == 20  # the context lives
+
+
+def test_times_and_questions_after_a_fault(context: fake_cuda.Context) -> None:
+    (device,) = cuda.devices(0)
+    module = device.load(accelerate(lambda x: x * 2).ptx(np.ones(10)))
+    name = re.search(r"\.entry (\w+)\(", module.code.ptx)[1]  # type: ignore[index]
+    start = device.mark()
+    device.launch(module, name, 1, 256, "iiPiPi", [5, 10, 8, 10, 8, 10])  # addresses that are none
+    end = device.mark()
+    with pytest.raises(DeviceError, match="a kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS"):
+        device.seconds(start, end)
+    with pytest.raises(DeviceError, match="cannot be used any more"):
+        device.resources(module, name, 256)

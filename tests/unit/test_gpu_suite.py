@@ -41,6 +41,20 @@ def test_both_do_the_same(twin: Twin) -> None:
         called(twin, function, x, np.array([3, 100]))
 
 
+def test_copies_of_all_kinds_are_done_on_both(twin: Twin) -> None:
+    one, other = twin.allocate(96), twin.allocate(96)
+    rows, found = np.arange(24, dtype=np.uint8).reshape(4, 6), np.zeros((4, 6), np.uint8)
+    twin.copy_in(one, rows, 20)
+    twin.copy_within(other, one, 96)
+    twin.copy_out(found, other, 20)
+    assert np.array_equal(found, rows)
+    for address in (one, other):
+        here, there = np.zeros(96, np.uint8), np.zeros(96, np.uint8)
+        twin.real.copy_out(here, address)
+        twin.emulated.copy_out(there, twin.translated(address))
+        assert np.array_equal(here, there) and here[20] == 6
+
+
 def test_a_difference_is_told(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     launch = EmulatedDevice.launch
 
