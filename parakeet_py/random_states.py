@@ -88,18 +88,25 @@ def state_of(generator: np.random.Generator) -> State | None:
 
 
 def given_state(generator: np.random.Generator) -> State:
-    """The same, with arrays of nothing for other generators."""
-    return state_of(generator) or (np.empty(0, np.uint64), np.empty(0, np.uint32))
+    """The same, with arrays of nothing for other generators; the arrays keep the generator, which may have no name."""
+    if state_of(generator) is None:
+        return np.empty(0, np.uint64), np.empty(0, np.uint32)
+    return _views_of_pcg64(generator.bit_generator, generator)
 
 
 def _of_pcg64(bits: Any) -> State | None:
     if type(bits) is not np.random.PCG64:
         return None
-    address = bits.ctypes.state_address
-    words = (ctypes.c_uint64 * 4).from_address(ctypes.c_void_p.from_address(address).value or 0)
-    left = (ctypes.c_uint32 * 2).from_address(address + ctypes.sizeof(ctypes.c_void_p))
-    views = np.ctypeslib.as_array(words), np.ctypeslib.as_array(left)
+    views = _views_of_pcg64(bits)
     told = bits.state
     expected = [half for name in ("state", "inc") for half in (told["state"][name] % 2**64, told["state"][name] >> 64)]
     same = views[0].tolist() == expected and views[1].tolist() == [told["has_uint32"], told["uinteger"]]
     return views if same else None
+
+
+def _views_of_pcg64(bits: Any, owner: object = None) -> State:
+    address = bits.ctypes.state_address
+    words: Any = (ctypes.c_uint64 * 4).from_address(ctypes.c_void_p.from_address(address).value or 0)
+    left: Any = (ctypes.c_uint32 * 2).from_address(address + ctypes.sizeof(ctypes.c_void_p))
+    words.owner = left.owner = owner
+    return np.ctypeslib.as_array(words), np.ctypeslib.as_array(left)

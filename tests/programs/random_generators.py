@@ -123,3 +123,15 @@ def numbers_that_are_drawn_again(rng, n):
     """Where Python runs the call from the beginning, it draws what compiled code has drawn."""
     x = rng.random() + rng.integers(9)
     return x, 2**n
+
+
+@program([(2,), (3,)], opaque=None)
+def generators_that_only_their_numbers_need(k):
+    rng = np.random.default_rng(k)
+    first = rng.random()
+    total = 0.0
+    for seed in range(k):
+        other = np.random.default_rng(seed)
+        total += other.random() + other.integers(9)
+    last = np.random.default_rng(k + 1)
+    return first, total, last.random(), rng.random(), rng.integers(9), last.random()
