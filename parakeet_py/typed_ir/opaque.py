@@ -26,7 +26,7 @@ from parakeet_py.templates import StaticT, Template
 from parakeet_py.typed_ir import dict_items, drawing, ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.opaque_operands import template_of
-from parakeet_py.typed_ir.purity import holds_array, is_fresh, is_pure, may_store
+from parakeet_py.typed_ir.purity import has_python_methods, holds_array, is_fresh, is_pure, may_store
 from parakeet_py.typed_ir.requests import HandBack, NeedObservation
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
 from parakeet_py.typed_ir.values import (
@@ -59,7 +59,8 @@ class OpaqueSite:
     `operands` rebuild its operands in the order of `perform`; `text` names it for people; `trace` is where it happens:
     file, function and line, outermost function first. `regular`: whenever the evaluator does the operation of this key,
     compiled code does it here. With `catches`, what the handlers around it catch, the first result is the number of the
-    handler that is to run (0: none; the other results are nothing if there is one).
+    handler that is to run (0: none; the other results are nothing if there is one). `foreign`: it is given objects that
+    may have methods in Python, which it may run.
     """
 
     operation: str
@@ -73,6 +74,7 @@ class OpaqueSite:
     trace: tuple[tuple[str, str, int], ...] = ()
     regular: bool = True
     catches: tuple[tuple[type[BaseException], ...], ...] = ()
+    foreign: bool = False
 
 
 def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
@@ -87,7 +89,7 @@ def _is_shown(site: OpaqueSite) -> bool:
 
 def is_pure_site(site: OpaqueSite) -> bool:
     """Is this a call that changes nothing outside?"""
-    if site.operation != "call" or not isinstance(site.operands[0], StaticT):
+    if site.operation != "call" or not isinstance(site.operands[0], StaticT) or site.foreign:
         return False
     return is_pure(site.operands[0].value, len(site.operands) - 1 - len(site.keywords), site.keywords)
 
@@ -284,9 +286,11 @@ def emit_opaque(
     regular = not s.unrolling and not any(
         frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
     )
+    foreign = any(_has_own_methods(s, value) for value in (*values[1:], *keywords.values()))
+    line = s.pos.line
     site = s.add_site(
         OpaqueSite(
-            operation, templates, tuple(keywords), result, text, reason, s.pos.line, key, trace, regular, catches
+            operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
         )
     )
     roots = frozenset(root for value in values for root in roots_of(value))
@@ -300,9 +304,27 @@ def emit_opaque(
         return None
     fresh = operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))
     made = result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
+    if isinstance(made, ObjectV) and isinstance(result, ObjectSpec):
+        s.object_specs[made.var] = result
     if drawing.is_generator(result):
         drawing.made_by_python(s, made)
     return made
+
+
+def _has_own_methods(s: Specializer, value: Value) -> bool:
+    """May an object, or one in a tuple or list that is known, have methods in Python that a function in C runs?"""
+    if isinstance(value, TupleV):
+        return any(_has_own_methods(s, item) for item in value.items)
+    if not isinstance(value, ObjectV):
+        return False
+    index, split = s.leaf_param.get(value.var), len(s.signature.params)
+    if index is None:
+        spec: Spec | None = s.object_specs.get(value.var)
+    else:
+        spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
+    if not isinstance(spec, ObjectSpec) or spec == ANY:
+        return True
+    return has_python_methods(spec.type)
 
 
 def in_numpy(s: Specializer) -> bool:

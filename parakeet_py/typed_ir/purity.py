@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from parakeet_py.random_states import given_state
 from parakeet_py.typed_ir.values import ArrayV, MethodV, Static, Value
 
+_HEAP_TYPE = 1 << 9  # of a class statement
 _PURE_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.fft", "math")
 _FRESH_MODULES = ("numpy.linalg", "numpy.fft", "scipy.special", "scipy.fft")
 _PURE_BUILTINS = frozenset(
@@ -60,6 +61,11 @@ def is_fresh(target: Any, keywords: Sequence[str]) -> bool:
     """Is it known that what a function gives shares no memory with anything?"""
     name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None)
     return module in _FRESH_MODULES and "out" not in keywords and name not in ("matrix_transpose", "diagonal")
+
+
+def has_python_methods(cls: type) -> bool:
+    """May instances run Python code when a function in C looks at them, by their class or as generators do?"""
+    return bool(cls.__flags__ & _HEAP_TYPE) or issubclass(cls, Iterator)
 
 
 def holds_array(value: Any) -> bool:

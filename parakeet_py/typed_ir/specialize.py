@@ -36,7 +36,7 @@ from parakeet_py.fields import OF_ALL, of_arguments
 from parakeet_py.frontend import ssa
 from parakeet_py.record import record
 from parakeet_py.result_tree import Result
-from parakeet_py.signature import FunctionSpec, Signature, Source
+from parakeet_py.signature import FunctionSpec, ObjectSpec, Signature, Source
 from parakeet_py.typed_ir import (
     branches,
     calls,
@@ -176,6 +176,7 @@ class Specializer:
         self.yields: list[Callable[[Value], Value]] = []  # what is done with items of generators that are gone through
         self.list_changes = 0  # statements that have changed lists
         self.recursions = 0  # how often a function has been inlined into itself
+        self.object_specs: dict[ir.Var, ObjectSpec] = {}  # of objects that Python has given
         self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made (see `drawing`)
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.list_roots: dict[int, int] = {}  # the memory of long lists that are parameters

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tests.arrays import arr
-from tests.corpus import case, program, raising
+from tests.corpus import Case, case, program, raising
 
 _scope = {"np": np}
 _calls = []
@@ -334,3 +334,26 @@ def rows_of_a_list(a):
 def powers_that_python_does_again_and_again(a, k):
     """Calls that compiled code gives up each time, and between them others."""
     return a * 2**k, 3**k, np.zeros((0, 3)).copy().strides
+
+
+class Counted:
+    """An object that changes when it is asked."""
+
+    def __init__(self):
+        self.asked = 0
+        self.last = np.zeros(1)
+
+    def __len__(self):
+        self.last = self.last + 1
+        return 3
+
+    def __abs__(self):
+        self.asked += 10
+        return 2.5
+
+
+@program([Case(lambda: (Counted(),)), Case(lambda: (Counted(),))], opaque=None)
+def objects_that_change_when_they_are_asked(counted):
+    before = counted.asked, counted.last[0]
+    size = abs(counted) + len(counted)
+    return before, size, counted.asked, counted.last[0]

@@ -173,7 +173,8 @@ family.row(
 family.row(
     "np.unpackbits",
     "= np.unpackbits(a); = np.unpackbits(a, axis=-1); = np.unpackbits(v, bitorder='little'); "
-    "= np.unpackbits(v, count=9); a, 0, -3; v, count=9 * v.size; v, -1, 5, 'little'; a, -1, bitorder='little'; v, count=-99",
+    "= np.unpackbits(v, count=9); a, 0, -3; v, count=9 * v.size; v, -1, 5, 'little'; "
+    "a, -1, bitorder='little'; v, count=-99",
     "B",
     "0123",
 )
