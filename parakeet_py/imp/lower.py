@@ -18,15 +18,12 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp import storage
 from parakeet_py.imp.builder import Lowering
 from parakeet_py.imp.check_runs import Run, lower_run, run_at
-from parakeet_py.imp.compress import lower_compress
 from parakeet_py.imp.lower_control import lower_for, lower_if, lower_while
 from parakeet_py.imp.lower_map import lower_map
 from parakeet_py.imp.private import private_arrays
 from parakeet_py.imp.reductions import lower_reduce
 from parakeet_py.imp.reuse import reuse
 from parakeet_py.imp.roots import find_roots
-from parakeet_py.imp.scans import lower_scan
-from parakeet_py.imp.scatter import lower_scatter
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir import routines
@@ -317,6 +314,27 @@ def _call(lo: Lowering, outs: tuple[Var, ...], op: typed.Call) -> None:
     lo.sink.append(imp.Call(made, op.procedure, args, op.stores, op.levels, failure, lo.pos))
 
 
+# What few functions have is only read once there is one: it would be part of every first call.
+
+
+def _scan(lo: Lowering, outs: tuple[Var, ...], op: typed.Scan) -> None:
+    from parakeet_py.imp.scans import lower_scan
+
+    lower_scan(lo, outs, op)
+
+
+def _compress(lo: Lowering, outs: tuple[Var, ...], op: typed.Compress) -> None:
+    from parakeet_py.imp.compress import lower_compress
+
+    lower_compress(lo, outs, op)
+
+
+def _scatter(lo: Lowering, outs: tuple[Var, ...], op: typed.Scatter) -> None:
+    from parakeet_py.imp.scatter import lower_scatter
+
+    lower_scatter(lo, outs, op)
+
+
 _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Prim: _prim,
     typed.Cast: _cast,
@@ -338,7 +356,7 @@ _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.While: lower_while,
     typed.Map: lower_map,
     typed.Reduce: lower_reduce,
-    typed.Scan: lower_scan,
-    typed.Compress: lower_compress,
-    typed.Scatter: lower_scatter,
+    typed.Scan: _scan,
+    typed.Compress: _compress,
+    typed.Scatter: _scatter,
 }

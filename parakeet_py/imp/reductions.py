@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from parakeet_py.imp.builder import Lowering, Outs
-from parakeet_py.imp.columns import reduce_columns
 from parakeet_py.imp.combine import Combination, combination, combine, declare, fold, takes
 from parakeet_py.imp.counting import count, counted
 from parakeet_py.imp.extrema import accumulate, arg_extremum, arg_run
@@ -302,6 +301,8 @@ def _kept(lo: Lowering, outs: tuple[Var, ...], red: Reduction, extents: tuple[Op
     if few is _ALL_ROWS:
         rows()
     else:
+        from parakeet_py.imp.columns import reduce_columns
+
         # The tiles are the accumulators: every out needs its memory, asked for or not.
         pairs = zip(arrays, outs, strict=True)
         whole = [a if a is not None else lo.new_array(o.name, array_type(o), extents) for a, o in pairs]

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 
 from parakeet_py.imp import ir
-from parakeet_py.llvm import codegen_arrays, codegen_calls
+from parakeet_py.llvm import codegen_arrays
 from parakeet_py.llvm.codegen_arrays import slots_in, slots_out
 from parakeet_py.llvm.codegen_builder import FunctionText, ModuleText, global_name
 from parakeet_py.llvm.codegen_control import emit_block
@@ -60,8 +60,11 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
     module = ModuleText(host, flags)
     unit = Unit(function, module)
     unit.hands_back = any(isinstance(statement, ir.Opaque) for statement in ir.walk(function.body))
-    for procedure in function.procedures:
-        codegen_calls.define(procedure, unit)
+    if function.procedures:
+        from parakeet_py.llvm import codegen_calls
+
+        for procedure in function.procedures:
+            codegen_calls.define(procedure, unit)
     scope = Scope(unit, FunctionText(module))
     slot = 0
     for parameter in function.params:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 
 from parakeet_py.imp import ir
-from parakeet_py.llvm import codegen_arrays, codegen_calls, codegen_matmul, codegen_parallel, codegen_routines
+from parakeet_py.llvm import codegen_arrays, codegen_parallel
 from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen_builder import is_literal
 from parakeet_py.llvm.codegen_cast import cast
-from parakeet_py.llvm.codegen_pack import pack
 from parakeet_py.llvm.codegen_scalar import primitive
 from parakeet_py.llvm.codegen_scope import LoopGroup, Scope
 from parakeet_py.llvm.context import OUT_OF_MEMORY
@@ -64,12 +63,18 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
         case ir.Retain(array) | ir.Release(array):
             _count_reference(scope, array, release=isinstance(statement, ir.Release))
         case ir.Matmul():
+            from parakeet_py.llvm import codegen_matmul  # few functions have any, and every first call would read it
+
             codegen_matmul.matmul(scope, statement, emit_block)
         case ir.Routine():
+            from parakeet_py.llvm import codegen_routines
+
             codegen_routines.routine(scope, statement)
         case ir.Opaque():
             _opaque(scope, statement)
         case ir.Call():
+            from parakeet_py.llvm import codegen_calls
+
             codegen_calls.call(scope, statement)
         case ir.Grid() | ir.Barrier() | ir.WarpProduct() | ir.Launch():
             scope.unit.statement(scope, statement)
@@ -133,6 +138,8 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
             sizes = [scope.scalar(extent) for extent in extents]
             return codegen_arrays.reshape(f, out.type, scope.array(base), sizes)
         case ir.Pack():
+            from parakeet_py.llvm.codegen_pack import pack
+
             return pack(scope, rhs)
         case Stride(array, axis):
             return scope.array(array)[f"stride{axis}"]

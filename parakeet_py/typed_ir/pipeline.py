@@ -16,8 +16,6 @@ from typing import Literal
 
 from parakeet_py.config import Config
 from parakeet_py.record import record
-from parakeet_py.telling import listen
-from parakeet_py.typed_ir.check_ir import InvalidTypedIR, check_function
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     Alloc,
@@ -46,7 +44,6 @@ from parakeet_py.typed_ir.passes.simplify import simplify
 from parakeet_py.typed_ir.passes.sink import sink_operators
 from parakeet_py.typed_ir.passes.unroll import unroll_loops, unroll_maps, unroll_reductions
 from parakeet_py.typed_ir.passes.wrap import wrap_indices
-from parakeet_py.typed_ir.print_ir import format_function
 
 _log = logging.getLogger("parakeet_py")
 
@@ -190,7 +187,14 @@ def run_passes(
 
 def _look(function: Function, name: str, config: Config) -> None:
     """Print and check as asked."""
-    if name in config.print_passes or "all" in config.print_passes:
+    printed = name in config.print_passes or "all" in config.print_passes
+    if not (printed or config.check):
+        return
+    from parakeet_py.telling import listen
+    from parakeet_py.typed_ir.check_ir import InvalidTypedIR, check_function
+    from parakeet_py.typed_ir.print_ir import format_function
+
+    if printed:
         listen()
         _log.warning("%s after %s:\n%s", function.name, name, format_function(function))
     if config.check:

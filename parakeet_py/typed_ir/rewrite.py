@@ -174,6 +174,9 @@ def rebuild(op: Op, operand: OnOperand, binder: OnBinder = _same, block: OnBlock
     if isinstance(op, Prim):  # by far the most frequent
         args = _each(op.args, operand)
         return op if args is op.args else Prim(op.name, args)
+    if isinstance(op, Cast):
+        arg = operand(op.arg)
+        return op if arg is op.arg else Cast(arg)
     kind = op.__class__
     values = _FIELDS[kind](op, operand, binder, block)
     for name, new in zip(_SLOTS[kind], values, strict=True):

@@ -21,8 +21,10 @@ from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
     Call,
+    Cast,
     Check,
     Compress,
+    Dim,
     For,
     Function,
     If,
@@ -39,6 +41,7 @@ from parakeet_py.typed_ir.ir import (
     Scan,
     Scatter,
     Store,
+    Stride,
     Strided,
     Var,
     View,
@@ -49,6 +52,8 @@ from parakeet_py.typed_ir.types import Array
 
 Atoms = frozenset[Var]
 _NONE: Atoms = frozenset()
+_NO_ARRAYS = frozenset({Prim, Cast, Dim, Stride, Load, Store, Check, Matmul, Routine})  # among what they bind
+_NO_EFFECTS = frozenset({Cast, Dim, Stride, Alloc, View, Reshape, Strided})
 
 
 @record(frozen=False)
@@ -143,6 +148,8 @@ class Aliases:
     def _collect(self, block: Block) -> None:
         for let in block.statements:
             op, outs = let.op, let.outs
+            if op.__class__ in _NO_ARRAYS:
+                continue
             match op:
                 case View(base=base) | Reshape(base=base) | Strided(base=base):
                     self._flow(base, outs[0])
@@ -207,6 +214,8 @@ class Aliases:
         if isinstance(op, Prim):
             if op.name in CHECKED:
                 effects.overflows = True
+            return
+        if op.__class__ in _NO_EFFECTS:
             return
         match op:
             case Load(array, _):

@@ -102,8 +102,10 @@ class _Mark:
                         self.waiting.setdefault(atom, []).append(let)
                 else:
                     must.append(let)
-            self.flows(let)
-            for inner in blocks_of(op):
+            inside = blocks_of(op)
+            if inside:
+                self.flows(let)
+            for inner in inside:
                 self.block(inner, let, must)
 
     def flows(self, let: Let) -> None:
