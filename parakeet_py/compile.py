@@ -14,10 +14,11 @@ from types import FunctionType
 from typing import Any, Literal
 
 from parakeet_py import config as settings
+from parakeet_py import library_templates
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, source_excerpt
 from parakeet_py.fields import OF_ARGUMENTS, OF_NONE, of_arguments, variable_of
-from parakeet_py.frontend import ssa, to_ssa_cached
+from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.effects import checks_before_effects, shows_in_arguments_only
 from parakeet_py.imp.lower import lower
@@ -33,6 +34,7 @@ from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
 from parakeet_py.typed_ir.worth import does_little_else
 
+keep_with(library_templates)
 MAX_ATTEMPTS = 64
 Extents = Literal["both", "usual", "general"]
 

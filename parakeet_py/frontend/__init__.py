@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import CodeType, FunctionType
+from typing import Protocol
 
 from parakeet_py.config import current
 from parakeet_py.errors import NoSourceError
@@ -56,9 +57,34 @@ def _read(function: FunctionType) -> Function:
 _made: dict[CodeType, Function] = {}
 
 
+class Keeper(Protocol):
+    """Where functions are looked for before they are read."""
+
+    def find(self, code: CodeType) -> Function | None: ...
+
+    def keep(self, code: CodeType, function: Function) -> None: ...
+
+
+_keepers: list[Keeper] = []
+
+
+def keep_with(keeper: Keeper) -> None:
+    """Ask a keeper for functions from now on, and tell it of those it does not have."""
+    _keepers.append(keeper)
+
+
 def to_ssa_cached(function: FunctionType) -> Function:
     """`to_ssa`, once per code object."""
-    made = _made.get(function.__code__)
+    code = function.__code__
+    made = _made.get(code)
     if made is None:
-        made = _made[function.__code__] = to_ssa(function)
+        for keeper in _keepers:
+            made = keeper.find(code)
+            if made is not None:
+                break
+        else:
+            made = to_ssa(function)
+            for keeper in _keepers:
+                keeper.keep(code, made)
+        _made[code] = made
     return made
