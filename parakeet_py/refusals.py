@@ -27,6 +27,7 @@ from parakeet_py.signature import Signature
 SETTLED: Final = 4  # refused calls of a kind
 FIRST_LOOK: Final = 256  # calls of a settled kind until one is looked at in full; then twice as many
 MAX_KINDS: Final = 64  # of one function
+FEW: Final = 16  # items of a list that are all looked at; Python may run a call with arrays of devices, too
 _OWN: Final = frozenset((str, bool, type(None)))  # whose values say which way a function goes
 _NUMBERS: Final = frozenset((int, float, complex, np.float64, np.int64))
 _MIXED: Final = -1
@@ -153,10 +154,13 @@ def kind_of(values: Sequence[Any]) -> Hashable:
             found.append(cls)
         elif cls in _OWN:
             found.append(value)
+        elif cls is list or cls is tuple:
+            kind = kind_of(value[:1])
+            if kind is None or some_live_elsewhere(value if len(value) <= FEW else (value[-1],)):
+                return None
+            found.append((cls, kind))
         elif some_live_elsewhere((value,)):
             return None
-        elif cls is list or cls is tuple:
-            found.append((cls, kind_of(value[:1])))
         else:
             found.append(value.__code__ if cls is FunctionType else cls)
     return tuple(found)

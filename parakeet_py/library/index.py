@@ -36,8 +36,8 @@ FUNCTIONS = {  # functions, by module and name
     ),
     "integers": "math.comb math.factorial math.gcd math.isqrt math.lcm math.perm",
     "introspection": (
-        "numpy.common_type numpy.iscomplexobj numpy.isrealobj numpy.isscalar numpy.ndim numpy.result_type numpy.shape "
-        "numpy.size"
+        "numpy.common_type numpy.iscomplexobj numpy.isrealobj numpy.isscalar numpy.iterable numpy.ndim "
+        "numpy.result_type numpy.shape numpy.size"
     ),
     "iteration": (
         "numpy.apply_along_axis numpy.apply_over_axes numpy.ndenumerate numpy.ndindex numpy.nditer numpy.vectorize"

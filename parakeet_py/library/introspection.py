@@ -61,6 +61,11 @@ def common_type(*arrays):
     return common_kind(tuple([dtype_of(as_array(a)) for a in arrays]))
 
 
+@implements(np.iterable)
+def iterable(y):
+    return True if is_sequence(y) else as_array(y).ndim > 0
+
+
 @implements(np.isscalar)
 def isscalar(element):
     return isinstance(element, (np.generic, bool, int, float, complex, str, bytes))

@@ -239,8 +239,9 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _I
             raise Sequential.at(s.frames[-1].function, b.pos, "an assignment by the elements of a comprehension")
         record = _record(s, item, before)
         empty = isinstance(item, TupleV) and item == TupleV((), "list")
-        item = grown_lists.shown(s, item)
-        first = s.as_array(item) if isinstance(item, TupleV | ListV) else item
+        item = first = grown_lists.shown(s, item) if record is None else item
+        if record is None and isinstance(item, TupleV | ListV):
+            first = s.as_array(item)
     b.rollback(mark)
     if empty:
         return GrowV(ScalarV(length), (), gates.Structure(TupleV((), "list"), ()))

@@ -29,9 +29,19 @@ def does_little_else(function: ir.Function, seldom: Container[int] = ()) -> bool
     if not sites:
         return False
     ops = [let.op for let in ir.walk(function.body)]
-    if any(isinstance(op, ir.For | ir.While) or _is_heavy(op) for op in ops):
+    simple = [op for op in ops if _is_simple(op)]
+    if len(simple) > 1 or any(isinstance(op, ir.For | ir.While) or _is_heavy(op) for op in ops if op not in simple):
         return False
     return len(ops) <= BESIDE * len(sites)
+
+
+def _is_simple(op: ir.Op) -> bool:
+    """Is this one pass of NumPy's over an array, with nothing that has been fused?"""
+    if not isinstance(op, ir.Map):
+        return False
+    inside = [let.op for part in ir.blocks_of(op) for let in ir.walk(part)]
+    prims = [one.name for one in inside if isinstance(one, ir.Prim)]
+    return len(prims) <= 1 and all(isinstance(one, ir.Load | ir.Store | ir.Prim) for one in inside)
 
 
 def _light_site(block: ir.Block, seldom: Container[int]) -> int | None:

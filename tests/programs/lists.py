@@ -1004,3 +1004,9 @@ def lists_of_what_is_unpacked(n, k):
     places = [0, *range(k), *[2 * i for i in range(k)]]
     places.append(k)
     return ends, places, np.array([*n.tolist(), k]), len([*n, *n])
+
+
+@program([(arr("f8", 2, 3),), (arr("i4", 4, layout="reversed"),), (arr("f4", 0, 2),)])
+def places_with_their_elements(x):
+    found = [(place, v) for place, v in np.ndenumerate(x)]
+    return found, [((i, (i, 2.5)), x.size) for i in range(x.ndim)], np.iterable(x), np.iterable(x.size)

@@ -158,14 +158,19 @@ def test_calls_that_python_does_almost_all_of_are_python_calls() -> None:
     def sums(x: Any, k: int) -> Any:
         return (x * 2 + k).tobytes()
 
+    def negated(x: Any, k: int) -> Any:
+        return np.partition(-x, k)
+
     x = np.arange(6.0)
-    small, large = accelerate(bytes_of), accelerate(sums)
+    small, large, simple = accelerate(bytes_of), accelerate(sums), accelerate(negated)
     with options(check=False):
         for k in range(8):
             assert small(x, k) == bytes_of(x, k)
             assert large(x, k) == sums(x, k)
+            assert simple(x, min(k, 5)).tolist() == negated(x, min(k, 5)).tolist()
         notes = str(small.explain(x, 1))
     assert len(small.opaque_calls) == 1 and ".tobytes() of an array" in small.opaque_calls[0]
     assert small.specializations == [] and small.fell_back is False
     assert "Python runs such calls as a whole" in notes
+    assert simple.specializations == [] and len(simple.opaque_calls) == 1
     assert len(large.specializations) == 1 and len(large.opaque_calls) == 1
