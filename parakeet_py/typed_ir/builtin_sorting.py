@@ -92,6 +92,8 @@ def _sorted(s: Specializer, value: Value, *, key: Value | None = None, reverse: 
         value = builtin_reductions.of_set(s, value)
     if isinstance(value, ComprehensionV | IteratorV):
         value = s.call(Static(list), [value], {})
+    if isinstance(value, TupleV) and not value.items and (reverse is None or is_known(reverse)):
+        return lift(sorted((), reverse=reverse is not None and known(reverse)))  # the key is never called
     items = line(s, value)
     keyed = key is not None and not is_none(key)
     if items is None or keyed:

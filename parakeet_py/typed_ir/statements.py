@@ -42,6 +42,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     IteratorV,
     MethodV,
+    NeverV,
     SliceV,
     Static,
     TupleV,
@@ -129,6 +130,8 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
         s.path, s.pos, s.builder.pos = path, let.pos, let.pos
         s.builder.rollback(mark)
         del s.sites[sites:]
+        if s.looping and variants.fails(s, let.op):
+            return NeverV()
         return opaque_operation(s, let, reason.message if isinstance(reason, UnsupportedError) else str(reason))
 
 

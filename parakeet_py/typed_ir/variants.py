@@ -458,6 +458,20 @@ def _error(s: Specializer, op: ssa.Op, var: ssa.Var, option: Value) -> BaseExcep
     return None
 
 
+def fails(s: Specializer, op: ssa.Op) -> bool:
+    """Say what Python raises for an operation on None, as for one of several kinds; False if it is no such operation.
+
+    Before a loop has shown what a name holds later, it holds None alone, also where a test keeps the first turn away.
+    """
+    for operand in operands(op):
+        if isinstance(operand, ssa.Var) and s.value(operand) == NONE:
+            error = _error(s, op, operand, NONE)
+            if error is not None:
+                s.check(ir.Const(False, PYBOOL), type(error).__name__, _escaped(str(error)))
+                return True
+    return False
+
+
 def _no_store(value: Any) -> BaseException | None:
     try:
         operator.setitem(value, 0, 0)

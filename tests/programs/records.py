@@ -201,3 +201,14 @@ def records_together(n):
     c, d = a + b, a[:-1] + more
     a.append((9, 9.0))
     return a, b, c, d, a + a
+
+
+@program([([],), ([(1, 4), (0, 6), (3, 5)],)])
+def sorted_jobs(jobs):
+    """The key of nothing is never asked for."""
+    end, chosen = -1, []
+    for start, stop in sorted(jobs, key=lambda job: job[1]):
+        if start >= end:
+            chosen.append((start, stop))
+            end = stop
+    return chosen

@@ -206,3 +206,26 @@ def flags_of_calls(a, kept, other):
 def axes_in_lists(a, source, target):
     """What lists hold is known by value where it has to be."""
     return np.moveaxis(a, source, target), np.expand_dims(a, target)
+
+
+@program([(1.0, 2.5, 4), (1.0, 2.0, 0), (3, 4, 3)])
+def none_until_the_first_turn_ends(a, step, n):
+    """The first turn does not come to the operation on None: a flag keeps it away."""
+    first, last, path = True, None, []
+    for _ in range(n):
+        if first or abs(a - last) > 2:
+            first, new = False, a + step
+        else:
+            new = a * 2
+        last, a = a, new
+        path.append(new)
+    return path, last
+
+
+@program([(0,), raising(TypeError, 2)], message=True)
+def none_in_the_first_turn(n):
+    last, total = None, 0.0
+    for i in range(n):
+        total += last * 2
+        last = i
+    return total
