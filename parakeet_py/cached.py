@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import MISSING
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -133,6 +134,8 @@ def _of_numpy(value: Any) -> bool:
 
 def _function_parts(function: FunctionType, inside: tuple[object, ...]) -> tuple[object, ...]:
     """A function called by the one that is compiled: its code, its defaults, and the functions it closes over."""
+    if function.__code__.co_filename == "<string>" and function.__code__.co_qualname.startswith("__create_fn__."):
+        return ("of a dataclass", function.__qualname__, code_parts(function.__code__))  # the fields are in the class
     named = sorted((function.__kwdefaults__ or {}).items())
     cells: list[object] = []
     for cell in function.__closure__ or ():
@@ -159,12 +162,23 @@ def _class_parts(cls: type, inside: tuple[object, ...]) -> tuple[object, ...]:
             part = value_parts(value, inside)
         except NotPortable:
             part = ("a", type(value).__module__, type(value).__qualname__)
-        if isinstance(value, dict):
+        if name == "__dataclass_fields__":
+            part = tuple(_field_parts(item, inside) for item in value.values())
+        elif name == "__dataclass_params__":
+            part = repr(value)
+        elif isinstance(value, dict):
             part = tuple((str(key), value_parts(item, inside)) for key, item in value.items())
         if name not in ("__dict__", "__weakref__", "__doc__", "__annotations__"):
             parts.append((name, part))
     bases = tuple(value_parts(base, inside) for base in cls.__bases__)
     return ("class", cls.__module__, cls.__qualname__, bases, tuple(parts))
+
+
+def _field_parts(field: Any, inside: tuple[object, ...]) -> tuple[object, ...]:
+    """A field of a dataclass: its default, and what it is for."""
+    given = [one if one is not MISSING else Ellipsis for one in (field.default, field.default_factory)]
+    uses = (field.init, field.compare, field.kw_only, repr(field._field_type))
+    return (field.name, *(value_parts(one, inside) for one in given), *uses)
 
 
 def _knowledge_key(function: FunctionType) -> str:

@@ -20,6 +20,15 @@ CLASS = (
     "    @classmethod\n    def g(cls, x): return x * {V}\n"
 )
 
+INSTANCES = (
+    "import dataclasses\n"
+    "class C:\n    N = {V}\n    def __init__(self, v): self.v = v * {V}\n    def get(self): return self.v + self.N\n"
+    "    @property\n    def more(self): return self.v + {V}\n"
+    "class D(C):\n    def twice(self): return self.more + self.get()\n"
+    "@dataclasses.dataclass\nclass E:\n    k: int = {V}\n"
+    "    made: float = dataclasses.field(default_factory=lambda: {V} + 0.5)\n"
+)
+
 PROGRAMS: dict[str, tuple[str, str]] = {
     "global_scalar": ("G = {V}\n" + CALLER + "x * G", ""),
     "global_array": ("G = np.ones(3000); G[1500] = {V}\n" + CALLER + "x * G.sum()", ""),
@@ -57,6 +66,8 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "partial": ("def h(k, x): return x * k\nh = functools.partial(h, {V})\n" + CALLER + "h(x)", ""),
     "class_constant": (CLASS + CALLER + "x * C.N", ""),
     "class_inherited": (CLASS + "class D(C): pass\n" + CALLER + "x * D.N + D.h(x)", ""),
+    "instance_method": (INSTANCES + CALLER + "C(x).get() + D(1.0).twice()", ""),
+    "instance_of_dataclass": (INSTANCES + CALLER + "x * E().k + E().made", ""),
     "class_method": (CLASS + CALLER + "C.h(x) + C.g(x)", ""),
     "namedtuple": (
         "P = collections.namedtuple('P', 'x y' if {V} == 2 else 'y x')\np = P(2.0, 3.0)\n"

@@ -71,6 +71,10 @@ CHANGES: dict[str, Any] = {
     "helper_array_default": lambda module, other: module.D.__setitem__(7, 5.0),
     "class_constant": lambda module, other: setattr(module.C, "N", 3.5),
     "class_inherited": lambda module, other: setattr(module.D, "N", 3.5),
+    "instance_method": lambda module, other: setattr(module.D, "get", lambda self: 9.0),
+    "instance_of_dataclass": lambda module, other: setattr(
+        module.E, "__init__", lambda self: vars(self).update(k=7, made=1.0)
+    ),
     "class_method": lambda module, other: setattr(module.C, "h", staticmethod(lambda x: x - 1)),
     "instance": lambda module, other: setattr(module.a, "k", 7),
     "module_data": lambda module, other: setattr(other, "MODE", "b"),
