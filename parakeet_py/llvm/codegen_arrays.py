@@ -348,8 +348,8 @@ def strided(
 class AliasScopes:
     """The memory roots that one LLVM function touches, as alias scopes: accesses with disjoint roots never alias.
 
-    The scopes are numbered as they are met and belong to this function alone, so that regions that do the same to
-    different arrays have the same text.
+    Roots that are always met together are one scope. The scopes are in the order of the accesses that they are met in,
+    and belong to this function alone, so that regions that do the same to different arrays have the same text.
     """
 
     def __init__(self, f: FunctionText) -> None:
@@ -368,11 +368,14 @@ class AliasScopes:
 
     def finish(self) -> None:
         """Write the scopes; the function is complete."""
-        roots = list(dict.fromkeys(root for some in self._sets for root in sorted(some)))
-        scopes: dict[int, str] = {}
-        domain = self.f.node('distinct !{!"roots"}') if roots else ""
-        for number, root in enumerate(roots):
-            scopes[root] = self.f.node(f'distinct !{{!"root {number}", {domain}}}')
-        for some, (inside, outside) in self._sets.items():
-            self.f.nodes[inside] = f"!{{{', '.join(scopes[root] for root in roots if root in some)}}}"
-            self.f.nodes[outside] = f"!{{{', '.join(scopes[root] for root in roots if root not in some)}}}"
+        places: dict[int, list[int]] = {}  # of each root, among the sets
+        for place, some in enumerate(self._sets):
+            for root in some:
+                places.setdefault(root, []).append(place)
+        together = sorted(set(map(tuple, places.values())))
+        domain = self.f.node('distinct !{!"roots"}') if together else ""
+        scopes = [self.f.node(f'distinct !{{!"root {number}", {domain}}}') for number, _ in enumerate(together)]
+        for place, (inside, outside) in enumerate(self._sets.values()):
+            for node, wanted in ((inside, True), (outside, False)):
+                listed = [scope for scope, at in zip(scopes, together, strict=True) if (place in at) is wanted]
+                self.f.nodes[node] = f"!{{{', '.join(listed)}}}"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py import accelerate
 from parakeet_py.imp import ir
 from parakeet_py.llvm import codegen_pack, engine
 from parakeet_py.llvm.codegen import OUT_OF_MEMORY, generate
@@ -600,3 +601,20 @@ def test_packing(dtype: str, features: str | None) -> None:
         want[3:end] = kept
         assert run(out.ctypes.data, 3, end, values.ctypes.data, flags.ctypes.data, length) == end
         assert np.array_equal(out, want)
+
+
+def test_regions_that_do_the_same_to_different_lists_are_one() -> None:
+    def grown(n):  # type: ignore[no-untyped-def]
+        found = []
+        for i in range(n):
+            found.append(i)
+        for i in range(n):
+            if i % 3:
+                found.append(2 * i)
+        for i in range(n):
+            found.append(3 * i)
+        return found
+
+    function = accelerate(grown)
+    assert function(40) == grown(40)  # type: ignore[no-untyped-call]
+    assert function.llvm(40).count("define internal void @grown.map.") == 1
