@@ -122,7 +122,7 @@ class Shown:
 
 
 def foreign() -> None:
-    """Streams of others are waited for: the default ones, and one by its handle."""
+    """Streams of others wait and are waited for: the default ones, and one by its handle."""
     driver.load()
     function = accelerate(lambda a, b: a * 2 + b)
     array = asdevice(np.arange(1000.0), "cuda:0")
@@ -132,6 +132,8 @@ def foreign() -> None:
     for stream in (1, 2, int(theirs.handle)):
         result = function(Shown(array, stream), Shown(array, stream))
         assert np.array_equal(np.asarray(result), np.arange(1000.0) * 3)
+        assert result.__dlpack_device__() == (2, 0)
+        result.__dlpack__(stream=stream)  # it waits for us
     assert not refused()
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate
+from parakeet_py import accelerate, options
 from parakeet_py.hybrid.calls import plan_of
 from parakeet_py.hybrid.emulated import EmulatedDevice
+from parakeet_py.hybrid.plan import Form, Plan
 from parakeet_py.hybrid.run import run
 from parakeet_py.ptx import emulator
 from parakeet_py.ptx.emulator.counters import Counters
@@ -102,3 +103,45 @@ def test_matrices_are_loaded_by_runs(orders: str, dtype: str) -> None:
         assert found == 4 * (dtype == "f8") + 4 or ("_parts_" in kernel and found >= 3)
         assert "ld.shared.v" in kernel and not re.search(r"ld\.shared\.b", kernel)
     assert by_runs.instructions < one_by_one.instructions
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_kernels_compute_the_same_in_64_bits_and_beside_whole_runs(
+    narrow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The forms for more elements than 32 bits count, and for arrays that do not start at 16 bytes."""
+    forms: list[Form] = []
+    form = Plan.form
+
+    def chosen(self: Plan, *given: Any) -> Form:
+        found = form(self, *given)
+        forms.append(found if narrow else found._replace(narrow=False))
+        return forms[-1]
+
+    monkeypatch.setattr(Plan, "form", chosen)
+
+    def everything(x: Any, m: Any, c: Any) -> Any:
+        return (
+            x + x,
+            m.T + m[::-1].T,
+            x.sum(),
+            m.sum(axis=0),
+            m.max(axis=1),
+            np.cumsum(c),
+            x[x > 0.5],
+            np.sort(x),
+            np.argsort(c, kind="stable"),
+            np.bincount(c),
+            0.5 * (m[1:-1] + m[:-2] + m[2:]),
+            m.T @ m,
+        )
+
+    memory = np.random.default_rng(1).random(1 + 40 * 33)
+    memory[:] = np.round(memory * 8) / 8  # sums are exact
+    x, m = memory[:600], memory[1:].reshape(40, 33)  # uploaded together
+    c = np.arange(1, 1026, dtype=np.int8 if narrow else np.int64)[1:] % 7
+    with options(devices="emulated", cache=False):
+        found = accelerate(everything)(x, m, c)
+    for one, other in zip(found, everything(x, m, c), strict=True):
+        assert np.array_equal(one, other) and one.dtype == other.dtype
+    assert len(forms) >= 12 and {one.narrow for one in forms} == {narrow} and not all(one.aligned for one in forms)
