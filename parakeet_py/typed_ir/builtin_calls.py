@@ -317,6 +317,8 @@ def _callable(s: Specializer, value: Value) -> Value:
 def _hasattr(s: Specializer, value: Value, name: Value) -> Value:
     if instances.is_instance(value):
         raise s.unsupported("hasattr() of an instance")
+    if isinstance(value, Static) and isinstance(value.object, type | types.ModuleType | types.FunctionType):
+        raise s.hand_back("hasattr() of a class or module")
     return py(hasattr(type_of(s, value), s.static(name, "an attribute's name")))
 
 

@@ -10,6 +10,7 @@ of another type than expected makes the compiled code give up. How the operation
 from __future__ import annotations
 
 import math
+import sys
 import types
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -192,6 +193,11 @@ def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
     operation, values, keywords = operation_of(s, let.op)
     if operation == "call" and isinstance(values[0], Static) and id(values[0].object) in _NEED_FRAME:
         raise s.unsupported(f"{values[0].object.__name__}() needs the Python function itself")
+    if isinstance(let.op, ssa.Call) and _may_keep(values[0]):
+        from parakeet_py.typed_ir import own_containers
+
+        if own_containers.given(s, let.op):
+            raise s.unsupported(f"{reason}, with a list or dict that is changed")
     key = site_key(s, let.pos, type(let.op).__name__)
     if isinstance(let.op, ssa.Attribute) and isinstance(values[0], ObjectV):
         seen = s.observed.find(key)
@@ -436,6 +442,18 @@ def _is_known(target: Value) -> bool:
     """Does a function belong to those modules whose functions keep no lists?"""
     module = str(getattr(target.object, "__module__", None) or "") if isinstance(target, Static) else ""
     return module.partition(".")[0] in ("numpy", "builtins", "math", "scipy")
+
+
+def _may_keep(target: Value) -> bool:
+    """May a function keep, or give back, the lists that it is given: one of an object, or of no known module?"""
+    match target:
+        case ObjectV() | MethodV(ObjectV()):
+            return True
+        case Static(obj):
+            module = str(getattr(obj, "__module__", None) or "builtins").partition(".")[0]
+            library = module in sys.stdlib_module_names and module != "__main__"
+            return not library and not _is_known(target)
+    return False
 
 
 def _leaves_maps_alone(target: Value) -> bool:

@@ -22,6 +22,7 @@ from parakeet_py.typed_ir import (
     hash_maps,
     list_changes,
     one_shot,
+    own_containers,
     texts,
     unions,
     variants,
@@ -181,8 +182,14 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             return unary_operator(s, name, s.value(operand))
         case ssa.Call(function, args, kwargs):
             callee, named = s.value(function), s.keywords(kwargs)
+            lists = own_containers.given(s, op) if own_containers.is_users(callee) else []
+            before = list(s.builder.fields.values())
             given = grown_lists.arguments(s, callee, s.items(args))
-            return s.call(callee, one_shot.arguments(s, args, given), grown_lists.keywords(s, callee, named))
+            result = s.call(callee, one_shot.arguments(s, args, given), grown_lists.keywords(s, callee, named))
+            if lists:
+                assigned = [one for one in s.builder.fields.values() if not any(one is other for other in before)]
+                own_containers.check_kept(s, lists, [result, *assigned])
+            return result
         case ssa.Attribute(obj, name):
             return attribute(s, s.shown(obj), name)
         case ssa.Subscript(obj, index):

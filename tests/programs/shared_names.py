@@ -421,3 +421,23 @@ def counters_of_several_turns(x, k):
             i += 1
         found.append(total)
     return found[0], found[1], found[2] + found[3]
+
+
+class Kept:
+    @staticmethod
+    def same(value):
+        return value
+
+
+@program([(2,), (0,)], fell_back=None, opaque=None)
+def lists_given_back_by_a_function(n):
+    values, table = [1], {"a": 1}
+    same, other = Kept.same(values), Kept.same(table)
+    values.append(n)
+    table["b"] = n
+    return same, other, len(values)
+
+
+@program([(1.0,)], fell_back=None, opaque=None)
+def attributes_of_classes_and_modules(x):
+    return hasattr(Kept, "same"), hasattr(Kept, "other"), hasattr(np, "sin"), hasattr(x, "real"), hasattr(x, "other")
