@@ -19,8 +19,6 @@ import types
 from _collections import _tuplegetter  # type: ignore[import-not-found]  # the fields of named tuples
 from typing import Any
 
-import numpy as np
-
 _ABSENT = object()
 KEYS = "[*]"
 SIZE = "#"  # as the name in a class: how many names it has
@@ -150,15 +148,6 @@ def are_apart(args: Any, paths: tuple[str | int, ...]) -> bool:
     return one is not other
 
 
-def read_random_state(value: Any) -> Any:
-    """The arrays that a random generator draws from; None if they are not known."""
-    from parakeet_py.random_states import state_of
-
-    if type(value) is not np.random.Generator:
-        raise AttributeError(RANDOM_STATE)
-    return state_of(value)
-
-
 def read_field(value: Any, names: tuple[str, ...]) -> Any:
     """The attribute of an attribute ... of a value; raises `AttributeError` where one is not held plainly."""
     for name in names:
@@ -166,7 +155,9 @@ def read_field(value: Any, names: tuple[str, ...]) -> Any:
             value = read_item(value, name)
             continue
         if name == RANDOM_STATE:
-            value = read_random_state(value)
+            from parakeet_py.random_states import state_of
+
+            value = state_of(value)
             continue
         if not holds_plainly(type(value), name):
             raise AttributeError(name)

@@ -13,6 +13,7 @@ is left over from the last one that was cut in two; `state_of` gives both.
 from __future__ import annotations
 
 import ctypes
+import functools
 import random
 import sys
 import weakref
@@ -78,7 +79,14 @@ def state_of(generator: np.random.Generator) -> State | None:
 
     The first holds the state and the increment, each its lower half first, the second whether half a word is left, and
     that half.
+
+    Raises
+    ------
+    AttributeError
+        This is no generator.
     """
+    if type(generator) is not np.random.Generator:
+        raise AttributeError("state")
     lock = generator.bit_generator.lock
     try:
         return _states[lock]
@@ -87,26 +95,58 @@ def state_of(generator: np.random.Generator) -> State | None:
         return found
 
 
-def given_state(generator: np.random.Generator) -> State:
-    """The same, with arrays of nothing for other generators; the arrays keep the generator, which may have no name."""
-    if state_of(generator) is None:
-        return np.empty(0, np.uint64), np.empty(0, np.uint32)
-    return _views_of_pcg64(generator.bit_generator, generator)
+def given_words(generator: np.random.Generator) -> np.ndarray:
+    """The first of these arrays, of nothing for other generators; it keeps the generator, which may have no name."""
+    found = _of_pcg64(generator.bit_generator, generator)
+    return np.empty(0, np.uint64) if found is None else found[0]
 
 
-def _of_pcg64(bits: Any) -> State | None:
-    if type(bits) is not np.random.PCG64:
-        return None
-    views = _views_of_pcg64(bits)
-    told = bits.state
-    expected = [half for name in ("state", "inc") for half in (told["state"][name] % 2**64, told["state"][name] >> 64)]
-    same = views[0].tolist() == expected and views[1].tolist() == [told["has_uint32"], told["uinteger"]]
-    return views if same else None
+def given_left(generator: np.random.Generator) -> np.ndarray:
+    """The second, likewise."""
+    found = _of_pcg64(generator.bit_generator, generator)
+    return np.empty(0, np.uint32) if found is None else found[1]
 
 
-def _views_of_pcg64(bits: Any, owner: object = None) -> State:
-    address = bits.ctypes.state_address
-    words: Any = (ctypes.c_uint64 * 4).from_address(ctypes.c_void_p.from_address(address).value or 0)
-    left: Any = (ctypes.c_uint32 * 2).from_address(address + ctypes.sizeof(ctypes.c_void_p))
+_WORDS, _LEFT = ctypes.c_uint64 * 4, ctypes.c_uint32 * 2  # of a state of PCG64
+_POINTER = ctypes.sizeof(ctypes.c_void_p)
+
+
+def _word_at(address: int) -> int:
+    return ctypes.c_void_p.from_address(address).value or 0
+
+
+def _of_pcg64(bits: Any, owner: object = None) -> State | None:
+    place = _place_of_state() if type(bits) is np.random.PCG64 else None
+    return None if place is None else _pcg64_at(_word_at(id(bits) + place), owner)
+
+
+def _pcg64_at(address: int, owner: object = None) -> State:
+    """The arrays of a state, which keep an owner of its memory."""
+    words: Any = _WORDS.from_address(_word_at(address))
+    left: Any = _LEFT.from_address(address + _POINTER)
     words.owner = left.owner = owner
-    return np.ctypeslib.as_array(words), np.ctypeslib.as_array(left)
+    return np.ndarray((4,), np.uint64, words), np.ndarray((2,), np.uint32, left)
+
+
+@functools.cache
+def _place_of_state() -> int | None:
+    """Where in an object of PCG64 the address of its state is; None if it, or the state, is not as expected.
+
+    To ask an object takes tens of microseconds, which is long beside making one.
+    """
+    places = set()
+    for seed in range(2):
+        bits = np.random.PCG64(seed)
+        np.random.Generator(bits).integers(9, dtype=np.uint32)
+        address = bits.ctypes.state_address
+        size = np.random.PCG64.__basicsize__
+        found = [at for at in range(0, size, _POINTER) if _word_at(id(bits) + at) == address]
+        words, left = _pcg64_at(address)
+        told: Any = bits.state
+        expected = [
+            half for name in ("state", "inc") for half in (told["state"][name] % 2**64, told["state"][name] >> 64)
+        ]
+        if not found or words.tolist() != expected or left.tolist() != [told["has_uint32"], told["uinteger"]]:
+            return None
+        places.add(found[0])
+    return places.pop() if len(places) == 1 else None

@@ -24,7 +24,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from parakeet_py.fields import KEYS, RANDOM_STATE, is_item, key_of, read_random_state, variable_of
+from parakeet_py.fields import KEYS, RANDOM_STATE, is_item, key_of, variable_of
 from parakeet_py.llvm import boxing
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
@@ -182,7 +182,9 @@ def gate_symbols(
 def _name_object(name: str) -> object:
     """What a field is found by: an attribute's name, a dict's key, or a function."""
     if name == RANDOM_STATE:
-        return read_random_state
+        from parakeet_py.random_states import state_of
+
+        return state_of
     if is_item(name) and name != KEYS:
         key = key_of(name)
         return sys.intern(key) if isinstance(key, str) else key

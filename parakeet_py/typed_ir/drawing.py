@@ -13,15 +13,15 @@ import numpy as np
 
 from parakeet_py.fields import RANDOM_STATE
 from parakeet_py.library import registry
-from parakeet_py.random_states import given_state
-from parakeet_py.signature import ArraySpec, ObjectSpec, Spec, TupleSpec
+from parakeet_py.random_states import given_left, given_words
+from parakeet_py.signature import ArraySpec, ObjectSpec, Spec
 from parakeet_py.typed_ir import opaque
 from parakeet_py.typed_ir.values import ObjectV, Static, TupleV, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
-_STATE = TupleSpec((ArraySpec("uint64", 1, "C", (False,)), ArraySpec("uint32", 1, "C", (False,))), "tuple")
+_PARTS = ((given_words, "uint64"), (given_left, "uint32"))
 
 
 def is_generator(spec: Spec | None) -> bool:
@@ -33,10 +33,13 @@ def made_by_python(s: Specializer, value: Value) -> None:
     """Note the state of a generator that an operation of Python's has given."""
     if not isinstance(value, ObjectV) or s.in_body:
         return
-    key = opaque.site_key(s, s.pos, "state")
-    state = opaque.emit_opaque(s, "call", [Static(given_state), value], {}, key, "the state of a generator", _STATE)
-    assert isinstance(state, TupleV)
-    s.random_states[value.var] = state
+    parts: list[Value] = []
+    for function, dtype in _PARTS:
+        key, spec = opaque.site_key(s, s.pos, function.__name__), ArraySpec(dtype, 1, "C", (False,))
+        part = opaque.emit_opaque(s, "call", [Static(function), value], {}, key, "the state of a generator", spec)
+        assert part is not None
+        parts.append(part)
+    s.random_states[value.var] = TupleV(tuple(parts))
 
 
 def has_method(s: Specializer, value: ObjectV, name: str) -> bool:

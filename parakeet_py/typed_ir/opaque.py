@@ -20,7 +20,7 @@ import numpy as np
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate import CHANGED, Key
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
-from parakeet_py.random_states import given_state
+from parakeet_py.random_states import given_left, given_words
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.templates import StaticT, Template
@@ -84,8 +84,8 @@ def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
 
 
 def _is_shown(site: OpaqueSite) -> bool:
-    of_compiler = isinstance(site.operands[0], StaticT) and site.operands[0].value is given_state
-    return site.operation != "same" and not of_compiler
+    called = site.operands[0].value if isinstance(site.operands[0], StaticT) else None
+    return site.operation != "same" and called is not given_words and called is not given_left
 
 
 def is_pure_site(site: OpaqueSite) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.random_states import given_state
+from parakeet_py.random_states import given_left, given_words
 from parakeet_py.typed_ir.values import ArrayV, MethodV, Static, Value
 
 _HEAP_TYPE = 1 << 9  # of a class statement
@@ -28,7 +28,8 @@ def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
     if isinstance(target, np.ufunc):
         return "out" not in keywords and count <= target.nin
     if (
-        target is given_state
+        target is given_words
+        or target is given_left
         or target is np.random.default_rng
         or id(target) in _PURE_BUILTINS
         or (id(target) in _PURE_WITHOUT_KEYS and not keywords)
