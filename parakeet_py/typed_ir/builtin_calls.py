@@ -318,7 +318,10 @@ def _hasattr(s: Specializer, value: Value, name: Value) -> Value:
     if instances.is_instance(value):
         raise s.unsupported("hasattr() of an instance")
     if isinstance(value, Static) and isinstance(value.object, type | types.ModuleType | types.FunctionType):
-        raise s.hand_back("hasattr() of a class or module")
+        module = str(getattr(value.object, "__module__", None) or value.object.__name__)
+        if module.partition(".")[0] not in ("builtins", "math", "numpy"):
+            raise s.hand_back("hasattr() of a class or module")
+        return py(hasattr(value.object, s.static(name, "an attribute's name")))
     return py(hasattr(type_of(s, value), s.static(name, "an attribute's name")))
 
 
