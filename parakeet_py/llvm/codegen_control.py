@@ -17,7 +17,7 @@ from parakeet_py.llvm.codegen_cast import cast
 from parakeet_py.llvm.codegen_scalar import primitive
 from parakeet_py.llvm.codegen_scope import LoopGroup, Scope
 from parakeet_py.llvm.context import OUT_OF_MEMORY
-from parakeet_py.llvm.loop_hints import stays_scalar
+from parakeet_py.llvm.loop_hints import narrows, stays_scalar
 from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
 from parakeet_py.typed_ir.types import Array, Scalar
 
@@ -207,6 +207,8 @@ def _for(scope: Scope, statement: ir.For) -> None:
         properties.append(f.module.shared_node('!{!"llvm.loop.unroll.runtime.disable"}'))
     elif (open_ended and not scalar) or any(isinstance(inner, ir.For | ir.While) for inner in inside):
         properties.append(f.module.shared_node('!{!"llvm.loop.unroll.disable"}'))  # only costs time to compile
+    if open_ended and narrows(statement):
+        properties.append(f.module.shared_node('!{!"llvm.loop.interleave.count", i32 4}'))
     if scalar:
         properties.append(f.module.shared_node('!{!"llvm.loop.vectorize.enable", i1 false}'))
     grouped = statement.kind in ("vector", "independent") and _enter_group(scope, statement.body, properties)

@@ -1,12 +1,18 @@
-"""Loops that LLVM is told to leave scalar, where its vector code is slower than what it would replace.
+"""What LLVM is told of loops, where its own choice is slow.
+
+Loops that stay scalar, as vector code would be slower:
 
 * A loop around one of some known turns that only stores: LLVM writes the inner one out, and then stores scattered
   elements of several runs at a time.
 * A loop that walks across the rows of an array of bytes or 16-bit numbers and does little more than move them: vectors
   of them are put together element by element.
+
+And loops of little but comparisons: of a vector of float64, eight bytes are stored. Several vectors a turn hide that.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from parakeet_py.imp import ir
 from parakeet_py.typed_ir.ir import Cast, Const, Load, Prim, Var, dtype_of
@@ -22,6 +28,22 @@ def stays_scalar(loop: ir.For) -> bool:
     if loop.kind == "independent" and any(map(_stores_a_run, loop.body.statements)):
         return True
     return loop.kind in ("vector", "independent") and _moves_across(loop)
+
+
+def narrows(loop: ir.For) -> bool:
+    """Whether a loop does little but make truth values of numbers four times as long or longer."""
+    stored, loaded, operations = set(), set(), 0
+    for statement in loop.body.statements:
+        match statement:
+            case ir.Let(rhs=Load(array, _)):
+                loaded.add(np.dtype(dtype_of(array)).itemsize)
+            case ir.Store(array, _):
+                stored.add(dtype_of(array))
+            case ir.Let(rhs=Prim() | Cast()):
+                operations += 1
+            case _:
+                return False
+    return stored == {"bool"} and max(loaded, default=0) >= 4 and operations <= _LITTLE
 
 
 def _stores_a_run(statement: ir.Statement) -> bool:
