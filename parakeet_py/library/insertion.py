@@ -271,6 +271,8 @@ def unstack(x, /, *, axis=0):
 
 def depth_of(arrays):
     """How deep lists are nested."""
+    if is_sequence(arrays) and len(arrays) == 0:
+        unsupported("List at arrays cannot be empty")
     return 1 + depth_of(arrays[0]) if is_sequence(arrays) else 0
 
 

@@ -21,6 +21,7 @@ from parakeet_py.library.intrinsics import (
     is_known,
     is_sequence,
     load,
+    may_overlap,
     on_device,
     order_of,
     permute,
@@ -122,6 +123,13 @@ def joined_rows(rows, axis, dtype=None, casting="same_kind"):
     return reshape(made, shape[:axis] + (shape[axis] * shape[axis + 1],) + shape[axis + 2 :])
 
 
+def must_be_apart(out, arrays):
+    """NumPy puts one array after the other in the output, and sees what it has put there before."""
+    for a in arrays:
+        if out is not None and may_overlap(out, a):
+            hand_back("arrays put together in memory of their own")
+
+
 @implements(np.concatenate, np.concat)
 def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
     if out is None and not has_known_length(arrays):
@@ -133,6 +141,7 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
         arrays = tuple([ravel(a) for a in arrays])
         axis = 0
     axis = joined_axis(axis, tuple([a.ndim for a in arrays]))
+    must_be_apart(out, arrays)
     kind = joined_kind(dtype, casting, *kinds)
     first = arrays[0]
     total = 0
@@ -171,6 +180,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     first = arrays[0]
     kind = joined_kind(dtype, casting, *[dtype_of(a) for a in arrays])
     axis = stack_axis(axis, first.ndim)
+    must_be_apart(out, arrays)
     for a in arrays:
         if a.ndim != first.ndim:
             unsupported("all input arrays must have the same shape")

@@ -134,6 +134,8 @@ def reshape_function(a, /, shape, order="C", *, copy=None):
 
 @method("reshape")
 def reshape_method(a, /, *shape, order="C", copy=None):
+    if len(shape) == 0:
+        unsupported("reshape() takes exactly 1 argument (0 given)")
     if len(shape) == 1 and is_sequence(shape[0]):
         shape = tuple(shape[0])
     return reshape_in(a, shape, order, copy)
@@ -338,6 +340,7 @@ def broadcast_to(array, shape, subok=False):
     shape = tuple(shape) if is_sequence(shape) else (shape,)
     for extent in shape:
         check(extent >= 0, "ValueError", "all elements of broadcast shape must be non-negative")
+    check(len(shape) > 0 or array.ndim == 0, "ValueError", "cannot broadcast a non-scalar to a scalar array")
     fits = len(shape) >= array.ndim
     check(fits, "ValueError", "input operand has more dimensions than allowed by the axis remapping")
     return broadcast_view(array, shape)

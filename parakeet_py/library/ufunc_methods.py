@@ -13,6 +13,7 @@ from parakeet_py.library.intrinsics import (
     cast,
     check,
     constant,
+    copy,
     dtype_of,
     elementwise,
     hand_back,
@@ -23,6 +24,7 @@ from parakeet_py.library.intrinsics import (
     is_writeable,
     layout_of,
     load,
+    may_overlap,
     prim,
     python_scalar,
     reduce_axes,
@@ -42,7 +44,7 @@ from parakeet_py.library.reductions import (
 )
 from parakeet_py.library.registry import helper, method, static
 from parakeet_py.library.scans import accumulate, can_accumulate
-from parakeet_py.library.shape import positions
+from parakeet_py.library.shape import positions, ravel
 from parakeet_py.library.shared import NO_VALUE, finish, into, reduction_axes, single_axis
 
 
@@ -166,6 +168,40 @@ def ufunc_kind(ufunc, kind, values):
     return ufunc.resolve_dtypes((kind, values, None))[-1]
 
 
+@static
+def any_arrays(*flags):
+    return any(flags)
+
+
+def coordinates(place):
+    """An index as integers: a mask stands for the places where it is true."""
+    if dtype_of(place).kind == "b" and is_array(place) and place.ndim > 0:
+        return np.nonzero(place)
+    if dtype_of(place).kind not in "iu":
+        hand_back("ufunc.at with these indices")
+    return (place,)
+
+
+def selected_places(places, extents):
+    """Positions in C order of all that indices select, in the order in which NumPy goes through them; their shape."""
+    wrapped = tuple([wrapped_place(place, axis, extents[axis]) for axis, place in enumerate(places)])
+    chosen = wrapped[0].shape if len(wrapped) == 1 else np.broadcast_shapes(*[place.shape for place in wrapped])
+    row = elementwise(lambda *found: flat_index(found, extents[: len(found)]), *wrapped)
+    rest = extents[len(places) :]
+    if len(rest) == 0:
+        return (row if len(chosen) == 1 else ravel(row)), chosen
+    size = 1
+    for extent in rest:
+        size = size * extent
+    first = ravel(row) if len(chosen) != 1 else row
+    at = elementwise(lambda k, inner: k * size + inner, first[:, None], np.arange(size)[None, :])
+    return ravel(at), chosen + rest
+
+
+def wrapped_place(place, axis, extent):
+    return elementwise(lambda index: cast(index_check(index, extent, axis), "int64"), as_array(place))
+
+
 @method("ufunc.at")
 def ufunc_at(ufunc, a, indices, b=NO_VALUE, /):
     if not is_writeable(a):
@@ -188,29 +224,26 @@ def ufunc_at(ufunc, a, indices, b=NO_VALUE, /):
         if not is_array(place) and is_array(values):
             hand_back("ufunc.at with one index and an array of values")
         places = (place if is_array(place) else as_array((place,)),)
-    if len(places) != a.ndim or not is_array(places[0]) or places[0].ndim != 1:
-        hand_back("ufunc.at with these indices")
-    for place in places:
-        if not is_array(place) or place.ndim != 1 or dtype_of(place).kind not in "iu":
-            hand_back("ufunc.at with these indices")
-        check(place.shape[0] == places[0].shape[0], "Deoptimize", "indices of ufunc.at that are broadcast")
-    if is_array(values):
-        if values.ndim != 1:
-            hand_back("ufunc.at with values of several axes")
-        check(values.shape[0] == places[0].shape[0], "Deoptimize", "values of ufunc.at that are broadcast")
     if a.ndim == 1:
         target = a
     elif layout_of(a) == "C":
         target = reshape(a, (a.size,))
     else:
         hand_back("ufunc.at of a strided array")
-    extents = a.shape
-
-    def flat(*found):
-        wrapped = [index_check(index, extents[axis], axis) for axis, index in enumerate(found)]
-        return cast(flat_index(tuple(wrapped), extents), "int64")
-
-    at = elementwise(flat, *places)
+    places = tuple([one for place in places for one in coordinates(place)])
+    if len(places) == 0 or len(places) > a.ndim or not any_arrays(*[is_array(place) for place in places]):
+        hand_back("ufunc.at with these indices")
+    at, shape = selected_places(places, a.shape)
+    if is_array(values):
+        if values.ndim > len(shape):
+            hand_back("ufunc.at with values of more axes than the indices select")
+        for own, extent in zip(values.shape[::-1], shape[::-1]):
+            fits = own == extent if len(shape) == 1 else (own == extent) | (own == 1)
+            check(fits, "Deoptimize", "values of ufunc.at that are broadcast, or do not fit the indices")
+        if may_overlap(values, a):
+            values = copy(values, "C")
+        if len(shape) > 1:
+            values = ravel(np.broadcast_to(values, shape))
     if values is not None and ufunc_kind(ufunc, kind, dtype_of(values)) == kind:
         scatter(target, at, values, lambda old, new: cast(ufunc(old, new), kind))
     else:

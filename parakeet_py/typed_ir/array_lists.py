@@ -238,7 +238,7 @@ def _made_here(s: Specializer, item: ArrayV) -> bool:
 def _is_new(s: Specializer, item: ArrayV, known: bool = False) -> bool:
     """Is the array new, and made by this iteration? `known`: it is no matter by which."""
     b = s.builder
-    if not isinstance(b.definition.get(item.var), ir.Map | ir.Alloc):
+    if item.readonly or not isinstance(b.definition.get(item.var), ir.Map | ir.Alloc):
         return False
     return known or not s.looping or any(item.var in let.outs for let in b.scopes[-1].statements)
 

@@ -382,3 +382,28 @@ def outputs_of_two_are_a_tuple(a):
 @program([lambda: ([[1, 2]],), lambda: ([],), lambda: ((0, 2),)], fell_back=None, opaque=None)
 def open_meshes(rows):
     return np.ix_(rows[0] if rows and isinstance(rows[0], list) else rows, [True, False])
+
+
+def _rows_to_add(rows: int) -> tuple[object, ...]:
+    return arr("f8", 3, 4).make(), np.array([0, 2, 0, -1]), arr("f8", rows, 4).make(), np.arange(12)
+
+
+@program([lambda: _rows_to_add(4), lambda: _rows_to_add(1)], mutates=(0,))
+def rows_added_where_they_belong(a, rows, values, n):
+    """One index for each row, masks, indices of several axes, and values that are broadcast."""
+    np.add.at(a, rows, values)
+    np.multiply.at(a, a > 1, 2)
+    np.add.at(a, ([[0], [1]], [3, 3]), [[0.5, 1], [2, 4]])
+    np.negative.at(a, [1, 1, 2])
+    n = n.reshape(3, 4).copy()
+    np.add.at(n, rows[:2], 100)
+    return n
+
+
+@program(
+    [(arr("f8", 7), np.array([1, 2, 2, 5, 0, 1, 3])), (arr("i4", 7), np.array([6, 0, 0, 0, 1, 1, 1]))], mutates=(0,)
+)
+def added_to_itself(a, places):
+    """What is added is read before anything is changed."""
+    np.add.at(a, places, a)
+    np.maximum.at(a, places[:3], a[2:5])
