@@ -8,9 +8,12 @@ type whatever the operands are.
 from __future__ import annotations
 
 import ast
+import builtins
 from abc import ABC, abstractmethod
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
 
 from parakeet_py.frontend.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.builder import Builder
@@ -117,6 +120,19 @@ def _most_common(node: ast.Call, name: str) -> ast.expr:
     if node.args:
         made = ast.Subscript(made, ast.Slice(None, node.args[0], None), ast.Load())
     return place(made, node)
+
+
+_LEAVE_ALONE = frozenset(dir(np.ndarray)) | frozenset(dir(str)) | frozenset(dir(builtins))
+_LEAVE_ALONE -= {"byteswap", "fill", "partition", "put", "resize", "setfield", "setflags", "sort"}
+_LEAVE_ALONE -= {"eval", "exec", "next", "setattr", "delattr", "map", "filter"}
+
+
+def _may_change(node: ast.Call) -> bool:
+    """May a call change what a string shows, by the name of what is called?"""
+    match node.func:
+        case ast.Name(name) | ast.Attribute(attr=name):
+            return name not in _LEAVE_ALONE
+    return True
 
 
 class Expressions(Builder, ABC):
@@ -252,6 +268,8 @@ class Expressions(Builder, ABC):
     def format_string(self, node: ast.JoinedStr, hint: str) -> Operand:
         parts: list[tuple[Operand, str, str]] = []
         for value in node.values:
+            if parts and any(isinstance(inner, ast.Call) and _may_change(inner) for inner in walk(value)):
+                parts = [(self.emit(BuildString(tuple(parts)), node, hint), "", "")]  # what it shows may change now
             if isinstance(value, ast.Constant):
                 parts.append((Const(value.value), "", ""))
             elif isinstance(value, ast.FormattedValue):

@@ -217,9 +217,9 @@ def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str
     name = getattr(target, "__name__", repr(target))
     text = getattr(target, "__self__", None)
     if type(text) is str and name == "format" and s.out is not None and one_shot.is_passed_on(s, s.out):
-        made = messages.str_format(s, text, args, kwargs)
-        if made is not None:
-            return made
+        formatted = messages.str_format(s, text, args, kwargs)
+        if formatted is not None:
+            return messages.at_once(s, formatted)
     if (type(text) is str or any(target is one for one in _OF_TEXTS)) and all(map(is_known, (*args, *kwargs.values()))):
         return call_known(s, target, args, kwargs)
     raise s.hand_back(f"{name} is not compiled")

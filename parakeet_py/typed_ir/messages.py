@@ -18,8 +18,8 @@ import numpy as np
 from parakeet_py.errors import name_of_exception
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.one_shot import is_passed_on
-from parakeet_py.typed_ir.opaque import emit_opaque, opaque_box, raise_caused, raise_it, site_key
+from parakeet_py.typed_ir.one_shot import is_used_at_once
+from parakeet_py.typed_ir.opaque import emit_opaque, is_unchanging, opaque_box, raise_caused, raise_it, site_key
 from parakeet_py.typed_ir.types import PYBOOL, PYFLOAT, PYINT
 from parakeet_py.typed_ir.values import (
     ErrorV,
@@ -182,9 +182,14 @@ def _field(s: Specializer, value: Value, conversion: str, spec: str, args: list[
 
 
 def format_string(s: Specializer, parts: Sequence[tuple[ssa.Operand, str, str]]) -> Value:
-    """An f-string. Where the program keeps it, Python makes it at once from what may change later."""
+    """An f-string."""
     made = format_values(s, [(s.value(operand), conversion, spec) for operand, conversion, spec in parts])
-    if all(isinstance(arg, ScalarV | Static) for arg in made.args) or (s.out and is_passed_on(s, s.out)):
+    return at_once(s, made)
+
+
+def at_once(s: Specializer, made: MessageV) -> Value:
+    """A formatted string. Where the program keeps it, Python makes it at once from what may change later."""
+    if all(is_unchanging(s, arg) for arg in made.args) or (s.out and is_used_at_once(s, s.out)):
         return made
     return opaque_box(s, made, "text of something that may change")
 

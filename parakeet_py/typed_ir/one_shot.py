@@ -8,13 +8,14 @@ may then take the list's memory over.
 
 from __future__ import annotations
 
+import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
 from parakeet_py.record import record
-from parakeet_py.typed_ir.values import ComprehensionV, GeneratorV, IteratorV, ListV, Static, Value
+from parakeet_py.typed_ir.values import ComprehensionV, GeneratorV, IteratorV, ListV, MethodV, ObjectV, Static, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -27,12 +28,13 @@ OFTEN = 2
 
 @record
 class Readers:
-    """How many statements read each variable of a function, which ones list comprehensions have made, and which ones
-    are read by something that takes no formatted strings."""
+    """How many statements read each variable of a function, which ones list comprehensions have made, which ones
+    are read by something that takes no formatted strings, and what reads one right after it is made."""
 
     counts: dict[ssa.Var, int]
     lists: frozenset[ssa.Var]
     elsewhere: frozenset[ssa.Var]
+    following: dict[ssa.Var, ssa.Op]
 
 
 def readers(s: Specializer, function: ssa.Function, var: ssa.Var) -> int:
@@ -43,6 +45,24 @@ def readers(s: Specializer, function: ssa.Function, var: ssa.Var) -> int:
 def is_passed_on(s: Specializer, var: ssa.Var) -> bool:
     """Is a variable of the present function only read by what takes formatted strings (calls, `raise`, `assert`, +)?"""
     return var not in _readers_of(s, s.frames[-1].function).elsewhere
+
+
+def is_used_at_once(s: Specializer, var: ssa.Var) -> bool:
+    """Is a string that is not formatted yet used up before anything that it shows can change?
+
+    Another string takes it in, it is raised, or a function in C or a method gets it. (Functions of the user's may change
+    what it shows before they use it.)
+    """
+    known = _readers_of(s, s.frames[-1].function)
+    reader = known.following.get(var)
+    if reader is None or var in known.elsewhere or known.counts.get(var, 0) > 1:
+        return False
+    if not isinstance(reader, ssa.Call):
+        return True
+    function = s.value(reader.function)
+    if isinstance(function, Static):
+        return not isinstance(function.object, types.FunctionType)
+    return isinstance(function, MethodV | ObjectV)
 
 
 def _readers_of(s: Specializer, function: ssa.Function) -> Readers:
@@ -57,6 +77,7 @@ def _count(function: ssa.Function) -> Readers:
     lists: set[ssa.Var] = set()
     depth: dict[ssa.Var, int] = {}
     elsewhere: set[ssa.Var] = set()
+    following: dict[ssa.Var, ssa.Op] = {}
 
     def read(operand: ssa.Operand | None, loops: int, times: int = 1) -> None:
         if isinstance(operand, ssa.Var):
@@ -65,6 +86,7 @@ def _count(function: ssa.Function) -> Readers:
     def block(body: ssa.Block, loops: int, told: bool = False) -> None:
         if not told:
             elsewhere.update([result for result in body.results if isinstance(result, ssa.Var)])
+        _follow(body, told, following)
         for let in body.statements:
             depth.update((out, loops) for out in let.outs)
             times = OFTEN if isinstance(let.op, ssa.MakeClosure) else 1
@@ -93,7 +115,21 @@ def _count(function: ssa.Function) -> Readers:
             read(result, loops)
 
     block(function.body, 0)
-    return Readers(found, frozenset(lists), frozenset(elsewhere))
+    return Readers(found, frozenset(lists), frozenset(elsewhere), following)
+
+
+def _follow(body: ssa.Block, told: bool, following: dict[ssa.Var, ssa.Op]) -> None:
+    """Note what reads variables of a block before anything but strings is made; `told`: its result is a message."""
+    waiting: set[ssa.Var] = set()
+    for let in body.statements:
+        read = waiting.intersection(one for one in operands(let.op) if isinstance(one, ssa.Var))
+        following.update((var, let.op) for var in read)
+        if not isinstance(let.op, ssa.BuildString):
+            waiting.clear()
+        waiting.difference_update(read)
+        waiting.update(let.outs)
+    if told:
+        following.update((var, ssa.Raise(var)) for var in waiting.intersection(body.results))
 
 
 def _is_for_strings(op: ssa.Op) -> bool:

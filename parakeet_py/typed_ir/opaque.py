@@ -323,14 +323,25 @@ def _has_own_methods(s: Specializer, value: Value) -> bool:
         return any(_has_own_methods(s, item) for item in value.items)
     if not isinstance(value, ObjectV):
         return False
+    kind = _class_of(s, value)
+    return kind is None or has_python_methods(kind)
+
+
+def _class_of(s: Specializer, value: ObjectV) -> type | None:
+    """The class of an object, if it is known."""
     index, split = s.leaf_param.get(value.var), len(s.signature.params)
     if index is None:
         spec: Spec | None = s.object_specs.get(value.var)
     else:
         spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
-    if not isinstance(spec, ObjectSpec) or spec == ANY:
-        return True
-    return has_python_methods(spec.type)
+    return spec.type if isinstance(spec, ObjectSpec) and spec != ANY else None
+
+
+def is_unchanging(s: Specializer, value: Value) -> bool:
+    """Is this a value that nothing can change: a number, what is known, a string?"""
+    return isinstance(value, ScalarV | Static) or (
+        isinstance(value, ObjectV) and _class_of(s, value) in (str, bytes, int, float, complex, bool)
+    )
 
 
 def in_numpy(s: Specializer) -> bool:

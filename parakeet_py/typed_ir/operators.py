@@ -155,14 +155,16 @@ def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Va
             except TypeError:
                 return None
             except Unknown:
-                return messages.joined(s, [left, right])
+                joined = messages.joined(s, [left, right])
+                return None if joined is None else messages.at_once(s, joined)
         case "mod", Static(str() as text), _:
             try:
                 return lift(text % known(right))
             except (TypeError, ValueError):
                 return None
             except Unknown:
-                return messages.percent(s, text, right) if s.out is not None and is_passed_on(s, s.out) else None
+                made = messages.percent(s, text, right) if s.out is not None and is_passed_on(s, s.out) else None
+                return None if made is None else messages.at_once(s, made)
     return None
 
 

@@ -357,3 +357,22 @@ def objects_that_change_when_they_are_asked(counted):
     before = counted.asked, counted.last[0]
     size = abs(counted) + len(counted)
     return before, size, counted.asked, counted.last[0]
+
+
+def _shown(one, other):
+    return f"{one} {other}"
+
+
+@program([(arr("f8", 3), 1), (arr("i8", 2), 2)], opaque=None, mutates=(0,))
+def texts_of_arrays_that_change(x, k):
+    """What a string shows is what was there when it was made."""
+
+    def change():
+        x[0] += k
+        return k
+
+    before = f"{x}"
+    among = f"{x} {change()} {x} {k:3d}"
+    x[0] = 7
+    parts = f"{x}" + str(change()) + str(x)
+    return before + "!", among, parts + f"{x}", _shown(f"{x}", change())
