@@ -50,7 +50,7 @@ def is_passed_on(s: Specializer, var: ssa.Var) -> bool:
 def is_used_at_once(s: Specializer, var: ssa.Var) -> bool:
     """Is a string that is not formatted yet used up before anything that it shows can change?
 
-    Another string takes it in, it is raised, or a function in C or a method gets it. (Functions of the user's may change
+    Another string takes it in, it is raised, or a function in C or a method gets it. (Functions in Python may change
     what it shows before they use it.)
     """
     known = _readers_of(s, s.frames[-1].function)
