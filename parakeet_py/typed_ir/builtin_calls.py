@@ -11,6 +11,7 @@ import numpy as np
 
 from parakeet_py import operators
 from parakeet_py.errors import UnsupportedError, name_of_exception
+from parakeet_py.fields import in_class
 from parakeet_py.frontend.caches import CACHES, check_cache
 from parakeet_py.typed_ir import (
     convert,
@@ -300,6 +301,13 @@ def _set(s: Specializer, value: Value | None = None) -> Value:
 @builtin(isinstance)
 def _isinstance(s: Specializer, value: Value, kinds: Value) -> Value:
     wanted = s.static(kinds, "a type")
+    if isinstance(value, ObjectV):
+        from parakeet_py.typed_ir.attributes import known_object
+
+        known = known_object(s, value)
+        plain = all(type(kind) is type for kind in (wanted if isinstance(wanted, tuple) else (wanted,)))
+        if known is not None and plain and in_class(known[0], "__class__") is object.__dict__["__class__"]:
+            return py(issubclass(known[0], wanted))
     return py(issubclass(type_of(s, value), wanted))
 
 

@@ -426,3 +426,10 @@ def properties_of_an_argument(bar, n, dt):
 def a_property_that_is_set(bar, time):
     bar.time = time
     return bar._time
+
+
+@program([Case(lambda: (Bar(2), 3.0)), Case(lambda: (LongBar(2), 3.0)), Case(lambda: (Body(1.0), 3.0))])
+def which_class(thing, x):
+    if isinstance(thing, LongBar):
+        return x
+    return thing.heat * x if isinstance(thing, (int, Bar)) else -x
