@@ -170,6 +170,9 @@ class Dispatcher:
                     log_.exception("the compiler has failed on %s", self.function.__qualname__)
                     text = f"{self.function.__qualname__}: the compiler has failed ({type(found).__name__}: {found})"
                     action, error = "refuse", UnsupportedError(text, self.function.__code__.co_filename)
+            if action == "evaluate" and log is None and self.may_keep_closures():
+                self.refused.add(signature, "functions made here may outlive what they use")
+                action = "python"
             if action == "evaluate":
                 signature = self.signature(normal)  # what is known by now may have changed it
                 self.observing.add(signature)
@@ -246,6 +249,13 @@ class Dispatcher:
         )
         args, named = python_form(self.function, normal)
         return run(*args, **named)
+
+    def may_keep_closures(self) -> bool:
+        """Does the function make others that Python has to make, as unknown code may keep them?"""
+        from parakeet_py.frontend import to_ssa_cached
+        from parakeet_py.frontend.kept_closures import may_keep
+
+        return may_keep(to_ssa_cached(self.function), self.function)
 
     def give_up(self, loaded: Loaded, reason: str) -> None:
         """Let Python run the calls of a specialization from now on."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -30,7 +31,8 @@ class StaticT:
 @record
 class ContainerT:
     """tuple, list, named (tuple of the class `keys[0]`), slice, range, dict (keys in `keys`), method (`keys[0]`),
-    format (of `keys[0]`).
+    format (of `keys[0]`), function (of the code `keys[0]` inside the function `keys[1]`: what it has captured, and its
+    defaults).
 
     list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
     not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from an `ArraysV`.
@@ -108,7 +110,19 @@ def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
                     ]
                 case "format":
                     return str.format(keys[0], *parts)
+                case "function":
+                    return _function(keys[0], keys[1], parts)
     raise AssertionError(template)
+
+
+def _function(code: types.CodeType, around: types.FunctionType, parts: Sequence[Any]) -> types.FunctionType:
+    """A nested function; it may have captured itself."""
+    itself = types.CellType()
+    held = iter(parts)
+    cells = tuple(itself if name == code.co_name else types.CellType(next(held)) for name in code.co_freevars)
+    made = types.FunctionType(code, around.__globals__, code.co_name, tuple(held), cells)
+    itself.cell_contents = made
+    return made
 
 
 def _selected(tags: Sequence[int], options: tuple[Any, ...]) -> list[Any]:

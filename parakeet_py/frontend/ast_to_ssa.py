@@ -116,6 +116,8 @@ class FunctionBuilder(Statements):
         self.free_names = frozenset(captured)
         self.captured = captured
         self.rebound = frozenset(scope.rebound)
+        self.unsteady = frozenset({*scope.rebound, *scope.looped})  # names that inner functions may see change
+        self.unsteady_captures = frozenset[str]()
         values = {name: Var(name) for name in captured}
         flags = {name: Var(name + ".bound") for name in unbound}
         self.captures = (*values.values(), *flags.values())
@@ -141,7 +143,8 @@ class FunctionBuilder(Statements):
         body = prune(Block(tuple(self.arm.out), (result,)))
         source = self.source
         place = source.first_line, source.lines
-        function = Function(name, params, self.captures, body, source.filename, *place, self.generator)
+        unsteady = self.unsteady_captures
+        function = Function(name, params, self.captures, body, source.filename, *place, self.generator, unsteady)
         if not isinstance(result, Var):
             return Converted(function, frozenset(), frozenset())
         returned = frozenset(captured for captured, _ in self.held.get(result, ()) if captured in self.captured)
@@ -180,6 +183,7 @@ class FunctionBuilder(Statements):
         def convert(unbound: tuple[str, ...]) -> Converted:
             builder = FunctionBuilder(self.source, self.scopes, scope, captured, unbound)
             builder.declared_global = {**self.declared_global, **scope.declared_global}
+            builder.capture_unsteady(self.unsteady | frozenset(unbound))
             return builder.function(node, name, recursive)
 
         return Template(name, captured, defaults, convert)
@@ -192,6 +196,8 @@ class FunctionBuilder(Statements):
 
         def convert(unbound: tuple[str, ...]) -> Converted:
             builder = FunctionBuilder(self.source, self.scopes, scope, captured, unbound)
+            builder.capture_unsteady(self.unsteady | frozenset(unbound))
+            builder.unsteady |= frozenset(targets)  # they change from item to item
             counters = {name: kind for name, kind in self.own_counters.items() if kind[0] == "Counter"}
             builder.own_counters = {name: kind for name, kind in counters.items() if name in captured}
             if sys.version_info >= (3, 12) and not isinstance(node, ast.GeneratorExp):
@@ -199,6 +205,11 @@ class FunctionBuilder(Statements):
             return builder.element(node, level, part)
 
         return Template(part, captured, (), convert)
+
+    def capture_unsteady(self, names: frozenset[str]) -> None:
+        """What is captured may be bound again if it is one of these names."""
+        self.unsteady_captures = names & frozenset(self.captured)
+        self.unsteady |= self.unsteady_captures
 
     def element(self, node: Comprehension, level: int, part: str) -> Converted:
         """The function of one item that gives an element of a comprehension, or whether it is wanted."""

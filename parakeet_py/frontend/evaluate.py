@@ -23,6 +23,7 @@ from parakeet_py.frontend import binding, ssa
 from parakeet_py.frontend.binding import is_iterable, merged, shim_of, unpacker
 from parakeet_py.frontend.frames import deep_recursion, stand_in
 from parakeet_py.frontend.generators import yielded
+from parakeet_py.frontend.kept_closures import may_keep
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.frontend.own_lists import FUNCTIONS
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Star, Var
@@ -65,6 +66,8 @@ def evaluate(
 ) -> Callable[..., Any]:
     """A callable that executes `function`, with the globals, closure cells and defaults of `python`.
 
+    It is `python` itself where nested functions may be kept that Python gives other values (`kept_closures.py`).
+
     Parameters
     ----------
     observe : called with the key and the result of every operation that could be handed back to Python
@@ -72,6 +75,8 @@ def evaluate(
     replay : keys and results of operations already done, in order
     watch : gives objects that calls are not expected to replace (the observer is told `CHANGED` if one does)
     """
+    if not replay and may_keep(function, python):
+        return python
     evaluation = _Evaluation(observe, inline, list(reversed(replay)), watch)
     inner = evaluation.entry(function, python, python.__defaults__, python.__kwdefaults__, ())
 
@@ -95,6 +100,7 @@ class _Evaluation:
         self.inline = inline
         self.replay = replay
         self.running: list[Function] = []
+        self.kept: dict[int, bool] = {}
         self.shims: dict[int, types.FunctionType] = {}
         self.nested: dict[types.FunctionType, _Nested] = {}
 
@@ -133,6 +139,16 @@ class _Evaluation:
         made.__module__ = python.__module__
         return made
 
+    def looked_into(self, target: Any) -> tuple[Function, types.FunctionType] | None:
+        """What is evaluated in place of a call of Python's."""
+        found = self.inline(target) if self.inline is not None else None
+        if found is None:
+            return None
+        kept = self.kept.get(id(found[0]))
+        if kept is None:
+            kept = self.kept[id(found[0])] = may_keep(*found)
+        return None if kept else found
+
     def call(self, frame: _Frame, let: Let, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """`target(*args, **kwargs)`, evaluated where the specializer would look into it."""
         if frame.path is not None:
@@ -143,7 +159,7 @@ class _Evaluation:
                 nested = None
             if nested is not None:
                 return self.entry(*nested.parts((*path, nested.function.name), target))(*args, **kwargs)
-            found = self.inline(target) if self.inline is not None and len(self.running) < MAX_DEPTH else None
+            found = self.looked_into(target) if len(self.running) < MAX_DEPTH else None
             if found is not None and all(found[0] is not function for function in self.running):
                 function, python = found
                 path = (*path, function.name)

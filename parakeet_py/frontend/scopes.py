@@ -45,6 +45,7 @@ class Scope:
     declared_global: dict[str, None] = field(default_factory=dict)
     declared_nonlocal: dict[str, None] = field(default_factory=dict)
     rebound: dict[str, None] = field(default_factory=dict)  # bound in several places
+    looped: dict[str, None] = field(default_factory=dict)  # bound in a loop
     own_rows: frozenset[str] = frozenset()  # those of them whose items may be changed, which binds them, too
     own_lists: frozenset[str] = frozenset()  # what changes them binds them
     own_queues: frozenset[str] = frozenset()
@@ -182,6 +183,7 @@ class _Walk:
         self.scope.locals[name] = None
         for names in self.open_loops:
             names.add(name)
+            self.scope.looped[name] = None
 
     def visit_all(self, nodes: list[ast.expr] | list[ast.stmt] | list[ast.expr | None]) -> None:
         for node in nodes:

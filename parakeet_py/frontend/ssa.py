@@ -424,7 +424,11 @@ class Param:
 
 @record
 class Function:
-    """One Python function. `captures` are the variables an inner function takes from around it."""
+    """One Python function. `captures` are the variables an inner function takes from around it.
+
+    Those of them whose names are `unsteady` may be bound again after the function has been made. Python's function sees
+    that, as it captures names; this one captures values.
+    """
 
     name: str
     params: tuple[Param, ...]
@@ -434,6 +438,7 @@ class Function:
     first_line: int
     lines: tuple[str, ...] = field(repr=False, default=())
     generator: bool = False  # its yields are calls of `generators.yielded`
+    unsteady: frozenset[str] = field(default=frozenset(), repr=False)
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""

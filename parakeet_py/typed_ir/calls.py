@@ -39,6 +39,7 @@ from parakeet_py.typed_ir import (
     one_shot,
     operator_calls,
     procedures,
+    python_closures,
     sorted_lists,  # noqa: F401  adds to BUILTINS
     texts,
 )
@@ -414,7 +415,9 @@ def inlined(s: Specializer, frame: Any) -> Value:
     frame.scopes = len(s.builder.scopes)
     s.frames.append(frame)
     try:
-        return s.run(frame.function.body)[0]
+        value = s.run(frame.function.body)[0]
+        python_closures.check_left(s, value, frame)
+        return value
     finally:
         s.frames.pop()
         s.path = saved_path

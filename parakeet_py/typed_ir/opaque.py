@@ -19,6 +19,7 @@ import numpy as np
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate import CHANGED, Key
+from parakeet_py.frontend.kept_closures import uses_up
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.random_states import given_left, given_words
 from parakeet_py.record import record
@@ -28,6 +29,7 @@ from parakeet_py.typed_ir import dict_items, drawing, ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.opaque_operands import template_of
 from parakeet_py.typed_ir.purity import has_python_methods, holds_array, is_fresh, is_pure, may_store
+from parakeet_py.typed_ir.python_closures import needs_captured_names
 from parakeet_py.typed_ir.requests import HandBack, NeedObservation
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
 from parakeet_py.typed_ir.values import (
@@ -284,6 +286,8 @@ def emit_opaque(
             isinstance(values[0], Static) and is_pure(values[0].object, len(values) - 1, tuple(keywords))
         ):
             result = loosened(result)
+    if any(map(needs_captured_names, (*values, *keywords.values()))) and not _keeps_none(operation, values, result):
+        raise s.unsupported(f"{reason}, of a function that uses names which may be bound again")
     catches = s.guards[-1].around_python(s) if s.guards else ()
     lines = [place.line for place in (*s.path, s.pos) if isinstance(place, ssa.Pos)]
     trace = tuple(
@@ -342,6 +346,13 @@ def is_unchanging(s: Specializer, value: Value) -> bool:
     return isinstance(value, ScalarV | Static) or (
         isinstance(value, ObjectV) and _class_of(s, value) in (str, bytes, int, float, complex, bool)
     )
+
+
+def _keeps_none(operation: str, values: list[Value], result: Spec | None) -> bool:
+    """Does a call keep none of the functions it is given?"""
+    target = values[0]
+    known = operation == "call" and isinstance(target, Static) and uses_up(target.object)
+    return known and (result is None or OBJECT not in result_types(result))
 
 
 def in_numpy(s: Specializer) -> bool:

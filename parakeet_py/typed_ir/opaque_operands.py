@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from parakeet_py.signature import text_of
 from parakeet_py.templates import ContainerT, LeafT, StaticT, Template
 from parakeet_py.typed_ir import indexing, ir
+from parakeet_py.typed_ir.python_closures import closure_template
 from parakeet_py.typed_ir.types import PYINT, Scalar
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -109,7 +110,7 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
                 return template_of(s, variants.boxed(s, value), leaves)
             return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (tag, *options)))
         case ClosureV():
-            raise s.unsupported("a nested function cannot be handed to Python code")
+            return closure_template(s, value, leaves)
         case MessageV(template, args) if args:
             return ContainerT("format", tuple([template_of(s, arg, leaves) for arg in args]), (template,))
     try:

@@ -169,6 +169,7 @@ class Specializer:
         self.stores_of_elements = 0  # how often a store to such memory was met
         self.unrolling = 0
         self.looping = 0
+        self.has_unsteady = False  # a nested function has captured what may be bound again
         self.has_loops = False
         self.guards: list[Guard] = []  # statements whose exceptions are caught, and sides of branches in them
         self.lists_given = False  # has Python been given lists whose items might be assigned here,

@@ -212,6 +212,7 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             assert closure is not None
             return closure
         case ssa.MakeClosure(function, captures, defaults):
+            s.has_unsteady |= bool(function.unsteady)
             return ClosureV(
                 function,
                 tuple(s.value(capture) for capture in captures),

@@ -489,3 +489,99 @@ class Line:
 @program([lambda: (Line(1.5, 2.0), np.array([1.0, 2.0]))])
 def called_instance(line, x):
     return line(x) + line(x, power=2) + line.value(1.0)
+
+
+# ---- functions that Python calls, or that outlive what they have captured --------------------------------------------
+
+
+def itself(function):
+    return function
+
+
+class Keeper:
+    """Nobody sees into `__new__`."""
+
+    def __new__(cls, function):
+        made = object.__new__(cls)
+        made.function = function
+        return made
+
+    def __call__(self, *args):
+        return self.function(*args)
+
+
+class Holder:
+    def __init__(self, function):
+        self.function = function
+
+
+@program([(arr("f8", 4), 2)], opaque=None, mutates=(0,))
+def nested_functions_for_python(a, k):
+    """Such functions are made of their own code and of what they have captured."""
+    scale = np.sum(a) * k
+
+    def weight(t, more=k):
+        return t * scale + a[0] + more
+
+    def factorial(n):
+        return 1 if n < 2 else n * factorial(n - 1)
+
+    def put(t):
+        a[1] = t
+        return t
+
+    kept = Keeper(put)
+    before = a * 2
+    kept(7.0)
+    return Keeper(weight)(1.0), Keeper(factorial)(5), Keeper(lambda: a.sum())(), before, a + 1
+
+
+@program([(arr("f8", 3),)], opaque=None, fell_back=None)
+def python_changes_what_it_captured(a):
+    count, seen, table = 0, [], {}
+
+    def note(t):
+        nonlocal count
+        count += 1
+        return t
+
+    Keeper(note)(1)
+    Keeper(lambda t: seen.append(t))(2)
+    Keeper(lambda t: table.update(k=t))(3)
+    return count, seen, table, a * 2
+
+
+@program([(arr("f8", 3),)], opaque=None, fell_back=None)
+def functions_kept_while_names_change(a):
+    """All see the last value of the name."""
+    z = np.polynomial.polynomial.polyroots(a)  # an observed call
+    made = [Keeper(lambda x: x + i) for i in range(3)]  # noqa: B023
+    held = [Holder(lambda: i) for i in range(3)]  # noqa: B023
+    appended = []
+    for j in range(3):
+        appended.append(Keeper(lambda x: x + j))  # noqa: B023
+    return [one(1) for one in made], [one.function() for one in held], [one(1) for one in appended], z.size
+
+
+@program([(arr("f8", 3),)], fell_back=None)
+def functions_that_calls_return(a):
+    t = 1
+
+    def get():
+        return t
+
+    def inner():
+        return itself(lambda: t), itself(get)
+
+    first, second = inner()
+    table = {i: itself(lambda: i) for i in range(3)}  # noqa: B023
+    t = 2
+    return first(), second(), table[0](), a * t
+
+
+@program([(arr("f8", 3),)], opaque=None, fell_back=None)
+def kept_function_of_a_name_bound_later(a):
+    t = 5
+    kept = Keeper(lambda x: x + t)
+    t = 7
+    return [kept][0](1), a * t
