@@ -89,7 +89,7 @@ def as_array(s: Specializer, value: Value, dtype: str | None = None) -> ArrayV |
         case ListV(array, once=once):
             _check_some(s, array.extents[0], array.rank, dtype is not None or array.dtype == "float64")
             if once and dtype in (None, array.dtype):
-                return replace(array, roots=frozenset({s.new_root()}))
+                return replace(array, roots=frozenset({s.new_root()}), readonly=False)
             if value.items != "array":
                 _check_numbers(s, array, dtype)
             return copy_array(s, array, dtype)

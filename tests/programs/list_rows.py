@@ -287,3 +287,10 @@ def rows_with_names_that_stay(n):
         longer()
     row.append(7)
     return rows, kept
+
+
+@program([(arr("f8", 3, layout="readonly"), 2), (arr("i4", 4, layout="broadcast"), 3)])
+def array_of_rows_of_what_is_read_only(x, n):
+    made = np.array([x[-2:] for _ in range(n)])
+    made[0] += 1
+    return made, np.stack([x[1:] for _ in range(n)])
