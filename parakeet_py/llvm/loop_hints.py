@@ -83,7 +83,7 @@ def _is_across(array: Var, indices: tuple[Var | Const, ...], moved: set[Var]) ->
     """Whether an access moves from row to row of an array of narrow elements."""
     kind = array.type
     assert isinstance(kind, Array)
-    if kind.layout not in ("C", "F") or dtype_of(array) not in _NARROW:
+    if not indices or kind.layout not in ("C", "F") or dtype_of(array) not in _NARROW:
         return False
     *others, last = indices if kind.layout == "C" else indices[::-1]
     return last not in moved and any(index in moved for index in others)

@@ -242,3 +242,8 @@ def clipped_zeros(x, y):
 @program([(arr("f8", 4, values="special"), np.nan), (arr("f4", 4, values=[1.0, -0.0, np.nan, np.inf]), 2.0)])
 def clipped_by_nan(x, bound):
     return np.clip(x, bound, 3.0), np.clip(x, -3.0, bound)
+
+
+@program([(arr("u1", 4), arr("u1")), (arr("i2", 3, 4), arr("i2"))])
+def narrow_elements_beside_an_array_of_one(x, y):
+    return np.maximum(x, y), x + y[()] * 2
