@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
+from unittest import mock
 
 from tests.corpus import Case, Outcome, Program, outcome
 
@@ -40,11 +41,11 @@ def run_python(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
 
 
 def run_untyped_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from parakeet_py.frontend import to_ssa
-    from parakeet_py.frontend.evaluate import evaluate
+    from parakeet_py.frontend import evaluate, to_ssa
 
     assert isinstance(function, FunctionType)
-    return evaluate(to_ssa(function), function)(*args, **kwargs)
+    with mock.patch.object(evaluate, "LONG", 1):  # the second turn of a loop is Python code
+        return evaluate.evaluate(to_ssa(function), function)(*args, **kwargs)
 
 
 def run_typed_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -10,6 +10,8 @@ function that is evaluated in turn, which are the nested functions, and the Pyth
 path of a nested function that other code has called is not known: its keys have no path.
 
 `replay` gives the results of operations that have been done already, in order; they are not done again.
+
+Loops of more than a few turns go on as Python code (`hot_loops.py`), and functions that are called often are called.
 """
 
 from __future__ import annotations
@@ -19,18 +21,22 @@ import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from parakeet_py.frontend import binding, ssa
 from parakeet_py.frontend.binding import is_iterable, merged, shim_of, unpacker
 from parakeet_py.frontend.frames import deep_recursion, stand_in
 from parakeet_py.frontend.generators import yielded
+from parakeet_py.frontend.hot_loops import HotLoop, code_of, codes
 from parakeet_py.frontend.kept_closures import may_keep
-from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
+from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY, formatted
 from parakeet_py.frontend.own_lists import FUNCTIONS
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Star, Var
 
 Key = tuple[Any, ...]
 Observer = Callable[[Key, Any], None]
 _DEEP = 16  # functions inside each other, after which Python's limit counts them alone, not what evaluates them
+LONG = 64  # turns of a loop, or calls of a function, that are evaluated
 MAX_DEPTH = 48  # functions inside each other; deeper ones are called
 
 
@@ -51,7 +57,7 @@ class Raised:
         self.error = error
 
 
-_CONVERSIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
+_STEADY = frozenset({bool, float, complex, types.NoneType, np.bool_, np.int64, np.float64})
 OBSERVED = (ssa.Call, ssa.Attribute, ssa.Subscript, ssa.SetItem, ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary)
 
 
@@ -101,6 +107,9 @@ class _Evaluation:
         self.replay = replay
         self.running: list[Function] = []
         self.kept: dict[int, bool] = {}
+        self.calls: dict[int, int] = {}  # of functions that are looked into
+        self.turns: dict[int, int] = {}  # of loops
+        self.hot: dict[int, HotLoop | None] = {}
         self.shims: dict[int, types.FunctionType] = {}
         self.nested: dict[types.FunctionType, _Nested] = {}
 
@@ -143,6 +152,9 @@ class _Evaluation:
         """What is evaluated in place of a call of Python's."""
         found = self.inline(target) if self.inline is not None else None
         if found is None:
+            return None
+        often = self.calls[id(found[0])] = self.calls.get(id(found[0]), 0) + 1
+        if often > LONG and not self.replay:
             return None
         kept = self.kept.get(id(found[0]))
         if kept is None:
@@ -192,9 +204,30 @@ class _Evaluation:
                 raise value.error
             return (value,) if let.outs else ()
         values = frame.op(let)
-        if self.observe is not None and let.outs:
-            self.observe(key, values[0])
+        if let.outs:
+            self.see(frame, let, values[0], key)
         return values
+
+    def see(self, frame: _Frame, let: Let, value: Any, key: Key) -> None:
+        """Tell the observer, unless it knows."""
+        if self.observe is None:
+            return
+        kind = type(value)
+        steady = kind in _STEADY or (kind is int and -(2**63) <= value < 2**63)
+        if steady and frame.seen.get(id(let)) is kind:
+            return
+        if steady:
+            frame.seen[id(let)] = kind
+        self.observe(key, value)
+
+    def hot_loop(self, op: ssa.For | ssa.While, let: Let, frame: _Frame) -> HotLoop | None:
+        """The code of a loop that has had many turns, if there is one."""
+        turns = self.turns[id(op)] = self.turns.get(id(op), 0) + 1
+        if turns <= LONG or self.replay:
+            return None
+        if id(op) not in self.hot:
+            self.hot[id(op)] = code_of(op, let, frame.function)
+        return self.hot[id(op)]
 
 
 def contents(value: list[Any] | dict[Any, Any]) -> list[int]:
@@ -219,7 +252,7 @@ class _Nested:
 class _Frame:
     """The variables of one running function."""
 
-    __slots__ = ("evaluation", "function", "itself", "path", "python", "values")
+    __slots__ = ("evaluation", "function", "itself", "path", "python", "seen", "values")
 
     def __init__(
         self, evaluation: _Evaluation, function: Function, python: types.FunctionType, path: Key | None
@@ -230,6 +263,7 @@ class _Frame:
         self.path = path
         self.itself: types.FunctionType | None = None
         self.values: dict[Var, Any] = {}
+        self.seen: dict[int, type] = {}  # what an operation has given, of types that say all
 
     def get(self, operand: Operand) -> Any:
         return operand.value if isinstance(operand, Const) else self.values[operand]
@@ -266,7 +300,7 @@ class _Frame:
         return tuple(self.get(result) for result in block.results)
 
     def items_of_loop(self, op: ssa.For | ssa.While) -> Generator[Any, None, tuple[Any, ...]]:
-        turns = self.turns(op)
+        turns = self.turns(op, iter(self.get(op.iterable)) if isinstance(op, ssa.For) else None)
         state = tuple(self.get(init) for init in op.inits)
         stopped = False
         while not stopped and turns(state):
@@ -298,8 +332,8 @@ class _Frame:
                 return (COMPARE[name](get(left), get(right)),)
             case ssa.Inplace(name, left, right):
                 result = INPLACE[name](get(left), get(right))
-                if self.evaluation.observe is not None and result is get(left) and isinstance(result, list | dict):
-                    self.evaluation.observe(self.evaluation.key(self, let), CHANGED)
+                if result is get(left) and isinstance(result, list | dict):
+                    self.note_change(let)
                 return (result,)
             case ssa.Unary(name, operand):
                 return (UNARY[name](get(operand)),)
@@ -310,7 +344,7 @@ class _Frame:
             case ssa.If(condition, then, orelse):
                 return self.block(then if get(condition) else orelse)
             case ssa.For() | ssa.While():
-                return self.loop(op)
+                return self.loop(op, let)
             case ssa.Guarded(body, classes, keeps):
                 try:
                     return (0, *[None] * keeps, *self.block(body))
@@ -341,7 +375,7 @@ class _Frame:
                     made |= {**get(value)} if key is None else {get(key): get(value)}
                 return (made,)
             case ssa.BuildString(parts):
-                return ("".join(self.format(*part) for part in parts),)
+                return ("".join(formatted(get(part), *how) for part, *how in parts),)
             case ssa.Unpack(value, before, star, after):
                 return unpacker(before, star, after)(get(value))
             case ssa.Itself():
@@ -349,7 +383,8 @@ class _Frame:
             case ssa.MakeClosure(function, captures, defaults):
                 return (self.closure(function, tuple(map(get, captures)), tuple(map(get, defaults))),)
             case ssa.Comprehension():
-                return (self.comprehension(op, let),)
+                wanted = None if op.condition is None else get(op.condition)
+                return (self.comprehension(let, get(op.iterable), get(op.element), wanted),)
             case ssa.Import(module, name, level):
                 return (self.import_(module, name, level),)
             case ssa.Raise(exception, Var() | Const() as cause):
@@ -365,6 +400,11 @@ class _Frame:
             case _:
                 raise TypeError(op)
         return ()
+
+    def note_change(self, let: Let) -> None:
+        """A list or dict has been changed in place."""
+        if self.evaluation.observe is not None:
+            self.evaluation.observe(self.evaluation.key(self, let), CHANGED)
 
     def change_list(self, op: ssa.ChangeList) -> tuple[Any, ...]:
         held, args = self.get(op.object), [self.get(arg) for arg in op.args]
@@ -451,15 +491,9 @@ class _Frame:
         place = getattr(found, "__file__", None) or "unknown location"
         raise ImportError(f"cannot import name {name!r} from {found.__name__!r} ({place})", name=found.__name__)
 
-    def format(self, part: Operand, conversion: str, spec: str) -> str:
-        value = self.get(part)
-        if conversion:
-            value = _CONVERSIONS[conversion](value)
-        return format(value, spec)
-
-    def comprehension(self, op: ssa.Comprehension, let: Let) -> Any:
-        element, items = self.get(op.element), iter(self.get(op.iterable))
-        condition = None if op.condition is None else self.get(op.condition)
+    def comprehension(self, let: Let, iterable: Any, element: Any, condition: Any) -> Any:
+        op, items = let.op, iter(iterable)
+        assert isinstance(op, ssa.Comprehension)
         call = self.evaluation.call
 
         def generate() -> Iterator[Any]:
@@ -476,19 +510,31 @@ class _Frame:
         kinds: dict[str, Callable[..., Any]] = {"list": list, "set": set, "dict": dict, "tuple": tuple, "inner": list}
         return kinds[op.kind](generate())
 
-    def loop(self, op: ssa.For | ssa.While) -> tuple[Any, ...]:
-        turns = self.turns(op)
+    def called(self, let: Let, target: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        """A call in a hot loop."""
+        value = self.evaluation.call(self, let, target, args, keywords)
+        if let.outs:
+            self.evaluation.see(self, let, value, self.evaluation.key(self, let))
+        return value
+
+    def loop(self, op: ssa.For | ssa.While, let: Let) -> tuple[Any, ...]:
+        items = iter(self.get(op.iterable)) if isinstance(op, ssa.For) else None
+        turns = self.turns(op, items)
         state = tuple(self.get(init) for init in op.inits)
         stopped = False
-        while not stopped and turns(state):
+        while True:
+            hot = self.evaluation.hot_loop(op, let, self) if not stopped else None
+            if hot is not None:
+                return hot.run(self, items, state)
+            if stopped or not turns(state):
+                break
             state = self.block(op.body)
             if op.stoppable:
                 stopped, state = state[0], state[1:]
         return (stopped, *state) if op.stoppable else state
 
-    def turns(self, op: ssa.For | ssa.While) -> Callable[[tuple[Any, ...]], bool]:
+    def turns(self, op: ssa.For | ssa.While, items: Iterator[Any] | None) -> Callable[[tuple[Any, ...]], bool]:
         """Whether there is another turn, for which what the loop carries is bound."""
-        items = iter(self.get(op.iterable)) if isinstance(op, ssa.For) else None
 
         def another(state: tuple[Any, ...]) -> bool:
             self.values.update(zip(op.params, state, strict=True))
@@ -523,7 +569,13 @@ def _as_python_shows_it(traceback: types.TracebackType | None) -> types.Tracebac
     last: _Frame | None = None
     while traceback is not None:
         frame = traceback.tb_frame
-        if frame.f_code.co_filename not in (__file__, binding.__file__):
+        if frame.f_code in codes:  # a loop, which is a statement of the frame before
+            if last is not None:
+                entries.pop()
+            name = last.function.name if last is not None else frame.f_code.co_name
+            entries.append((stand_in(frame.f_code.co_filename, name), -1, traceback.tb_lineno))
+            last = None
+        elif frame.f_code.co_filename not in (__file__, binding.__file__):
             entries.append((frame, traceback.tb_lasti, traceback.tb_lineno))
             last = None
         elif frame.f_code is _Frame.let.__code__:

@@ -42,3 +42,10 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "invert": operator.invert,
     "not": operator.not_,
 }
+
+_CONVERSIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
+
+
+def formatted(value: Any, conversion: str, spec: str) -> str:
+    """A part of an f-string."""
+    return format(_CONVERSIONS[conversion](value) if conversion else value, spec)
