@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 import types
 import warnings
 from collections.abc import Sequence
@@ -41,6 +42,7 @@ log_ = logging.getLogger("parakeet_py")
 EXTENTS: tuple[Extents, ...] = ("both", "usual", "general")
 MAX_SPECIALIZATIONS = 256  # of one function; each takes a good part of a megabyte and a second
 MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what some operation gives
+LONGEST_EVALUATIONS = 2.0  # seconds of the calls of a function that are observed; then Python runs them
 
 # Compiling is one at a time: where it takes long it uses several CPUs by itself, and a process that forks meanwhile
 # would leave its child with locks that nobody holds.
@@ -72,6 +74,7 @@ class Dispatcher:
         self.fell_back: str | None = None
         self.observing: set[Signature] = set()  # of calls that the evaluator is running now
         self.observed_runs: dict[Signature, int] = {}
+        self.evaluated_for = 0.0  # seconds
         self.guessed: set[Signature] = set()  # compiled although some operation has never been reached
         self.watched: list[Source] = []  # globals that operations handed back to Python might change
         self.hands_back = False
@@ -179,7 +182,9 @@ class Dispatcher:
         if action == "evaluate":
             try:
                 before = self.known_of(signature) if missed else {}
+                start = time.perf_counter()
                 result = self.evaluate(normal, signature, log or ())
+                self.evaluated_for += time.perf_counter() - start
                 if missed:  # if nothing new was seen, the same code would be made, to no avail again
                     runs = self.observed_runs.get(signature, 0)
                     self.observed_runs[signature] = runs + 1 if before == self.known_of(signature) else 1
@@ -329,7 +334,10 @@ class Dispatcher:
             text = f"{self.function.__qualname__} has met {self.made} signatures; from now on, new ones run in Python"
             raise UnsupportedError(text, self.function.__code__.co_filename)
         runs = self.observed_runs.get(signature, 0)
-        hopeful = runs <= MAX_OBSERVED_RUNS  # else calls reach again and again what none of them shows
+        worth_it = runs < MAX_OBSERVED_RUNS and self.evaluated_for < LONGEST_EVALUATIONS
+        hopeful = (
+            runs <= MAX_OBSERVED_RUNS and self.evaluated_for < LONGEST_EVALUATIONS
+        )  # else calls reach again and again what none of them shows
         loaded = self.load(signature, config, extents) if config.uses_disk and hopeful else None
         if loaded is not None:
             return loaded
@@ -339,7 +347,7 @@ class Dispatcher:
             return self.compile(normal, config, extents, guess=runs > 0 and hopeful)
         except NeedObservation as need:
             self.observed_runs[signature] = runs + 1
-            if runs >= MAX_OBSERVED_RUNS or needs_its_frame(self.function):
+            if not worth_it or needs_its_frame(self.function):
                 raise need.error from None
         return None
 

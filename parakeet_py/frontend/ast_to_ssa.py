@@ -143,7 +143,7 @@ class FunctionBuilder(Statements):
         body = prune(Block(tuple(self.arm.out), (result,)))
         source = self.source
         place = source.first_line, source.lines
-        unsteady = self.unsteady_captures
+        unsteady = tuple(sorted(self.unsteady_captures))
         function = Function(name, params, self.captures, body, source.filename, *place, self.generator, unsteady)
         if not isinstance(result, Var):
             return Converted(function, frozenset(), frozenset())

@@ -438,7 +438,7 @@ class Function:
     first_line: int
     lines: tuple[str, ...] = field(repr=False, default=())
     generator: bool = False  # its yields are calls of `generators.yielded`
-    unsteady: frozenset[str] = field(default=frozenset(), repr=False)
+    unsteady: tuple[str, ...] = field(default=(), repr=False)
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""

@@ -59,7 +59,7 @@ def check_left(s: Specializer, value: Value, frame: Frame) -> None:
     if inside and isinstance(value, ComprehensionV):
         return  # it is used up before the next item comes, or the frontend has refused it
     for closure in _closures(value):
-        names = closure.function.unsteady if not closure.free else frozenset()
+        names = frozenset(closure.function.unsteady if not closure.free else ())
         if not inside and any(closure.function is one for one in made):
             names &= around  # its own names are bound no more
         if names:

@@ -312,7 +312,7 @@ def every_operation_of_an_object(box, k):
 @program([(arr("f8", 6), k) for k in (1, 1, 2, 1)], opaque=2)
 def functions_of_numpy_that_ask_python(a, k):
     """A function of NumPy's, written in Python, is one call of Python's, whatever it calls."""
-    return np.polynomial.polynomial.polyadd(a, [k, 1.0]) * 2, np.isdtype(a.dtype, ("real floating", "bool"))
+    return np.polynomial.polynomial.polyfromroots(a) * k, np.linalg.tensorinv(np.eye(4).reshape(2, 2, 2, 2), 2) * k
 
 
 @program([(arr("f8", n, 2),) for n in (3, 4, 0)], opaque=None, mutates=(0,), sums=8)

@@ -15,8 +15,8 @@ from parakeet_py.hybrid import homes, losses
 from parakeet_py.hybrid.device import DeviceError, DeviceWarning
 from parakeet_py.hybrid.devices import open_devices
 from parakeet_py.hybrid.team import Team
+from tests.unit.team_programs import Failing
 from tests.unit.test_hybrid import LAYOUTS
-from tests.unit.test_teams import Failing
 
 PLACES: dict[str, dict[str, Any]] = {
     "emulated": {"devices": "emulated"},

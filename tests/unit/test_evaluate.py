@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py.frontend import evaluate as module
 from parakeet_py.frontend import ssa, to_ssa
 from parakeet_py.frontend.evaluate import CHANGED, evaluate
 from parakeet_py.frontend.frames import reads_its_frame
@@ -197,6 +198,79 @@ def test_tracebacks_show_the_users_functions() -> None:
     entries = traceback.extract_tb(info.tb)
     assert [entry.name for entry in entries[-3:]] == ["function", "<lambda>", "inner"]
     assert entries[-1].line == "return 1 / x"
+
+
+def test_long_loops_go_on_as_python_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated: list[ssa.Op] = []
+    operation = module._Frame.op
+    monkeypatch.setattr(module._Frame, "op", lambda frame, let: evaluated.append(let.op) or operation(frame, let))
+
+    def turned(x: Any) -> Any:
+        return x * 3
+
+    def function(n: int, found: Any) -> Any:
+        total, k, seen = 0, 0, []
+        for i in range(n):
+            if i % 7 == 3:
+                continue
+            while k * k < i:
+                k += 1
+            total += turned(i) % (k + 1)
+            try:
+                seen.append(1 // (i % 5))
+            except ZeroDivisionError as error:
+                seen.append(len(str(error)))
+            if i == 400:
+                total += found.sum()
+            if i > 500:
+                break
+        else:
+            total = -1
+        return total, k, seen
+
+    for n in (30, 1000):
+        found = np.arange(4.0)
+        result, observed = run(function, n, found)
+        assert result == function(n, found)
+    sites = [key for key, value in observed.items() if value == 6.0 and type(value) is np.float64]
+    assert len(sites) == 1 and sites[0][-1] == "Call"  # calls are observed however late they come
+    assert len(evaluated) < 64 * 40
+
+
+def test_tracebacks_of_long_loops() -> None:
+    def inner(x: Any) -> Any:
+        return 1 / x
+
+    def function(n: int) -> Any:
+        total = 0
+        for i in range(n):
+            if i > 150:
+                total += inner(i - 200)
+        return total
+
+    def entries(call: Any) -> list[tuple[str, int | None]]:
+        with pytest.raises(ZeroDivisionError) as info:
+            call(300)
+        return [(entry.name, entry.lineno) for entry in traceback.extract_tb(info.tb)][-2:]
+
+    assert entries(evaluate(to_ssa(function), function, inline=looked_into)) == entries(function)
+
+
+def test_lists_changed_late_in_long_loops() -> None:
+    """Code that hands the list over would not see it."""
+
+    def change(held: list[int], i: int) -> None:
+        if i == 200:
+            held.append(i)
+
+    def function(n: int, change: Any) -> Any:
+        held = [1, 2]
+        for i in range(n):
+            change(held, i)
+        return held
+
+    result, observed = run(function, 300, lambda held, i: change(held, i))
+    assert result == [1, 2, 200] and CHANGED in observed.values()
 
 
 def test_functions_that_need_their_frame() -> None:
