@@ -19,6 +19,7 @@ from parakeet_py.frontend.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, T
 from parakeet_py.frontend.builder import Builder
 from parakeet_py.frontend.exceptions import Caught, place
 from parakeet_py.frontend.own_lists import FUNCTIONS, GIVING, cell_of, changed_by_call, changed_item
+from parakeet_py.frontend.percent_format import as_f_string
 from parakeet_py.frontend.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
     Attribute,
@@ -161,6 +162,8 @@ class Expressions(Builder, ABC):
                 return Const(value)
             case Caught(name=ast.Name(id=name)):
                 return self.env[name].operand
+            case ast.BinOp() if (formatted := as_f_string(node)) is not None:
+                return self.format_string(formatted, hint)
             case ast.BinOp(left, kind, right):
                 a, b = self.expression(left), self.expression(right)
                 out = self.emit(Binary(BINARY[type(kind)], a, b), node, hint)
