@@ -648,3 +648,14 @@ def slopes_over_too_few_places(y, x):
 )
 def shapes_of_many_axes_in_a_parallel_loop(a, b):
     return np.sum([b * a for _ in range(3)], axis=0)
+
+
+def changed(a):
+    a[0] += 5
+    return a[0]
+
+
+@program([(arr("f8", 3),)], opaque=None, fell_back=None, mutates=(0,))
+def percent_formats(a):
+    """Values are formatted one after the other where there are only strings among them, all at once else."""
+    return "%s, %r%% %-5s|" % (a, changed(a), a[1]), "%d %s" % (int(a[0]), changed(a)), "%5s|%.2s" % (a[0], "abc")

@@ -376,14 +376,3 @@ def texts_of_arrays_that_change(x, k):
     x[0] = 7
     parts = f"{x}" + str(change()) + str(x)
     return before + "!", among, parts + f"{x}", _shown(f"{x}", change())
-
-
-def changed(a):
-    a[0] += 5
-    return a[0]
-
-
-@program([(arr("f8", 3),)], opaque=None, fell_back=None, mutates=(0,))
-def percent_formats(a):
-    """Values are formatted one after the other where there are only strings among them, all at once else."""
-    return "%s, %r%% %-5s|" % (a, changed(a), a[1]), "%d %s" % (int(a[0]), changed(a)), "%5s|%.2s" % (a[0], "abc")
