@@ -656,6 +656,6 @@ def changed(a):
 
 
 @program([(arr("f8", 3),)], opaque=None, fell_back=None, mutates=(0,))
-def percent_formats(a):
+def percent_formats_in_order(a):
     """Values are formatted one after the other where there are only strings among them, all at once else."""
     return "%s, %r%% %-5s|" % (a, changed(a), a[1]), "%d %s" % (int(a[0]), changed(a)), "%5s|%.2s" % (a[0], "abc")
