@@ -13,6 +13,7 @@ import ast
 import builtins
 import math
 import types
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ QUIET = frozenset(
         *(function for name, function in vars(math).items() if type(function) is types.BuiltinFunctionType),
     )
 )
-codes: set[types.CodeType] = set()  # of all functions made here, for tracebacks
+codes: weakref.WeakSet[types.CodeType] = weakref.WeakSet()  # of functions made here, for tracebacks
 
 
 class _Unknown(Exception):

@@ -14,17 +14,20 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
 
 _USING_UP = (sorted, min, max, any, all, sum, list, tuple, set, len, functools.reduce)
 _LIBRARIES = ("numpy", "scipy", "math")
+_KEEPING = (np.frompyfunc, np.seterrcall, np.set_printoptions)  # the exceptions among their functions
 
 
 def uses_up(target: Any) -> bool:
     """Is this a function that has done with the functions it is given when it returns, unless it returns an object?"""
-    if any(target is one for one in _USING_UP):
-        return True
+    if any(target is one for one in (*_USING_UP, *_KEEPING)):
+        return not any(target is one for one in _KEEPING)
     module = str(getattr(target, "__module__", None) or "").partition(".")[0]
     return module in _LIBRARIES and not isinstance(target, type)
 

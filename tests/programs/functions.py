@@ -585,3 +585,10 @@ def kept_function_of_a_name_bound_later(a):
     kept = Keeper(lambda x: x + t)
     t = 7
     return [kept][0](1), a * t
+
+
+@program([(arr("f8", 3),)], opaque=None, fell_back=None)
+def ufuncs_made_while_a_name_changes(a):
+    z = np.polynomial.polynomial.polyroots(a)
+    made = [np.frompyfunc(lambda x: x + i, 1, 1) for i in range(3)]  # noqa: B023
+    return [one(1) for one in made], z.size

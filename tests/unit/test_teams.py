@@ -17,7 +17,7 @@ from parakeet_py.hybrid.emulated import EmulatedDevice
 from parakeet_py.hybrid.executor import DividedCall
 from parakeet_py.hybrid.simulated import SimulatedDevice
 from parakeet_py.hybrid.team import Team
-from tests.unit.team_programs import DEVICES, clocked, on, relax, simulated
+from tests.unit.team_programs import DEVICES, clocked, on, relax, simulated, spmv
 
 
 @pytest.mark.parametrize("devices", [2, 3, 8])
@@ -108,15 +108,7 @@ def test_what_parts_would_write_meets() -> None:
 
 
 def test_what_may_fail_and_stores_to_an_array_of_its_own_is_cut() -> None:
-    @accelerate
-    def rows_of(starts: Any, columns: Any, values: Any, x: Any) -> Any:
-        out = np.empty(len(starts) - 1)
-        for i in range(len(starts) - 1):
-            total = 0.0
-            for k in range(starts[i], starts[i + 1]):
-                total += values[k] * x[columns[k]]
-            out[i] = total
-        return out
+    rows_of = accelerate(spmv.__wrapped__)
 
     source = np.random.default_rng(1)
     starts, values = np.arange(31) * 3, source.random(90)
