@@ -1,9 +1,9 @@
 """Parallel operators a user may write: what array expressions cannot say, said directly.
 
 Each is an ordinary Python function with a plain (slow) meaning, so a program that uses them runs undecorated too.
-Inside an accelerated function they are compiled by way of `library/parallel.py`. The functions they are given work on
-scalars (rows, for `allpairs`), may close over other arrays, and must not change anything: iterations run in any
-order, on any thread or device. `combine` functions must be associative.
+Inside an accelerated function they are compiled by way of `library/python/parallel_operators.py`. The functions they
+are given work on scalars (rows, for `allpairs`), may close over other arrays, and must not change anything: iterations
+run in any order, on any thread or device. `combine` functions must be associative.
 
 `prange` is the user's own claim that the iterations of a loop are independent.
 """

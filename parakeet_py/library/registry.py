@@ -172,8 +172,8 @@ def definitions() -> dict[str, dict[str, str]]:
     tables: dict[str, dict[str, list[str]]] = {"FUNCTIONS": {}, "PLAIN": {}, "METHODS": {}, "UFUNCS": {}, "HELPERS": {}}
 
     def note(table: str, name: str, body: Callable[..., Any]) -> None:
-        package, _, module = body.__module__.rpartition(".")
-        if package == "parakeet_py.library":
+        module = body.__module__.removeprefix("parakeet_py.library.")
+        if module != body.__module__:
             tables[table].setdefault(module, []).append(name)
 
     for target, body in _functions.values():

@@ -3,8 +3,8 @@
 The frontend makes every change a new value of the name, as for lists (`frontend.own_lists`). As long as all keys are
 known such a dict is a `DictV`. From the first key on that is not it is a `MapV`: its entries are a grown list
 (`grown_lists`) of keys or (key, value) pairs, in the order of insertion, beside a hash table of their numbers
-(`library/hash_maps.py`). Keys are integers, floats (but nan) or tuples of these, for which Python's equality is that of
-their values; all keys of a dict have one type, so that it gives the objects back that it was given.
+(`library/python/hash_tables.py`). Keys are integers, floats (but nan) or tuples of these, for which Python's equality
+is that of their values; all keys of a dict have one type, so that it gives the objects back that it was given.
 
 Sets are not gone through: the order of their items is that of CPython's own table.
 """

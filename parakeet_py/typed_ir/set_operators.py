@@ -1,7 +1,7 @@
 """Operators and methods of sets that make new sets or compare two: `a & b`, `a.union(b)`, `a <= b`.
 
-Both are sets of `hash_maps`. The loops are in `library/ufunc_methods.py`. A set that is made so has another history
-than Python's, and so perhaps another order: it is good for all that does not show it.
+Both are sets of `hash_maps`. The loops are in `library/reductions/ufunc_methods.py`. A set that is made so has another
+history than Python's, and so perhaps another order: it is good for all that does not show it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from parakeet_py import library_templates
 from parakeet_py.frontend import ssa, to_ssa
 from parakeet_py.frontend.print_ssa import format_function
 from parakeet_py.frontend.ssa_data import NotPlain, from_bytes, to_bytes
-from parakeet_py.library import grids, nan_reductions, order_statistics, sets
+from parakeet_py.library.arrays import grids
+from parakeet_py.library.reductions import nan_reductions, order_statistics, sets
 
 
 def text(function: ssa.Function) -> str:

@@ -1,0 +1,1 @@
+"""Elementary functions, loops of ufuncs over scalars, `math` and `cmath`, polynomials, transforms."""

@@ -1,0 +1,1 @@
+"""Random numbers from the states of NumPy's and Python's generators."""

@@ -1,0 +1,1 @@
+"""Reductions, scans, sorting, searching, sets and histograms; the methods of ufuncs."""
