@@ -101,9 +101,11 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
         A callable with `specializations`, `opaque_calls`, `fell_back`, `explain(*args)`, `untyped_ir()`,
         `typed_ir(*args)`, `imp(*args)`, `llvm(*args)` and `ptx(*args, target="sm_90")`.
     """
-    unknown = set(options) - _OPTIONS
-    if unknown:
-        raise TypeError(f"accelerate() has no option {sorted(unknown)[0]!r}")
+    for name in options:
+        if name not in _OPTIONS:
+            known = sorted(_OPTIONS)
+            hint = settings.nearest(name, known)
+            raise TypeError(f"accelerate() has no option {name!r}; {hint}the options are {', '.join(known)}")
     with settings.options(**options):
         pass  # refuses values that make no sense now, not at the first call
     if function is None:

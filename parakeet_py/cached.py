@@ -267,7 +267,15 @@ def store(function: FunctionType, signature: Signature, flags: Sequence[object],
     from parakeet_py.llvm.disk_cache import put
 
     with suppress(NotPortable):
-        put(object_key(function, signature, flags), native.object_bytes, metadata_of(native))
+        key = object_key(function, signature, flags)
+        put(key, native.object_bytes, metadata_of(native), title_of(function, signature))
+
+
+def title_of(function: FunctionType, signature: Signature) -> str:
+    """What a specialization is, for people."""
+    from parakeet_py.explain import describe_spec
+
+    return f"{function.__module__}.{function.__qualname__}({', '.join(map(describe_spec, signature.params))})"
 
 
 def store_knowledge(function: FunctionType, knowledge: dict[str, Any]) -> None:
@@ -276,4 +284,9 @@ def store_knowledge(function: FunctionType, knowledge: dict[str, Any]) -> None:
 
     with suppress(NotPortable):
         if load_knowledge(function) != knowledge:
-            put(_knowledge_key(function), b"", knowledge)
+            put(
+                _knowledge_key(function),
+                b"",
+                knowledge,
+                f"{function.__module__}.{function.__qualname__}: what it reads",
+            )

@@ -1,4 +1,5 @@
-"""The command line: `parakeet bench`, `parakeet bench-gpu`, `parakeet explain FILE.py:FUNCTION`, `parakeet doctor`.
+"""The command line: `parakeet bench`, `parakeet bench-gpu`, `parakeet explain FILE.py:FUNCTION`, `parakeet doctor`,
+`parakeet cache`.
 
 Commands import what they need when they run, so that `--help` is quick. This is the only module that prints.
 """
@@ -385,6 +386,52 @@ def doctor(
             text = f"{rate:.3g} operations/s, {copies}{start:.2g} s a start"
             table.add_row(f"[green]✓[/green] speed of {name}", text)
     console.print(table)
+
+
+@app.command()
+def cache(
+    size: Annotated[bool, typer.Option("--size", help="Tell how many entries there are and what they take.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Delete all entries.")] = False,
+    list_entries: Annotated[
+        bool, typer.Option("--list", help="List the entries, those that were used last at the end.")
+    ] = False,
+) -> None:
+    """Look at the compiled code that is kept on disk, or delete it (without an option: --size)."""
+    import time
+
+    from rich.filesize import decimal
+
+    from parakeet_py.config import current
+    from parakeet_py.llvm import disk_cache
+
+    if size + clear + list_entries > 1:
+        raise _fail("one of --size, --clear and --list at a time")
+    try:
+        settings = current()
+    except ValueError as error:
+        raise _fail(str(error)) from None
+    if not settings.cache:
+        raise _fail("the disk cache is switched off (PARAKEET_CACHE=0)")
+    folder = disk_cache.directory()
+    if folder is None:
+        raise _fail("there is no cache: no folder that this user owns and only this user can write")
+    if clear:
+        count, total = disk_cache.clear(folder)
+        typer.echo(f"{folder}: {count} files deleted, {decimal(total)}")
+        return
+    entries = disk_cache.kept(folder)
+    if list_entries:
+        for entry in entries:
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
+            typer.echo(f"{when} {decimal(entry.size):>9}  {_one_line(entry.title) or Path(entry.path).name}")
+        return
+    total, limit = sum(entry.size for entry in entries), decimal(settings.cache_size)
+    typer.echo(f"{folder}: {len(entries)} entries, {decimal(total)} of at most {limit} (PARAKEET_CACHE_SIZE)")
+
+
+def _one_line(text: str) -> str:
+    """Text of a file as it can be shown: without line ends and control characters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 __all__ = ["app", "main"]

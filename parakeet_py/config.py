@@ -43,6 +43,7 @@ class Config:
     strict : refuse what cannot be compiled instead of handing it back to Python (PARAKEET_STRICT)
     cache : keep compiled code on disk (PARAKEET_CACHE)
     cache_dir : where to keep it (PARAKEET_CACHE_DIR)
+    cache_size : bytes it may take, or text such as "500MB"; the code not used for longest goes (PARAKEET_CACHE_SIZE)
     devices : devices to run on, such as "cpu,cuda:0,emulated*2" (PARAKEET_DEVICES)
     split : the share of every index space that devices other than the CPU get, 0 to 1 (PARAKEET_SPLIT)
     deterministic : bit-identical results for any number of threads (PARAKEET_DETERMINISTIC)
@@ -60,6 +61,7 @@ class Config:
     strict: bool = False
     cache: bool = True
     cache_dir: Path | None = None
+    cache_size: int = 1 << 30
     devices: str | None = None
     split: float | None = None
     deterministic: bool = True
@@ -74,6 +76,8 @@ class Config:
     def __post_init__(self) -> None:
         if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
             raise ValueError(f"threads must be between 1 and {MAX_THREADS}, not {self.threads}")
+        if self.cache_size < 0:
+            raise ValueError(f"cache_size is a number of bytes, not {self.cache_size}")
         if self.split is not None and not 0 <= self.split <= 1:
             raise ValueError(f"split is a share, between 0 and 1, not {self.split}")
         if not 0 <= self.debug <= 4:
@@ -105,9 +109,30 @@ def _parse_bool(text: str) -> bool:
 
 
 def _parse_path(text: str) -> Path:
+    """A path; "~" stays where there is no home directory."""
     from pathlib import Path
 
-    return Path(text).expanduser()
+    first, *rest = Path(text).parts or ("",)
+    if first != "~":
+        return Path(text) if not first.startswith("~") else Path(os.path.expanduser(text))
+    found = home()
+    return Path(text) if found is None else Path(found, *rest)
+
+
+def home() -> str | None:
+    """The user's home directory; None if there is none. A relative path depends on where a process runs: it is none."""
+    found = os.path.expanduser("~")
+    return found if os.path.isabs(found) and os.environ.get("HOME") != "" else None
+
+
+def _parse_size(text: str) -> int:
+    """Bytes: "1000000", "500 kB", "2GB" (powers of 1000), "1.5 GiB" (powers of 1024)."""
+    import re
+
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?\s*", text, re.IGNORECASE)
+    if match is None or (match[3] and not match[2]):
+        raise ValueError("expected a size such as 500MB, 2GB or 1.5GiB")
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** " kmgt".index(match[2].lower() or " "))
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
@@ -121,6 +146,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "strict": ("PARAKEET_STRICT", _parse_bool),
     "cache": ("PARAKEET_CACHE", _parse_bool),
     "cache_dir": ("PARAKEET_CACHE_DIR", _parse_path),
+    "cache_size": ("PARAKEET_CACHE_SIZE", _parse_size),
     "devices": ("PARAKEET_DEVICES", str.strip),
     "split": ("PARAKEET_SPLIT", float),
     "deterministic": ("PARAKEET_DETERMINISTIC", _parse_bool),
@@ -253,10 +279,18 @@ def _validated(changes: dict[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, value in changes.items():
         if name not in _VARIABLES:
-            known = ", ".join(field.name for field in fields(Config))
-            raise TypeError(f"{name!r} is not a setting; the settings are {known}")
+            known = [field.name for field in fields(Config)]
+            raise TypeError(f"{name!r} is not a setting; {nearest(name, known)}the settings are {', '.join(known)}")
         result[name] = _typed(name, value)
     return result
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A question about the known name that is most like `name`; empty if none is."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name.lower(), known, n=1)
+    return f"did you mean {found[0]!r}? " if found else ""
 
 
 def _typed(name: str, value: Any) -> Any:
@@ -269,6 +303,10 @@ def _typed(name: str, value: Any) -> Any:
             return None if value is None else float(value)
         case "cache_dir" if value is None or isinstance(value, (str, os.PathLike)):
             return None if value is None else _parse_path(os.fspath(value))
+        case "cache_size" if isinstance(value, str):
+            return _parse_size(value)
+        case "cache_size" if isinstance(value, int) and not isinstance(value, bool):
+            return value
         case "print_passes" if isinstance(value, (str, tuple, list)):
             names = _parse_names(value) if isinstance(value, str) else tuple(value)
             if all(isinstance(item, str) for item in names):

@@ -83,9 +83,8 @@ def _disk_cache() -> tuple[str, bool]:
     folder = disk_cache.directory()
     if folder is None:
         return "no folder that this user owns and only this user can write", False
-    with os.scandir(folder) as entries:
-        sizes = [entry.stat().st_size for entry in entries if entry.is_file()]
-    bound = f"at most {disk_cache.MAX_BYTES / 1e6:.0f} MB, what was not used for longest goes first"
+    sizes = [entry.size for entry in disk_cache.kept(folder)]
+    bound = f"at most {config.current().cache_size / 1e6:.0f} MB, what was not used for longest goes first"
     return f"{folder}: {len(sizes)} entries, {sum(sizes) / 1e6:.1f} MB ({bound})", True
 
 

@@ -88,5 +88,5 @@ def _write() -> None:
         for name, function in functions.items():
             with suppress(NotPlain):
                 known[name] = to_bytes(function)
-        put(_key(module), marshal.dumps(known))
+        put(_key(module), marshal.dumps(known), title=f"library: {module}")
     _made.clear()

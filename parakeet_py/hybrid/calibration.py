@@ -7,14 +7,11 @@ until parts of a call have been measured themselves. A file that is damaged coun
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
-import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +19,7 @@ import numpy as np
 from parakeet_py import config
 from parakeet_py.hybrid.device import Machine
 from parakeet_py.llvm import disk_cache
+from parakeet_py.llvm.cache_files import read_file, write_file
 
 FILE = "speeds.json"
 ROUNDS = 3
@@ -47,9 +45,10 @@ def _speeds(cache: bool, cache_dir: object) -> dict[str, tuple[float, float, flo
 
 def _read(folder: str) -> dict[str, tuple[float, float, float]]:
     try:
-        found = json.loads(Path(folder, FILE).read_text(encoding="utf-8"))
+        data = read_file(os.path.join(folder, FILE))
+        found = json.loads(b"{}" if data is None else data[0])
         speeds = {str(name): (float(rate), float(link), float(start)) for name, (rate, link, start) in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError):
         return {}
     return {name: speed for name, speed in speeds.items() if speed[0] > 0 and min(speed[1:]) >= 0}
 
@@ -65,17 +64,9 @@ def calibrate(devices: Sequence[Machine]) -> dict[str, tuple[float, float, float
         found[device.name] = rate, _link(device, 1 << (18 if small else 26)), start
     folder = disk_cache.directory()
     if folder is not None:
-        _write(Path(folder, FILE), _read(folder) | found)
+        write_file(os.path.join(folder, FILE), json.dumps(_read(folder) | found, indent=1).encode())
         forget()
     return found
-
-
-def _write(path: Path, speeds: dict[str, tuple[float, float, float]]) -> None:
-    with contextlib.suppress(OSError):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".speeds-")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(speeds, file, indent=1)
-        os.replace(name, path)
 
 
 def _work(x: Any) -> Any:

@@ -2,42 +2,46 @@
 
 An entry is one file: a fixed head, a JSON header, and object code.  Nothing is ever unpickled.
 
-    8 bytes magic and version | 4 length of header | 8 length of payload | 32 BLAKE2b of all else | header | payload
+    8 bytes magic and version | 2 length of title | 4 of header | 8 of payload | 32 BLAKE2b of all else
+    title | header | payload
 
 The checksum covers the key too, so a renamed file is as foreign as a damaged one: either is no entry, and is
 overwritten by the next `put`.  Files are written under another name and renamed: a reader sees all or nothing.
+The title says to people what an entry is (`parakeet cache --list`).
 
 `digest` makes keys.  Whatever can change the meaning of the code is part of every key: CPU model and features,
 Python, NumPy, the C library, llvmlite (hence LLVM), and the sources of this package.  All of it is read without
 importing llvmlite, since a warm start must not pay for that.
 
-Since the files are executed, the directory must belong to this user and be writable by nobody else; one that is
-not is left alone.  A cache that cannot be read or written is silently no cache.  The total size is bounded; the
-entries not used for longest go first.
+Since the files are executed, only those are read that nobody but this user can have written (`cache_files`).  A cache
+that cannot be read or written is silently no cache.  The total size is bounded (`PARAKEET_CACHE_SIZE`); the entries not
+used for longest go first.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from parakeet_py import config
+from parakeet_py.llvm.cache_files import read_file, trusted_folder, write_file
 
 try:  # the module under hashlib: an import of 0.2 ms instead of 7
     from _blake2 import blake2b
 except ImportError:
     from hashlib import blake2b
 
-MAGIC = b"PARAKT\x00\x01"
-MAX_BYTES = 256 << 20
+MAGIC = b"PARAKT\x00\x02"
 TRIM_EVERY = 64  # puts between two looks at the total size
 _SUFFIX = ".parakeet"
-_HEAD = len(MAGIC) + 4 + 8
+_HEAD = len(MAGIC) + 2 + 4 + 8
 _CHECKSUM = 32
+_BODY = _HEAD + _CHECKSUM
+_MAX_TITLE = 1000  # bytes
 _TOUCH_AFTER = 3600.0  # seconds; how fresh the time of last use is kept
 
 
@@ -166,35 +170,24 @@ def directory() -> str | None:
     settings = config.current()
     if not settings.cache:
         return None
-    return _directory(os.fspath(settings.cache_dir) if settings.cache_dir is not None else _default_directory())
+    path = _default_directory() if settings.cache_dir is None else os.fspath(settings.cache_dir)
+    if path is None or path.startswith("~"):
+        return None  # no home directory
+    return trusted_folder(path)
 
 
-def _default_directory() -> str:
-    if sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Caches")
-    elif sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~")
+def _default_directory() -> str | None:
+    home = config.home()
+    base: str | None
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or home
+    elif sys.platform == "darwin":
+        base = home and os.path.join(home, "Library", "Caches")
     else:
         base = os.environ.get("XDG_CACHE_HOME", "")
         if not os.path.isabs(base):
-            base = os.path.expanduser("~/.cache")
-    return os.path.join(base, "parakeet_py")
-
-
-def _directory(path: str) -> str | None:
-    if not os.path.isabs(path) and path.startswith("~"):
-        return None  # no home directory
-    try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
-        status = os.stat(path)
-    except OSError:
-        return None
-    if not stat.S_ISDIR(status.st_mode):
-        return None
-    if sys.platform != "win32" and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
-        _warn("the cache directory %s is not used: it must belong to you, and only you may write to it", path)
-        return None
-    return path
+            base = home and os.path.join(home, ".cache")
+    return base and os.path.join(base, "parakeet_py")
 
 
 def load_entry(key: str) -> Entry | None:
@@ -203,12 +196,10 @@ def load_entry(key: str) -> Entry | None:
     if folder is None:
         return None
     path = os.path.join(folder, key + _SUFFIX)
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-            status = os.fstat(file.fileno())
-    except OSError:
+    found = read_file(path)
+    if found is None:
         return None
+    data, status = found
     entry = _decode(key, data)
     if entry is not None:
         _touch(path, status)
@@ -221,46 +212,35 @@ def get(key: str) -> bytes | None:
     return None if entry is None else entry.payload
 
 
-def put(key: str, payload: bytes, metadata: dict[str, Any] | None = None) -> bool:
-    """Store `payload`, with a header that must be JSON; True when it was stored."""
+def put(key: str, payload: bytes, metadata: dict[str, Any] | None = None, title: str = "") -> bool:
+    """Store `payload`, with a header that must be JSON and a title for people; True when it was stored."""
     folder = directory()
     if folder is None:
         return False
-    path = os.path.join(folder, key + _SUFFIX)
-    temporary = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(_encode(key, payload, metadata or {}))
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError:
+    if not write_file(os.path.join(folder, key + _SUFFIX), _encode(key, payload, metadata or {}, title)):
         return False
     _count_put(folder)
     return True
 
 
-def _encode(key: str, payload: bytes, metadata: dict[str, Any]) -> bytes:
+def _encode(key: str, payload: bytes, metadata: dict[str, Any], title: str) -> bytes:
     import json
 
+    name = title.encode("utf-8", "replace")[:_MAX_TITLE]
     header = json.dumps(metadata, separators=(",", ":"), allow_nan=False).encode() if metadata else b""
-    head = MAGIC + len(header).to_bytes(4, "little") + len(payload).to_bytes(8, "little")
-    return head + _checksum(key, head, header, payload) + header + payload
+    lengths = ((len(name), 2), (len(header), 4), (len(payload), 8))
+    head = MAGIC + b"".join(length.to_bytes(size, "little") for length, size in lengths)
+    return head + _checksum(key, head, name, header, payload) + name + header + payload
 
 
 def _decode(key: str, data: bytes) -> Entry | None:
     head = data[:_HEAD]
-    if len(head) < _HEAD or not head.startswith(MAGIC):
+    ends = _ends(head)
+    if ends is None or len(data) != ends[-1]:
         return None
-    header_end = _HEAD + _CHECKSUM + int.from_bytes(head[8:12], "little")
-    end = header_end + int.from_bytes(head[12:20], "little")
-    if len(data) != end:
-        return None
-    header, payload = data[_HEAD + _CHECKSUM : header_end], data[header_end:]
-    if data[_HEAD : _HEAD + _CHECKSUM] != _checksum(key, head, header, payload):
+    title_end, header_end, _ = ends
+    title, header, payload = data[_BODY:title_end], data[title_end:header_end], data[header_end:]
+    if data[_HEAD:_BODY] != _checksum(key, head, title, header, payload):
         return None
     metadata: dict[str, Any] = {}
     if header:
@@ -270,9 +250,18 @@ def _decode(key: str, data: bytes) -> Entry | None:
     return Entry(metadata, payload)
 
 
-def _checksum(key: str, head: bytes, header: bytes, payload: bytes) -> bytes:
+def _ends(head: bytes) -> tuple[int, int, int] | None:
+    """Where title, header and payload end in an entry with this head; None if it is none."""
+    if len(head) < _HEAD or not head.startswith(MAGIC):
+        return None
+    title = _BODY + int.from_bytes(head[8:10], "little")
+    header = title + int.from_bytes(head[10:14], "little")
+    return title, header, header + int.from_bytes(head[14:22], "little")
+
+
+def _checksum(key: str, *parts: bytes) -> bytes:
     state = blake2b(key.encode(), digest_size=_CHECKSUM)
-    for part in (head, header, payload):
+    for part in parts:
         state.update(part)
     return state.digest()
 
@@ -293,43 +282,71 @@ def _count_put(folder: str) -> None:
     """Look at the total size now and then: in the first put of a process, and every `TRIM_EVERY` after it."""
     global _puts
     if _puts % TRIM_EVERY == 0:
-        trim(folder, MAX_BYTES)
+        trim(folder, config.current().cache_size)
     _puts += 1
+
+
+class Kept(NamedTuple):
+    """A file of an entry: when it was used last (seconds since 1970, coarsely), its bytes, where it is."""
+
+    used: float
+    size: int
+    path: str
+
+    @property
+    def title(self) -> str:
+        """What the entry says that it is; empty if it says nothing, or is none."""
+        data, _ = read_file(self.path, _BODY + _MAX_TITLE) or (b"", None)
+        ends = _ends(data[:_HEAD])
+        return "" if ends is None else data[_BODY : ends[0]].decode("utf-8", "replace")
+
+
+def kept(folder: str) -> list[Kept]:
+    """The entries of a folder, those that were not used for longest first."""
+    return sorted(Kept(status.st_mtime, status.st_size, path) for path, status in _files(folder) if _is_entry(path))
+
+
+def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Entries, and what processes have left that ended while they wrote some."""
+    with suppress(OSError), os.scandir(folder) as listing:
+        for item in listing:
+            with suppress(OSError):
+                if _SUFFIX in item.name and item.is_file(follow_symlinks=False):
+                    yield item.path, item.stat(follow_symlinks=False)
+
+
+def _is_entry(path: str) -> bool:
+    return path.endswith(_SUFFIX)
 
 
 def trim(folder: str, limit: int) -> None:
     """Delete the entries not used for longest until at most `limit` bytes are left; left-over temporaries too."""
     import time
 
-    entries: list[tuple[float, int, str]] = []
-    try:
-        with os.scandir(folder) as listing:
-            for item in listing:
-                if _SUFFIX in item.name and item.is_file(follow_symlinks=False):
-                    status = item.stat(follow_symlinks=False)
-                    if item.name.endswith(_SUFFIX):
-                        entries.append((status.st_mtime, status.st_size, item.path))
-                    elif time.time() - status.st_mtime > _TOUCH_AFTER:
-                        _delete(item.path)
-    except OSError:
-        return
-    total = sum(size for _, size, _ in entries)
+    for path, status in _files(folder):
+        if not _is_entry(path) and time.time() - status.st_mtime > _TOUCH_AFTER:
+            _delete(path)
+    entries = kept(folder)
+    total = sum(entry.size for entry in entries)
     if total <= limit:
         return
-    for _, size, path in sorted(entries):
-        _delete(path)
-        total -= size
+    for entry in entries:
+        _delete(entry.path)
+        total -= entry.size
         if total <= limit * 3 // 4:
             return
+
+
+def clear(folder: str) -> tuple[int, int]:
+    """Delete all entries; how many there were, and their bytes."""
+    found = list(_files(folder))
+    for path, _ in found:
+        _delete(path)
+    left = {path for path, _ in _files(folder)}
+    gone = [status.st_size for path, status in found if path not in left]
+    return len(gone), sum(gone)
 
 
 def _delete(path: str) -> None:
     with suppress(OSError):
         os.unlink(path)
-
-
-@lru_cache(maxsize=16)
-def _warn(message: str, path: str) -> None:
-    import logging
-
-    logging.getLogger("parakeet_py").warning(message, path)

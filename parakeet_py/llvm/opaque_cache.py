@@ -80,8 +80,9 @@ def store(
         observed_key = cached.object_key(function, signature, flags, "observed")
     except NotPortable:
         return
-    put(key, native.object_bytes, metadata)
-    put(observed_key, b"", {"asked": written})
+    title = cached.title_of(function, signature)
+    put(key, native.object_bytes, metadata, title)
+    put(observed_key, b"", {"asked": written}, f"{title}: what Python gave")
 
 
 def _told_to_json(told: Any) -> Json:

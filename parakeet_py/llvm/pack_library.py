@@ -33,6 +33,6 @@ def resolve(name: str) -> int:
         text = codegen_pack.library_ir(int(name.removeprefix(PREFIX)), engine.host())
         compiled = engine.compile_ir(text, level=0, vectorize=False, codegen_level=2)
         code = engine.load(compiled, {}, [name])
-        disk_cache.put(key, compiled)
+        disk_cache.put(key, compiled, title=f"runtime: {name}")
     code.keep_for_ever()
     return code[name]

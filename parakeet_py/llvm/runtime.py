@@ -210,7 +210,7 @@ def support_code(
     if code is None:
         compiled = engine.compile_ir(text, level=0, vectorize=False, codegen_level=codegen_level)
         code = engine.load(compiled, known, exports)
-        disk_cache.put(key, compiled)
+        disk_cache.put(key, compiled, title=f"runtime: {name}")
     code.keep_for_ever()
     return code
 

@@ -56,7 +56,7 @@ def _load(name: str, dtype: str) -> LoadedCode | None:
     exports = [symbol(name, dtype, lanes) for lanes in (1, *forms.lane_counts(host, dtype))]
     compiled = engine.compile_ir(forms.library_ir(name, dtype, host), vectorize=False)
     code = _kept(engine.load(compiled, {}, exports))
-    disk_cache.put(key, compiled, {"exports": exports})
+    disk_cache.put(key, compiled, {"exports": exports}, f"runtime: {name} of {dtype}")
     return code
 
 

@@ -92,7 +92,7 @@ def compile_ptx(text: str, architecture: str = DEFAULT, name: str = "") -> str:
     if stored is None:
         made = _compile(text, architecture)
         if on_disk is not None:
-            disk_cache.put(on_disk, made.encode())
+            disk_cache.put(on_disk, made.encode(), title=f"PTX for {architecture}")
     else:
         made = stored.decode()
     with _lock:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, doctor, options
+from parakeet_py import accelerate, config, doctor, options
 from parakeet_py.llvm import disk_cache
 
 FACTOR = 3.0
@@ -189,10 +189,10 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 def test_the_folder_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     call()
     size = max(len(data) for data in entries(folder).values())
-    monkeypatch.setattr(disk_cache, "MAX_BYTES", 4 * size)
     monkeypatch.setattr(disk_cache, "TRIM_EVERY", 1)
     for k in range(12):
-        disk_cache.put(disk_cache.digest("filler", k), b"x" * size)
+        with options(cache_size=4 * size):
+            disk_cache.put(disk_cache.digest("filler", k), b"x" * size)
         assert sum(map(len, entries(folder).values())) <= 4 * size + 100
     call()
     assert call()
@@ -202,7 +202,7 @@ def test_the_doctor_tells_of_it(folder: Path) -> None:
     call()
     text = {finding.topic: finding.text for finding in doctor.examine()}["disk cache"]
     assert f"{len(entries(folder))} entries" in text and os.fspath(folder) in text
-    assert f"at most {disk_cache.MAX_BYTES / 1e6:.0f} MB" in text
+    assert f"at most {config.current().cache_size / 1e6:.0f} MB" in text
 
 
 SCRIPT = """

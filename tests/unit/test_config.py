@@ -117,7 +117,11 @@ def test_options_belong_to_their_thread() -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"thread": 1}, TypeError, "'thread' is not a setting; the settings are threads, check"),
+        (
+            {"thread": 1},
+            TypeError,
+            "'thread' is not a setting; did you mean 'threads'. the settings are threads, check",
+        ),
         ({"threads": "2"}, TypeError, "the setting threads cannot be '2'"),
         ({"threads": True}, TypeError, "the setting threads cannot be True"),
         ({"threads": 0}, ValueError, "threads must be between 1 and 1024, not 0"),
