@@ -229,6 +229,24 @@ def spectra(x):
     return whole, back, power, np.fft.irfft(np.fft.rfft(x.real), x.shape[1])
 
 
+SIGNALS = [(arr(kind, *shape),) for kind in ("f2", "f4", "c8", "f8", "i2", "b1") for shape in ((30,), (4, 9))]
+
+
+@program([*SIGNALS, (arr("f4", 5, 6, layout="F"),), large(arr("f4", 65_536))], opaque=0)
+def spectra_of_single_precision(x):
+    """Without a norm the factor is an int, and the loop that of double precision, rounded once."""
+    found = np.fft.fft(x), np.fft.ifft(x, 12), np.fft.rfft(x.real), np.fft.irfft(x), np.fft.hfft(x), np.fft.ihfft(x.real)
+    return (*found, np.fft.fftn(x), np.fft.ifftn(x), np.fft.rfftn(x.real), np.fft.irfftn(x))
+
+
+@program(SIGNALS, opaque=0)
+def spectra_with_a_norm(x):
+    """A norm's factor is of the array's precision, which is that of the loop if both have the loop's own types."""
+    one = np.fft.fft(x, norm="ortho"), np.fft.ifft(x, norm="forward"), np.fft.rfft(x.real, 7, norm="ortho")
+    other = np.fft.irfft(x, norm="ortho"), np.fft.hfft(x, norm="backward"), np.fft.rfftn(x.real, norm="forward")
+    return one, other, np.fft.fftn(x, norm="ortho")
+
+
 @program([(arr("f8", 4, 3),), (arr("f4", 2, 3, 3),), (arr("c16", 3, 5),)], opaque=0, sums=256)
 def decomposed(a):
     """Named tuples, their fields and their items."""

@@ -2,6 +2,9 @@
 
 A transform takes the lines of an array along one axis, cuts them off or fills them up with zeros to the length asked
 for, and multiplies by a factor. Those of several axes are one after the other.
+
+The gufunc that NumPy calls chooses a loop by the dtypes of the array and of the factor: without a norm the factor is a
+Python int and the loop that of double precision, also for single precision, which is rounded once at the end.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.reductions.sorting import axis_last, memory_order
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shared import converted, single_axis
+from parakeet_py.typed_ir.routines import gufunc
 
 SWAPPED = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
 
@@ -59,6 +63,13 @@ def member(name):
     return f"fft.{name}"
 
 
+@static
+def loop_kinds(name, kind, norm, given):
+    """The dtypes of the loop that NumPy takes: of the lines, the factor and the result."""
+    weak = norm in (None, "backward")
+    return gufunc(member(name)).resolve_dtypes((kind, int if weak else precision(kind), given))
+
+
 def factor(norm, n, kind):
     """What a transform of n points is multiplied by, a 0-d array."""
     if norm == "ortho":
@@ -82,17 +93,18 @@ def lines_into(name, out, a, scale):
             lines_into(name, out[i], a[i], scale)
 
 
-def transform(name, a, n, count, axis, norm, taken, given):
-    """One routine along one axis: from `taken` elements to `count` of dtype `given`, with the factor for n points."""
-    kind = precision(dtype_of(a))
-    if not has_routine(member(name), taken, kind, given):
+def transform(name, a, n, count, axis, norm, given):
+    """One routine along one axis: to `count` elements of dtype `given`, with the factor for n points."""
+    taken, kind, made = loop_kinds(name, dtype_of(a), norm, given)
+    if not has_routine(member(name), taken, kind, made):
         hand_back("a transform of numbers that this NumPy has no routine for")
     check(n >= 1, "ValueError", "Invalid number of FFT data points ({0}) specified.", n)
     shape = tuple([*a.shape[:axis], count, *a.shape[axis + 1 :]])
-    out = allocate(shape, given, memory_order(order_of(a), a.ndim))
+    out = allocate(shape, made, memory_order(order_of(a), a.ndim))
     axes = axis_last(axis, a.ndim)
-    lines_into(name, permute(out, axes), permute(converted(a, taken), axes), factor(norm, n, kind))
-    return out
+    scale = converted(factor(norm, n, precision(dtype_of(a))), kind)
+    lines_into(name, permute(out, axes), permute(converted(a, taken), axes), scale)
+    return converted(out, given)
 
 
 def length(n, a, axis):
@@ -113,7 +125,7 @@ def fft(a, n=None, axis=-1, norm=None, out=None):
     a = as_array(a)
     axis = along(a, axis)
     n, kind = length(n, a, axis), complex_of(dtype_of(a))
-    return transform("fft", a, n, n, axis, known_norm(norm), kind, kind)
+    return transform("fft", a, n, n, axis, known_norm(norm), kind)
 
 
 @implements(np.fft.ifft)
@@ -123,7 +135,7 @@ def ifft(a, n=None, axis=-1, norm=None, out=None):
     a = as_array(a)
     axis = along(a, axis)
     n, kind = length(n, a, axis), complex_of(dtype_of(a))
-    return transform("ifft", a, n, n, axis, swapped(norm), kind, kind)
+    return transform("ifft", a, n, n, axis, swapped(norm), kind)
 
 
 @implements(np.fft.rfft)
@@ -134,10 +146,10 @@ def rfft(a, n=None, axis=-1, norm=None, out=None):
     if dtype_of(a).kind == "c":
         hand_back("a real transform of complex numbers")
     axis = along(a, axis)
-    n, taken, given = length(n, a, axis), precision(dtype_of(a)), complex_of(dtype_of(a))
+    n, given = length(n, a, axis), complex_of(dtype_of(a))
     if n % 2 == 0:
-        return transform("rfft_n_even", a, n, n // 2 + 1, axis, known_norm(norm), taken, given)
-    return transform("rfft_n_odd", a, n, n // 2 + 1, axis, known_norm(norm), taken, given)
+        return transform("rfft_n_even", a, n, n // 2 + 1, axis, known_norm(norm), given)
+    return transform("rfft_n_odd", a, n, n // 2 + 1, axis, known_norm(norm), given)
 
 
 @implements(np.fft.irfft)
@@ -149,7 +161,7 @@ def irfft(a, n=None, axis=-1, norm=None, out=None):
     if n is None:
         n = (a.shape[axis] - 1) * 2
     check(a.shape[axis] > 0, "Deoptimize", "the signal of a spectrum without elements")
-    return transform("irfft", a, n, n, axis, swapped(norm), complex_of(dtype_of(a)), precision(dtype_of(a)))
+    return transform("irfft", a, n, n, axis, swapped(norm), precision(dtype_of(a)))
 
 
 @implements(np.fft.hfft)
