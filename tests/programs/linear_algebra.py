@@ -235,7 +235,14 @@ SIGNALS = [(arr(kind, *shape),) for kind in ("f2", "f4", "c8", "f8", "i2", "b1")
 @program([*SIGNALS, (arr("f4", 5, 6, layout="F"),), large(arr("f4", 65_536))], opaque=0)
 def spectra_of_single_precision(x):
     """Without a norm the factor is an int, and the loop that of double precision, rounded once."""
-    found = np.fft.fft(x), np.fft.ifft(x, 12), np.fft.rfft(x.real), np.fft.irfft(x), np.fft.hfft(x), np.fft.ihfft(x.real)
+    found = (
+        np.fft.fft(x),
+        np.fft.ifft(x, 12),
+        np.fft.rfft(x.real),
+        np.fft.irfft(x),
+        np.fft.hfft(x),
+        np.fft.ihfft(x.real),
+    )
     return (*found, np.fft.fftn(x), np.fft.ifftn(x), np.fft.rfftn(x.real), np.fft.irfftn(x))
 
 
