@@ -3,10 +3,11 @@
 Each round draws programs from a new seed and runs them against Python in one of several ways, in turn: on both
 interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
 of devices; with long arguments on several threads against one; in a process that finds the code in the disk cache;
-several times on the same arguments, with other threads and devices each time.
+several times on the same arguments, with other threads and devices each time; a hundred times, for reference counts.
+`--family mixed` draws programs about scalars of different types alone (`mixed_scalars`), `--family general` all others.
 A program that behaves differently is made smaller and written to `tests/programs/` (or `--into` a folder), where the
 next run of the tests finds it; the search goes on, and ends with status 1 if anything was found. What has been run is
-told every minute, and when the search is interrupted; the program that runs is in a file, should the process crash.
+told every minute, and when the search is interrupted. A program that ends the process is found as well (`crashes`).
 """
 
 from __future__ import annotations
@@ -33,12 +34,15 @@ import typer
 
 import tests.conftest  # noqa: F401  (the environment of the tests, before the package is imported)
 from tests.arrays import Array
+from tests.property.crashes import in_process, load, save
 
 if TYPE_CHECKING:
     from tests.property.random_programs import Program
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
-WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again")
+WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again", "counts")
+FAMILIES = ("all", "general", "mixed")
+COUNTED = ("rounds", "programs", "calls", "loaded", "found", "fallbacks", "slowest")
 HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
 
 import bisect, collections, functools, heapq, itertools, math, operator  # noqa: E401, F401
@@ -79,7 +83,7 @@ def runs_of(way: str, number: int) -> dict[str, Any] | None:
     from tests.property.generated import run_on
     from tests.teams import PLACES, TEAMS, cut_at
 
-    if way in ("stages", "threads"):
+    if way in ("stages", "threads", "counts"):
         return None
     if way in ("emulated", "native-1", "native-2", "typed_ir", "imp", "untyped_ir"):
         return {way: lambda f, args: run_on(way, f, args)}
@@ -99,11 +103,20 @@ def runs_of(way: str, number: int) -> dict[str, Any] | None:
     return {"team": on_team}
 
 
+def family(name: str, shared: bool) -> Any:
+    """The strategy that draws programs of a family; `shared`: for threads too."""
+    from tests.property.mixed_scalars import mixed_programs
+    from tests.property.random_programs import programs
+
+    general, mixed = programs(shared=shared), mixed_programs()
+    return {"general": general, "mixed": mixed, "all": general | general | general | mixed}[name]
+
+
 class Search:
     """Runs programs, keeps those that differ, and counts what was run and what fell back to Python."""
 
-    def __init__(self, examples: int, into: Path, every: float) -> None:
-        self.examples, self.into, self.every = examples, into, every
+    def __init__(self, examples: int, into: Path, every: float, family: str = "all") -> None:
+        self.examples, self.into, self.every, self.family = examples, into, every, family
         self.rounds = self.programs = self.calls = self.loaded = self.found = 0
         self.began = self.told = time.monotonic()
         self.runs: dict[str, Any] | None = None
@@ -145,7 +158,6 @@ class Search:
         from hypothesis import seed as seeded
 
         from tests.property.generated import ends
-        from tests.property.random_programs import programs
         from tests.property.smaller import smaller
 
         self.runs, self.way = runs_of(way, seed), way
@@ -161,7 +173,7 @@ class Search:
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        @given(programs(shared=way == "threads"))
+        @given(family(self.family, way == "threads"))
         def run(program: Program) -> None:
             if repr(program) in seen:
                 return
@@ -197,6 +209,7 @@ class Search:
 
         forget_accelerated()
         self.tell()
+        save(self.cache / "program", (program, self.way))
         self.running.write_text(f"# {self.way}\n# {self.calls_of(program)}\n{program.source}", encoding="utf-8")
         f = function(program.source, known=self.way != "bytecode")
         began = time.process_time()
@@ -216,9 +229,12 @@ class Search:
     def reasons(self, program: Program, f: Callable[..., Any]) -> list[str]:
         """Compare; why it ran in Python."""
         from tests.property.generated import check_again, check_program, check_threads
+        from tests.property.reference_counts import check_counts
 
         if self.way == "threads":
             return check_threads(program, f)
+        if self.way == "counts":
+            return check_counts(program, f)
         if self.way == "again":
             return check_again(program, list((self.runs or {}).values()), f)
         return check_program(program, self.runs, f)
@@ -227,7 +243,10 @@ class Search:
         """What is wrong with programs in another process, which loads what has been compiled here."""
         from tests.property.apart import again
 
-        errors, loaded = again(programs, self.cache)
+        try:
+            errors, loaded = again(programs, self.cache)
+        except RuntimeError as error:  # the process has crashed
+            return [error] if len(programs) == 1 else [self.again([one])[0] for one in programs]
         self.loaded += loaded
         return errors
 
@@ -246,23 +265,72 @@ def kind_of(error: Exception | None) -> str:
     return "" if error is None else re.sub(r"\d+|<.*?>", "", f"{type(error).__name__}: {error}".split("\n")[0])[:60]
 
 
+class Crash(Exception):
+    """A program has ended the process."""
+
+
+class Rounds:
+    """Runs the rounds of a search in processes of their own, the next one where the last one died."""
+
+    def __init__(self, search: Search, ways: list[str], first: int, seconds: float) -> None:
+        self.search, self.ways, self.first, self.end = search, ways, first, search.began + seconds
+
+    def run(self) -> None:
+        """Until the time is over."""
+        while time.monotonic() < self.end:
+            status = in_process(self.rounds)
+            self.read()
+            if status not in (0, 1, 130):
+                program, way = load(self.search.cache / "program")
+                self.crashed(program, way, -status)
+                self.search.rounds += 1
+            elif status:
+                raise KeyboardInterrupt if status == 130 else RuntimeError("the search has failed")
+
+    def rounds(self) -> None:
+        search = self.search
+        while time.monotonic() < self.end:
+            search.round(self.first + search.rounds, self.ways[search.rounds % len(self.ways)])
+            save(search.cache / "search", {name: getattr(search, name) for name in COUNTED})
+
+    def read(self) -> None:
+        """How far the process has come."""
+        path = self.search.cache / "search"
+        for name, value in load(path).items() if path.exists() else ():
+            setattr(self.search, name, value)
+
+    def crashed(self, program: Program, way: str, number: int) -> None:
+        """Keep a program that has ended the process."""
+        from tests.property.generated import ends
+        from tests.property.smaller import smaller
+
+        search, error = self.search, Crash(f"signal {number}")
+        search.way, search.runs = way, runs_of(way, self.first + search.rounds)
+
+        def dies(one: Program) -> bool:
+            return in_process(lambda: search.check(one), 60) == -number
+
+        small = smaller(program, lambda one: ends(one) and dies(one)) if dies(program) else program
+        search.keep(self.first + search.rounds, small, error)
+
+
 def main(
     minutes: Annotated[float, typer.Option(help="How long to search.")] = 2.0,
     seed: Annotated[int, typer.Option(help="The seed of the first round.")] = 0,
     examples: Annotated[int, typer.Option(help="Programs a round.")] = 50,
     ways: Annotated[str, typer.Option(help="How to run them, in turn.")] = ",".join(WAYS),
+    family: Annotated[str, typer.Option(help=f"Which programs: {', '.join(FAMILIES)}.")] = FAMILIES[0],
     into: Annotated[Path, typer.Option(help="Where programs that differ are put.")] = PROGRAMS,
     every: Annotated[float, typer.Option(help="Seconds between two lines about what has been run.")] = 60.0,
 ) -> None:
     chosen = ways.split(",")
     into.mkdir(parents=True, exist_ok=True)
-    search = Search(examples, into, every)
+    search = Search(examples, into, every, family)
     typer.echo(f"seeds from {seed}, in turn {', '.join(chosen)}; what is being run is in {search.running}")
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background ignores the first
         signal.signal(number, signal.default_int_handler)
     try:
-        while time.monotonic() < search.began + 60 * minutes:
-            search.round(seed + search.rounds, chosen[search.rounds % len(chosen)])
+        Rounds(search, chosen, seed, 60 * minutes).run()
     except KeyboardInterrupt:
         typer.echo("interrupted")
     shutil.rmtree(search.cache)
