@@ -9,7 +9,7 @@ from parakeet_py.extensions import register, unregister
 from parakeet_py.operators import allpairs, generate, map, prange, reduce, scan, scatter, stencil
 
 if TYPE_CHECKING:
-    from parakeet_py.hybrid.device_array import DeviceArray, asdevice
+    from parakeet_py.hybrid.residency.device_array import DeviceArray, asdevice
 
 __all__ = [
     "DeviceArray",
@@ -35,7 +35,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     if name in ("DeviceArray", "asdevice"):  # what runs on devices is imported when it is asked for
-        from parakeet_py.hybrid import device_array
+        from parakeet_py.hybrid.residency import device_array
 
         return getattr(device_array, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -161,7 +161,7 @@ def _typed_ir(self: Any, /, *args: Any, **kwargs: Any) -> str:
 
 def _imp(self: Any, /, *args: Any, **kwargs: Any) -> str:
     """The loops of a call's signature as text."""
-    from parakeet_py.imp.print_imp import format_function
+    from parakeet_py.imp.print import format_function
 
     return format_function(_dispatcher(self).compiled_for(args, kwargs).imp)
 
@@ -175,8 +175,8 @@ def _llvm(self: Any, /, *args: Any, **kwargs: Any) -> str:
 
 def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
     """The PTX of a call's kernels, as one module, for a GPU architecture such as "sm_90"; no GPU is needed."""
-    from parakeet_py.hybrid.calls import plan_of
-    from parakeet_py.ptx.join import join
+    from parakeet_py.hybrid.execute.device_calls import plan_of
+    from parakeet_py.ptx.join_modules import join
 
     dispatcher = _dispatcher(self)
     normal = dispatcher.normalize(args, kwargs)

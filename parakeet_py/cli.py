@@ -137,7 +137,7 @@ def _bench_split(console: Any, programs: list[Any], devices: str, percents: str,
 def _shares(devices: str, percents: str) -> tuple[float, ...]:
     """The shares that --split names, if they make sense for the devices."""
     from parakeet_py.bench.split import parse_splits
-    from parakeet_py.hybrid.devices import check_split
+    from parakeet_py.hybrid.devices.selection import check_split
 
     try:
         shares = parse_splits(percents)
@@ -186,8 +186,8 @@ def _bench_settings(
         raise _fail(str(error.args[0])) from None
     wanted = (OURS, *(name for name in PEERS if name in chosen and name != OURS))
     if devices != "cpu":
-        from parakeet_py.hybrid.device import DeviceError
-        from parakeet_py.hybrid.devices import open_devices
+        from parakeet_py.hybrid.devices.device import DeviceError
+        from parakeet_py.hybrid.devices.selection import open_devices
 
         try:
             open_devices(devices)
@@ -266,8 +266,8 @@ def bench_gpu(
     """Measure operators and programs on a GPU: kernels, transfers, bandwidth; CuPy, JAX, PyTorch, numba beside them."""
     from parakeet_py.bench.gpu import report, runner, supervise
     from parakeet_py.bench.program import SIZES
-    from parakeet_py.hybrid import cuda
-    from parakeet_py.hybrid.device import DeviceError
+    from parakeet_py.hybrid.devices import cuda
+    from parakeet_py.hybrid.devices.device import DeviceError
 
     sizes = {str(name): name for name in SIZES}
     if size.upper() not in sizes:
@@ -373,9 +373,9 @@ def doctor(
         mark = "[green]✓[/green]" if finding.good else "[yellow]–[/yellow]"
         table.add_row(f"{mark} {finding.topic}", finding.text)
     if calibrate:
-        from parakeet_py.hybrid import calibration
-        from parakeet_py.hybrid.device import DeviceError
-        from parakeet_py.hybrid.devices import open_devices
+        from parakeet_py.hybrid.devices import calibration
+        from parakeet_py.hybrid.devices.device import DeviceError
+        from parakeet_py.hybrid.devices.selection import open_devices
 
         try:
             speeds = calibration.calibrate(open_devices(devices))

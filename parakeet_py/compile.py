@@ -20,8 +20,8 @@ from parakeet_py.errors import DeoptimizedError, UnsupportedError, source_excerp
 from parakeet_py.fields import OF_ARGUMENTS, OF_NONE, of_arguments, variable_of
 from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
-from parakeet_py.imp.effects import checks_before_effects, shows_in_arguments_only
-from parakeet_py.imp.lower import lower
+from parakeet_py.imp.lower.function import lower
+from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
 from parakeet_py.signature import MAX_ITEMS, ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves
@@ -220,7 +220,7 @@ def compile_call(
     clock.done("passes")
     lowered = lower(typed, config)
     if config.check:
-        from parakeet_py.imp.check_imp import check_function as check_imp
+        from parakeet_py.imp.check import check_function as check_imp
 
         check_imp(lowered)
     if specialization.guessed:

@@ -24,7 +24,7 @@ from parakeet_py import config as settings
 from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.fields import of_arguments
 from parakeet_py.garbage import put_off
-from parakeet_py.hybrid.elsewhere import some_live_elsewhere
+from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.llvm.callable_type import gates_of, install
 from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
 from parakeet_py.positional import positional_form, python_form, takes_positions_only
@@ -34,8 +34,8 @@ from parakeet_py.signature import Signature, Source
 if TYPE_CHECKING:
     from parakeet_py.cached import Native
     from parakeet_py.compile import Compiled, Extents
-    from parakeet_py.hybrid.device import Machine
-    from parakeet_py.hybrid.team import Team
+    from parakeet_py.hybrid.devices.device import Machine
+    from parakeet_py.hybrid.devices.team import Team
     from parakeet_py.llvm.opaque_calls import OpaqueCalls
 
 log_ = logging.getLogger("parakeet_py")
@@ -208,14 +208,15 @@ class Dispatcher:
 
     def call_in_place(self, normal: tuple[Any, ...]) -> tuple[Any] | None:
         """A call on the device that arguments live on; None if they live on none."""
-        from parakeet_py.hybrid import calls
+        from parakeet_py.hybrid.execute import device_calls
 
-        return calls.call_in_place(self, normal)
+        return device_calls.call_in_place(self, normal)
 
     def call_on_device(self, normal: tuple[Any, ...], device: Machine | Team) -> Any:
         """A call that is to run on another device than the CPU, or on a team."""
-        from parakeet_py.hybrid import calls, team_calls
-        from parakeet_py.hybrid.team import Team
+        from parakeet_py.hybrid.devices.team import Team
+        from parakeet_py.hybrid.execute import device_calls as calls
+        from parakeet_py.hybrid.execute import team_calls
 
         with self.lock:
             signature = self.signature(normal)
@@ -516,7 +517,7 @@ class Dispatcher:
         """`compiled_for` a call in positional form, whose signature may be known already (nothing is on devices then);
         if not told otherwise, for all extents."""
         if signature is None and some_live_elsewhere(normal):
-            from parakeet_py.hybrid.calls import foreign_arguments
+            from parakeet_py.hybrid.execute.device_calls import foreign_arguments
 
             foreign = foreign_arguments(self, normal)
             normal = normal if foreign is None else foreign.args
@@ -543,9 +544,9 @@ class Dispatcher:
 @lru_cache(maxsize=1)
 def _devices() -> Any:
     """`hybrid.devices`, imported when a device is named; a statement would ask for it anew in every call."""
-    from parakeet_py.hybrid import devices
+    from parakeet_py.hybrid.devices import selection
 
-    return devices
+    return selection
 
 
 def _would_be_the_same(compiled: Compiled, config: settings.Config) -> bool:

@@ -114,8 +114,8 @@ def _c_compiler() -> tuple[str, bool]:
 
 
 def _cuda() -> tuple[str, bool]:
-    from parakeet_py.hybrid import cuda
-    from parakeet_py.hybrid.device import DeviceError
+    from parakeet_py.hybrid.devices import cuda
+    from parakeet_py.hybrid.devices.device import DeviceError
 
     found = cuda.probe()
     parts = []

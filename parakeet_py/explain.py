@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.hybrid.elsewhere import some_live_elsewhere
+from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, FunctionSpec, ListSpec, ScalarSpec, Spec, StaticSpec, TextSpec, TupleSpec
 from parakeet_py.typed_ir import ir
@@ -18,10 +18,10 @@ from parakeet_py.typed_ir import ir
 if TYPE_CHECKING:
     from parakeet_py.compile import Compiled
     from parakeet_py.dispatcher import Dispatcher
-    from parakeet_py.hybrid.rehearsal import DeviceReport
-    from parakeet_py.hybrid.team_report import TeamReport
-    from parakeet_py.hybrid.timeline import Timeline
-    from parakeet_py.imp.allocations import StorageReport
+    from parakeet_py.hybrid.devices.timeline import Timeline
+    from parakeet_py.hybrid.execute.dry_run import DeviceReport
+    from parakeet_py.hybrid.execute.team_report import TeamReport
+    from parakeet_py.imp.storage.allocations import StorageReport
 
 
 _GUARDED = "this is for extents that fit without broadcasting or clipping; other calls get a form of their own"
@@ -145,9 +145,9 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
         if device is None:
             normal = dispatcher.normalize(tuple(args), kwargs)
             return explain_compiled(dispatcher.compiled_for(tuple(args), kwargs), normal)
-        from parakeet_py.hybrid.rehearsal import device_report
-        from parakeet_py.hybrid.team import Team
-        from parakeet_py.hybrid.team_report import team_report
+        from parakeet_py.hybrid.devices.team import Team
+        from parakeet_py.hybrid.execute.dry_run import device_report
+        from parakeet_py.hybrid.execute.team_report import team_report
 
         normal = dispatcher.normalize(tuple(args), kwargs)
         if normal is None:
@@ -163,10 +163,10 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
 
 def _explain_in_place(dispatcher: Dispatcher, normal: tuple[Any, ...] | None) -> Explanation | None:
     """What a call does whose arguments live on a device; None if they live on none."""
-    from parakeet_py.hybrid.calls import foreign_arguments
-    from parakeet_py.hybrid.held import Held
-    from parakeet_py.hybrid.rehearsal import device_report
-    from parakeet_py.hybrid.team_report import team_report
+    from parakeet_py.hybrid.execute.device_calls import foreign_arguments
+    from parakeet_py.hybrid.execute.dry_run import device_report
+    from parakeet_py.hybrid.execute.team_report import team_report
+    from parakeet_py.hybrid.residency.team_arguments import Held
 
     foreign = None if normal is None else foreign_arguments(dispatcher, normal)
     if foreign is None:
@@ -179,7 +179,7 @@ def _explain_in_place(dispatcher: Dispatcher, normal: tuple[Any, ...] | None) ->
 
 def _on_devices(compiled: Compiled) -> Explanation:
     """What is known beforehand of calls that run on devices."""
-    from parakeet_py.hybrid.routine_calls import as_calls
+    from parakeet_py.hybrid.plan.routine_calls import as_calls
 
     found = explain_compiled(compiled)
     by_host = tuple(str(call) for call in as_calls(compiled.typed)[1].values())
@@ -188,7 +188,7 @@ def _on_devices(compiled: Compiled) -> Explanation:
 
 def explain_compiled(compiled: Compiled, normal: tuple[Any, ...] | None = None) -> Explanation:
     """What is known of a compiled call; its arguments in positional form give the sizes of what it allocates."""
-    from parakeet_py.imp.allocations import report
+    from parakeet_py.imp.storage.allocations import report
     from parakeet_py.interpreters import values_of
 
     values = () if normal is None else values_of(compiled, normal)

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from parakeet_py.hybrid.elsewhere import some_live_elsewhere
+from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.signature import Signature
 
 SETTLED: Final = 4  # refused calls of a kind

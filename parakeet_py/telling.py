@@ -30,7 +30,7 @@ def listen() -> None:
 def tell_compiled(compiled: Compiled, level: int) -> None:
     """Say what has been compiled, in as much detail as the debug level asks for."""
     from parakeet_py.explain import describe_spec
-    from parakeet_py.imp.print_imp import format_function as imp_text
+    from parakeet_py.imp.print import format_function as imp_text
     from parakeet_py.typed_ir.print_ir import format_function as typed_text
 
     listen()

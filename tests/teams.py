@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from parakeet_py.hybrid.team import Range, Team, evenly
+from parakeet_py.hybrid.devices.team import Range, Team, evenly
 from tests.backends import accelerated
 from tests.corpus import Case, Outcome, Program, outcome
 

@@ -19,7 +19,7 @@ from parakeet_py import accelerate, options
 from parakeet_py.bench.compare import difference
 from parakeet_py.bench.program import Program, Size
 from parakeet_py.bench.report import seconds
-from parakeet_py.hybrid.residency import HOST
+from parakeet_py.hybrid.residency.blocks import HOST
 
 ROUNDS = 3
 

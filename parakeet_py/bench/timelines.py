@@ -10,7 +10,7 @@ import numpy as np
 
 from parakeet_py import accelerate, options
 from parakeet_py.bench.program import Program, Size
-from parakeet_py.hybrid.timeline import Timeline
+from parakeet_py.hybrid.devices.timeline import Timeline
 
 CALLS_BEFORE = 4
 

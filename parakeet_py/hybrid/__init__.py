@@ -1,6 +1,6 @@
-"""Running functions on devices: their memory, launching kernels, the host part between launches.
+"""Running functions on devices, alone and in teams.
 
-`plan` compiles a function for GPUs and keeps its PTX; `host_code` turns the host part into a Python function; `arrays`
-are arrays in a device's memory; `run` is one call. A `Device` (device.py) is what executes kernels: the emulator
-(`emulated`), or a GPU through CUDA (`cuda`).
+`devices/` are what executes kernels: emulated ones and GPUs through CUDA. `residency/` knows where the bytes of arrays
+are. `partition/` says how operators are cut into parts and how results are joined. `plan/` compiles a function for
+devices: its host part as Python, its kernels as PTX, the cost of each part. `execute/` runs calls.
 """

@@ -25,7 +25,7 @@ from parakeet_py.imp.ir import (
     Store,
     Write,
 )
-from parakeet_py.imp.shapes import Shapes
+from parakeet_py.imp.storage.extents import Shapes
 from parakeet_py.typed_ir.ir import Const, Dim, Failure, Load, Operand, Prim, Var
 from parakeet_py.typed_ir.types import BOOL, INT64, PYINT, Array, Scalar, Type
 

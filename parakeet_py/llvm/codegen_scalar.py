@@ -7,7 +7,7 @@ basic operations that is the same as rounding once.
 
 `minimum` and `maximum` give NaN when an argument is NaN, and their second argument when both are equal (two zeros of
 different sign), as NumPy's do (the first one in half precision). Accumulating ones (`reassoc`) need not care
-about the sign of zeros, and these two not about NaN (see `imp/extrema.py`).
+about the sign of zeros, and these two not about NaN (see `imp/lower/extrema.py`).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from parakeet_py.errors import OpaqueResultChanged
 from parakeet_py.frontend.evaluate import CHANGED, Key, Raised, contents
 from parakeet_py.frontend.frames import stand_in
 from parakeet_py.imp import ir as imp
-from parakeet_py.imp.effects import stores_only_into_its_own
+from parakeet_py.imp.schedule.effects import stores_only_into_its_own
 from parakeet_py.llvm import opaque_plans
 from parakeet_py.llvm.context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.object_layout import Layout

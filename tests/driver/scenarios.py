@@ -10,8 +10,8 @@ import numpy as np
 
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.doctor import examine
-from parakeet_py.hybrid import cuda
-from parakeet_py.hybrid.device import DeviceError, DeviceMemoryError, KernelError
+from parakeet_py.hybrid.devices import cuda
+from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, KernelError
 from tests import driver
 
 HARMLESS = {("cuPointerGetAttribute", "INVALID_VALUE")}  # memory of the host

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from parakeet_py.hybrid import cuda
+from parakeet_py.hybrid.devices import cuda
 
 ROOT = Path(__file__).resolve().parents[2]
 HUNG = 120  # seconds of one test

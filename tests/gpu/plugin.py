@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from parakeet_py import options
-from parakeet_py.hybrid import cuda
-from parakeet_py.hybrid.devices import forget
-from parakeet_py.hybrid.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices import cuda
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.selection import forget
 from tests import backends
 from tests.gpu.twin import Twin
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parakeet_py.hybrid.device import Device
+from parakeet_py.hybrid.devices.device import Device
 
 INEXACT = re.compile(r"\.approx|\bdiv\.full|\b(?:atom|red)\b[.\w:]*\.add(?:\.noftz)?\.(?:f|bf)\d|\b(?:w|wg)?mma\b")
 SWAPS, ROUNDS = re.compile(r"\batom\b[.\w:]*\.cas\."), re.compile(r"\b(?:add|sub|mul|fma)\.(?:\w+\.)*f\d")

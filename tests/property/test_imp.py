@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from parakeet_py.config import Config
 from parakeet_py.imp import ir as imp
-from parakeet_py.imp.check_imp import check_function
+from parakeet_py.imp.check import check_function
 from parakeet_py.imp.interpret import run_function as run_imp
-from parakeet_py.imp.lower import lower
-from parakeet_py.imp.print_imp import format_function
+from parakeet_py.imp.lower.function import lower
+from parakeet_py.imp.print import format_function
 from parakeet_py.typed_ir.interpret import run_function as run_typed
 from parakeet_py.typed_ir.ir import Function
 from parakeet_py.typed_ir.pipeline import run_passes

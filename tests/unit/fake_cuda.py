@@ -1,4 +1,5 @@
-"""A stand-in for the packages `cuda.core` and `cuda.bindings`: the calls that `hybrid/cuda.py` makes, on the emulator.
+"""A stand-in for the packages `cuda.core` and `cuda.bindings`: the calls that `hybrid/devices/cuda.py` makes, on the
+emulator.
 
 It has the signatures of cuda.core 1.2 and refuses what that would refuse: streams that are not passed by keyword,
 kernel arguments that are no ctypes numbers. Kernels run when somebody waits, so that faults come late, as on a GPU, and
@@ -17,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from parakeet_py.hybrid import cuda
+from parakeet_py.hybrid.devices import cuda
 from parakeet_py.ptx import emulator
 
 CTYPES = (
@@ -225,7 +226,7 @@ class LaunchConfig:
 def installed(
     memory: int = 1 << 30, capability: tuple[int, int] = (8, 0), driver_version: tuple[int, int] = (12, 8)
 ) -> Iterator[Context]:
-    """Two CUDA devices of this memory, as far as `hybrid/cuda.py` can see, inside the block."""
+    """Two CUDA devices of this memory, as far as `hybrid/devices/cuda.py` can see, inside the block."""
     contexts = [Context(memory), Context(memory)]
 
     class Device:
@@ -380,7 +381,7 @@ def installed(
     modules = {"cuda": package, "cuda.core": core, "cuda.bindings": bindings, "cuda.bindings.driver": driver}
     before = {name: sys.modules.get(name) for name in modules}
     probe, opened = cuda.probe, dict(cuda._open)
-    from parakeet_py.hybrid.devices import forget
+    from parakeet_py.hybrid.devices.selection import forget
 
     try:
         sys.modules.update(modules)

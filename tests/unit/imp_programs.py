@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.imp import ir as imp
-from parakeet_py.imp.check_imp import check_function
+from parakeet_py.imp.check import check_function
 from parakeet_py.imp.interpret import run_function as run_imp
-from parakeet_py.imp.lower import lower
-from parakeet_py.imp.print_imp import format_function
+from parakeet_py.imp.lower.function import lower
+from parakeet_py.imp.print import format_function
 from parakeet_py.typed_ir.interpret import run_function as run_typed
 from parakeet_py.typed_ir.ir import Function, Operand, Var
 from parakeet_py.typed_ir.types import PYINT, Array, Scalar, Type

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from parakeet_py.hybrid import calls
-from parakeet_py.hybrid.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.execute import device_calls
 
 
 def on(device: EmulatedDevice, function: Any, *args: Any) -> Any:
     """A call of an accelerated function on one device."""
-    return calls.call(function._dispatcher, args, device)
+    return device_calls.call(function._dispatcher, args, device)
 
 
 def free_bytes(device: EmulatedDevice) -> int:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from parakeet_py import accelerate, generate
-from parakeet_py.hybrid.cost import Speed
-from parakeet_py.hybrid.device import DeviceError
-from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.simulated import SimulatedDevice
-from parakeet_py.hybrid.team import Team
-from parakeet_py.hybrid.team_calls import call_on_team, divided_plan_of
-from parakeet_py.hybrid.team_runs import TeamRun
+from parakeet_py.hybrid.devices.device import DeviceError
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
+from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.execute.run_record import TeamRun
+from parakeet_py.hybrid.execute.team_calls import call_on_team, divided_plan_of
+from parakeet_py.hybrid.plan.part_cost import Speed
 
 DEVICES = tuple(EmulatedDevice(f"emulated:{20 + number}", memory=1 << 22) for number in range(8))
 

@@ -17,8 +17,8 @@ from parakeet_py.bench.gpu.operators import OPERATORS
 from parakeet_py.bench.gpu.runner import UnknownProgram, run
 from parakeet_py.bench.programs import PROGRAMS
 from parakeet_py.cli import app
-from parakeet_py.hybrid import cuda
-from parakeet_py.hybrid.devices import open_devices
+from parakeet_py.hybrid.devices import cuda
+from parakeet_py.hybrid.devices.selection import open_devices
 from tests.ptxas import PTXAS
 from tests.unit import bench_process
 from tests.unit.test_ptx import assemble

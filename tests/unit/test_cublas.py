@@ -14,7 +14,8 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.doctor import examine
-from parakeet_py.hybrid import calls, cublas_library
+from parakeet_py.hybrid.devices import cublas_library
+from parakeet_py.hybrid.execute import device_calls
 from tests.unit import fake_cuda
 
 DTYPES = {"sgemm": "f4", "dgemm": "f8", "cgemm": "c8", "zgemm": "c16"}
@@ -120,7 +121,7 @@ def test_a_long_shared_axis(dtype: str, cublas: Bindings) -> None:
     function = accelerate(product)
     assert np.array_equal(function(x, y), x @ y)
     assert [DTYPES[name] for name in cublas.asked] == [dtype]
-    plan = calls.plan_of(function._dispatcher.compiled_for_normal((x, y)))
+    plan = device_calls.plan_of(function._dispatcher.compiled_for_normal((x, y)))
     assert plan.last_run is not None and [blocks for (_, blocks), _ in plan.last_run.launches] == [0]
 
 
@@ -164,7 +165,7 @@ def test_explain_and_doctor(cublas: Bindings) -> None:
     function = accelerate(product)
     x, y = numbers("f4", 5, 7), numbers("f4", 7, 3)
     function(x, y)
-    plan = calls.plan_of(function._dispatcher.compiled_for_normal((x, y)))
+    plan = device_calls.plan_of(function._dispatcher.compiled_for_normal((x, y)))
     assert plan.last_run is not None and [blocks for (_, blocks), _ in plan.last_run.launches] == [0]
     (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
     assert "products by cuBLAS" in finding.text

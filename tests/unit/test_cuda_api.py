@@ -1,4 +1,5 @@
-"""What `hybrid/cuda.py`, its launches and its copies ask of `cuda.core` and `cuda.bindings`, against the packages.
+"""What `hybrid/devices/cuda.py`, its launches and its copies ask of `cuda.core` and `cuda.bindings`, against the
+packages.
 
 No GPU takes part, and no driver: signatures and names are looked at. It holds for cuda-core 0.6.0, 0.7.0, 1.0.0, 1.2.2,
 with cuda-bindings 13.5.0; where they are not installed there is nothing to check, and the stand-in is trusted.
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.hybrid import cuda
+from parakeet_py.hybrid.devices import cuda
 
 core: Any = pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 driver: Any = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")

@@ -13,8 +13,8 @@ from parakeet_py import accelerate, asdevice, options
 from parakeet_py.compile import compile_call
 from parakeet_py.config import current
 from parakeet_py.errors import DeoptimizedError
-from parakeet_py.hybrid.device_array import DeviceArray
-from parakeet_py.imp.effects import checks_before_effects, stores_only_into_its_own
+from parakeet_py.hybrid.residency.device_array import DeviceArray
+from parakeet_py.imp.schedule.effects import checks_before_effects, stores_only_into_its_own
 from parakeet_py.native import Knowledge
 
 

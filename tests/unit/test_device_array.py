@@ -11,10 +11,11 @@ import pytest
 
 from parakeet_py import DeviceArray, accelerate, asdevice, options
 from parakeet_py.errors import FallbackWarning
-from parakeet_py.hybrid import homes, losses
-from parakeet_py.hybrid.device import DeviceError, DeviceWarning
-from parakeet_py.hybrid.devices import open_devices
-from parakeet_py.hybrid.team import Team
+from parakeet_py.hybrid.devices.device import DeviceError, DeviceWarning
+from parakeet_py.hybrid.devices.selection import open_devices
+from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.execute import device_loss
+from parakeet_py.hybrid.residency import persistent_memory
 from tests.unit.team_programs import Failing
 from tests.unit.test_hybrid import LAYOUTS
 
@@ -226,7 +227,7 @@ def test_what_a_lost_device_had() -> None:
         with pytest.warns(DeviceWarning, match="emulated:43 has failed"):
             y = step(x)  # the host has all of x
         assert np.array_equal(np.asarray(y), step.__wrapped__(plain))
-        losses.forget_losses()
+        device_loss.forget_losses()
         bad.left = 1000
         y = step(x)
         bad.left = 0
@@ -237,12 +238,12 @@ def test_what_a_lost_device_had() -> None:
             np.asarray(y)
         bad.left = 1000
         assert np.array_equal(np.asarray(y), step.__wrapped__(plain))
-        losses.forget_losses()
+        device_loss.forget_losses()
         bad.left = 2
         with pytest.raises(DeviceError, match="off the bus"):  # what it stores to is nowhere else
             relax(x, y)
     finally:
-        losses.forget_losses()
+        device_loss.forget_losses()
 
 
 def test_frozen_arrays_stay(place: str) -> None:
@@ -255,10 +256,10 @@ def test_frozen_arrays_stay(place: str) -> None:
     spared = {"emulated": x.nbytes, "cpu,emulated*2": x.nbytes // 2}.get(place)
     assert again[1] < first[1] if spared is None else first[1] - again[1] == spared  # measured rates may move the cut
     key = id(x)
-    assert key in homes._frozen
+    assert key in persistent_memory._frozen
     x.flags.writeable = True
     x[:] = 3
-    assert np.array_equal(step(x), step.__wrapped__(x)) and key not in homes._frozen
+    assert np.array_equal(step(x), step.__wrapped__(x)) and key not in persistent_memory._frozen
     x.flags.writeable = False
     assert np.array_equal(step(x), step.__wrapped__(x))
     for number in range(3):  # what is read-only changes all the same
@@ -274,7 +275,7 @@ def test_frozen_arrays_stay(place: str) -> None:
     both = accelerate(lambda x, y: (y.fill(3.0), x * 1.0)[1])
     assert np.array_equal(both(base, view), base * 1.0) and base.sum() == 4 + 5 * 12
     del x, part
-    assert key not in homes._frozen
+    assert key not in persistent_memory._frozen
 
 
 def test_nothing_is_left(place: str) -> None:

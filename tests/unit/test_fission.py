@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.hybrid.access import Part, Sliced, Unused, Whole
-from parakeet_py.hybrid.division import Division
-from parakeet_py.hybrid.fission import divisions
+from parakeet_py.hybrid.partition.access import Part, Sliced, Unused, Whole
+from parakeet_py.hybrid.partition.division import Division
+from parakeet_py.hybrid.partition.fission import divisions
 from parakeet_py.typed_ir.check_ir import check_function
 from parakeet_py.typed_ir.interpret import run_function
 from parakeet_py.typed_ir.ir import PARALLEL, Compress, Const, Function, Matmul, Operand, Scan, Scatter, Var

@@ -14,12 +14,13 @@ import pytest
 
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.errors import FallbackWarning
-from parakeet_py.hybrid import calls, dlpack, repeated
-from parakeet_py.hybrid.device import DeviceError
-from parakeet_py.hybrid.device_array import DeviceArray
-from parakeet_py.hybrid.devices import open_devices
-from parakeet_py.hybrid.elsewhere import lives_elsewhere
-from parakeet_py.hybrid.interfaces import interface_of
+from parakeet_py.hybrid.devices.device import DeviceError
+from parakeet_py.hybrid.devices.device_detection import lives_elsewhere
+from parakeet_py.hybrid.devices.selection import open_devices
+from parakeet_py.hybrid.execute import call_cache, device_calls
+from parakeet_py.hybrid.residency import dlpack
+from parakeet_py.hybrid.residency.array_interfaces import interface_of
+from parakeet_py.hybrid.residency.device_array import DeviceArray
 from tests.unit import fake_cuda
 
 
@@ -68,7 +69,7 @@ def on_emulated() -> Iterator[None]:
 
 
 def last_run(function: Any, *args: Any) -> Any:
-    run = calls.plan_of(function._dispatcher.compiled_for_normal(args)).last_run
+    run = device_calls.plan_of(function._dispatcher.compiled_for_normal(args)).last_run
     assert run is not None
     return run
 
@@ -118,8 +119,8 @@ def test_calls_like_one_before(make: Any, monkeypatch: pytest.MonkeyPatch) -> No
     """What is remembered of calls is what decides them: layouts, overlaps, types, globals, settings."""
     function = accelerate(scaled)
     took: list[bool] = []
-    original = repeated.again
-    monkeypatch.setattr(calls, "again", lambda *given: (took.append(True), original(*given))[1])
+    original = call_cache.again
+    monkeypatch.setattr(device_calls, "again", lambda *given: (took.append(True), original(*given))[1])
 
     def agree(x: Any, y: Any, a: Any, again: bool) -> None:
         mine = [make(x)] * 2 if x is y else [make(x), make(y)]

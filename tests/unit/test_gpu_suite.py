@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate
-from parakeet_py.hybrid import calls, cuda
-from parakeet_py.hybrid.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices import cuda
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.execute import device_calls
 from tests.gpu import __main__ as suite
 from tests.gpu import plugin
 from tests.gpu.twin import Twin, TwinDifference, different, is_exact
@@ -28,7 +29,7 @@ def twin() -> Twin:
 
 
 def called(twin: Twin, function: Any, *args: Any) -> Any:
-    return calls.call(function._dispatcher, args, twin)
+    return device_calls.call(function._dispatcher, args, twin)
 
 
 def test_both_do_the_same(twin: Twin) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.hybrid import calls, guard
-from parakeet_py.hybrid.devices import open_devices
-from parakeet_py.hybrid.plan import Plan
+from parakeet_py.hybrid.devices import occupancy_limit
+from parakeet_py.hybrid.devices.selection import open_devices
+from parakeet_py.hybrid.execute import device_calls
+from parakeet_py.hybrid.plan.device_plan import Plan
 from tests.unit import fake_cuda
 
 
@@ -33,8 +34,8 @@ def arguments() -> tuple[Any, Any]:
 
 def plans(function: Any, *args: Any) -> tuple[Any, Any]:
     """The plan made first, and the one that runs."""
-    plan = calls.plan_of(function._dispatcher.compiled_for_normal(args))
-    return plan, guard.plan_for(plan, open_devices("cuda:0")[0])
+    plan = device_calls.plan_of(function._dispatcher.compiled_for_normal(args))
+    return plan, occupancy_limit.plan_for(plan, open_devices("cuda:0")[0])
 
 
 def registers(monkeypatch: pytest.MonkeyPatch, of_fused: int, of_others: int) -> None:
@@ -55,7 +56,7 @@ def test_starved_kernels_run_apart(monkeypatch: pytest.MonkeyPatch, caplog: pyte
         assert np.array_equal(function(*args), nearest(*args))
     first, then = plans(function, *args)
     assert then is not first and len(then.kernels) > len(first.kernels)
-    assert next(iter(first.resources.values())) == guard.Resources(255, 0, 16, 0.125)
+    assert next(iter(first.resources.values())) == occupancy_limit.Resources(255, 0, 16, 0.125)
     assert "takes 255 registers, 12% of the threads fit; its operators run apart on cuda:0" in caplog.text
     assert np.array_equal(function(*args), nearest(*args))
     assert then.last_run is not None and sum(times for _, times in then.last_run.launches) > 1

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.hybrid import calls
-from parakeet_py.hybrid.arrays import DeviceView, download, host_view, upload
-from parakeet_py.hybrid.device import DeviceMemoryError
-from parakeet_py.hybrid.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.device import DeviceMemoryError
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.execute import device_calls
+from parakeet_py.hybrid.residency.arrays import DeviceView, download, host_view, upload
 from tests.unit.one_device import free_bytes, on
 
 
@@ -157,7 +157,7 @@ def test_only_what_was_stored_to_is_copied_back(device: EmulatedDevice) -> None:
 
     x, y = np.ones(1000), np.zeros(1000)
     on(device, copy, x, y)
-    plan = calls.plan_of(copy._dispatcher.compiled_for_normal((x, y)))
+    plan = device_calls.plan_of(copy._dispatcher.compiled_for_normal((x, y)))
     assert plan.last_run is not None
     assert plan.last_run.bytes_in == 16000 and plan.last_run.bytes_out == 8000
 
@@ -176,7 +176,7 @@ def test_what_is_not_stored_to_is_not_copied_back(device: EmulatedDevice) -> Non
         found = on(device, sometimes, x, y, flag)
         assert np.allclose(found, sometimes.__wrapped__(plain, other, flag))
         assert np.array_equal(x, plain) and np.array_equal(y, other)
-        plan = calls.plan_of(sometimes._dispatcher.compiled_for_normal((x, y, flag)))
+        plan = device_calls.plan_of(sometimes._dispatcher.compiled_for_normal((x, y, flag)))
         if plan.last_run is not None:
             assert (plan.last_run.bytes_out >= x.nbytes) == flag
 
@@ -227,7 +227,7 @@ def test_loops_copy_nothing(device: EmulatedDevice) -> None:
 
     x = np.arange(1000.0)
     assert np.allclose(on(device, smooth, x, 3), smooth.__wrapped__(x, 3))
-    plan = calls.plan_of(smooth._dispatcher.compiled_for_normal((x, 3)))
+    plan = device_calls.plan_of(smooth._dispatcher.compiled_for_normal((x, 3)))
     assert plan.last_run is not None
     few = plan.last_run.bytes_in, plan.last_run.bytes_out
     on(device, smooth, x, 30)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
-from parakeet_py.hybrid import cuda, cuda_probe, devices
-from parakeet_py.hybrid.device import DeviceError, DeviceWarning
-from parakeet_py.hybrid.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices import cuda, cuda_probe, selection
+from parakeet_py.hybrid.devices.device import DeviceError, DeviceWarning
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 
 
 @pytest.fixture
@@ -97,19 +97,19 @@ def test_threads_share_a_device(launches: list[str]) -> None:
 
 
 def test_several_emulated_devices(launches: list[str]) -> None:
-    assert [one.name for one in devices.open_devices("cpu,emulated*2,emulated")] == [
+    assert [one.name for one in selection.open_devices("cpu,emulated*2,emulated")] == [
         "emulated:0",
         "emulated:1",
         "emulated:2",
     ]
-    assert devices.open_devices("emulated")[0] is devices.open_devices("emulated*2")[0]
+    assert selection.open_devices("emulated")[0] is selection.open_devices("emulated*2")[0]
 
 
 @pytest.mark.parametrize("names", ["gpu", "emulated*0", "emulated*65", "cuda:x", "cpu,,emulated", "", "emulated:64"])
 def test_names_that_mean_nothing(names: str) -> None:
-    with pytest.raises(devices.UnknownDeviceError), options(devices=names):
+    with pytest.raises(selection.UnknownDeviceError), options(devices=names):
         pass
-    with pytest.raises(devices.UnknownDeviceError):
+    with pytest.raises(selection.UnknownDeviceError):
         accelerate(devices=names)
 
 
@@ -119,7 +119,10 @@ def test_messages_list_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
         (cuda.Found(2, "", ("A", "B")), r"there are cpu, cuda, cuda:0, cuda:1, emulated, emulated\*2...$"),
     ):
         monkeypatch.setattr(cuda_probe, "probe", lambda found=found: found)
-        with pytest.raises(devices.UnknownDeviceError, match=f"'gpu' names no device; {text}"), options(devices="gpu"):
+        with (
+            pytest.raises(selection.UnknownDeviceError, match=f"'gpu' names no device; {text}"),
+            options(devices="gpu"),
+        ):
             pass
         with pytest.raises(ValueError, match=f"devices='cpu' names none; {text}"), options(devices="cpu", split=0.5):
             pass
@@ -138,7 +141,7 @@ def test_names_of_the_cpu(names: str | None) -> None:
 
 def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "probe", lambda: cuda.Found(0, "there is none today"))
-    devices.forget()
+    selection.forget()
     try:
         with options(devices="cuda:0"), pytest.raises(DeviceError, match="no CUDA device: there is none today"):
             accelerate(triple)(np.ones(3))
@@ -153,14 +156,14 @@ def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
             assert always(np.ones(3))[0] == 3
         assert not always.fell_back and len(always.specializations) == 1
     finally:
-        devices.forget()
+        selection.forget()
 
 
 def test_environment() -> None:
     code = """
 import numpy as np
 from parakeet_py import accelerate, options
-from parakeet_py.hybrid.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 launches, launch = [], EmulatedDevice.launch
 EmulatedDevice.launch = lambda self, *rest: (launches.append(self.name), launch(self, *rest))[1]
 exec(compile("def f(x):\\n    return x * 3\\n", "f.py", "exec"))

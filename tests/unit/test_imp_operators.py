@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.imp import columns, compress, ir, loops, reductions, scans, scatter
+from parakeet_py.imp import ir
+from parakeet_py.imp.lower import column_reductions, compress, loops, reductions, scans, scatter
 from parakeet_py.typed_ir.ir import Block, Compress, Const, Operand, Scan, Scatter, Var, ViewAxis
 from parakeet_py.typed_ir.types import FLOAT64, INT64, PYINT, Array, Scalar
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
@@ -24,7 +25,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Blocks, tiles and leaves so small that a few elements make several."""
     for module, sizes in {
         reductions: {"LEAF": 4, "CHUNK": 8, "BLOCKS": 8, "SIEVE": 4, "SIEVE_BLOCK": 8, "LONG_RUN": 20},
-        columns: {"TILE": 4, "PIECES": 8, "BLOCK_ROWS": 3},
+        column_reductions: {"TILE": 4, "PIECES": 8, "BLOCK_ROWS": 3},
         scans: {"TILE": 4, "BLOCK": 4, "BLOCKS": 8},
         compress: {"BLOCK": 4, "BLOCKS": 8},
         loops: {"TILE": 4},

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.hybrid.device_array import asdevice
-from parakeet_py.hybrid.devices import open_devices
-from parakeet_py.hybrid.launches import GRAPHS, MOST, Launches
+from parakeet_py.hybrid.devices.launches import GRAPHS, MOST, Launches
+from parakeet_py.hybrid.devices.selection import open_devices
+from parakeet_py.hybrid.residency.device_array import asdevice
 from tests.unit import fake_cuda
 
 

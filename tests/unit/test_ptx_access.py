@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.hybrid.calls import plan_of
-from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.plan import Form, Plan
-from parakeet_py.hybrid.run import run
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.execute.device_calls import plan_of
+from parakeet_py.hybrid.execute.device_run import run
+from parakeet_py.hybrid.plan.device_plan import Form, Plan
 from parakeet_py.ptx import emulator
-from parakeet_py.ptx.emulator.counters import Counters
+from parakeet_py.ptx.emulator.execute.counters import Counters
 
 
 def profile(function: Any, *args: Any) -> tuple[Counters, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from parakeet_py import accelerate
 from parakeet_py.ptx import emulator
-from parakeet_py.ptx.join import join
+from parakeet_py.ptx.join_modules import join
 from tests.ptxas import PTXAS
 from tests.unit.test_ptx import assemble
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.hybrid.calls import plan_of
-from parakeet_py.ptx import sorting
+from parakeet_py.hybrid.execute.device_calls import plan_of
+from parakeet_py.ptx.skeletons import radix_sort
 from tests.ptxas import PTXAS
 from tests.unit.test_ptx import ARCHITECTURES, assemble, kernels
 
@@ -19,7 +19,7 @@ from tests.unit.test_ptx import ARCHITECTURES, assemble, kernels
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of 512 elements, so that short arrays are long."""
     for name in ("SHORT", "LIGHT", "HEAVY"):
-        monkeypatch.setattr(sorting, name, 2)
+        monkeypatch.setattr(radix_sort, name, 2)
 
 
 def mixed(dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.hybrid import cuda, staging
-from parakeet_py.hybrid.device import DeviceError, KernelError
-from parakeet_py.hybrid.devices import open_devices
-from parakeet_py.hybrid.spans import Rows
+from parakeet_py.hybrid.devices import cuda, staging
+from parakeet_py.hybrid.devices.device import DeviceError, KernelError
+from parakeet_py.hybrid.devices.selection import open_devices
+from parakeet_py.hybrid.residency.byte_ranges import Rows
 from tests.unit import fake_cuda
 
 

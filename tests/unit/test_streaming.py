@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, generate, options
-from parakeet_py.hybrid.cost import Speed
-from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.simulated import SimulatedDevice
-from parakeet_py.hybrid.team import Team
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
+from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.plan.part_cost import Speed
 from tests.unit.team_programs import _names, clocked, on
 
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.hybrid import losses, task_calls
-from parakeet_py.hybrid.cost import Speed
-from parakeet_py.hybrid.device import DeviceWarning
-from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.simulated import SimulatedDevice
-from parakeet_py.hybrid.task_calls import Schedule
-from parakeet_py.hybrid.tasks import Group
-from parakeet_py.hybrid.team import Team
-from parakeet_py.hybrid.team_calls import call_on_team, divided_plan_of
-from parakeet_py.hybrid.team_runs import TeamRun
+from parakeet_py.hybrid.devices.device import DeviceWarning
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
+from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.execute import device_loss, task_calls
+from parakeet_py.hybrid.execute.run_record import TeamRun
+from parakeet_py.hybrid.execute.task_calls import Schedule
+from parakeet_py.hybrid.execute.team_calls import call_on_team, divided_plan_of
+from parakeet_py.hybrid.partition.tasks import Group
+from parakeet_py.hybrid.plan.part_cost import Speed
 
 DEVICES = tuple(EmulatedDevice(f"emulated:{130 + number}", memory=1 << 22) for number in range(3))
 _names = itertools.count(140)
@@ -187,10 +187,10 @@ def spread(choice: Any) -> Schedule:
 
 @pytest.fixture
 def everywhere() -> Any:
-    losses.forget_losses()
+    device_loss.forget_losses()
     with mock.patch.object(task_calls._Choice, "best", spread):
         yield
-    losses.forget_losses()
+    device_loss.forget_losses()
 
 
 def test_the_cpu_has_tasks(everywhere: None) -> None:

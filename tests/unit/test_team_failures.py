@@ -14,21 +14,21 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.hybrid import losses, parts
-from parakeet_py.hybrid.cost import Speed
-from parakeet_py.hybrid.device import DeviceError, DeviceWarning
-from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.residency import Memories, of_host
-from parakeet_py.hybrid.simulated import SimulatedDevice
-from parakeet_py.hybrid.team import Team
+from parakeet_py.hybrid.devices.device import DeviceError, DeviceWarning
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
+from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.execute import device_loss, parts
+from parakeet_py.hybrid.plan.part_cost import Speed
+from parakeet_py.hybrid.residency.blocks import Memories, of_host
 from tests.unit.team_programs import BALANCED, DEVICES, UNBALANCED, Failing, Quick, escape, on, relax
 
 
 @pytest.fixture(autouse=True)
 def _all_devices_there() -> Iterator[None]:
-    losses.forget_losses()
+    device_loss.forget_losses()
     yield
-    losses.forget_losses()
+    device_loss.forget_losses()
 
 
 @pytest.mark.parametrize("cpu", [False, True])
@@ -49,7 +49,7 @@ def test_a_device_fails_in_the_middle(after: int, cpu: bool) -> None:
         x, y = start.copy(), start.copy()
         on(team, relax, x, y, 2)  # it is not asked again at once
     assert np.array_equal(x, mine)
-    losses.forget_losses()
+    device_loss.forget_losses()
     bad.left = 1000
     _, run = on(team, relax, x, y, 1)
     assert len(run.members) == 3
@@ -174,7 +174,7 @@ def test_whoever_is_interrupted_leaves_nothing(name: str, split: float | None, e
         else:
             with pytest.warns(DeviceWarning, match="emulated:50 has failed"):
                 assert np.array_equal(on(team, function, *args)[0], function(*args))
-            losses.forget_losses()
+            device_loss.forget_losses()
         assert np.array_equal(on(team, function, *args)[0], function(*args))
     assert not [one for one in threading.enumerate() if one.name.startswith("parakeet_py-")]
     gc.collect()

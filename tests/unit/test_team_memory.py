@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.residency import HOST, Memories, of_arguments, of_host
-from parakeet_py.hybrid.spans import bytes_of_box, difference, intersection, rows_of, size_of, span, union
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.residency.blocks import HOST, Memories, of_arguments, of_host
+from parakeet_py.hybrid.residency.byte_ranges import (
+    bytes_of_box,
+    difference,
+    intersection,
+    rows_of,
+    size_of,
+    span,
+    union,
+)
 from tests.unit.team_programs import DEVICES
 
 

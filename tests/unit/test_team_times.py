@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate
-from parakeet_py.hybrid.cost import Cost, shares
-from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.residency import HOST, Memories, of_host
-from parakeet_py.hybrid.team import Team
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.plan.part_cost import Cost, shares
+from parakeet_py.hybrid.residency.blocks import HOST, Memories, of_host
 from tests.unit.team_programs import (
     BALANCED,
     DEVICES,

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, generate, options
-from parakeet_py.hybrid import calibration, team_calls
-from parakeet_py.hybrid.cost import Cost, Speed, cpu_speed, device_speed
-from parakeet_py.hybrid.device import DeviceWarning
-from parakeet_py.hybrid.devices import chosen
-from parakeet_py.hybrid.emulated import EmulatedDevice
-from parakeet_py.hybrid.executor import DividedCall
-from parakeet_py.hybrid.simulated import SimulatedDevice
-from parakeet_py.hybrid.team import Team
+from parakeet_py.hybrid.devices import calibration
+from parakeet_py.hybrid.devices.device import DeviceWarning
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.selection import chosen
+from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
+from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.execute import team_calls
+from parakeet_py.hybrid.execute.team_run import DividedCall
+from parakeet_py.hybrid.plan.part_cost import Cost, Speed, cpu_speed, device_speed
 from tests.unit.team_programs import DEVICES, clocked, on, relax, simulated, spmv
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.hybrid.device import Machine
+from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.ptx.target import compile_ptx
 from parakeet_py.record import record
 

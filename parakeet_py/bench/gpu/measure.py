@@ -15,10 +15,10 @@ from parakeet_py.bench.compare import difference
 from parakeet_py.bench.gpu import peers
 from parakeet_py.bench.peers import Absent
 from parakeet_py.bench.program import Arguments, Program, Size
-from parakeet_py.hybrid import calls
-from parakeet_py.hybrid.device import Machine
-from parakeet_py.hybrid.device_array import asdevice
-from parakeet_py.hybrid.foreign import Foreign
+from parakeet_py.hybrid.devices.device import Machine
+from parakeet_py.hybrid.execute import device_calls
+from parakeet_py.hybrid.residency.device_arguments import Foreign
+from parakeet_py.hybrid.residency.device_array import asdevice
 from parakeet_py.record import record
 
 LEAST, MOST = 3, 50  # repetitions
@@ -164,7 +164,7 @@ def _ours(
             def launched(given: Arguments) -> None:
                 foreign = Foreign(timed, given)
                 try:
-                    calls.call(function._dispatcher, foreign.args, timed, foreign)
+                    device_calls.call(function._dispatcher, foreign.args, timed, foreign)
                 finally:
                     foreign.done()
                 kernels.append(timed.take())

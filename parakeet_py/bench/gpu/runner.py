@@ -17,7 +17,7 @@ from parakeet_py.bench.gpu.report import Run
 from parakeet_py.bench.peers import quiet
 from parakeet_py.bench.program import Program, Size
 from parakeet_py.bench.programs import PROGRAMS
-from parakeet_py.hybrid.device import Machine
+from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.record import record
 
 COPIED: dict[Size, int] = {"XS": 1 << 16, "S": 1 << 24, "M": 1 << 28, "L": 1 << 30}

@@ -19,8 +19,8 @@ from parakeet_py.bench.gpu.measure import Row, Times
 from parakeet_py.bench.gpu.report import Run
 from parakeet_py.bench.gpu.runner import Begun, Measured, Opened, Step
 from parakeet_py.bench.program import Size
-from parakeet_py.hybrid.device import DeviceError
-from parakeet_py.hybrid.devices import open_devices
+from parakeet_py.hybrid.devices.device import DeviceError
+from parakeet_py.hybrid.devices.selection import open_devices
 
 START = 120.0  # seconds until a process has its device, and the libraries beside us
 PATIENCE = 90.0  # seconds without a word from then on: it hangs

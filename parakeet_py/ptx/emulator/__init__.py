@@ -8,9 +8,7 @@ device would silently get wrong into errors that name the PTX line. `docs/ptx_em
 from __future__ import annotations
 
 from parakeet_py.ptx.emulator.api import Device, LaunchResult, Module, run
-from parakeet_py.ptx.emulator.checks import NO_CHECKS, Checks
-from parakeet_py.ptx.emulator.counters import Counters
-from parakeet_py.ptx.emulator.errors import (
+from parakeet_py.ptx.emulator.checks.errors import (
     BarrierError,
     DataRace,
     DeadlockError,
@@ -25,6 +23,8 @@ from parakeet_py.ptx.emulator.errors import (
     UnsupportedPtx,
     WarpError,
 )
+from parakeet_py.ptx.emulator.checks.options import NO_CHECKS, Checks
+from parakeet_py.ptx.emulator.execute.counters import Counters
 
 __all__ = [
     "NO_CHECKS",

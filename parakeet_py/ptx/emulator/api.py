@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.ptx.emulator.arguments import MAX_BLOCK, MAX_GRID, Dimensions, dimensions, pack_argument
-from parakeet_py.ptx.emulator.checks import Checks
-from parakeet_py.ptx.emulator.counters import Counters
-from parakeet_py.ptx.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError
-from parakeet_py.ptx.emulator.ir import Initialiser, Variable
-from parakeet_py.ptx.emulator.kinds import Array
-from parakeet_py.ptx.emulator.machine import Machine
-from parakeet_py.ptx.emulator.memory import CODE, Allocation, Memory
-from parakeet_py.ptx.emulator.program import Program, load_program
+from parakeet_py.ptx.emulator.checks.errors import EmulatorError, LaunchError, PtxSyntaxError
+from parakeet_py.ptx.emulator.checks.options import Checks
+from parakeet_py.ptx.emulator.execute.arguments import MAX_BLOCK, MAX_GRID, Dimensions, dimensions, pack_argument
+from parakeet_py.ptx.emulator.execute.counters import Counters
+from parakeet_py.ptx.emulator.execute.machine import Machine
+from parakeet_py.ptx.emulator.front.ir import Initialiser, Variable
+from parakeet_py.ptx.emulator.front.kinds import Array
+from parakeet_py.ptx.emulator.memory.device_memory import CODE, Allocation, Memory
+from parakeet_py.ptx.emulator.translate.program import Program, load_program
 
 _MAX_THREADS = 1024
 _MAX_STATIC_SHARED = 48 * 1024

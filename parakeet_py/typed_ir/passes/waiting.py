@@ -4,7 +4,7 @@ A check guards nothing if no element is accessed because of it: `math.log(x[i])`
 what comes after it would do no harm. That is so where no index depends on what has been loaded, and the check compares
 what has been loaded, or floats: bounds of indices are proved from comparisons of integers alone (`_learned` are those
 that would be known after the check). All iterations may then run as if none failed, if only it is found out whether
-one would have (`imp/late_checks.py`), or find out nothing else (`outcome`).
+one would have (`imp/schedule/late_checks.py`), or find out nothing else (`outcome`).
 """
 
 from __future__ import annotations

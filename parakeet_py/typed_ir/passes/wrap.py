@@ -2,7 +2,8 @@
 
 On a torus (`grid[(i + 1) % n, (j - 1) % n]`) the remainder of an index that is out of range by less than n is the index
 plus or minus n. Where the facts say so, the remainder becomes that choice, by a comparison of the loop's index itself:
-it turns once along the loop, which is then cut there (`imp/turns.py`), and accesses in each part move evenly.
+it turns once along the loop, which is then cut there (`imp/schedule/index_set_splitting.py`), and accesses in each part
+move evenly.
 
 This comes after the passes that prove indices to be in range: of a remainder that is plain, of a choice it is not.
 """

@@ -1,0 +1,482 @@
+"""CUDA devices, through `cuda.core` (the `cuda` extra; what is asked of it: `tests/unit/test_cuda_api.py`).
+
+Nothing of CUDA is imported before libcuda has been found (`cuda_probe`). Every device has a stream of its own for
+everything (and more, its lanes, where copies shall overlap kernels), the driver's stream-ordered memory pool, pinned
+memory that copies go through (`staging`), kernels that are given to it together (`launches`), and modules from PTX that
+the driver compiles for it.
+
+A kernel that faults takes the context of its device along: everything on it fails from then on, in this process. The
+device remembers what happened and says it again instead of the driver's later errors.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parakeet_py.hybrid.devices.cublas import Cublas
+from parakeet_py.hybrid.devices.cuda_probe import Found as Found
+from parakeet_py.hybrid.devices.cuda_probe import probe as probe
+from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.devices.launches import Launches
+from parakeet_py.hybrid.devices.occupancy_limit import Resources
+from parakeet_py.hybrid.devices.staging import MOST_PITCH, Staging
+from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
+from parakeet_py.hybrid.residency.arrays import DeviceView
+from parakeet_py.hybrid.residency.byte_ranges import Rows
+from parakeet_py.ptx.target import ARCHITECTURES, isa, newest_isa
+
+_TYPES = {
+    "b": ctypes.c_int8,
+    "B": ctypes.c_uint8,
+    "h": ctypes.c_int16,
+    "H": ctypes.c_uint16,
+    "i": ctypes.c_int32,
+    "I": ctypes.c_uint32,
+    "q": ctypes.c_int64,
+    "Q": ctypes.c_uint64,
+    "f": ctypes.c_float,
+    "d": ctypes.c_double,
+    "P": ctypes.c_uint64,
+}
+OLDEST = (7, 5)  # the least compute capability that kernels are made for
+
+_log = logging.getLogger("parakeet_py")
+_lock = threading.Lock()
+_open: dict[int, CudaDevice] = {}
+
+
+def devices(number: int | None = None) -> list[CudaDevice]:
+    """All CUDA devices that can be used, or one.
+
+    Raises
+    ------
+    DeviceError
+        There is no such device; the message says why.
+    """
+    found = probe()
+    if not found.devices:
+        raise DeviceError(f"no CUDA device: {found.reason}")
+    if number is not None and number >= found.devices:
+        there = ", ".join(f"cuda:{one} ({name})" for one, name in enumerate(found.names))
+        raise DeviceError(f"there is no cuda:{number}: the driver finds {found.devices} device(s), {there}")
+    if number is not None:
+        return [_opened(number)]
+    usable, reasons = [], []
+    for one in range(found.devices):
+        try:
+            usable.append(_opened(one))
+        except DeviceError as error:
+            reasons.append(str(error))
+    if not usable:
+        raise DeviceError(f"no CUDA device: {'; '.join(reasons)}")
+    return usable
+
+
+def _opened(number: int) -> CudaDevice:
+    with _lock:
+        if number not in _open:
+            try:
+                _open[number] = CudaDevice(number)
+            except DeviceError:
+                raise
+            except Exception as error:  # cuda.core's own
+                raise DeviceError(f"cuda:{number} cannot be opened: {error}") from error
+        return _open[number]
+
+
+class _Module(NamedTuple):
+    """Loaded PTX, and the kernels found in it so far."""
+
+    code: Any
+    kernels: dict[str, Any]
+
+
+class _Lane(NamedTuple):
+    """A stream, the pinned memory that its copies go through, what it has been asked to launch."""
+
+    stream: Any
+    staging: Staging
+    launches: Launches
+
+
+class _InOrder:
+    """Something that is asked of a lane besides kernels: what has been launched there goes first, and no other thread
+    asks the lane for anything meanwhile (what it is asked while launches are captured as a graph would get into that).
+
+    No generator: from Python 3.13 on its frame would keep the exception, and so the memory of the call, in a cycle.
+    """
+
+    def __init__(self, device: CudaDevice, what: str) -> None:
+        self.device, self.what = device, what
+
+    def __enter__(self) -> _Lane:
+        self.device._enter()
+        self.lane = self.device._lane()
+        self.lane.launches.lock.acquire()
+        try:
+            self.lane.launches.flush()
+        except BaseException as error:
+            self.lane.launches.lock.release()
+            if not isinstance(error, Exception) or isinstance(error, DeviceError):
+                raise
+            raise self.device._failed("launching kernels", error) from error
+        return self.lane
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self.lane.launches.lock.release()
+        if isinstance(error, Exception) and not isinstance(error, DeviceError):
+            raise self.device._failed(self.what, error) from error
+
+
+class CudaDevice:
+    """One CUDA device, see `device.Device`.
+
+    Attributes
+    ----------
+    broken : what has taken the context along, if that has happened
+    """
+
+    asynchronous = True
+    shows_memory = True
+
+    def __init__(self, number: int) -> None:
+        from cuda.bindings import driver
+        from cuda.core import Device as Opened
+        from cuda.core import DeviceMemoryResource
+
+        self.name = f"cuda:{number}"
+        self._driver = driver
+        self._device = Opened(number)
+        self._device.set_current()
+        _, self._context = driver.cuCtxGetCurrent()
+        capability = self._device.compute_capability
+        version = int(capability[0]), int(capability[1])
+        if version < OLDEST:
+            raise DeviceError(f"{self.name} has compute capability {version[0]}.{version[1]}; at least 7.5 is needed")
+        self.architecture = _architecture(version, probe().driver)
+        self.multiprocessors = int(self._device.properties.multiprocessor_count)
+        self._asked: set[str] = set()  # devices that this one may read directly if it can
+        self._here = threading.local()
+        self._lanes: dict[int, _Lane] = {}
+        self._lanes_lock = threading.Lock()
+        self._memory = DeviceMemoryResource(number)
+        self.cublas = Cublas()
+        self._buffers: dict[int, tuple[Any, _Lane]] = {}
+        self.broken: str | None = None
+
+    def _checked(self, result: Any, what: str) -> Any:
+        """The values of a driver call; raises `DeviceError` if it failed."""
+        status, *values = result
+        if int(status) == 0:
+            return values
+        _, text = self._driver.cuGetErrorString(status)
+        raise self._failed(what, text.decode() if text else str(status))
+
+    def _failed(self, what: str, why: object) -> DeviceError:
+        """The error to raise. If the context is gone, that is what this and all later operations say."""
+        if self.broken is None:
+            text = f"{what} failed: {why}"
+            status, *_ = self._driver.cuCtxSynchronize()
+            if int(status) == 0:
+                return DeviceError(text)
+            self.broken = f"{text}; this device cannot be used any more in this process"
+        return DeviceError(self.broken)
+
+    def _enter(self) -> None:
+        if self.broken is not None:
+            raise DeviceError(self.broken)
+        self._device.set_current()
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """Around what comes at any time, as memory is freed: amid what another device is asked for, say."""
+        _, before = self._driver.cuCtxGetCurrent()
+        self._driver.cuCtxSetCurrent(self._context)
+        try:
+            yield
+        finally:
+            self._driver.cuCtxSetCurrent(before)
+
+    def _lane(self) -> _Lane:
+        """The lane that this thread asks in."""
+        number = getattr(self._here, "lane", 0)
+        found = self._lanes.get(number)
+        if found is None:
+            with self._lanes_lock:
+                if number not in self._lanes:
+                    self._device.set_current()
+                    stream = self._device.create_stream()
+                    staging = Staging(self._driver, stream, self._checked)
+                    self._lanes[number] = _Lane(stream, staging, Launches(stream))
+                found = self._lanes[number]
+        return found
+
+    @contextmanager
+    def lane(self, number: int) -> Iterator[None]:
+        before = getattr(self._here, "lane", 0)
+        self._here.lane = number
+        try:
+            yield
+        finally:
+            self._here.lane = before
+
+    @property
+    def _stream(self) -> Any:
+        return self._lane().stream
+
+    def _order(self, what: str) -> _InOrder:
+        """Around what is asked of this thread's lane besides kernels; `what` failed if something is raised inside."""
+        return _InOrder(self, what)
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+
+    def allocate(self, size: int) -> int:
+        self._enter()
+        try:
+            buffer = self._allocated(size)
+            if buffer is None:  # what nobody refers to any more may be in cycles, or be freed behind launches
+                gc.collect()
+                for number in [*self._lanes]:
+                    with self.lane(number):
+                        self.synchronize()
+                buffer = self._allocated(size)
+        except DeviceError:
+            raise
+        except Exception as error:
+            raise self._failed("getting memory", error) from error
+        if buffer is None:
+            raise DeviceMemoryError(self.name, size, self.free_bytes())
+        address = int(buffer.handle)
+        self._buffers[address] = buffer, self._lane()
+        return address
+
+    def _allocated(self, size: int) -> Any:
+        """New memory; None if there is none."""
+        try:
+            lane = self._lane()
+            with lane.launches.lock:
+                return self._memory.allocate(size, stream=lane.stream)
+        except Exception as error:
+            if "OUT_OF_MEMORY" in str(error):
+                return None
+            status, *_ = self._driver.cuCtxSynchronize()
+            if not isinstance(error, RuntimeError) or int(status) != 0:
+                raise
+            return None  # older versions of cuda-core only say that it has failed
+
+    def free(self, address: int) -> None:
+        buffer, lane = self._buffers.pop(address, (None, None))
+        if buffer is None or lane is None or self.broken is not None:
+            return  # a context that is gone has no memory
+
+        def close() -> None:
+            with suppress(Exception), self._current():  # the next operation will say it
+                buffer.close(lane.stream)  # in the order of the stream
+
+        lane.launches.after(close)
+
+    def free_bytes(self) -> int:
+        """Memory that can be had: what the driver has, and what the pool keeps for later."""
+        self._enter()
+        status, free, _ = self._driver.cuMemGetInfo()
+        pool = self._memory.attributes
+        kept = int(pool.reserved_mem_current) - int(pool.used_mem_current)
+        return kept + (int(free) if int(status) == 0 else 0)
+
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
+        with span(self, COPY_IN, "", data.nbytes), self._order("copying to the device") as lane:
+            lane.staging.copy_in(address, data, pitch)
+
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
+        with span(self, COPY_OUT, "", data.nbytes), self._order("copying from the device") as lane:
+            lane.staging.copy_out(data, address, pitch)
+
+    def reaches(self, source: Device) -> bool:
+        return isinstance(source, CudaDevice)
+
+    def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
+        """By the driver: over the link between the two if there is one, else as it thinks best."""
+        assert isinstance(source, CudaDevice)
+        what = f"copying from {source.name}"
+        ready = after
+        if ready is None:
+            with source._order(what) as theirs:  # its context is current now, as it must be for its events
+                ready = theirs.stream.record()
+        self._let_access(source)
+        with span(self, COPY_OVER, "", rows.height * rows.width), self._order(what) as lane:
+            lane.stream.wait(ready)
+            for number in range(rows.height if rows.pitch > MOST_PITCH else 1):
+                step = number * rows.pitch
+                self._from_peer(address + step, source, place + step, rows if rows.pitch <= MOST_PITCH else rows.first)
+            done = lane.stream.record()
+        with source._order(what) as theirs:
+            theirs.stream.wait(done)  # it is not overwritten before
+        self._enter()
+
+    def _from_peer(self, address: int, source: CudaDevice, place: int, rows: Rows) -> None:
+        driver, stream = self._driver, self._stream.handle
+        if rows.height == 1:
+            call = driver.cuMemcpyPeerAsync(address, self._context, place, source._context, rows.width, stream)
+        else:
+            what = driver.CUDA_MEMCPY3D_PEER()
+            what.srcMemoryType = what.dstMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
+            what.srcContext, what.srcDevice, what.srcPitch = source._context, place, rows.pitch
+            what.dstContext, what.dstDevice, what.dstPitch = self._context, address, rows.pitch
+            what.WidthInBytes, what.Height, what.Depth = rows.width, rows.height, 1
+            call = driver.cuMemcpy3DPeerAsync(what, stream)
+        self._checked(call, f"copying from {source.name}")
+
+    def _let_access(self, source: CudaDevice) -> None:
+        """Let this device read another one's memory without the host, if they are so connected."""
+        if source.name in self._asked:
+            return
+        self._asked.add(source.name)
+        one, other = self._device.device_id, source._device.device_id
+        status, able = self._driver.cuDeviceCanAccessPeer(one, other)
+        if int(status) == 0 and able:
+            with suppress(Exception):  # then the driver copies through its own memory
+                source._memory.peer_accessible_by = [one]
+
+    def copy_within(self, target: int, source: int, size: int) -> None:
+        with self._order("copying on the device") as lane:
+            call = self._driver.cuMemcpyDtoDAsync(target, source, size, lane.stream.handle)
+            self._checked(call, "copying on the device")
+
+    # ---- time and order ----------------------------------------------------------------------------------------------
+
+    @property
+    def stream(self) -> int:
+        with self._order("launching kernels") as lane:
+            return int(lane.stream.handle)
+
+    def mark(self) -> Any:
+        from cuda.core import EventOptions
+
+        with self._order("recording an event") as lane:
+            return lane.stream.record(options=EventOptions(True))  # with times; cuda-core 1.0 has renamed this field
+
+    def seconds(self, start: Any, end: Any) -> float:
+        self._enter()
+        try:
+            end.sync()
+            return float(end - start) / 1e3
+        except Exception as error:
+            raise self._failed("a kernel", error) from error
+
+    def owns(self, address: int) -> bool:
+        self._enter()
+        return bool(_ordinal(self._driver, address) == self._device.device_id)
+
+    def wait_for(self, stream: int) -> None:
+        with self._order("waiting for another stream") as lane:
+            lane.stream.wait(_stream(stream))
+
+    def let_wait(self, stream: int) -> None:
+        with self._order("letting another stream wait") as lane:
+            _stream(stream).wait(lane.stream)
+
+    # ---- kernels -----------------------------------------------------------------------------------------------------
+
+    def load(self, ptx: str) -> Any:
+        from cuda.core import ObjectCode
+
+        self._enter()
+        return _Module(ObjectCode.from_ptx(ptx.encode()), {})
+
+    def resources(self, module: Any, kernel: str, threads: int) -> Resources | None:
+        """What a kernel takes, and how many of its threads a multiprocessor holds at once; None if nobody knows."""
+        self._enter()
+        try:
+            found = _kernel(module, kernel)
+            blocks = int(found.occupancy.max_active_blocks_per_multiprocessor(threads, 0))
+            takes = found.attributes
+            most = int(self._device.properties.max_threads_per_multiprocessor)
+            registers, local, shared = (
+                int(value() if callable(value) else value)  # calls before cuda-core 1.0
+                for value in (takes.num_regs, takes.local_size_bytes, takes.shared_size_bytes)
+            )
+            return Resources(registers, local, shared, blocks * threads / most)
+        except Exception as error:
+            failed = self._failed(f"asking about {kernel}", error)
+            if self.broken is not None:
+                raise failed from error
+            _log.info("%s: %s", self.name, failed)  # no call depends on it
+            return None
+
+    def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
+        self._enter()
+        arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
+        try:
+            with span(self, KERNEL, kernel, blocks):
+                self._lane().launches.add(_kernel(module, kernel), blocks, threads, arguments)
+        except Exception as error:
+            raise self._failed(f"launching {kernel}", error) from error
+
+    def offered(self, left: DeviceView, right: DeviceView, out: DeviceView) -> bool:
+        """Whether cuBLAS takes `out = left @ right`."""
+        self._enter()
+        return self.cublas.takes(left, right, out)
+
+    def multiply(self, left: DeviceView, right: DeviceView, out: DeviceView, fast: bool) -> bool:
+        """Let cuBLAS do `out = left @ right`; whether it could. `fast`: float32 may be rounded to TF32."""
+        with span(self, KERNEL, "cuBLAS", 0), self._order("cuBLAS") as lane:
+            return self.cublas.multiply(int(lane.stream.handle), left, right, out, fast)
+
+    def synchronize(self) -> None:
+        with self._order("a kernel") as lane:
+            lane.stream.sync()
+
+
+def _ordinal(driver: Any, address: int) -> int | None:
+    """The number of the device that an address is on; None for memory of the host."""
+    attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    status, number = driver.cuPointerGetAttribute(attribute, address)
+    return int(number) if int(status) == 0 and int(number) >= 0 else None
+
+
+def _stream(number: int) -> Any:
+    """A stream of another library, by its handle; 1 and 2 are the default streams."""
+    from cuda.core import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream
+
+    if number == 1:
+        return LEGACY_DEFAULT_STREAM
+    return PER_THREAD_DEFAULT_STREAM if number == 2 else Stream.from_handle(number)
+
+
+def owner(address: int) -> CudaDevice | None:
+    """The CUDA device whose memory an address is in; None if that is none."""
+    if not probe().devices:
+        return None
+    from cuda.bindings import driver
+
+    number = _ordinal(driver, address)
+    return None if number is None else _opened(number)
+
+
+def _kernel(module: _Module, name: str) -> Any:
+    """A kernel of a module; the driver compiles it when it is first asked for."""
+    if name not in module.kernels:
+        module.kernels[name] = module.code.get_kernel(name)
+    return module.kernels[name]
+
+
+def _argument(code: str, value: Any) -> Any:
+    """A machine parameter as `launch` takes it."""
+    if code == "e":  # half precision travels as its bits
+        return ctypes.c_uint16(int(np.float16(value).view(np.uint16)))
+    return _TYPES[code](value.item() if isinstance(value, np.generic) else value)
+
+
+def _architecture(version: tuple[int, int], driver: tuple[int, int] | None) -> str:
+    """The newest architecture that kernels can be made for, that the device runs, and whose PTX its driver takes."""
+    known = [name for name in ARCHITECTURES if int(name.removeprefix("sm_")) <= 10 * version[0] + version[1]]
+    taken = [name for name in known if driver is None or isa(name) <= newest_isa(driver)]
+    return (taken or known)[-1]

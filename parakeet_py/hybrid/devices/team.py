@@ -1,0 +1,85 @@
+"""Who shares the work of a call: the CPU's threads and devices, and which part of an index space each gets.
+
+Parts are contiguous: the CPU has the front of the space, the devices the back, in their order. How much each gets is
+decided by what it would cost (`plan.part_cost`). With a forced `split` that is the share of the devices together, which
+they divide evenly.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from parakeet_py.hybrid.devices.device import Device
+from parakeet_py.hybrid.plan.part_cost import Cost, device_speed, shares
+
+Range = tuple[int, int, int]  # of whom (the number of its memory), lo, hi
+
+
+@dataclass(frozen=True)
+class Team:
+    """Those that share the work of a call.
+
+    Attributes
+    ----------
+    devices : the devices; their memories are 1, 2...
+    cpu : whether the CPU takes part
+    split : the share of the devices, None if nobody has said
+    only : the memories of those that share a task; None: all
+    """
+
+    devices: tuple[Device, ...]
+    cpu: bool = True
+    split: float | None = None
+    only: tuple[int, ...] | None = None
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Whose memories take part."""
+        return tuple(range(0 if self.cpu else 1, len(self.devices) + 1))
+
+    @property
+    def first(self) -> int:
+        """Who does what cannot be shared: the CPU, else the fastest device."""
+        members = self.only or self.members
+        if len(members) == 1 or not members[0]:
+            return members[0]
+        return max(members, key=lambda who: device_speed(self.devices[who - 1]).operations)
+
+    @property
+    def reason(self) -> str:
+        """Why the ranges are what they are."""
+        if self.split is not None:
+            return f"split={self.split:g} is forced"
+        return "each gets what it is predicted to finish at the same time as the others"
+
+    def ranges(self, extent: int, costs: Callable[[], Sequence[Cost]]) -> tuple[Range, ...]:
+        """Who gets which part of an axis; nobody gets an empty one.
+
+        `costs` gives what it would cost each member, the CPU first if it is one; asked if the split is not forced.
+        """
+        if self.only is not None or self.split is None:
+            members = self.members
+            working = members if self.only is None else self.only
+            if len(working) > 1:
+                known = dict(zip(members, costs(), strict=True))
+                counts = dict(zip(working, shares(extent, [known[who] for who in working]), strict=True))
+            else:
+                counts = {working[0]: extent}
+            return self.from_bounds([*itertools.accumulate(counts.get(who, 0) for who in range(members[-1] + 1))])
+        if not self.devices:  # all have been lost
+            return self.from_bounds((extent,))
+        front = extent - round(extent * self.split) if self.cpu else 0
+        return self.from_bounds((front, *evenly(front, extent, len(self.devices))))
+
+    def from_bounds(self, bounds: Sequence[int]) -> tuple[Range, ...]:
+        """The ranges that end at these places: the CPU's (0, if it has none), then each device's."""
+        starts = (0, *bounds[:-1])
+        found = zip(range(len(bounds)), starts, bounds, strict=True)
+        return tuple((memory, lo, hi) for memory, lo, hi in found if lo < hi)
+
+
+def evenly(start: int, stop: int, parts: int) -> tuple[int, ...]:
+    """Where `parts` parts of [start, stop) end, as equal as they can be."""
+    return tuple(start + (stop - start) * (number + 1) // parts for number in range(parts))

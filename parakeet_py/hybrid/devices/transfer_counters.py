@@ -1,0 +1,114 @@
+"""What one call asks of its device: counted for explanations, remembered for errors.
+
+A `Meter` stands between a call and its device. It counts launches and bytes, and keeps the last launches that nobody
+has waited for yet: a GPU tells of a fault when something later waits, and then one of these was it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parakeet_py.hybrid.devices.device import Device
+from parakeet_py.hybrid.residency.byte_ranges import Rows
+
+REMEMBERED = 8  # launches that an error speaks of
+
+
+class Run(NamedTuple):
+    """What a call has done on a device.
+
+    Attributes
+    ----------
+    device : its name
+    launches : how often each kernel was launched with so many blocks, as ((kernel, blocks), times); no blocks: what
+        cuBLAS has done in the place of the kernel
+    bytes_in, bytes_out : copied to the device and from it
+    allocated : bytes of memory made on the device, those of arguments included
+    """
+
+    device: str
+    launches: tuple[tuple[tuple[int, int], int], ...]
+    bytes_in: int
+    bytes_out: int
+    allocated: int
+
+
+class Meter:
+    """A device, for one call; if told to, it waits for every kernel, so that a fault is that of the kernel it names."""
+
+    def __init__(self, device: Device, wait: bool = False) -> None:
+        self.device = device
+        self.asynchronous = device.asynchronous
+        self.wait = wait or not device.asynchronous
+        self.name = device.name
+        self.architecture = device.architecture
+        self.bytes_in = self.bytes_out = self.allocated = 0
+        self.launches: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.unfinished: deque[tuple[int, int, Sequence[Any]]] = deque(maxlen=REMEMBERED)
+
+    def launched(self, number: int, blocks: int, values: Sequence[Any]) -> None:
+        """To be said before kernel `number` is launched."""
+        self.launches[number, blocks] += 1
+        self.unfinished.append((number, blocks, values))
+
+    def run(self) -> Run:
+        """What has been done so far."""
+        return Run(self.name, tuple(self.launches.items()), self.bytes_in, self.bytes_out, self.allocated)
+
+    # ---- the device --------------------------------------------------------------------------------------------------
+
+    def allocate(self, size: int) -> int:
+        address = self.device.allocate(size)
+        self.allocated += size
+        return address
+
+    def free(self, address: int) -> None:
+        self.device.free(address)
+
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
+        self.device.copy_in(address, data, pitch)
+        self.bytes_in += data.nbytes
+
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
+        self.device.copy_out(data, address, pitch)
+        self.bytes_out += data.nbytes
+        self.unfinished.clear()
+
+    def reaches(self, source: Device) -> bool:
+        return self.device.reaches(source)
+
+    def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
+        self.device.copy_over(address, source, place, rows, after)
+
+    def load(self, ptx: str) -> Any:
+        return self.device.load(ptx)
+
+    def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
+        self.device.launch(module, kernel, blocks, threads, codes, values)
+        if self.wait:
+            self.synchronize()
+
+    def offered(self, left: Any, right: Any, out: Any) -> bool:
+        """Whether a library would multiply matrices that lie so."""
+        ask = getattr(self.device, "offered", None)
+        return ask is not None and bool(ask(left, right, out))
+
+    def multiply(self, left: Any, right: Any, out: Any, fast: bool) -> bool:
+        """Let a library multiply matrices; whether there is one that can."""
+        ask = getattr(self.device, "multiply", None)
+        return ask is not None and bool(ask(left, right, out, fast))
+
+    def synchronize(self) -> None:
+        self.device.synchronize()
+        self.unfinished.clear()
+
+    def mark(self) -> Any:
+        return self.device.mark()
+
+    def lane(self, number: int) -> AbstractContextManager[None]:
+        return self.device.lane(number)

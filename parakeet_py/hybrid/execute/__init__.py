@@ -1,0 +1,1 @@
+"""Calls on one device and on teams."""

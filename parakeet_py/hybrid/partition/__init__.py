@@ -1,0 +1,1 @@
+"""How operators are cut into parts, and how the results of parts are joined."""

@@ -1,0 +1,121 @@
+"""Parts of operators on the CPU: typed functions as machine code, called with NumPy arrays.
+
+A part is lowered and compiled like any function, so its parallel regions run on the thread pool; it has no gate, as
+nobody calls it but the executor. What it makes itself is copied out of its memory: parts that make much are given the
+arrays to fill.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.config import Config
+from parakeet_py.imp import ir as imp
+from parakeet_py.imp.lower.function import lower
+from parakeet_py.llvm import blas, engine
+from parakeet_py.llvm.codegen import generate, slots_in, slots_out
+from parakeet_py.llvm.context import OUT_OF_MEMORY, Context
+from parakeet_py.llvm.runtime import runtime
+from parakeet_py.typed_ir import ir as typed
+from parakeet_py.typed_ir.interpret import format_failure
+from parakeet_py.typed_ir.semantics import scalar
+from parakeet_py.typed_ir.types import Array, Scalar, Type
+
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)  # lets go of the GIL
+
+
+class HostPart:
+    """A typed function as machine code of this machine."""
+
+    def __init__(self, function: typed.Function, config: Config) -> None:
+        self.function = lower(function, config)
+        if config.check:
+            from parakeet_py.imp.check import check_function
+
+            check_function(self.function)
+        code = generate(self.function, engine.host(), contract=config.contract, fastmath=config.fastmath)
+        native = runtime()
+        symbols = native.symbols
+        found = {name: blas.resolve(name) for name in code.symbols if name not in symbols}
+        external = {name: address for name, address in found.items() if address is not None}
+        self._loaded = native.load(engine.compile_ir(code.text), [code.entry], external)
+        self._entry = _ENTRY(self._loaded[code.entry])
+        self._free_all = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols["pk_free_all"])
+        self._kinds: dict[int, tuple[str, ...]] = {}
+        for statement in imp.walk(self.function.body):
+            if isinstance(statement, imp.Check):
+                self._kinds[statement.failure] = tuple(typed.dtype_of(arg) for arg in statement.args)
+        self._slots = 1 + sum(slots_in(param.type) for param in self.function.params)
+        self._out_slots = 1 + sum(slots_out(result.type) for result in self.function.results)
+
+    def __call__(self, args: Sequence[Any], threads: int) -> list[Any]:
+        """The results; raises what a failed check stands for."""
+        given, taken = np.zeros(self._slots, np.int64), np.zeros(self._out_slots, np.int64)
+        slot = 0
+        for param, arg in zip(self.function.params, args, strict=True):
+            end = slot + slots_in(param.type)
+            _fill(given[slot:end], param.type, arg)
+            slot = end
+        memory = np.zeros(Context.SIZE + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        context = memory[start : start + Context.SIZE]
+        context[Context.MAX_THREADS : Context.MAX_THREADS + 4].view(np.int32)[0] = threads
+        status = self._entry(context.ctypes.data, given.ctypes.data, taken.ctypes.data)
+        try:
+            if status:
+                raise self._failure(status, context[Context.ARGUMENTS :].view(np.int64)[:6])
+            results = []
+            slot = 0
+            for result in self.function.results:
+                end = slot + slots_out(result.type)
+                results.append(_read(taken[slot:end], result.type))
+                slot = end
+            return results
+        finally:
+            self._free_all(context.ctypes.data)
+
+    def _failure(self, status: int, words: np.ndarray[Any, Any]) -> Exception:
+        if status == OUT_OF_MEMORY:
+            return MemoryError("out of memory in compiled code")
+        kinds = self._kinds.get(status, ())
+        values = [
+            words[number : number + 1].view(np.float64)[0] if kind.startswith("float") else np.int64(words[number])
+            for number, kind in enumerate(kinds)
+        ]
+        return format_failure(self.function.failures[status].failure, values)
+
+
+def _fill(slots: np.ndarray[Any, Any], kind: Type, value: Any) -> None:
+    if isinstance(kind, Array):
+        slots[0] = id(value)
+        slots[1] = value.__array_interface__["data"][0]
+        slots[2:] = [*value.shape, *value.strides]
+        return
+    assert isinstance(kind, Scalar)
+    item = np.array([value], kind.dtype)
+    slots.view(np.uint8)[: item.nbytes] = item.view(np.uint8)
+
+
+def _read(slots: np.ndarray[Any, Any], kind: Type) -> Any:
+    """A result: a copy of an array, a scalar as host code keeps it."""
+    if isinstance(kind, Array):
+        data, shape, strides = int(slots[3]), tuple(slots[4 : 4 + kind.rank].tolist()), slots[4 + kind.rank :].tolist()
+        if 0 in shape:
+            return np.empty(shape, kind.dtype)
+        size = np.dtype(kind.dtype).itemsize
+        low = sum(min(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True))
+        high = sum(max(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True)) + size
+        memory = np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(data + low))
+        return np.ndarray(shape, kind.dtype, memory, -low, tuple(strides)).copy()
+    assert isinstance(kind, Scalar)
+    return kept(np.frombuffer(slots.tobytes(), kind.dtype, 1)[0], kind.dtype)
+
+
+def kept(value: Any, dtype: str) -> Any:
+    """A scalar as host code keeps it: Python's own int or bool, else NumPy's."""
+    made = scalar(value, dtype)
+    return made.item() if dtype in ("int64", "bool") else made

@@ -1,0 +1,1 @@
+"""Where the bytes of arrays are, and arrays that live on devices."""

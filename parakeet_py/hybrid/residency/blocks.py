@@ -1,0 +1,272 @@
+"""Where the bytes of arrays are: in the memory of the host, of devices, or of several at once.
+
+A `Root` is one piece of memory with arrays in it: an argument (several, if they overlap), or an array that a call has
+made. It exists on the host, and as a copy on each device that has needed some of it. For each of these memories it
+keeps the bytes that are valid there, as the MSI protocol does for the lines of caches:
+
+    valid in one memory only        Modified
+    valid in several                Shared
+    not valid in a memory           Invalid there
+
+`bring` makes bytes valid in a memory by copying those that are not; `wrote` says that a memory has changed some, which
+makes them invalid everywhere else. Nothing else moves data, so halos move alone and nothing moves twice. The blocks of
+the protocol are as large as what is done with them in one go: a row, a halo, half an array.
+
+The bytes of new memory are nobody's and valid everywhere.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from parakeet_py.hybrid.devices.device import Device
+from parakeet_py.hybrid.partition.access import Box
+from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, memory_of
+from parakeet_py.hybrid.residency.byte_ranges import (
+    Spans,
+    bytes_of_box,
+    difference,
+    in_rows,
+    intersection,
+    rows_of,
+    size_of,
+    span,
+    union,
+)
+
+HOST = 0  # the number of the host's memory; devices are counted from 1
+
+
+class Memories:
+    """The memories of a call, and the bytes that have moved between them.
+
+    Attributes
+    ----------
+    devices : the devices, memory 1, 2...
+    moved : bytes by (from, to)
+    rehearsal : bytes are counted, but none moves
+    marks : of the devices, set when members began to work at the same time
+    """
+
+    def __init__(self, devices: Sequence[Device], rehearsal: bool = False) -> None:
+        self.devices = tuple(devices)
+        self.rehearsal = rehearsal
+        self.lock = threading.RLock()  # for all that is said here and in roots of who has what; not while bytes move
+        self.kept = [threading.RLock() for _ in range(len(self.devices) + 1)]  # while others copy from a memory
+        self.moved: dict[tuple[int, int], int] = {}
+        self.marks: dict[int, Any] = {}
+        self.roots: weakref.WeakSet[Root] = weakref.WeakSet()
+
+    def evict(self, memory: int, keep: Collection[Root]) -> bool:
+        """Give up copies in a device's memory, all but some: those that others have too, else the others.
+
+        Returns whether there were any.
+        """
+        with self.lock:
+            here = [root for root in self.roots if memory in root.copies and root not in keep]
+        clean = [root for root in here if not len(root.alone(memory))]
+        for root in clean or here:
+            root.give_up(memory)
+        return bool(here)
+
+    def set_marks(self) -> None:
+        """Members are about to work at the same time: what devices have now, others may copy while they do."""
+        if self.rehearsal or len(self.devices) < 2:
+            return
+        with self.lock:
+            for root in self.roots:
+                root.settled = dict(root.valid)
+        self.marks = {number: device.mark() for number, device in enumerate(self.devices, 1)}
+
+    def count(self, source: int, target: int, size: int) -> None:
+        with self.lock:
+            if size:
+                self.moved[source, target] = self.moved.get((source, target), 0) + size
+
+
+class Root:
+    """Memory with arrays in it: `size` bytes at `address` on the host, kept alive by `owner`.
+
+    Attributes
+    ----------
+    valid : the bytes that are valid in each memory
+    copies : the memory on each device that has needed some
+    settled : the bytes that each memory had when marks were last set, and that nobody has written to since
+    """
+
+    __slots__ = ("__weakref__", "address", "copies", "memories", "owner", "settled", "size", "valid")
+
+    def __init__(self, memories: Memories, address: int, size: int, owner: Any, fresh: bool) -> None:
+        self.memories = memories
+        self.address, self.size, self.owner = address, size, owner
+        everything = span(0, size)
+        where = range(len(memories.devices) + 1) if fresh else (HOST,)
+        self.valid: dict[int, Spans] = dict.fromkeys(where, everything)
+        self.copies: dict[int, Buffer] = {}
+        self.settled: dict[int, Spans] = {}
+        memories.roots.add(self)
+
+    def bring(self, memory: int, wanted: Spans) -> None:
+        """Make bytes valid in a memory."""
+        missing = self._missing(memory, wanted)
+        while len(missing):
+            with self.memories.lock:
+                others = [other for other in sorted(self.valid) if other != memory]
+                some = (len(intersection(missing, self.valid[other])) for other in others)
+                source = next(other for other, found in zip(others, some, strict=True) if found)
+            with self.memories.kept[source]:  # another task may be about to give up its copy
+                found = intersection(missing, self.valid.get(source, _NONE))
+                if len(found):
+                    self._copy(source, memory, found)
+            missing = difference(missing, found)
+            if not len(missing):
+                missing = self._missing(memory, wanted)
+
+    def _missing(self, memory: int, wanted: Spans) -> Spans:
+        with self.memories.lock:
+            return difference(wanted, self.valid.get(memory, _NONE))
+
+    def wrote(self, memory: int, changed: Spans) -> None:
+        """A memory has changed bytes."""
+        with self.memories.lock:
+            for other in self.valid:
+                if other != memory:
+                    self.valid[other] = difference(self.valid[other], changed)
+            for other in self.settled:
+                self.settled[other] = difference(self.settled[other], changed)
+            self.valid[memory] = union(self.valid.get(memory, _NONE), changed)
+
+    def copy_on(self, memory: int) -> Buffer:
+        """This memory's copy on a device, made when it is first needed."""
+        found = self.copies.get(memory)
+        if found is None:
+            found = self.copies[memory] = Buffer(self.memories.devices[memory - 1], self.size)
+        return found
+
+    def alone(self, memory: int) -> Spans:
+        """The bytes that are valid in one memory only."""
+        with self.memories.lock:
+            found = self.valid.get(memory, _NONE)
+            for other, spans in self.valid.items():
+                found = found if other == memory else difference(found, spans)
+            return found
+
+    def give_up(self, memory: int) -> None:
+        """Give up the copy on a device; the host gets what nobody else has."""
+        with self.memories.kept[memory]:
+            self.bring(HOST, self.alone(memory))
+            with self.memories.lock:
+                self.valid.pop(memory, None)
+                self.copies.pop(memory, None)
+
+    def _copy(self, source: int, target: int, some: Spans) -> None:
+        if source != HOST and target != HOST and self._copy_over(source, target, some):
+            return
+        if source != HOST and target != HOST:  # by way of the host
+            self._copy(source, HOST, difference(some, self.valid.get(HOST, _NONE)))
+            source = HOST
+        if not self.memories.rehearsal:
+            host = memory_of(self.address, self.size)
+            memory = source if target == HOST else target
+            buffer, device = self.copy_on(memory), self.memories.devices[memory - 1]
+            for rows in rows_of(some):
+                if target == HOST:
+                    device.copy_out(in_rows(host, rows), buffer.address + rows.start, rows.pitch)
+                else:
+                    device.copy_in(buffer.address + rows.start, in_rows(host, rows), rows.pitch)
+        self.memories.count(source, target, size_of(some))
+        with self.memories.lock:
+            self.valid[target] = union(self.valid.get(target, _NONE), some)
+
+    def _copy_over(self, source: int, target: int, some: Spans) -> bool:
+        """Copy from one device to another directly, if they can."""
+        reader, giver = self.memories.devices[target - 1], self.memories.devices[source - 1]
+        if not reader.reaches(giver):
+            return False
+        if not self.memories.rehearsal:
+            theirs, ours = self.copies[source], self.copy_on(target)
+            settled = intersection(some, self.settled.get(source, _NONE))
+            for after, spans in ((self.memories.marks.get(source), settled), (None, difference(some, settled))):
+                for rows in rows_of(spans):
+                    reader.copy_over(ours.address + rows.start, giver, theirs.address + rows.start, rows, after)
+        self.memories.count(source, target, size_of(some))
+        with self.memories.lock:
+            self.valid[target] = union(self.valid.get(target, _NONE), some)
+        return True
+
+
+_NONE: Spans = span(0, 0)
+
+
+class SharedArray:
+    """An array whose elements may be in several memories: `host` is it in the host's, valid or not."""
+
+    __slots__ = ("host", "root", "shape")
+
+    def __init__(self, root: Root, host: np.ndarray[Any, Any]) -> None:
+        self.root = root
+        self.host = host
+        self.shape = host.shape
+
+    def spans(self, box: Box | None = None, exact: bool = False) -> Spans:
+        """The bytes of the elements in a box, or of all."""
+        whole = tuple((0, extent) for extent in self.shape)
+        return bytes_of_box(self.host, self.root.address, whole if box is None else box, exact)
+
+    def on_host(self) -> np.ndarray[Any, Any]:
+        """The array, its elements valid."""
+        if self.host.size:
+            self.root.bring(HOST, self.spans())
+        return self.host
+
+    def on_device(self, memory: int) -> DeviceView:
+        """The array in a device's memory; its elements are there if they have been brought."""
+        buffer = self.root.copy_on(memory)
+        offset = self.host.__array_interface__["data"][0] - self.root.address if self.host.size else 0
+        return DeviceView(buffer, offset, self.host.dtype.name, self.shape, self.host.strides)
+
+
+def new_array(memories: Memories, dtype: str, shape: Sequence[int], layout: str = "C") -> SharedArray:
+    """An array of unspecified contents."""
+    return of_host(memories, np.empty(shape, dtype, "F" if layout == "F" else "C"), fresh=True)
+
+
+def of_host(memories: Memories, array: np.ndarray[Any, Any], fresh: bool = False) -> SharedArray:
+    """An array of the host that shares no memory with others."""
+    low, high = byte_bounds(array) if array.size else (0, 0)
+    return SharedArray(Root(memories, low, high - low, array, fresh), array)
+
+
+def of_arguments(
+    memories: Memories,
+    arrays: Sequence[np.ndarray[Any, Any]],
+    known: Mapping[int, Root] = MappingProxyType({}),
+) -> list[SharedArray]:
+    """Arrays of the host; those that overlap share a root. Some have a `known` one, by position."""
+    found: dict[int, SharedArray] = {}
+    order: list[int] = []
+    for number, array in enumerate(arrays):
+        if number in known and array.size:
+            found[number] = SharedArray(known[number], array)
+        elif array.size:
+            order.append(number)
+    order.sort(key=lambda number: byte_bounds(arrays[number]))
+    groups: list[tuple[int, int, list[int]]] = []
+    for number in order:
+        low, high = byte_bounds(arrays[number])
+        if groups and low < groups[-1][1]:
+            start, end, members = groups.pop()
+            groups.append((start, max(end, high), [*members, number]))
+        else:
+            groups.append((low, high, [number]))
+    for low, high, members in groups:
+        root = Root(memories, low, high - low, [arrays[number] for number in members], False)
+        found |= {number: SharedArray(root, arrays[number]) for number in members}
+    return [found.get(number) or of_host(memories, array) for number, array in enumerate(arrays)]

@@ -1,0 +1,254 @@
+"""`DeviceArray`: an array that stays on devices between calls.
+
+It lives at a *place*, a device or a team of several. Its bytes are where calls have left them (`persistent_memory`), in
+as many memories as have them; only what is missing where it is needed moves. It is what a call gives if one of its
+arguments is such an array, and it says what it is by DLPack and `__cuda_array_interface__`, so that other libraries can
+use it too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.hybrid.devices.device import Machine
+from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.residency import dlpack
+from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, Layout, memory_of, name_of_dtype
+from parakeet_py.hybrid.residency.byte_ranges import Spans, bytes_of_box
+from parakeet_py.hybrid.residency.persistent_memory import Home
+
+
+class DeviceArray:
+    """An array on devices, made by `asdevice` and by calls on such arrays.
+
+    `numpy.asarray` and indexing give copies of it, or of a part, in memory of the host.
+
+    Attributes
+    ----------
+    shape, dtype, strides : as NumPy's
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        place: Machine | Team,
+        layout: Layout,
+        offset: int,
+        host: np.ndarray[Any, Any] | None = None,
+    ) -> None:
+        self._home, self._place, self._layout, self._offset, self._array = home, place, layout, offset, host
+
+    @property
+    def _host(self) -> np.ndarray[Any, Any]:
+        """It in the memory of the host, its elements valid or not."""
+        found = self._array
+        if found is None:
+            dtype, shape, strides, writeable = self._layout
+            memory = memory_of(self._home.address, max(self._home.size, 1))
+            found = np.ndarray(shape, dtype, memory.data, 0 if 0 in shape else self._offset, strides)
+            found.flags.writeable = writeable
+            self._array = found
+        return found
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._layout.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self._layout.strides
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._layout.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """The names of the devices that it lives on, as `options(devices=...)` has them."""
+        return name_of(self._place)
+
+    def bring(self, device: Machine | None, part: np.ndarray[Any, Any] | None = None, writes: bool = False) -> None:
+        """Make its elements, or those of a view of the host's array, valid on a device or the host (None)."""
+        self._home.bring(device, self._spans(self._host if part is None else part), writes)
+
+    def _spans(self, part: np.ndarray[Any, Any]) -> Spans:
+        return bytes_of_box(part, self._home.address, tuple((0, extent) for extent in part.shape), False)
+
+    def on(self, device: Machine) -> DeviceView:
+        """It on one device, which may change it from now on if it is not read-only."""
+        home = self._home
+        dtype, shape, strides, writeable = self._layout
+        if not home.is_only_on(device):
+            self.bring(device, writes=writeable)
+        return DeviceView(
+            home.copies[device], self._offset, name_of_dtype(dtype), shape, strides, self, readonly=not writeable
+        )
+
+    def _shown(self) -> Machine | None:
+        """The device whose memory other libraries can use in place; None if there is none such."""
+        place = self._place
+        return place if not isinstance(place, Team) and place.shows_memory else None
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        device = self._shown()
+        if device is None:
+            raise AttributeError(f"an array on {self.device} has no address that CUDA knows")
+        there = self.on(device)
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (there.address if self.size else 0, there.readonly),
+            "strides": self.strides,
+            "stream": device.stream,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device = self._shown()
+        return (dlpack.CPU, 0) if device is None else (dlpack.CUDA, int(device.name.rpartition(":")[2]))
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        device = self._shown()
+        if device is None:
+            if copy is False:
+                raise BufferError(f"an array on {self.device} is exported as a copy on the host")
+            return self.__array__().__dlpack__(max_version=max_version, dl_device=dl_device)
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("an array on a device is exported in place only")
+        if stream != -1:
+            device.let_wait(1 if stream is None else stream)
+        itemsize = self.dtype.itemsize
+        steps = [stride // itemsize for stride in self.strides]
+        if any(stride % itemsize for stride in self.strides):
+            raise BufferError("DLPack knows strides of whole elements only")
+        versioned = max_version is not None and max_version[0] >= 1
+        there = self.on(device)
+        if there.readonly and not versioned:
+            raise BufferError("this array is read-only, which DLPack can say from version 1 on")
+        where, kind = self.__dlpack_device__(), self.dtype.str[1:]
+        return dlpack.capsule_of(there.address, kind, self.shape, steps, where, there.buffer, versioned, there.readonly)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("an array on a device becomes one of the host by a copy")
+        self.bring(None)
+        return np.array(self._host, dtype, order="K")
+
+    def __getitem__(self, key: Any) -> Any:
+        keys = key if type(key) is tuple else (key,)
+        basic = all(one is None or one is Ellipsis or type(one) in (int, slice) for one in keys)
+        part = self._host[key] if basic else self._host
+        if isinstance(part, np.ndarray):
+            self.bring(None, part)
+            return part.copy(order="K") if basic else part[key]
+        self.bring(None)
+        return self._host[key]
+
+    def __len__(self) -> int:
+        return len(self._host)
+
+    def __bool__(self) -> bool:
+        """As of an array of the host: that of more than one element is ambiguous."""
+        return bool(np.asarray(self))
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype}{list(self.shape)} on {self.device}>"
+
+
+def name_of(place: Machine | Team) -> str:
+    """The names of the devices of a place."""
+    if isinstance(place, Team):
+        return ",".join([*(["cpu"] if place.cpu else []), *(device.name for device in place.devices)])
+    return place.name
+
+
+def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
+    """A copy of an array on devices, where it stays between calls.
+
+    A call of an accelerated function with a `DeviceArray` among its arguments gives such arrays, and moves only what is
+    missing. It runs on the devices that `options(devices=...)` names; where none are named, on those of the array.
+
+    Parameters
+    ----------
+    x : anything that `numpy.asarray` takes, of numbers or bools; a `DeviceArray` of the same place is given back
+    device : names as in `options(devices=...)`, such as "cuda:0" or "cpu,emulated*2"; those of the settings if left out
+
+    Raises
+    ------
+    ValueError
+        No device is named besides the CPU.
+    TypeError
+        Devices have no elements of this dtype, or `device` is no name.
+    """
+    from parakeet_py import config as settings
+    from parakeet_py.hybrid.devices.selection import chosen, existing
+
+    if device is None or isinstance(device, str):
+        config = settings.current()
+        names = config.devices or "" if device is None else device
+        place = None if names in ("", "cpu") else chosen(names, config.split if device is None else None)
+        if place is None:
+            raise ValueError(
+                "asdevice needs a device besides the CPU: device='emulated', say, or options(devices=...) around it; "
+                f"there are {existing()}"
+            )
+    elif isinstance(device, Team) or hasattr(device, "copy_in"):
+        place = device
+    else:
+        raise TypeError(f"a device is named, as 'cuda:0' or 'emulated' is, not {device!r}; there are {existing()}")
+    if isinstance(x, DeviceArray):
+        if x._place == place:
+            return x
+        x = np.asarray(x)
+    array = np.asarray(x)
+    if (
+        array.dtype.kind not in "biufc"
+        or not array.dtype.isnative
+        or array.dtype.itemsize > 16 - 8 * (array.dtype.kind != "c")
+    ):
+        raise TypeError(f"a device has no elements of dtype {array.dtype}")
+    if isinstance(place, Team):
+        data = np.array(array, order="K")
+        home = Home(data.__array_interface__["data"][0], data.nbytes, data)
+        return DeviceArray(home, place, layout_of(data), 0, data)
+    turned = array.flags.f_contiguous and not array.flags.c_contiguous
+    there = uploaded(place, array.T if turned else array)
+    shape, strides = (there.shape[::-1], there.strides[::-1]) if turned else (there.shape, there.strides)
+    return DeviceArray(Home.on(place, there.buffer), place, Layout(array.dtype, shape, strides, True), 0)
+
+
+def layout_of(array: np.ndarray[Any, Any]) -> Layout:
+    """The layout of an array of the host."""
+    return Layout(array.dtype, array.shape, array.strides, array.flags.writeable)
+
+
+def uploaded(device: Any, array: np.ndarray[Any, Any]) -> DeviceView:
+    """A contiguous copy on a device."""
+    data = np.ascontiguousarray(array).reshape(array.shape)
+    buffer = Buffer(device, data.nbytes)
+    if data.nbytes:
+        device.copy_in(buffer.address, data.reshape(-1).view(np.uint8))
+    return DeviceView(buffer, 0, data.dtype.name, data.shape, data.strides)

@@ -1,0 +1,1 @@
+"""From the typed IR to loop nests: control, and each of the array operators."""

@@ -1,0 +1,207 @@
+"""Reductions whose inner loop runs over kept columns: sum(axis=0) of a C-contiguous array and the like.
+
+A tile of `TILE` columns stays in the first-level cache while row after row is combined into it, in order (the order of
+NumPy for such axes). Where there are too few tiles to share between threads the rows are cut into blocks, each with
+partial results of its own, which are combined in order afterwards; how many depends on the extents only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parakeet_py.imp.ir import Cell
+from parakeet_py.imp.lower.builder import Lowering
+from parakeet_py.imp.lower.combine import Combination, combine
+from parakeet_py.imp.lower.loops import Axis, nest
+from parakeet_py.imp.schedule.loop_order import Study, static_cost, work
+from parakeet_py.imp.writer import ONE, ZERO
+from parakeet_py.typed_ir.ir import Block, Const, Operand, Reshape, Var
+from parakeet_py.typed_ir.types import INT64, Array
+
+TILE = 2048
+UNROLL = 4  # rows combined at once, so that the tile is read and written once for all of them
+UNROLL_COST = 12  # in bodies up to this cost
+PIECES = 64  # pieces of work wanted
+BLOCK_ROWS = 64  # rows of a block, at least
+
+
+def reduce_columns(
+    lo: Lowering,
+    with_: Combination,
+    found: Study,
+    body: Block,
+    kept: list[Axis],
+    reduced: list[Axis],
+    outs: Sequence[Var],
+) -> None:
+    """Combine rows into `outs` (new arrays of the kept extents)."""
+    *lead, column = kept
+    lead_size = lo.product(axis.extent for axis in lead)
+    rows = reduced[0]
+    kind = "vector" if with_.names is not None else "independent"
+    if lo.in_region:
+        targets = [_rank3(lo, out, ONE, lead_size, column.extent) for out in outs]
+        _tiles(lo, with_, body, kept, reduced, targets, kind, None)
+        return
+    tiles = lo.maximum(lo.ceil_div(column.extent, Const(TILE, INT64)), ONE)
+    strips = lo.multiply(lead_size, tiles)
+    wanted = lo.floor_div(Const(PIECES, INT64), lo.maximum(strips, ONE))
+    possible = lo.floor_div(rows.extent, Const(BLOCK_ROWS, INT64))
+    blocks = lo.maximum(lo.minimum(wanted, possible), ONE)
+    share = lo.ceil_div(rows.extent, blocks)
+    several = lo.compare("gt", blocks, ONE)
+
+    targets = []
+    for out in outs:
+        assert isinstance(out.type, Array)
+        kind3 = Array(out.type.dtype, 3, "C")
+        cell = lo.declare("partial", kind3)
+
+        def own(cell: Cell = cell, kind3: Array = kind3) -> None:
+            lo.write(cell, lo.new_array("partial", kind3, (blocks, lead_size, column.extent)))
+
+        def shared(cell: Cell = cell, out: Var = out) -> None:
+            lo.write(cell, _rank3(lo, out, ONE, lead_size, column.extent))
+
+        lo.when(several, own, shared)
+        targets.append(lo.read(cell))
+
+    def ranges(low: Operand, high: Operand) -> None:
+        piece = lo.index("piece")
+
+        def one() -> None:
+            strip, block = _divide(lo, piece, blocks)
+            point, tile = _divide(lo, strip, tiles)
+            start = lo.multiply(tile, Const(TILE, INT64))
+            stop = lo.minimum(lo.add(start, Const(TILE, INT64)), column.extent)
+            first = lo.multiply(block, share)
+            last = lo.minimum(lo.add(first, share), rows.extent)
+            _tiles(lo, with_, body, kept, reduced, targets, kind, (point, block, start, stop, first, last))
+
+        lo.loop(piece, low, high, one, "independent")
+
+    inner = [axis.extent for axis in reduced[1:]]
+    amount = work(lo, found, (lo.minimum(column.extent, Const(TILE, INT64)), share, *inner))
+    lo.region(lo.multiply(strips, blocks), ONE, amount, ranges, lambda: ZERO, "reduce columns")
+    lo.when(several, lambda: _combine_blocks(lo, with_, targets, outs, blocks, lead_size, column.extent, kind))
+
+
+def _tiles(
+    lo: Lowering,
+    with_: Combination,
+    body: Block,
+    kept: list[Axis],
+    reduced: list[Axis],
+    targets: Sequence[Var],
+    kind: str,
+    piece: tuple[Operand, Operand, Operand, Operand, Operand, Operand] | None,
+) -> None:
+    """One tile of columns of one block of rows of one leading point (`piece`), or everything."""
+    *lead, column = kept
+
+    def strip(point: Operand, block: Operand, start: Operand, stop: Operand, first: Operand, last: Operand) -> None:
+        index = lo.index("j")
+
+        def identity() -> None:
+            for target, init in zip(targets, with_.inits, strict=True):
+                lo.store(target, (block, point, index), init)
+
+        lo.loop(index, start, stop, identity, "vector")
+
+        def row(count: int) -> None:
+            j = lo.bind(column.index)
+            base = lo.operand(reduced[0].index)
+
+            def element() -> None:
+                accumulators: Sequence[Operand] = [lo.load(target, block, point, j) for target in targets]
+                for number in range(count):
+                    lo.alias(reduced[0].index, lo.add(base, Const(number, INT64)))
+                    accumulators = combine(lo, with_, accumulators, lo.lower_block(body))
+                for target, value in zip(targets, accumulators, strict=True):
+                    lo.store(target, (block, point, j), value)
+
+            lo.loop(j, start, stop, element, kind)
+
+        def rows(low: Operand, high: Operand, count: int) -> None:
+            index = lo.bind(reduced[0].index)
+            inner = reduced[1:]
+            lo.loop(
+                index, low, high, lambda: nest(lo, inner, lambda: row(count), "serial"), "serial", Const(count, INT64)
+            )
+
+        if len(reduced) == 1 and static_cost(body) <= UNROLL_COST:
+            length = lo.subtract(last, first)
+            several = lo.multiply(lo.floor_div(length, Const(UNROLL, INT64)), Const(UNROLL, INT64))
+            middle = lo.add(first, several)
+            rows(first, middle, UNROLL)
+            rows(middle, last, 1)
+        else:
+            rows(first, last, 1)
+
+    if piece is not None:
+        point, *rest = piece
+        left = point
+        for axis in reversed(lead):
+            if axis is lead[0]:
+                lo.alias(axis.index, left)
+            else:
+                left, own = _divide(lo, left, axis.extent)
+                lo.alias(axis.index, own)
+        strip(point, *rest)
+        return
+
+    def everything() -> None:
+        point: Operand = ZERO
+        for axis in lead:
+            point = lo.add(lo.multiply(point, axis.extent), lo.operand(axis.index))
+        strip(point, ZERO, ZERO, column.extent, ZERO, reduced[0].extent)
+
+    nest(lo, lead, everything)
+
+
+def _combine_blocks(
+    lo: Lowering,
+    with_: Combination,
+    targets: Sequence[Var],
+    outs: Sequence[Var],
+    blocks: Operand,
+    lead_size: Operand,
+    columns: Operand,
+    kind: str,
+) -> None:
+    """Combine the blocks' results in order into the outs."""
+    results = [_rank3(lo, out, ONE, lead_size, columns) for out in outs]
+    point, block, j = lo.index("point"), lo.index("block"), lo.index("j")
+
+    def copy() -> None:
+        for target, result in zip(targets, results, strict=True):
+            lo.store(result, (ZERO, point, j), lo.load(target, ZERO, point, j))
+
+    def add() -> None:
+        accumulators = [lo.load(result, ZERO, point, k) for result in results]
+        values = [lo.load(target, block, point, k) for target in targets]
+        for result, value in zip(results, combine(lo, with_, accumulators, values), strict=True):
+            lo.store(result, (ZERO, point, k), value)
+
+    k = lo.index("j")
+
+    def strip() -> None:
+        lo.loop(j, ZERO, columns, copy, "vector")
+        lo.loop(block, ONE, blocks, lambda: lo.loop(k, ZERO, columns, add, kind), "serial")
+
+    lo.loop(point, ZERO, lead_size, strip, "independent")
+
+
+def _rank3(lo: Lowering, array: Var, *extents: Operand) -> Var:
+    assert isinstance(array.type, Array)
+    shaped = lo.let(array.name, Array(array.type.dtype, 3, "C"), Reshape(array, extents))
+    lo.shapes.define(shaped, extents)
+    return shaped
+
+
+def _divide(lo: Lowering, number: Operand, by: Operand) -> tuple[Operand, Operand]:
+    """Quotient and remainder of number >= 0 by `by` > 0."""
+    if by is ONE:
+        return number, ZERO
+    quotient = lo.floor_div(number, by)
+    return quotient, lo.subtract(number, lo.multiply(quotient, by))

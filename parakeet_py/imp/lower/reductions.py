@@ -1,0 +1,368 @@
+"""Reduce: sums and their like, the same for any number of threads and about as accurate as NumPy's pairwise sums.
+
+The order in which floats are combined depends on the extents only. A long run is cut into *leaves* of `LEAF`
+contributions, each combined in a vector loop (regrouped over lanes), leaves into *chunks* of `CHUNK`, chunks into at
+most `BLOCKS` blocks which threads share out, and the blocks' partial results are combined as a balanced tree. The error
+of a sum of n grows with LEAF / lanes + CHUNK / LEAF + n / (CHUNK * BLOCKS) + log2(BLOCKS).
+
+Three ways, by the extents and by which axis the accesses of the body move along with unit stride:
+
+* no kept axes: blocks of the whole space, partial results on the stack (`_whole`);
+* a reduced axis moves by one: for each kept point, in parallel, a run in cells (`_rows`); where there are few kept
+  points and long runs, each run is done as above instead;
+* the last kept axis moves by one, or both do in one index (a window that slides): tiles of columns, row after row into
+  the result (`_columns`, in columns.py), which is also NumPy's order.
+
+Other combines than sums and products give the same result for any grouping; they only use the blocks. An any or all
+stops at the end of the leaf that decided it. Where an extremum is (argmin) is found by `extrema`; another combine that
+takes whole contributions or leaves them skips leaves that would change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from parakeet_py.imp.ir import Break, Cell, While
+from parakeet_py.imp.lower.builder import Lowering, Outs
+from parakeet_py.imp.lower.combine import Combination, combination, combine, declare, fold, takes
+from parakeet_py.imp.lower.count_flags import count, counted
+from parakeet_py.imp.lower.extrema import accumulate, arg_extremum, arg_run
+from parakeet_py.imp.lower.extremum_lanes import ArgExtremum, Run
+from parakeet_py.imp.lower.loops import Axis, axes_of, nest, order_of, split_space, walk_range
+from parakeet_py.imp.lower.map import map_nest
+from parakeet_py.imp.schedule.axis_merging import merge, merged_outs
+from parakeet_py.imp.schedule.loop_order import Study, slides, static_cost, stride_cost, study, work
+from parakeet_py.imp.writer import ONE, ZERO, array_type
+from parakeet_py.record import record
+from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
+from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar
+
+LEAF = 1024
+CHUNK = 8192
+SIEVE = 128  # leaf of a selective combine
+SIEVE_BLOCK = 131072
+ARG_BLOCK = 32768  # the same for argmin and argmax, whose leaves are dear only when they are taken
+SIEVE_COST = 40  # in bodies up to this cost
+BLOCKS = 512
+LONG_RUN = 65536  # contributions of one kept point from which it is worth sharing between threads
+FEW_POINTS = 64
+FEW_COLUMNS = 16
+COPY_COST = 14  # bodies cheaper than this are written twice, to choose a way when the extents are known
+
+
+@record
+class Reduction:
+    """A Reduce being lowered: its combination and reduced axes, what its body does."""
+
+    op: Reduce
+    with_: Combination
+    found: Study
+    axes: list[Axis]
+    checked: bool
+    extremum: ArgExtremum | None  # whose place a selective combine finds
+
+    @property
+    def vector(self) -> bool:
+        """Whether a run can be a vector loop."""
+        return self.with_.names is not None and self.found.simple and not self.checked
+
+
+def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
+    found = study(op)
+    with_ = combination(lo, op.combine, op.inits)
+    axes = axes_of(op.reduced_indices, lo.operands(op.reduced_extents))
+    checked = found.has_check and lo.checking
+    red = Reduction(op, with_, found, axes, checked, arg_extremum(with_))
+    extents = lo.operands(op.extents)
+    if extents:
+        _kept(lo, outs, red, extents)
+        return
+    cells = _one_run(lo, red) if lo.in_region or not axes else _whole(lo, red)
+    for out, cell in zip(outs, cells, strict=True):
+        if isinstance(out.type, Array):
+            array = lo.new_array(out.name, out.type, (), lo.bind(out))
+            lo.store(array, (), lo.read(cell))
+        else:
+            lo.emit_read(lo.bind(out), cell)
+
+
+# ---- one run of contributions ----------------------------------------------------------------------------------------
+
+
+def _one_run(lo: Lowering, red: Reduction) -> list[Cell]:
+    """Combine all contributions of the reduced axes in order, here."""
+    cells = declare(lo, red.with_)
+    if not red.axes:
+        fold(lo, red.with_, cells, lo.lower_block(red.op.body))
+        return cells
+    last = red.axes[-1]
+    leaf: Operand = Const(LEAF, INT64)
+    if red.with_.inexact and not isinstance(last.extent, Const):
+        leaf = lo.maximum(leaf, lo.floor_div(last.extent, Const(64, INT64)))
+    nest(lo, red.axes[:-1], lambda: _leaves(lo, red, ZERO, last.extent, cells, leaf), "serial")
+    return cells
+
+
+def _leaves(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell], leaf: Operand) -> None:
+    """Loop over [start, stop) of the last reduced axis, leaf by leaf where grouping matters."""
+    decided = red.with_.decided
+    if _skips(red):
+        _sieve(lo, red, start, stop, cells)
+        return
+    short = isinstance(stop, Const) and stop.whole <= LEAF
+    if short or (decided is None and not red.with_.inexact):
+        _run(lo, red, start, stop, cells)
+        return
+
+    def leaf_body() -> None:
+        end = lo.minimum(lo.add(first, leaf), stop)
+        inner = declare(lo, red.with_)
+        _run(lo, red, first, end, inner)
+        fold(lo, red.with_, cells, [lo.read(cell) for cell in inner])
+        if decided is not None:
+            value: Operand = lo.read(cells[0])
+            if not decided:
+                value = lo.prim("not", value, type_=BOOL)
+            lo.when(value, lambda: lo.emit(Break()))
+
+    first = lo.index("leaf")
+    lo.loop(first, start, stop, leaf_body, "serial", leaf)
+
+
+def _skips(red: Reduction) -> bool:
+    """Whether it pays to look for leaves that change nothing."""
+    extent = red.axes[-1].extent
+    small = isinstance(extent, Const) and extent.whole <= (8 if red.extremum else SIEVE)
+    cheap = red.found.simple and not red.checked and static_cost(red.op.body) <= SIEVE_COST
+    skipping = red.extremum is not None or red.with_.taken is not None
+    return red.with_.names is None and skipping and cheap and not small
+
+
+def _sieve(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
+    """A selective combine: after the first leaf, visit only leaves in which something would be taken."""
+    if red.extremum is not None:
+        run = Run(red.with_, red.extremum, cells, red.op.body, red.axes[-1], start, stop)
+        arg_run(lo, run, not red.op.extents)
+        return
+    first, conditions = lo.index("leaf"), red.with_.taken
+    assert conditions is not None
+
+    def leaf_body() -> None:
+        end = lo.minimum(lo.add(first, Const(SIEVE, INT64)), stop)
+        look = lo.declare("look", BOOL, lo.compare("eq", first, start))
+        before = [lo.read(cell) for cell in cells]
+
+        def test() -> None:
+            taken = takes(lo, red.with_, conditions, before, lo.lower_block(red.op.body))
+            lo.write(look, lo.prim("or", lo.read(look), taken, type_=BOOL))
+
+        def tests() -> None:
+            lo.loop(lo.bind(red.axes[-1].index), first, end, test, "vector")
+
+        later = lo.compare("ne", first, start)
+        lo.when(later, tests)
+        lo.when(lo.read(look), lambda: _run(lo, red, first, end, cells))
+
+    lo.loop(first, start, stop, leaf_body, "serial", Const(SIEVE, INT64))
+
+
+def _run(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
+    index = red.axes[-1].index
+    flag = counted(red.found, red.op.body) if red.with_.names == ("add",) and not red.checked else None
+    if flag is not None:
+        count(lo, cells[0], red.op.body, flag, index, start, stop)
+    elif red.vector:
+        accumulate(lo, red.with_, cells, red.op.body, lambda step: lo.loop(lo.bind(index), start, stop, step, "vector"))
+    else:
+        point = lambda: fold(lo, red.with_, cells, lo.lower_block(red.op.body))  # noqa: E731
+        lo.loop(lo.bind(index), start, stop, point, "serial")
+
+
+# ---- no kept axes ----------------------------------------------------------------------------------------------------
+
+
+def _whole(lo: Lowering, red: Reduction) -> list[Cell]:
+    """Blocks of the whole space in parallel, then their partial results."""
+    merged = lo.merged
+    (axes,) = merge(lo, red.found, red.axes)
+    if red.vector:
+        # These primitives commute: the axis along which memory moves by one goes inside.
+        costs = [stride_cost(red.found, axis.mover) for axis in axes]
+        best = min(range(len(axes)), key=lambda axis: (costs[axis], -axis))
+        axes = [*axes[:best], *axes[best + 1 :], axes[best]]
+    cells = _blocks(lo, replace(red, axes=axes))
+    lo.merged = merged
+    return cells
+
+
+def _blocks(lo: Lowering, red: Reduction) -> list[Cell]:
+    with_, axes = red.with_, red.axes
+    split = split_space(lo, axes, CHUNK)
+    # A block begins by visiting its first leaf in full: where most leaves are skipped, blocks are long.
+    size = (ARG_BLOCK if red.extremum else SIEVE_BLOCK) if _skips(red) else CHUNK
+    chunk, most = Const(size, INT64), Const(BLOCKS, INT64)
+    if len(axes) == 1:
+        chunks = lo.ceil_div(split.extent, chunk)
+        share = lo.multiply(lo.maximum(lo.ceil_div(chunks, most), ONE), chunk)
+    else:
+        enough = lo.floor_div(chunk, lo.maximum(split.size, ONE))
+        share = lo.maximum(lo.maximum(lo.ceil_div(split.extent, most), enough), ONE)
+    count = lo.ceil_div(split.extent, share)
+    partials = [lo.stack_array("partial", dtype, BLOCKS) for dtype in with_.types]
+    block = lo.index("block")
+
+    def body(low: Operand, high: Operand) -> None:
+        def one() -> None:
+            start = lo.multiply(block, share)
+            stop = lo.minimum(lo.add(start, share), split.extent)
+            cells = declare(lo, with_)
+            walk_range(lo, axes, split, start, stop, lambda a, b: _chunks(lo, red, a, b, cells))
+            for partial, cell in zip(partials, cells, strict=True):
+                lo.store(partial, (block,), lo.read(cell))
+
+        lo.loop(block, low, high, one, "independent")
+
+    per_block = work(lo, red.found, (split.size, lo.minimum(share, split.extent)))
+    lo.region(count, ONE, per_block, body, order_of(lo, axes), "reduce")
+    return (_tree if with_.inexact else _sequence)(lo, with_, partials, count)
+
+
+def _chunks(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
+    """Loop over [start, stop) of the last axis: chunk by chunk, leaf by leaf."""
+    leaf = Const(LEAF, INT64)
+    if not red.with_.inexact or len(red.axes) > 1:
+        _leaves(lo, red, start, stop, cells, leaf)
+        return
+    first = lo.index("chunk")
+
+    def body() -> None:
+        inner = declare(lo, red.with_)
+        _leaves(lo, red, first, lo.minimum(lo.add(first, Const(CHUNK, INT64)), stop), inner, leaf)
+        fold(lo, red.with_, cells, [lo.read(cell) for cell in inner])
+
+    lo.loop(first, start, stop, body, "serial", Const(CHUNK, INT64))
+
+
+def _sequence(lo: Lowering, with_: Combination, partials: Sequence[Var], count: Operand) -> list[Cell]:
+    """Combine partial results in order."""
+    cells = declare(lo, with_)
+    block = lo.index("block")
+    lo.loop(block, ZERO, count, lambda: fold(lo, with_, cells, [lo.load(p, block) for p in partials]))
+    return cells
+
+
+def _tree(lo: Lowering, with_: Combination, partials: Sequence[Var], count: Operand) -> list[Cell]:
+    """Combine neighbours, then neighbouring pairs, and so on, in place."""
+    cells = declare(lo, with_)
+    distance = lo.declare("distance", INT64, ONE)
+    lo.push()
+    reach = lo.read(distance)
+    more = lo.compare("lt", reach, count)
+    head = lo.pop()
+    lo.push()
+    twice = lo.add(reach, reach)
+    block = lo.index("block")
+
+    def pair() -> None:
+        other = lo.add(block, reach)
+        left = [lo.load(partial, block) for partial in partials]
+        right = [lo.load(partial, other) for partial in partials]
+        for partial, value in zip(partials, combine(lo, with_, left, right), strict=True):
+            lo.store(partial, (block,), value)
+
+    lo.loop(block, ZERO, lo.subtract(count, reach), pair, "serial", twice)
+    lo.write(distance, twice)
+    lo.emit(While(head, more, lo.pop()))
+    some = lo.compare("gt", count, ZERO)
+    lo.when(some, lambda: lo.write_all([(c, lo.load(p, ZERO)) for c, p in zip(cells, partials, strict=True)]))
+    return cells
+
+
+# ---- kept axes -------------------------------------------------------------------------------------------------------
+
+
+def _kept(lo: Lowering, outs: tuple[Var, ...], red: Reduction, extents: tuple[Operand, ...]) -> None:
+    op, found = red.op, red.found
+    arrays = lo.new_outs(outs, extents)
+    space = axes_of(op.indices, extents)
+    merged = lo.merged
+    kept, axes = merge(lo, found, space, red.axes)
+    red = replace(red, axes=axes)
+
+    def rows() -> None:
+        merged_arrays = merged_outs(lo, arrays, space, kept)
+        if lo.in_region or not red.axes or len(kept) > 1 or not found.simple or _costly(red):
+            _rows(lo, red, kept, merged_arrays)
+        else:
+            _rows_or_runs(lo, red, kept, merged_arrays)
+
+    few = _few_columns(lo, red, kept[-1], len(outs)) if red.axes and found.simple and not found.has_check else _ALL_ROWS
+    if few is _ALL_ROWS:
+        rows()
+    else:
+        from parakeet_py.imp.lower.column_reductions import reduce_columns
+
+        # The tiles are the accumulators: every out needs its memory, asked for or not.
+        pairs = zip(arrays, outs, strict=True)
+        whole = [a if a is not None else lo.new_array(o.name, array_type(o), extents) for a, o in pairs]
+        lo.when(few, rows, lambda: reduce_columns(lo, red.with_, found, op.body, kept, red.axes, whole))
+    lo.merged = merged
+
+
+_ALL_ROWS, _NO_ROWS = Const(True, BOOL), Const(False, BOOL)
+
+
+def _few_columns(lo: Lowering, red: Reduction, column: Axis, results: int) -> Operand:
+    """Whether an inner loop over what is reduced is better than one over kept points, the columns."""
+    along, down = (stride_cost(red.found, axis.mover) for axis in (column, red.axes[-1]))
+    if slides(red.found, column.mover, red.axes[-1].mover) and along <= down:
+        return _less(lo, column.extent, FEW_COLUMNS)  # else the window is shorter than its way, or runs backwards
+    # columns accumulate in memory: a load and a store for each accumulator
+    return _NO_ROWS if along + 2 * results < down else _ALL_ROWS
+
+
+def _costly(red: Reduction) -> bool:
+    """Whether the body should not be written twice."""
+    return red.found.has_check or static_cost(red.op.body) > COPY_COST
+
+
+def _rows(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Outs) -> None:
+    """One run for each kept point."""
+
+    def point() -> None:
+        indices = [lo.operand(axis.index) for axis in kept]
+        lo.store_outs(arrays, indices, [lo.read(cell) for cell in _one_run(lo, red)])
+
+    contributions = lo.product(axis.extent for axis in red.axes) if not lo.in_region else ONE
+    map_nest(lo, kept, red.found, True, point, contributions)
+
+
+def _rows_or_runs(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Outs) -> None:
+    """Few kept points with long runs: each run in parallel; else the kept points in parallel."""
+    points = lo.product(axis.extent for axis in kept)
+    length = lo.product(axis.extent for axis in red.axes)
+    few = _less(lo, points, FEW_POINTS)
+    long = _less(lo, Const(LONG_RUN, INT64), length)
+
+    def runs() -> None:
+        def point() -> None:
+            indices = [lo.operand(axis.index) for axis in kept]
+            lo.store_outs(arrays, indices, [lo.read(cell) for cell in _blocks(lo, red)])
+
+        nest(lo, kept, point, "serial")
+
+    both: Operand
+    if isinstance(few, Const) and isinstance(long, Const):
+        both = Const(bool(few.value and long.value), BOOL)
+    else:
+        both = lo.prim("and", few, long, type_=BOOL)
+    lo.when(both, runs, lambda: _rows(lo, red, kept, arrays))
+
+
+def _less(lo: Lowering, left: Operand, right: Operand | int) -> Operand:
+    if isinstance(right, int):
+        right = Const(right, INT64)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return Const(left.whole < right.whole, Scalar("bool"))
+    return lo.compare("lt", left, right)

@@ -1,0 +1,126 @@
+"""What a function does that shows outside, and which of its checks come before that.
+
+A store shows unless it goes into memory that the function has made; a call back into Python shows unless it is known to
+change nothing. When a check fails before anything has shown, the whole call can be run again by Python, as if it had
+never been begun. After that it can, too, if all that shows are stores into arguments, and somebody has kept what was in
+them (`shows_in_arguments_only`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from parakeet_py.imp.ir import (
+    Block,
+    Call,
+    Check,
+    For,
+    Function,
+    Let,
+    Matmul,
+    Opaque,
+    Parallel,
+    Routine,
+    Statement,
+    Store,
+    While,
+    blocks_of,
+    walk,
+)
+from parakeet_py.imp.storage.may_alias import PYTHON
+from parakeet_py.typed_ir.ir import CHECKED, Operand, Prim, Var
+from parakeet_py.typed_ir.semantics import OVERFLOW
+
+_UNKNOWN = frozenset({-1, PYTHON})
+
+
+def own_memory(function: Function) -> frozenset[int]:
+    """The memory roots that the function makes, itself or by the procedures that it calls."""
+    roots = function.roots
+    given = frozenset((PYTHON,)).union(*(roots.get(param, frozenset()) for param in function.params))
+    return frozenset().union(*roots.values()) - given
+
+
+def stores_only_into_its_own(function: Function) -> bool:
+    """Does a function store nowhere but into memory that it has made?"""
+    made = own_memory(function)
+    return not any(_stores_outside(function, made, statement) for statement in walk(function.body))
+
+
+def _stores_outside(function: Function, made: frozenset[int], statement: Statement) -> bool:
+    match statement:
+        case Store(array, _, _) | Matmul(array, _, _):
+            return not function.roots.get(array, _UNKNOWN) <= made
+        case Routine(outs=outs):
+            return not all(function.roots.get(array, _UNKNOWN) <= made for array in outs)
+        case Call(args=args, stores=stores):
+            stored = [args[position] for position in stores]
+            return not all(isinstance(one, Var) and function.roots.get(one, _UNKNOWN) <= made for one in stored)
+    return False
+
+
+def shows_in_arguments_only(function: Function, harmless: Collection[int]) -> bool:
+    """Are stores into the arguments' own memory all that a function does that shows?
+
+    `harmless` are the numbers of opaque sites that change nothing.
+    """
+    stored: list[Operand] = []
+    for statement in walk(function.body):
+        match statement:
+            case Opaque(site=site):
+                if site not in harmless:
+                    return False
+            case Store(array, _, _) | Matmul(array, _, _):
+                stored.append(array)
+            case Routine(outs=outs):
+                stored += outs
+            case Call(args=args, stores=stores):
+                stored += [args[position] for position in stores]
+    return not any(PYTHON in function.roots.get(array, _UNKNOWN) for array in stored if isinstance(array, Var))
+
+
+def _codes(procedure: Function, overflows: list[tuple[int, object]]) -> set[int]:
+    """The failures that a procedure may end in."""
+    found: set[int] = set()
+    for statement in walk(procedure.body):
+        if isinstance(statement, Check | Call):
+            found.add(statement.failure)
+        elif isinstance(statement, Let) and isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
+            found.update(code for code, pos in overflows if pos == statement.pos)
+    return found
+
+
+def checks_before_effects(function: Function, harmless: Collection[int] = ()) -> frozenset[int]:
+    """The failures that can only happen while nothing has shown outside yet; `harmless` as above."""
+    made = own_memory(function)
+    before: set[int] = set()
+    after: set[int] = set()
+    overflows: list[tuple[int, object]] = [
+        (code, site.pos) for code, site in enumerate(function.failures) if site.failure.message == OVERFLOW
+    ]
+    inner_codes = {code for one in function.procedures for code in _codes(one, overflows)}
+
+    def shows(statement: Statement) -> bool:
+        if isinstance(statement, Opaque):
+            return statement.site not in harmless
+        return _stores_outside(function, made, statement)
+
+    def visit(block: Block, shown: bool) -> bool:
+        """Sort the checks of a block; gives whether something may have shown at its end."""
+        for statement in block.statements:
+            if isinstance(statement, Check):
+                (after if shown else before).add(statement.failure)
+            if isinstance(statement, Call):  # all that may fail in it comes after all that it may store
+                (after if shown or shows(statement) else before).update({statement.failure, *inner_codes})
+            if isinstance(statement, Let) and isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
+                here = {code for code, pos in overflows if pos == statement.pos} or {code for code, _ in overflows}
+                (after if shown else before).update(here)
+            inner = blocks_of(statement)
+            again = isinstance(statement, For | While | Parallel)
+            start = shown or (again and any(shows(part) for block in inner for part in walk(block)))
+            ends = [visit(block, start) for block in inner]
+            shown = shown or any(ends) or shows(statement)
+        return shown
+
+    visit(function.body, False)
+    return frozenset(before - after)

@@ -1,0 +1,1 @@
+"""Memory of a lowered function: extents, aliasing, reuse, reference counts."""

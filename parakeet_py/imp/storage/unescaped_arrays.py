@@ -1,0 +1,56 @@
+"""Arrays that nobody sees when their function fails.
+
+An operator that checks and stores is run twice, so that one that fails has stored nothing (see `lower.map`). Where it
+stores into memory that the function itself has made, and has not handed to anybody, a failure takes that memory with
+it: what was stored there makes no difference, and one run is enough.
+"""
+
+from __future__ import annotations
+
+from parakeet_py.typed_ir.ir import (
+    PARALLEL,
+    Alloc,
+    Call,
+    For,
+    Function,
+    If,
+    Opaque,
+    Operand,
+    Reshape,
+    Strided,
+    Var,
+    View,
+    While,
+    blocks_of,
+    operands_of,
+    walk,
+)
+from parakeet_py.typed_ir.types import Array
+
+
+def private_arrays(function: Function) -> frozenset[Var]:
+    """The arrays whose memory is the function's own; of what passes through a gate of control flow, none."""
+    base: dict[Var, Var] = {}
+    made: list[Var] = []
+    handed: list[Operand] = []
+    for let in walk(function.body):
+        match let.op:
+            case View(base=source) | Reshape(base=source) | Strided(base=source):
+                base[let.outs[0]] = source
+            case Opaque() | Call():
+                handed += operands_of(let.op)
+            case If() | For() | While():
+                handed += operands_of(let.op)
+                handed += [result for block in blocks_of(let.op) for result in block.results]
+            case _ if isinstance(let.op, (Alloc, *PARALLEL)):
+                made += [out for out in let.outs if isinstance(out.type, Array)]
+                handed += [result for block in blocks_of(let.op) for result in block.results]
+
+    def root(array: Var) -> Var:
+        while array in base:
+            array = base[array]
+        return array
+
+    known = {root(array) for array in handed if isinstance(array, Var)}
+    own = {array for array in made if array not in known}
+    return frozenset(own | {view for view in base if root(view) in own})

@@ -1,0 +1,1 @@
+"""The arithmetic of PTX where NumPy has no single operator for it."""

@@ -1,0 +1,1 @@
+"""Mistakes of kernels that the emulator finds: missing barriers, races, invalid accesses."""

@@ -1,0 +1,1 @@
+"""Launches: lanes, warps, the order of blocks, what instructions ask of the machine."""

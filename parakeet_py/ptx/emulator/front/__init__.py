@@ -1,0 +1,1 @@
+"""PTX text to records: lexer, parser, types, the grammar."""

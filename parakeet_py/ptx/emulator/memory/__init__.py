@@ -1,0 +1,1 @@
+"""The memory of an emulated device: allocations, accesses, atomics, asynchronous copies."""

@@ -1,0 +1,316 @@
+"""Translation of integer arithmetic, logic and bit manipulation.
+
+Most of it is one NumPy operator: arrays of unsigned and signed integers wrap as PTX registers do. What is not is a
+function of `integers.py`.
+"""
+
+from __future__ import annotations
+
+from parakeet_py.ptx.emulator.front.kinds import KIND_OF_TYPE, size_of
+from parakeet_py.ptx.emulator.translate.emitter import Emitter, emits
+from parakeet_py.ptx.emulator.translate.float import emit_float_binary, emit_float_unary, emit_fma, is_float
+
+
+def _integer(ptx_type: str) -> str:
+    """The kind in which arithmetic of a type is done."""
+    return KIND_OF_TYPE[ptx_type]
+
+
+def _wrapping(kind: str) -> str:
+    """The kind for an operation whose bits do not depend on the sign: one for all saves reinterpretations."""
+    return f"u{size_of(kind)}"
+
+
+def _packed(c: Emitter, ptx_type: str, text: str, count: int) -> None:
+    """An operation on both halves of 32-bit registers."""
+    inner = "I2" if ptx_type == "s16x2" else "U2"
+    values = [f"halves_of({c.source(1 + k, 'u4')}, {inner})" for k in range(count)]
+    c.write(c.operands[0], f"joined({text.format(*values)})", "u4")
+
+
+@emits("add", "sub")
+def _add(c: Emitter) -> None:
+    ptx_type = c.type()
+    if is_float(ptx_type):
+        emit_float_binary(c, ptx_type)
+        return
+    sign = "+" if c.instruction.opcode == "add" else "-"
+    if ptx_type in ("u16x2", "s16x2"):
+        _packed(c, ptx_type, "{} " + sign + " {}", 2)
+        return
+    kind = _integer(ptx_type)
+    if c.take("cc"):
+        kind = f"u{size_of(kind)}"
+        a, b = c.sources(1, 2, kind)
+        c.write_all([(c.operands[0], kind), (c.carry, "p")], f"integers.{c.instruction.opcode}_carry({a}, {b}, None)")
+        return
+    if c.take("sat"):
+        a, b = c.sources(1, 2, kind)
+        c.write(c.operands[0], f"integers.saturate_i4({a}.astype(I8) {sign} {b})", kind)
+        return
+    kind = _wrapping(kind)
+    a, b = c.sources(1, 2, kind)
+    c.write(c.operands[0], f"{a} {sign} {b}", kind)
+
+
+@emits("addc", "subc")
+def _add_with_carry(c: Emitter) -> None:
+    kind = f"u{size_of(_integer(c.type()))}"
+    carry_out = c.take("cc")
+    a, b = c.sources(1, 2, kind)
+    text = f"integers.{c.instruction.opcode[:3]}_carry({a}, {b}, {c.read(c.carry, 'p')})"
+    if carry_out:
+        c.write_all([(c.operands[0], kind), (c.carry, "p")], text)
+    else:
+        c.write(c.operands[0], text + "[0]", kind)
+
+
+@emits("mul", "mad", "mad24", "mul24")
+def _multiply(c: Emitter) -> None:
+    ptx_type = c.type()
+    opcode = c.instruction.opcode
+    if is_float(ptx_type):
+        if opcode == "mad":
+            emit_fma(c, ptx_type)
+        else:
+            emit_float_binary(c, ptx_type)
+        return
+    kind = _integer(ptx_type)
+    size = size_of(kind)
+    if not opcode.endswith("24") and not {"wide", "hi", "sat"} & set(c.modifiers):
+        kind = _wrapping(kind)
+    a, b = c.sources(1, 2, kind)
+    if opcode.endswith("24"):
+        high = c.take_any(("lo", "hi"), "lo") == "hi"
+        product, result = f"integers.multiply_24({a}, {b}, {high})", kind
+    elif c.take("wide"):
+        result = f"{kind[0]}{2 * size}"
+        product = f"({a}.astype({result.upper()}) * {b})"
+    elif c.take("hi"):
+        result = kind
+        product = f"integers.multiply_high({a}, {b})"
+    else:
+        c.take("lo")
+        product, result = f"{a} * {b}", kind
+    if not opcode.startswith("mad"):
+        c.write(c.operands[0], product, result)
+        return
+    if c.take("cc"):
+        unsigned = f"u{size_of(result)}"
+        addend = c.source(3, unsigned)
+        text = f"integers.add_carry(({product}).view({unsigned.upper()}), {addend}, None)"
+        c.write_all([(c.operands[0], unsigned), (c.carry, "p")], text)
+        return
+    if c.take("sat"):
+        addend = c.source(3, result)
+        c.write(c.operands[0], f"integers.saturate_i4(({product}).astype(I8) + {addend})", result)
+        return
+    unsigned = _wrapping(result)
+    product = product if unsigned == result else f"({product}).view({unsigned.upper()})"
+    c.write(c.operands[0], f"{product} + {c.source(3, unsigned)}", unsigned)
+
+
+@emits("madc")
+def _madc(c: Emitter) -> None:
+    kind = _integer(c.type())
+    a, b = c.sources(1, 2, kind)
+    product = f"integers.multiply_high({a}, {b})" if c.take("hi") else f"{a} * {b}"
+    c.take("lo")
+    carry_out = c.take("cc")
+    unsigned = f"u{size_of(kind)}"
+    addend = c.source(3, unsigned)
+    text = f"integers.add_carry(({product}).view({unsigned.upper()}), {addend}, {c.read(c.carry, 'p')})"
+    if carry_out:
+        c.write_all([(c.operands[0], unsigned), (c.carry, "p")], text)
+    else:
+        c.write(c.operands[0], text + "[0]", unsigned)
+
+
+@emits("div")
+def _divide(c: Emitter) -> None:
+    ptx_type = c.type()
+    if is_float(ptx_type):
+        emit_float_binary(c, ptx_type)
+        return
+    kind = _integer(ptx_type)
+    a, b = c.sources(1, 2, kind)
+    c.write(c.operands[0], f"integers.divide({a}, {b})", kind)
+
+
+@emits("rem")
+def _remainder(c: Emitter) -> None:
+    kind = _integer(c.type())
+    a, b = c.sources(1, 2, kind)
+    c.write(c.operands[0], f"integers.remainder({a}, {b})", kind)
+
+
+@emits("abs", "neg")
+def _sign(c: Emitter) -> None:
+    ptx_type = c.type()
+    if is_float(ptx_type):
+        emit_float_unary(c, ptx_type)
+        return
+    kind = _integer(ptx_type)
+    operator = "np.abs" if c.instruction.opcode == "abs" else "np.negative"
+    c.write(c.operands[0], f"{operator}({c.source(1, kind)})", kind)
+
+
+@emits("min", "max")
+def _extremum(c: Emitter) -> None:
+    ptx_type = c.type()
+    name = "minimum" if c.instruction.opcode == "min" else "maximum"
+    if ptx_type in ("u16x2", "s16x2"):
+        _packed(c, ptx_type, f"np.{name}({{}}, {{}})", 2)
+        return
+    if is_float(ptx_type):
+        emit_float_binary(c, ptx_type)
+        return
+    kind = _integer(ptx_type)
+    a, b = c.sources(1, 2, kind)
+    text = f"np.{name}({a}, {b})"
+    if c.take("relu"):
+        text = f"np.maximum({text}, {c.constants.number(0, kind)})"
+    c.write(c.operands[0], text, kind)
+
+
+@emits("sad")
+def _sad(c: Emitter) -> None:
+    kind = _integer(c.type())
+    a, b, d = c.sources(1, 3, kind)
+    c.write(c.operands[0], f"{d} + where({a} < {b}, {b} - {a}, {a} - {b})", kind)
+
+
+@emits("and", "or", "xor")
+def _logic(c: Emitter) -> None:
+    kind = _integer(c.type())
+    a, b = c.sources(1, 2, kind)
+    operator = {"and": "&", "or": "|", "xor": "^"}[c.instruction.opcode]
+    c.write(c.operands[0], f"({a}) {operator} ({b})", kind)
+
+
+@emits("not")
+def _not(c: Emitter) -> None:
+    kind = _integer(c.type())
+    c.write(c.operands[0], f"~({c.source(1, kind)})", kind)
+
+
+@emits("cnot")
+def _cnot(c: Emitter) -> None:
+    kind = _integer(c.type())
+    zero = c.constants.number(0, kind)
+    c.write(c.operands[0], f"({c.source(1, kind)} == {zero}).astype({kind.upper()})", kind)
+
+
+@emits("shl", "shr")
+def _shift(c: Emitter) -> None:
+    """A count of the width or more gives zero (or the sign); a constant count needs no test."""
+    kind = _integer(c.type())
+    bits = 8 * size_of(kind)
+    left = c.instruction.opcode == "shl"
+    kind = _wrapping(kind) if left else kind
+    amount = c.operands[2]
+    a = c.source(1, kind)
+    count = getattr(amount, "value", None)
+    if isinstance(count, int) and count >= 0:
+        if count >= bits and (left or kind[0] == "u"):
+            c.write(c.operands[0], f"{a} & {c.constants.number(0, kind)}", kind)
+            return
+        shift = c.constants.number(min(count, bits - 1), kind)
+        c.write(c.operands[0], f"{a} {'<<' if left else '>>'} {shift}", kind)
+        return
+    c.write(c.operands[0], f"integers.shift_{'left' if left else 'right'}({a}, {c.read(amount, 'u4')})", kind)
+
+
+@emits("shf")
+def _funnel(c: Emitter) -> None:
+    left = c.take_any(("l", "r")) == "l"
+    clamp = c.take_any(("clamp", "wrap")) == "clamp"
+    c.type()
+    low, high, amount = c.sources(1, 3, "u4")
+    c.write(c.operands[0], f"integers.funnel_shift({low}, {high}, {amount}, {left}, {clamp})", "u4")
+
+
+@emits("lop3")
+def _lop3(c: Emitter) -> None:
+    c.type()
+    if c.modifiers:
+        raise c.unsupported(c.instruction.name)
+    a, b, d = c.sources(1, 3, "u4")
+    table = getattr(c.operands[4], "value", None)
+    if not isinstance(table, int):
+        raise c.invalid("the table of lop3 is not a constant")
+    c.write(c.operands[0], f"integers.lop3({a}, {b}, {d}, {table & 255})", "u4")
+
+
+@emits("prmt")
+def _permute(c: Emitter) -> None:
+    mode = c.take_any(("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"))
+    c.type()
+    a, b, selector = c.sources(1, 3, "u4")
+    c.write(c.operands[0], f"integers.permute_bytes({a}, {b}, {selector}, {mode!r})", "u4")
+
+
+@emits("popc", "clz", "brev")
+def _count(c: Emitter) -> None:
+    kind = _integer(c.type())
+    opcode = c.instruction.opcode
+    c.write(c.operands[0], f"integers.{opcode}({c.source(1, kind)})", kind if opcode == "brev" else "u4")
+
+
+@emits("bfind")
+def _bfind(c: Emitter) -> None:
+    kind = _integer(c.type())
+    amount = c.take("shiftamt")
+    c.write(c.operands[0], f"integers.bfind({c.source(1, kind)}, {amount})", "u4")
+
+
+@emits("bfe")
+def _extract(c: Emitter) -> None:
+    kind = _integer(c.type())
+    position, length = c.sources(2, 2, "u4")
+    c.write(c.operands[0], f"integers.bit_field_extract({c.source(1, kind)}, {position}, {length})", kind)
+
+
+@emits("bfi")
+def _insert(c: Emitter) -> None:
+    kind = _integer(c.type())
+    a, b = c.sources(1, 2, kind)
+    position, length = c.sources(3, 2, "u4")
+    c.write(c.operands[0], f"integers.bit_field_insert({a}, {b}, {position}, {length})", kind)
+
+
+@emits("bmsk")
+def _mask(c: Emitter) -> None:
+    c.type()
+    clamp = c.take_any(("clamp", "wrap")) == "clamp"
+    a, b = c.sources(1, 2, "u4")
+    c.write(c.operands[0], f"integers.bit_mask({a}, {b}, {clamp})", "u4")
+
+
+@emits("szext")
+def _extend(c: Emitter) -> None:
+    kind = _integer(c.type())
+    clamp = c.take_any(("clamp", "wrap")) == "clamp"
+    c.write(c.operands[0], f"integers.sign_or_zero_extend({c.source(1, kind)}, {c.source(2, 'u4')}, {clamp})", kind)
+
+
+@emits("fns")
+def _find_set(c: Emitter) -> None:
+    c.type()
+    c.write(
+        c.operands[0],
+        f"integers.find_nth_set({c.source(1, 'u4')}, {c.source(2, 'u4')}, {c.source(3, 'i4')})",
+        "u4",
+    )
+
+
+@emits("dp4a", "dp2a")
+def _dot(c: Emitter) -> None:
+    second, first = _integer(c.type()), _integer(c.type())
+    half = c.take_any(("lo", "hi"), "")
+    result = "i4" if "i" in first + second else "u4"
+    text = (
+        f"integers.{c.instruction.opcode}({c.source(1, 'u4')}, {c.source(2, 'u4')}, {c.source(3, result)}, "
+        f"{first[0] == 'i'}, {second[0] == 'i'}, {half == 'hi'})"
+    )
+    c.write(c.operands[0], text, result)

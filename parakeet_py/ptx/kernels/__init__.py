@@ -1,0 +1,1 @@
+"""What the threads of a kernel do, and its LLVM IR."""

@@ -1,0 +1,1 @@
+"""The kernels of each operator: maps, reductions, scans, scatters, compressions, sorts, products."""
