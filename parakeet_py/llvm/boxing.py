@@ -29,7 +29,7 @@ _PYTHON_FUNCTIONS = (
     "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyList_GetSlice "
     "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
     "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
-    "PyDict_Next PyObject_SetAttr PyObject_SetItem Py_GetRecursionLimit _PyObject_New"
+    "PyDict_Next PyObject_SetAttr PyObject_SetItem PyVectorcall_Call Py_GetRecursionLimit _PyObject_New"
 )
 _RUNTIME_FUNCTIONS = ("pk_detach", "pk_release", "pk_free_all", "pk_stack_floor")
 _NUMPY_FUNCTIONS = {  # places in the table of NumPy's C API
@@ -76,6 +76,7 @@ EXPORTS = (
     "gate.box_rows",
     "gate.count",
     "gate.forward",
+    "gate.call",
 )
 
 
@@ -137,7 +138,7 @@ def _load() -> Mapping[str, int]:
     known["gate.mem_handler"] = id(rt.mem_handler)
     code = support_code("gate support", support_ir(), known, EXPORTS)
     _kept.append(rt.mem_handler)
-    callable_type.set_forward(code["gate.forward"])
+    callable_type.set_support(code["gate.forward"], code["gate.call"])
     return ChainMap(dict(code.addresses), known)
 
 

@@ -6,6 +6,11 @@ that hands the call to `slow`. `set_vectorcall` points it at a native gate: from
 interpreter to machine code without a Python frame. The pointer is one aligned word, written with the GIL held, so calls
 in other threads see the old gate or the new one.
 
+Callers in C may also use the type's `tp_call`, with a tuple and a dict; Cython's do. The class statement puts there what
+looks up `__call__` and runs it in Python. Once the native support is loaded, `tp_call` is `gate.call` of
+`support_ir` instead, which goes on to where the instance's pointer leads; without support there are no gates to
+enter. So it is in subclasses that have no `__call__` of their own. `f.__call__(...)` itself does the same.
+
 Two levels make the type. The base comes from `PyType_FromSpec` through ctypes and has nothing but the word for the
 pointer. The class is an ordinary Python subclass, which brings `__dict__`, weak references, garbage collection and
 deallocation from CPython itself: no destructor or traversal is written by hand. Two flags that a class statement
@@ -28,6 +33,7 @@ from typing import Any, Final, Protocol
 
 _HEADER: Final = object.__basicsize__
 _TP_FLAGS: Final = 168  # offset of tp_flags in PyTypeObject
+_TP_CALL: Final = 128  # offset of tp_call
 _DEFAULT: Final = 1 << 18  # Py_TPFLAGS_DEFAULT
 _BASETYPE: Final = 1 << 10
 _HAVE_VECTORCALL: Final = 1 << 11
@@ -121,8 +127,14 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         self._retired: list[object] = []
         functools.update_wrapper(self, function)
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _set_call(cls)
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._slow(*args, **kwargs)
+        if vectorcall_of(self) is None:
+            return self._slow(*args, **kwargs)
+        return _vectorcall_call(self, args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -158,17 +170,47 @@ def _offset_of_slow() -> int:
     return 8 * next(index for index, word in enumerate(words) if word == id(_make_base) and 8 * index > _HEADER)
 
 
+class _Called:
+    """Any class with a `__call__` in Python."""
+
+    def __call__(self) -> None: ...
+
+
+def _call_slot(cls: type) -> ctypes.c_void_p:
+    return ctypes.c_void_p.from_address(id(cls) + _TP_CALL)
+
+
+_vectorcall_call = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.py_object)(
+    ("PyVectorcall_Call", ctypes.pythonapi)
+)
+_CALL_IN_PYTHON: Final = _call_slot(_Called).value  # what looks `__call__` up
+if _call_slot(AcceleratedFunction).value != _CALL_IN_PYTHON:
+    raise ImportError("parakeet_py does not know the layout of type objects in this Python")
+
 _set_flags(AcceleratedFunction, _HAVE_VECTORCALL | _METHOD_DESCRIPTOR)
 SLOW_OFFSET: Final = _offset_of_slow()
 
-# A vectorcall function that hands every call to the object at SLOW_OFFSET; known once the native support is loaded.
+# A vectorcall function that hands every call to the object at SLOW_OFFSET, and what `tp_call` is then; known once the
+# native support is loaded.
 _forward: int | None = None
+_native_call: int | None = None
 
 
-def set_forward(address: int) -> None:
-    """Tell where the native code is that calls `slow` without a detour through `__call__`."""
-    global _forward
-    _forward = address
+def set_support(forward: int, call: int) -> None:
+    """Tell where the native code is that calls `slow` without a detour through `__call__`, and the `tp_call` for it."""
+    global _forward, _native_call
+    _forward, _native_call = forward, call
+    found: list[type] = [AcceleratedFunction]
+    for cls in found:
+        _set_call(cls)
+        found.extend(cls.__subclasses__())
+
+
+def _set_call(cls: type) -> None:
+    """Let callers of a class's `tp_call` enter machine code, unless the class has a `__call__` of its own."""
+    inherited = getattr(cls, "__call__", None) is AcceleratedFunction.__call__
+    if _native_call is not None and inherited and _call_slot(cls).value == _CALL_IN_PYTHON:
+        _call_slot(cls).value = _native_call
 
 
 def set_vectorcall(instance: AcceleratedFunction, address: int | None) -> None:

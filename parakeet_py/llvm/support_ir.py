@@ -271,6 +271,8 @@ _CALL = r"""
 declare ptr @gate.PyLong_FromLongLong(i64)
 declare i64 @gate.PyLong_AsLong(ptr)
 declare ptr @gate.PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @gate.PyObject_Call(ptr, ptr, ptr)
+declare ptr @gate.PyVectorcall_Call(ptr, ptr, ptr)
 declare ptr @gate.PyErr_Occurred()
 declare void @gate.PyErr_SetString(ptr, ptr)
 declare void @gate.PyErr_SetObject(ptr, ptr)
@@ -295,6 +297,30 @@ dying:
 call:
   %r = tail call ptr @gate.PyObject_Vectorcall(ptr %slow, ptr %args, i64 %nargsf, ptr %names)
   ret ptr %r
+}
+
+; The `tp_call` of the type of decorated functions: where the pointer of the instance leads, else its `slow`.
+define ptr @gate.call(ptr %self, ptr %args, ptr %names) {
+entry:
+  %pointer_p = getelementptr i8, ptr %self, i64 $HEADER$
+  %pointer = load ptr, ptr %pointer_p
+  %unset = icmp eq ptr %pointer, null
+  br i1 %unset, label %plain, label %enter
+enter:
+  %r = tail call ptr @gate.PyVectorcall_Call(ptr %self, ptr %args, ptr %names)
+  ret ptr %r
+plain:
+  %slow_p = getelementptr i8, ptr %self, i64 $SLOW$
+  %slow = load ptr, ptr %slow_p
+  %cleared = icmp eq ptr %slow, null
+  br i1 %cleared, label %dying, label %call
+dying:
+  %error = load ptr, ptr @gate.PyExc_SystemError
+  call void @gate.PyErr_SetString(ptr %error, ptr @gone)
+  ret ptr null
+call:
+  %s = tail call ptr @gate.PyObject_Call(ptr %slow, ptr %args, ptr %names)
+  ret ptr %s
 }
 
 ; Does the Python function `checker` say True of `value`? An exception is a no.
