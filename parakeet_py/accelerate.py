@@ -23,17 +23,23 @@ def _make(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         return function if not options else _make(function.__wrapped__, options)
     if isinstance(function, staticmethod | classmethod):
         return type(function)(_make(function.__func__, options))
-    if not isinstance(function, types.FunctionType):
-        if not callable(function):
-            raise TypeError(f"{function!r} is not callable")
-        function = _wrapper(function)
+    if not callable(function):
+        raise TypeError(f"{function!r} is not callable")
+    instance = AcceleratedFunction.__new__(AcceleratedFunction)
+    equip(instance, function, options)
+    return instance
+
+
+def equip(instance: AcceleratedFunction, given: Callable[..., Any], options: dict[str, Any]) -> None:
+    """Make an accelerated function, which has been allocated only, the one of what `accelerate` was given."""
+    function = given if isinstance(given, types.FunctionType) else _wrapper(given)
     dispatcher = Dispatcher(function, options)
-    instance = AcceleratedFunction(function, dispatcher.slow)
+    dispatcher.given = given
+    AcceleratedFunction.__init__(instance, function, dispatcher.slow)
     dispatcher.instance = instance
     if not dispatcher.plain:
         dispatcher.inner = AcceleratedFunction(function, lambda *normal: dispatcher.call_normal(normal))
     instance._dispatcher = dispatcher
-    return instance
 
 
 def _wrapper(target: Callable[..., Any]) -> types.FunctionType:

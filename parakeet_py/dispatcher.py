@@ -62,6 +62,7 @@ class Dispatcher:
 
     def __init__(self, function: types.FunctionType, options: dict[str, Any]) -> None:
         self.function = function
+        self.given: Any = function  # what the decorator was given: a ufunc, a callable object
         self.options = options
         self.configured: tuple[settings.Config | None, settings.Config | None] = None, None  # in force, with our own
         self.threads: int = options.get("threads") or 0

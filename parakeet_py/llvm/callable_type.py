@@ -6,8 +6,8 @@ that hands the call to `slow`. `set_vectorcall` points it at a native gate: from
 interpreter to machine code without a Python frame. The pointer is one aligned word, written with the GIL held, so calls
 in other threads see the old gate or the new one.
 
-Callers in C may also use the type's `tp_call`, with a tuple and a dict; Cython's do. The class statement puts there what
-looks up `__call__` and runs it in Python. Once the native support is loaded, `tp_call` is `gate.call` of
+Callers in C may also use the type's `tp_call`, with a tuple and a dict; Cython's do. The class statement puts there
+what looks up `__call__` and runs it in Python. Once the native support is loaded, `tp_call` is `gate.call` of
 `support_ir` instead, which goes on to where the instance's pointer leads; without support there are no gates to
 enter. So it is in subclasses that have no `__call__` of their own. `f.__call__(...)` itself does the same.
 
@@ -27,6 +27,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
@@ -148,12 +149,16 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         name = getattr(self, "__qualname__", None) or repr(self.__wrapped__)
         return f"<accelerated function {name} at {id(self):#x}>"
 
-    def __reduce__(self) -> str:
-        # Pickled by name, like the function it stands for; copying gives the same object.
-        name = getattr(self, "__qualname__", None)
-        if not isinstance(name, str):
-            raise TypeError(f"cannot pickle {self!r}: it has no name")
-        return name
+    def __copy__(self) -> AcceleratedFunction:
+        return self  # as functions do
+
+    def __deepcopy__(self, memo: object) -> AcceleratedFunction:
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        from parakeet_py.pickling import reduce
+
+        return reduce(self, sys._getframe(1))
 
 
 def _set_flags(cls: type, flags: int) -> None:
@@ -208,7 +213,7 @@ def set_support(forward: int, call: int) -> None:
 
 def _set_call(cls: type) -> None:
     """Let callers of a class's `tp_call` enter machine code, unless the class has a `__call__` of its own."""
-    inherited = getattr(cls, "__call__", None) is AcceleratedFunction.__call__
+    inherited = inspect.getattr_static(cls, "__call__") is AcceleratedFunction.__call__
     if _native_call is not None and inherited and _call_slot(cls).value == _CALL_IN_PYTHON:
         _call_slot(cls).value = _native_call
 
