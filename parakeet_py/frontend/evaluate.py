@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.frontend import binding, ssa
+from parakeet_py.frontend import binding, caught_steps, ssa
 from parakeet_py.frontend.binding import is_iterable, merged, shim_of, unpacker
 from parakeet_py.frontend.frames import deep_recursion, stand_in
 from parakeet_py.frontend.generators import yielded
@@ -575,7 +575,7 @@ def _as_python_shows_it(traceback: types.TracebackType | None) -> types.Tracebac
             name = last.function.name if last is not None else frame.f_code.co_name
             entries.append((stand_in(frame.f_code.co_filename, name), -1, traceback.tb_lineno))
             last = None
-        elif frame.f_code.co_filename not in (__file__, binding.__file__):
+        elif frame.f_code.co_filename not in (__file__, binding.__file__, caught_steps.__file__):
             entries.append((frame, traceback.tb_lasti, traceback.tb_lineno))
             last = None
         elif frame.f_code is _Frame.let.__code__:

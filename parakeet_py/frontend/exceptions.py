@@ -31,6 +31,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from parakeet_py.frontend.caught_steps import ITEM_OF, STEPS, iterator_names, may_be_iterator
 from parakeet_py.frontend.walking import walk
 
 BREAKS, CONTINUES, RETURNS = -1, -2, -3  # the first `return`; others have smaller numbers
@@ -72,13 +73,14 @@ def without_try(node: _N, refuse: _Refuse) -> _N:
     """The same function, or a copy of it in which there is no `try`. `refuse` raises."""
     if not any(isinstance(inner, ast.Try) for inner in walk(node)):
         return node
-    rewritten: _N = _Rewriter(refuse).visit(copy.deepcopy(node))
+    rewritten: _N = _Rewriter(refuse, iterator_names(node)).visit(copy.deepcopy(node))
     return rewritten
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, refuse: _Refuse) -> None:
+    def __init__(self, refuse: _Refuse, iterators: frozenset[str]) -> None:
         self.refuse = refuse
+        self.iterators = iterators  # names that may be bound to such
         self.count = 0
 
     def visit_Try(self, node: ast.Try) -> list[ast.stmt]:
@@ -244,6 +246,8 @@ class _Try:
     def for_loop(self, node: ast.For, loop: ast.stmt | None) -> list[ast.stmt]:
         """A loop whose steps cannot raise by themselves."""
         iterable = node.iter
+        if may_be_iterator(iterable, self.rewriter.iterators):
+            return self.loop_over_iterator(node, loop)
         called = iterable.func.id if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) else ""
         names = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
         strict = called == "zip" and isinstance(iterable, ast.Call) and bool(iterable.keywords)
@@ -271,6 +275,16 @@ class _Try:
             iterable = ast.copy_location(ast.Call(iterable.func, given, iterable.keywords), iterable)
         again = ast.For(node.target, iterable, self.guarded(node.body, node), self.guarded(node.orelse, loop))
         return [*made, place(again, node), self.left_early(node, loop)]
+
+    def loop_over_iterator(self, node: ast.For, loop: ast.stmt | None) -> list[ast.stmt]:
+        """A loop whose steps may raise, see `caught_steps`."""
+        held, item = self.temporary(), self.temporary()
+        given = ast.Call(ast.Constant(STEPS), [node.iter], [])
+        taken = ast.Call(ast.Constant(ITEM_OF), [ast.Name(item, ast.Load())], [])
+        bound = self.guard(place(ast.Assign([node.target], taken), node.target), node)
+        body = [*bound, *self.guarded(node.body, node)]
+        again = ast.For(ast.Name(item, ast.Store()), ast.Name(held, ast.Load()), body, self.guarded(node.orelse, loop))
+        return [*self.assigned(held, given, node.iter, loop), place(again, node), self.left_early(node, loop)]
 
     def assigned(self, name: str, value: ast.expr, node: ast.AST, loop: ast.stmt | None) -> list[ast.stmt]:
         return self.guard(place(ast.Assign([ast.Name(name, ast.Store())], value), node), loop)

@@ -161,7 +161,7 @@ class Expressions(Builder, ABC):
             case ast.Constant(value=value):
                 return Const(value)
             case Caught(name=ast.Name(id=name)):
-                return self.env[name].operand
+                return self.env[name].operand if name in self.env else Const(None)  # no statement raises: never reached
             case ast.BinOp() if (formatted := as_f_string(node)) is not None:
                 return self.format_string(formatted, hint)
             case ast.BinOp(left, kind, right):

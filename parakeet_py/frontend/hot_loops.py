@@ -19,6 +19,7 @@ from typing import Any
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.binding import unpacker
+from parakeet_py.frontend.caught_steps import item_of
 from parakeet_py.frontend.generators import yielded
 from parakeet_py.frontend.operators import INPLACE, formatted
 from parakeet_py.frontend.ssa import Block, Const, Let, Operand, Pos, Star, Var
@@ -38,6 +39,7 @@ QUIET = frozenset(
     for function in (
         *(getattr(builtins, name) for name in ("abs", "bool", "divmod", "float", "int", "len", "max", "min", "range")),
         *(function for name, function in vars(math).items() if type(function) is types.BuiltinFunctionType),
+        item_of,
     )
 )
 codes: weakref.WeakSet[types.CodeType] = weakref.WeakSet()  # of functions made here, for tracebacks

@@ -61,7 +61,7 @@ def _branch(
         with b.block() as statements:
             variants.learn(s, condition, holds)
             values = field_state.with_results(s, run(), len(before))
-            settled = instance_values.leaving(s, s.settle(values), roots)
+            settled = instance_values.leaving(s, s.gated(values), roots)
             sides.append(Side(statements, settled, dict(b.equal), b.scopes[-1]))
     first = len(sides[0].values) - len(before)
     field_state.must_be_bound(s, sources, *(side.values[first:] for side in sides))

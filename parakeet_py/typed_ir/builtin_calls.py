@@ -23,6 +23,7 @@ from parakeet_py.typed_ir import (
     ir,
     iterables,
     long_ints,
+    one_shot,
     texts,
 )
 from parakeet_py.typed_ir.array_store import copy_array
@@ -81,6 +82,8 @@ def builtin(*targets: Any) -> Callable[[Callable[..., Value]], Callable[..., Val
 
 @builtin(len)
 def _len(s: Specializer, value: Value) -> Value:
+    if one_shot.is_iterator(value) and not s.frames[-1].namespace.trusted:
+        raise s.unsupported("len() of an iterator")
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
     if texts.is_text(value):
@@ -183,11 +186,7 @@ def _reversed(s: Specializer, items: Value) -> Value:
 def _map(s: Specializer, function: Value, *sources: Value) -> Value:
     if len(sources) == 1:
         return ComprehensionV("generator", sources[0], function, None, False)
-    items = iterables.static_items(IteratorV("zip", sources))
-    if items is None:
-        rows = _zip(s, *sources)
-        return ComprehensionV("generator", rows, s.call_library("of_tuples", [function]), None, False)
-    return TupleV(tuple(s.call(function, list(item.items), {}) for item in items if isinstance(item, TupleV)), "list")
+    return ComprehensionV("generator", _zip(s, *sources), s.call_library("of_tuples", [function]), None, False)
 
 
 @builtin(filter)

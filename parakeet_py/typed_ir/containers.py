@@ -22,6 +22,7 @@ from parakeet_py.typed_ir import (
     ir,
     iterables,
     list_changes,
+    one_shot,
     tables,
     texts,
     variants,
@@ -254,7 +255,7 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
                 if key == wanted:
                     return item
             raise s.unsupported(f"KeyError: {wanted!r}")
-        case ComprehensionV():
+        case ComprehensionV() if not one_shot.is_iterator(value) or s.frames[-1].namespace.trusted:
             return subscript(s, s.as_list(value), index)
         case RangeV(start, _, step):
             length = iterables.range_length(s, value)

@@ -172,7 +172,7 @@ def _counted_loop(
     inits: list[Value],
 ) -> list[Value]:
     b = s.builder
-    inits = s.settle([*inits, *field_state.carried(s)])
+    inits = s.gated([*inits, *field_state.carried(s)])
     templates = s.loop_templates(op, inits)
     index = _loop_index(s, start, stop, step)
 
@@ -306,7 +306,7 @@ def _fixed_point(
             if op.stoppable:
                 first, *results = results
                 stop = (ir.Const(True, PYBOOL) if isinstance(first, NeverV) else s.truth(first),)
-            results = instance_values.leaving(s, s.settle(results), before)
+            results = instance_values.leaving(s, s.gated(results), before)
             field_state.must_be_bound(s, sources, fields_before, results[len(op.params) :])
             if s.shadows.made:
                 leaving = (root for result in results for root in opaque.roots_of(result) if root > before)
@@ -343,7 +343,7 @@ def _leaves(s: Specializer, values: list[Value], templates: list[gates.Template]
 
 def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
     b = s.builder
-    inits = s.settle([*(s.value(init) for init in op.inits), *field_state.carried(s)])
+    inits = s.gated([*(s.value(init) for init in op.inits), *field_state.carried(s)])
     templates = s.loop_templates(op, inits)
 
     tested: list[ir.Operand] = []

@@ -27,6 +27,7 @@ from parakeet_py.typed_ir.values import (
     DictV,
     Either,
     ErrorV,
+    GeneratorV,
     GrowV,
     InstanceV,
     ItemV,
@@ -173,6 +174,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return tuple(map(ScalarV, args))
         case MessageV(_, args):
             return args
+        case GeneratorV(frame):
+            return (*frame.env.values(), *frame.free.values())
         case ComprehensionV(_, iterable, element, condition, _):
             return (iterable, element, *(() if condition is None else (condition,)))
         case _:
@@ -237,6 +240,10 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
             return MessageV(message, parts)
         case ErrorV(kind, message, _):
             return ErrorV(kind, message, tuple(part.operand for part in parts if isinstance(part, ScalarV)))
+        case GeneratorV(frame, changes):
+            names, free = len(frame.env), zip(frame.free, parts[len(frame.env) :], strict=True)
+            env = dict(zip(frame.env, parts[:names], strict=True))
+            return GeneratorV(replace(frame, env=env, free=dict(free)), changes)
         case ComprehensionV(kind, _, _, condition, flatten):
             return ComprehensionV(kind, parts[0], parts[1], parts[2] if condition is not None else None, flatten)
     raise AssertionError(like)
@@ -276,8 +283,11 @@ def _same_shape(left: Value, right: Value) -> bool:
             return [key for key, _ in a] == [key for key, _ in b]
         case (MethodV(_, a), MethodV(_, b)):
             return a == b
-        case (ComprehensionV(), ComprehensionV()):
-            return left.kind == right.kind and left.flatten == right.flatten
+        case (ComprehensionV(condition=a), ComprehensionV(condition=b)):
+            return left.kind == right.kind and left.flatten == right.flatten and (a is None) == (b is None)
+        case (GeneratorV(one, a), GeneratorV(other, b)):
+            same = one.function is other.function and one.namespace.owner is other.namespace.owner and a == b
+            return same and one.closure is other.closure and [*one.env] == [*other.env] and [*one.free] == [*other.free]
     return True
 
 

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
+from parakeet_py.frontend.caught_steps import item_of, steps
 from parakeet_py.frontend.generators import yielded
-from parakeet_py.typed_ir import branches, field_state, ir, list_changes
+from parakeet_py.typed_ir import branches, field_state, ir, list_changes, one_shot
 from parakeet_py.typed_ir.builtin_calls import builtin
 from parakeet_py.typed_ir.requests import Sequential
 from parakeet_py.typed_ir.values import (
@@ -155,6 +156,18 @@ def _walk(s: Specializer, frame: Frame, turn: Turn) -> None:
 @builtin(yielded)
 def _yielded(s: Specializer, item: Value) -> Value:
     return s.yields[-1](item)
+
+
+@builtin(steps)
+def _steps(s: Specializer, items: Value) -> Value:
+    if one_shot.is_computed(items):
+        raise s.unsupported("a loop inside `try` over an iterator whose steps may raise", "go through a list of them")
+    return items
+
+
+@builtin(item_of)
+def _item_of(s: Specializer, item: Value) -> Value:
+    return item
 
 
 @builtin(next)

@@ -109,7 +109,7 @@ class Guard:
 
         b = s.builder
         self.is_open(s)
-        values = instance_values.leaving(s, s.settle(values), self.roots)
+        values = instance_values.leaving(s, s.gated(values), self.roots)
         b.fields = {source: b.fields[source] for source in self.sources if source in b.fields}
         found: list[Value] = [py(0), *[UnboundV()] * self.keeps, *values]
         for one in reversed(self.opened):

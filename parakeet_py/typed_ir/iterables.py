@@ -133,8 +133,16 @@ def pending(s: Specializer, value: Value) -> Value:
     """An iterable inside of `zip` or `enumerate`: what is computed item by item stays so."""
     if isinstance(value, GeneratorV):
         return value
-    if not isinstance(value, ComprehensionV) or static_items(value.iterable) is not None:
+    if not isinstance(value, ComprehensionV):
         return s.as_list(value)
+    if static_items(value.iterable) is not None:
+        from parakeet_py.typed_ir.comprehensions import may_raise
+
+        scope, start = s.builder.scopes[-1], len(s.builder.scopes[-1].statements)
+        listed = s.as_list(value)
+        if s.builder.scopes[-1] is not scope or may_raise(scope.statements[start:]):
+            raise s.unsupported("an iterator inside another, as its steps may raise", "go through a list of its items")
+        return listed
     lazy_source(s, value)
     return value
 

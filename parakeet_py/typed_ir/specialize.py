@@ -50,6 +50,7 @@ from parakeet_py.typed_ir import (
     instances,
     ir,
     messages,
+    one_shot,
     operators,
     procedures,
     results,
@@ -332,6 +333,7 @@ class Specializer:
                 let.op, ssa.If | ssa.For | ssa.While | ssa.Guarded
             ):
                 return [NeverV()] * len(block.results)
+            one_shot.check_statement(self, let, values)
             for var, value in zip(let.outs, values, strict=True):
                 frame.env[var] = value
             if self.dead:
@@ -459,8 +461,17 @@ class Specializer:
         self.hints[(*self.path, id(op))] = templates
 
     def settle(self, values: Sequence[Value]) -> list[Value]:
-        """Values that can pass a gate: pending comprehensions are computed."""
-        return [self.as_list(value) if isinstance(value, ComprehensionV) else value for value in values]
+        """Values that something can keep: pending comprehensions are computed."""
+        if any(map(one_shot.holds_iterator, values)):
+            raise self.unsupported("an iterator that is kept")
+        return self.gated(values)
+
+    def gated(self, values: Sequence[Value]) -> list[Value]:
+        """Values that can pass a gate: pending comprehensions are computed; iterators stay what they are."""
+        return [
+            self.as_list(value) if isinstance(value, ComprehensionV) and not one_shot.is_iterator(value) else value
+            for value in values
+        ]
 
     def describe(self, value: Value) -> str:
         return described(value)

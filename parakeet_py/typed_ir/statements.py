@@ -41,7 +41,6 @@ from parakeet_py.typed_ir.values import (
     ClosureV,
     ComprehensionV,
     DictV,
-    IteratorV,
     MethodV,
     NeverV,
     SliceV,
@@ -120,10 +119,7 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
         s.shadows.site = (s.path, let.pos)
     s.out = let.outs[0] if len(let.outs) == 1 else None
     try:
-        value = computed(s, let.op)
-        if isinstance(value, IteratorV | ComprehensionV) or isinstance(let.op, ssa.Call):
-            one_shot.check_statement(s, let, value)
-        return value
+        return computed(s, let.op)
     except (HandBack, UnsupportedError) as reason:
         if s.frames[frames - 1].namespace.trusted or not _is_for_python(s, let.op, reason):
             raise

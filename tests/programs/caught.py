@@ -587,3 +587,70 @@ def caught_around_python_then_used(a, k):
     except ValueError:
         return a.shape
     return parted * 2
+
+
+# ---- `try` whose statements cannot raise -----------------------------------------------------------------------------
+
+
+@program([(arr("f8", 5),)], mutates=(0,))
+def continue_and_finally(x):
+    for i in range(3):
+        try:
+            continue
+        finally:
+            x[i] += 1
+    return x[2]
+
+
+@program([(arr("f8", 5),)], mutates=(0,))
+def break_and_finally(x):
+    for i in range(3):
+        try:
+            break
+        finally:
+            x[i] += 1
+    return x[2]
+
+
+@program([(arr("f8", 5),)])
+def nothing_in_a_try(x):
+    try:
+        pass
+    except ValueError as error:
+        return str(error)
+    return x[0]
+
+
+@program([(arr("f8", 5),)], mutates=(0,))
+def a_function_in_a_try(x):
+    x[0] += 1
+    try:
+
+        def three():
+            return 3
+
+    except ValueError:
+        raise
+    return three() + x[0]
+
+
+@program([(arr("f8", 5),)], mutates=(0,))
+def return_and_finally(x):
+    try:
+        return 1.5
+    finally:
+        x[0] += 1
+
+
+@program([(arr("f8", 5),)], mutates=(0,), fell_back=None)
+def nothing_in_a_try_inside_a_try(x):
+    try:
+        try:
+            pass
+        except ValueError as error:
+            return str(error)
+        finally:
+            x[0] += 1
+    except IndexError:
+        raise
+    return x[0]

@@ -194,3 +194,189 @@ def through_itself(n):
 @program([(arr("b1"), 4), (arr("b1", 3), 0)])
 def sum_of_some_beside_a_count(b, k):
     return sum(i * i for i in range(k) if i % 2), np.count_nonzero(b[...], axis=-1)
+
+
+# ---- iterators that leave the block in which they are made -----------------------------------------------------------
+
+
+@program([(arr("f8", 5),), (arr("i8", 3),)], fell_back=True)
+def used_again_behind_a_try(x):
+    try:
+        given = (v * 2 for v in x)
+        total = sum(given)
+    except ValueError:
+        total = 0
+    return total, sum(given)
+
+
+@program([(arr("f8", 5),)], fell_back=True)
+def a_map_used_again_behind_a_try(x):
+    try:
+        given = map(abs, x)
+    except ValueError:
+        return -1
+    return sum(given), sum(given)
+
+
+@program([(arr("f8", 5),)], mutates=(0,), fell_back=True)
+def a_filter_used_again_behind_a_try(x):
+    try:
+        given = filter(None, x)
+        total = sum(given)
+    finally:
+        x[0] += 1
+    return total, list(given)
+
+
+@program([(arr("f8", 5),)], mutates=(0,))
+def used_once_behind_a_try(x):
+    try:
+        given = (v * 2 for v in x)
+    except ValueError:
+        return -1.0
+    x[0] = 100
+    return sum(given)
+
+
+@program([(arr("f8", 3, 2),)])
+def next_in_a_try(x):
+    try:
+        given = (v * 2 for v in x[0])
+        first = next(given)
+    except TypeError:
+        first = -1.0
+    return first
+
+
+@program([(arr("f8", 5), 1), (arr("f8", 5), 0)])
+def generators_of_two_paths(x, c):
+    if c:
+        k = x[1] * 2
+        given = _multiples(x, k)
+    else:
+        given = _multiples(x, 3.0)
+    return sum(given)
+
+
+def _multiples(x, k):
+    for v in x:
+        yield v * k
+
+
+def _sums(x, k):
+    for v in x:
+        yield v + k
+
+
+@program([(arr("f8", 5), 1), (arr("f8", 5), 0)], fell_back=True)
+def other_generators_of_two_paths(x, c):
+    given = _multiples(x, 2) if c else _sums(x, 3)
+    return sum(given)
+
+
+@program([(arr("f8", 5), 1), (arr("f8", 5), 0)], fell_back=True)
+def conditional_generators_of_two_paths(x, c):
+    if c:
+        given = (v for v in x if v > 1)
+    else:
+        given = (v for v in x)
+    return sum(given)
+
+
+@program([(arr("f8", 5),)], fell_back=True)
+def held_by_a_tuple(x):
+    held = ((v for v in x), 1)
+    return sum(held[0]), sum(held[0])
+
+
+@program([(arr("f8", 5),)], fell_back=True)
+def held_by_a_dict(x):
+    held = {"given": zip(x, x, strict=False)}
+    total = 0.0
+    for _ in range(2):
+        for a, b in held["given"]:
+            total += a * b
+    return total
+
+
+@program([(arr("f8", 5),)], fell_back=True)
+def appended_to_a_list(x):
+    held = []
+    held.append(v for v in x)
+    return sum(held[0]), sum(held[0])
+
+
+@program([(arr("f8", 5),)], fell_back=True)
+def under_two_names(x):
+    given = (v for v in x)
+    other = given
+    return sum(given) + sum(other)
+
+
+@program([raising(TypeError, arr("f8", 5))], fell_back=None, message=True)
+def length_of_a_generator(x):
+    return len(v for v in x)
+
+
+@program([raising(TypeError, arr("f8", 5))], fell_back=None, message=True)
+def item_of_a_generator(x):
+    given = (v for v in x)
+    return given[0]
+
+
+@program([raising(TypeError, arr("f8", 5))], fell_back=None, message=True)
+def item_of_a_map(x):
+    return map(lambda a, b: a + b * x[1], (1, 2), (3, 4))[0]
+
+
+@program([(arr("f8", 5),)])
+def next_of_a_map_of_two(x):
+    given = map(lambda a, b: a + b * x[1], (1, 2), (3, 4))
+    return next(given)
+
+
+@program([([4, 2, 0, 1],), ([1, 2],)], fell_back=None)
+def a_step_raises_in_a_try(x):
+    total = 0
+    v = -1
+    try:
+        given = (8 // v for v in x)
+        for v in given:
+            total += v
+    except ZeroDivisionError:
+        return total, v
+    return total
+
+
+@program([([4, 2, 0, 1], [1, 2, 3]), ([1, 2], [4, 5])], fell_back=None)
+def a_step_of_several_raises_in_a_try(x, y):
+    total = 0
+    i, a, b = -1, -1, -1
+    try:
+        for i, (a, b) in enumerate(zip((8 // v for v in x), y, strict=False)):
+            total += i * a + b
+    except ZeroDivisionError as error:
+        return total, i, a, b, str(error)
+    return total
+
+
+@program([([4, 2, 0, 1],), ([1, 2],)], fell_back=None)
+def a_step_raises_in_a_nested_function(x):
+    def added(given):
+        total = 0
+        try:
+            for v in given:
+                total += v
+        except ZeroDivisionError:
+            total = -total
+        return total
+
+    return added(8 // v for v in x), added(v for v in x)
+
+
+@program([(4, 2, 0), (4, 2, 1), raising(ZeroDivisionError, 4, 0, 2)], fell_back=None)
+def a_step_that_zip_does_not_reach(a, b, c):
+    total = 0
+    for i, j in zip((8 // v for v in (a, b, c)), (1,), strict=False):
+        total += i * j
+    return total
