@@ -4,15 +4,17 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.accelerate import accelerate
 from parakeet_py.config import options
-from parakeet_py.errors import FallbackWarning, ParakeetError, UnsupportedError
+from parakeet_py.errors import DeviceWarning, FallbackWarning, ParakeetError, UnsupportedError
 from parakeet_py.extensions import register, unregister
-from parakeet_py.operators import allpairs, generate, map, prange, reduce, scan, scatter, stencil
+from parakeet_py.operators import allpairs, generate, prange, reduce, scan, scatter, stencil
+from parakeet_py.operators import map as map
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.residency.device_array import DeviceArray, asdevice
 
-__all__ = [
+__all__ = [  # without `map`, so that `import *` leaves Python's own alone
     "DeviceArray",
+    "DeviceWarning",
     "FallbackWarning",
     "ParakeetError",
     "UnsupportedError",
@@ -20,7 +22,6 @@ __all__ = [
     "allpairs",
     "asdevice",
     "generate",
-    "map",
     "options",
     "prange",
     "reduce",

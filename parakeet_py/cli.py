@@ -79,6 +79,7 @@ def bench(
         for program in programs:
             console.print(f"[bold]{program.name:28}[/bold]{program.summary}", soft_wrap=True)
         return
+    _check_bench(settings.peers, peers, plot or [], split)
     if timeline is not None:
         _bench_timeline(console, programs, devices, split, timeline, settings.size)
         return
@@ -198,6 +199,26 @@ def _bench_settings(
     return Settings(
         wanted, sizes[size.upper()], threads or available_cpus(), budget, busy_processors(), devices
     ), programs
+
+
+def _check_bench(columns: tuple[str, ...], asked: str | None, plots: list[Path], split: str | None) -> None:
+    """Refuse, before anything is measured, what could not be measured or written."""
+    import importlib.util
+
+    from parakeet_py.bench.peers import Unavailable, availability
+
+    for name in (part.strip() for part in (asked or "").split(",")):
+        try:
+            availability(name)
+        except Unavailable as error:
+            raise _fail(f"--peers {name}: {error}") from None
+    for path in plots:
+        if path.suffix.lower() not in (".png", ".html"):
+            raise _fail(f"a plot is .png or .html, not {path.suffix or 'without a suffix'}")
+        if path.suffix.lower() == ".png" and importlib.util.find_spec("matplotlib") is None:
+            raise _fail(f"--plot {path}: matplotlib is not installed; .html needs nothing")
+    if plots and "numpy" not in columns and split is None:
+        raise _fail("--plot shows times against NumPy's: add numpy to --peers")
 
 
 def _with_progress(total: int, work: Callable[[Callable[[str, str], None]], Any]) -> Any:

@@ -5,7 +5,8 @@ context manager that changes settings for the code inside it, in the current thr
 copy lives in a context variable.  Everything that asks for settings asks `current()`.
 
 Boolean variables take 1/0, true/false, yes/no, on/off.  A value that cannot be understood raises `ValueError`
-naming the variable: a misspelt setting that is silently ignored costs more than an error.
+naming the variable: a misspelt setting that is silently ignored costs more than an error. So does a variable under
+another name, which gives a warning only, as it may be meant for something else.
 
 The number of threads is, unless it is given, the number of CPUs this process may use: the affinity mask, cut to the
 CPU quota of its control group (containers), at least one.
@@ -19,7 +20,7 @@ import os
 import sys
 from _thread import allocate_lock
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
@@ -188,6 +189,7 @@ def _count_blocks(change: int) -> None:
 
 
 _from_environment: Config | None = None
+_OF_TESTS = ("PARAKEET_TEST_GPU", "PARAKEET_TEST_TEAMS", "PARAKEET_FUZZ", "PARAKEET_GPU_RESULTS")
 _changed: ContextVar[Config | None] = ContextVar("parakeet_py_options", default=None)
 
 
@@ -210,7 +212,21 @@ def reload() -> Config:
     if not _from_environment.on_cpu:
         _count_blocks(1)  # gates have to ask
     _default_threads[0] = _from_environment.thread_count
+    _warn_of_unknown(os.environ)
     return _from_environment
+
+
+def _warn_of_unknown(names: Iterable[str]) -> None:
+    """One warning for each PARAKEET_* variable that nothing reads."""
+    known = [variable for variable, _ in _VARIABLES.values()]
+    for name in names:
+        if name.startswith("PARAKEET_") and name not in known and name not in _OF_TESTS:
+            import warnings
+
+            meant = nearest(name, known, str.upper) or f"there are {', '.join(known)}"
+            warnings.warn(
+                f"the environment variable {name} is no setting of parakeet_py; {meant.strip()}", stacklevel=2
+            )
 
 
 def current() -> Config:
@@ -285,11 +301,11 @@ def _validated(changes: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, known: list[str], case: Callable[[str], str] = str.lower) -> str:
     """A question about the known name that is most like `name`; empty if none is."""
     from difflib import get_close_matches
 
-    found = get_close_matches(name.lower(), known, n=1)
+    found = get_close_matches(case(name), known, n=1)
     return f"did you mean {found[0]!r}? " if found else ""
 
 

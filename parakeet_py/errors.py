@@ -141,6 +141,10 @@ class FallbackWarning(UserWarning):
     """A function, or one call of it, runs as plain Python; the text is that of the `UnsupportedError`."""
 
 
+class DeviceWarning(UserWarning):
+    """Calls run on the CPU, because devices that were asked for are not there or have failed."""
+
+
 def underlined(lines: Sequence[str], first_line: int, pos: Pos) -> str:
     """The source line at `pos` and a caret underline, each after a newline; empty where there is no source."""
     index = pos.line - first_line

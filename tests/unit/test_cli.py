@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -65,6 +66,10 @@ class TestBench:
             (["nonsense"], "no benchmark program nonsense"),
             (["--size", "XXL"], "no size XXL; there are XS, S, M, L"),
             (["--peers", "fortran"], "no peer fortran"),
+            (["dot", "--plot", "t.gif"], "a plot is .png or .html, not .gif"),
+            (["dot", "--plot", "t"], "a plot is .png or .html, not without a suffix"),
+            (["dot", "--plot", "t.html", "--plot", "t.pdf"], "not .pdf"),
+            (["dot", "--plot", "t.html", "--peers", "c"], "add numpy to --peers"),
             (["dot", "--timeline", "t.html"], "--timeline shows calls on devices"),
             (["dot", "--timeline", "t.png", "--devices", "emulated"], "a timeline is .json or .html, not .png"),
             (["dot", "--timeline", "t.html", "--devices", "cpu,emulated", "--split", "200"], "percents from 0 to 100"),
@@ -74,6 +79,11 @@ class TestBench:
         code, output = invoke("bench", *arguments)
         assert code == 2
         assert message in output
+
+    def test_refuses_peers_that_are_not_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        find = importlib.util.find_spec
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "jax" else find(name))
+        assert invoke("bench", "dot", "--peers", "numpy,jax") == (2, "--peers jax: jax is not installed\n")
 
     def test_measures_and_writes(self, tmp_path: Path) -> None:
         out = tmp_path / "result.json"

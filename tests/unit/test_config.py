@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,43 @@ def test_defaults(environment: pytest.MonkeyPatch) -> None:
     assert current().thread_count >= 1
     assert current().cache
     assert current().deterministic
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("PARAKEET_NUM_THREAD", "did you mean 'PARAKEET_NUM_THREADS'?"),
+        ("PARAKEET_THREADS", "did you mean 'PARAKEET_NUM_THREADS'?"),
+        ("PARAKEET_DEVICE", "did you mean 'PARAKEET_DEVICES'?"),
+        ("PARAKEET_cache", "did you mean 'PARAKEET_CACHE'?"),
+        ("PARAKEET_STRCIT", "did you mean 'PARAKEET_STRICT'?"),
+        ("PARAKEET_XYZZYXYZZY", "there are PARAKEET_NUM_THREADS, PARAKEET_CHECK, "),
+    ],
+)
+def test_unknown_variables_warn(environment: pytest.MonkeyPatch, name: str, text: str) -> None:
+    environment.setenv(name, "1")
+    with pytest.warns(UserWarning) as caught:
+        config.reload()
+    (warning,) = caught
+    assert str(warning.message).startswith(f"the environment variable {name} is no setting of parakeet_py; {text}")
+
+
+def test_variables_of_others_do_not_warn(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("PARAKEETS", "1")
+    environment.setenv("PARAKEET_TEST_GPU", "0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        config.reload()
+
+
+def test_import_star_leaves_builtins_alone() -> None:
+    import builtins
+
+    import parakeet_py
+
+    assert not [name for name in parakeet_py.__all__ if hasattr(builtins, name)]
+    assert callable(parakeet_py.map) and parakeet_py.map is not map
+    assert issubclass(parakeet_py.DeviceWarning, UserWarning) and "DeviceWarning" in parakeet_py.__all__
 
 
 def test_every_variable(environment: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,9 @@ import pytest
 
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.doctor import examine
+from parakeet_py.errors import DeviceWarning
 from parakeet_py.hybrid.devices import cuda
-from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, DeviceWarning, KernelError
+from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, KernelError
 from parakeet_py.hybrid.devices.selection import open_devices
 from tests.unit import fake_cuda
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import DeviceArray, accelerate, asdevice, options
-from parakeet_py.errors import FallbackWarning
-from parakeet_py.hybrid.devices.device import DeviceError, DeviceWarning
+from parakeet_py.errors import DeviceWarning, FallbackWarning
+from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.selection import open_devices
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute import device_loss

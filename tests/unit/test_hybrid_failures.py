@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice
-from parakeet_py.hybrid.devices.device import DeviceMemoryError, DeviceWarning, KernelError
+from parakeet_py.errors import DeviceWarning
+from parakeet_py.hybrid.devices.device import DeviceMemoryError, KernelError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.ptx import emulator
 from tests.unit.one_device import free_bytes, on

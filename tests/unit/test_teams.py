@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, generate, options
+from parakeet_py.errors import DeviceWarning
 from parakeet_py.hybrid.devices import calibration
-from parakeet_py.hybrid.devices.device import DeviceWarning
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.selection import chosen
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice

@@ -22,10 +22,6 @@ class KernelError(DeviceError):
     """A kernel has done what no kernel may; the message names it, its source lines and its arguments."""
 
 
-class DeviceWarning(UserWarning):
-    """Calls run on the CPU, because the devices asked for are not there."""
-
-
 class DeviceMemoryError(MemoryError):
     """There is no room for an array on a device.
 

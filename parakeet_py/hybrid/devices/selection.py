@@ -12,7 +12,8 @@ import threading
 import warnings
 from functools import lru_cache
 
-from parakeet_py.hybrid.devices.device import DeviceError, DeviceWarning, Machine
+from parakeet_py.errors import DeviceWarning
+from parakeet_py.hybrid.devices.device import DeviceError, Machine
 from parakeet_py.hybrid.devices.team import Team
 
 _NAME = re.compile(r"(cpu)|(cuda)(?::(\d+))?|(emulated)(?:\*(\d+)|:(\d+))?")

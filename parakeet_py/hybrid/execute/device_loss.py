@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError, DeviceWarning
+from parakeet_py.errors import DeviceWarning
+from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 
 if TYPE_CHECKING:
