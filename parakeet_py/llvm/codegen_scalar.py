@@ -235,6 +235,8 @@ def _float(f: FunctionText, name: str, dtype: str, arguments: list[str], reassoc
             return codegen_division.floating(f, name, kind, arguments[0], arguments[1])
         case "pow":
             return vector_math.power(f, dtype, arguments[0], arguments[1])
+        case "power":
+            return vector_math.power_of_arrays(f, dtype, arguments[0], arguments[1])
     return vector_math.call(f, name, dtype, arguments)
 
 

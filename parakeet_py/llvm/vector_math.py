@@ -106,6 +106,34 @@ def power(f: FunctionText, dtype: str, base: str, exponent: str) -> str:
     return f.select(squares, kind, f.binary("fmul", kind, base, base), result)
 
 
+def power_of_arrays(f: FunctionText, dtype: str, base: str, exponent: str) -> str:
+    """base ** exponent with NumPy's shortcuts (see `vector_math_shortcuts`)."""
+    from parakeet_py.llvm import vector_math_forms as forms
+    from parakeet_py.llvm import vector_math_shortcuts as shortcuts
+
+    module, kind = f.module, LLVM_TYPE[dtype]
+
+    def vector_pow(lanes: int) -> shortcuts.Pow:
+        vector = f"<{lanes} x {kind}>"
+
+        def write(g: FunctionText, arguments: list[str]) -> str:
+            form = module.declare(vector, own_symbol("pow", dtype, lanes), f"{vector}, {vector}", PURE)
+            return g.value(f"call {vector} {form}({', '.join(f'{vector} {argument}' for argument in arguments)})")
+
+        return write
+
+    written = [(1, lambda g, arguments: call(g, "pow", dtype, arguments))]
+    if not module.host.gpu and forms.supported(module.host):
+        written += [(lanes, vector_pow(lanes)) for lanes in forms.lane_counts(module.host, dtype)]
+    mapping = shortcuts.define(module, dtype, written)
+    passed = f"{kind} {base}, {kind} {exponent}"
+    if not mapping:
+        return f.value(f"call {kind} @{shortcuts.symbol(dtype)}({passed})")
+    f.calls_vector_functions = True
+    group = module.attributes(f'{PURE} "vector-function-abi-variant"="{mapping}"')
+    return f.value(f"call {kind} @{shortcuts.symbol(dtype)}({passed}) {group}")
+
+
 def _half_power(f: FunctionText, kind: str, base: str, exponent: float) -> str:
     """base ** (+-0.5 or +-1.5) by square roots: at most 2 ulp, in an order that cannot overflow before the result does.
 

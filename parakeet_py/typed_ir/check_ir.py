@@ -113,10 +113,10 @@ def _domain(name: str) -> frozenset[str]:
         return _INEXACT
     if name in DIVISION:
         return frozenset({*INTEGERS, *FLOATS})
+    if name in ("complex", "power"):
+        return frozenset({"float32", "float64"})
     if name in FLOAT_TESTS or name in FLOAT_BINARY:
         return frozenset(FLOATS)
-    if name == "complex":
-        return frozenset({"float32", "float64"})
     if name in REINTERPRET:
         return frozenset(FLOATS) if name == "bits" else frozenset(map(same_bits, FLOATS))
     if name in COMPLEX_PARTS:

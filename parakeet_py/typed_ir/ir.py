@@ -102,7 +102,8 @@ FLOAT_UNARY = frozenset(
     }
 )
 FLOAT_TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})  # float -> bool
-FLOAT_BINARY = frozenset({"pow", "atan2", "hypot", "copysign", "nextafter"})
+# power: pow, but x*x, sqrt(x), 1/x, x and 1 where the exponent is 2, 0.5, -1, 1 or 0 (of float32 and float64)
+FLOAT_BINARY = frozenset({"pow", "power", "atan2", "hypot", "copysign", "nextafter"})
 # real, imag: complex -> real; complex: (re, im) -> complex
 COMPLEX_PARTS = frozenset({"real", "imag", "conj", "complex"})
 # bits: a float as the signed integer that has the same bits; from_bits: back

@@ -132,7 +132,8 @@ _FLOAT: dict[str, Callable[..., Any]] = {
     "erfc": _in_double(math.erfc),
     "gamma": _in_double(_gamma),
     "lgamma": _in_double(_lgamma),
-    "pow": np.power,
+    "pow": operator.pow,  # as numbers have it
+    "power": np.power,
     "atan2": np.arctan2,
     "real": np.real,
     "imag": np.imag,

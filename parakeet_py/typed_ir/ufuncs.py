@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.typed_ir import ir, long_ints
+from parakeet_py.typed_ir import ir, long_ints, powers
 from parakeet_py.typed_ir.array_store import fit_outputs, store_array, weak_cast
 from parakeet_py.typed_ir.elementwise import Body, elementwise
 from parakeet_py.typed_ir.python_scalars import python_binary
@@ -70,15 +70,15 @@ def call_ufunc(
     dtype: str | None = None,
     where: Value | None = None,
     casting: Any = "same_kind",
+    operator: bool = False,
 ) -> Value:
-    """`ufunc(*args)` with NumPy's type resolution; several results come as a tuple."""
+    """`ufunc(*args)` with NumPy's type resolution; several results come as a tuple.
+
+    `operator` says that it is Python's operator that calls it, for which NumPy has rules of its own.
+    """
     if len(args) == 2:
         args = [long_ints.beside(args[0], args[1]), long_ints.beside(args[1], args[0])]
     values = [s.numeric(arg) for arg in args]
-    if ufunc is np.power and len(values) == 2 and dtype is None and out is None and where is None:
-        fast = _fast_power(s, values[0], values[1])
-        if fast is not None:
-            return fast
     if len(values) != ufunc.nin:
         raise s.unsupported(f"{ufunc.__name__} takes {ufunc.nin} arguments")
     types = [resolution_type(value) for value in values]
@@ -109,7 +109,10 @@ def call_ufunc(
             raise s.hand_back("complex numbers made real, with a warning")
     if any(name not in DTYPES for name in names):
         raise s.hand_back(f"{ufunc.__name__} for {names[0]}")
-    function = scalar_loop(s, ufunc, names)
+    if ufunc is np.power:
+        function = powers.loop(s, values[0], values[1], names, operator)
+    else:
+        function = scalar_loop(s, ufunc, names)
     outputs = [Scalar(name) for name in names[ufunc.nin :]]
     given = () if out is None else out.items if isinstance(out, TupleV) else (out,)
     if where is not None and not isinstance(out, ArrayV):
@@ -176,7 +179,10 @@ def binary(s: Specializer, op: str, left: Value, right: Value) -> Value:
         return python_binary(s, op, left, right)
     if op == "pow" and isinstance(left, ArrayV) and left.dtype == "bool" and _is_two(s, right):
         return call_ufunc(s, np.square, [left])
-    return call_ufunc(s, BINARY_UFUNCS[op], [left, right])
+    shortcut = powers.shortcut(left, right) if op == "pow" else None
+    if shortcut is not None:
+        return call_ufunc(s, shortcut, [left])
+    return call_ufunc(s, BINARY_UFUNCS[op], [left, right], operator=True)
 
 
 def _is_two(s: Specializer, exponent: Value) -> bool:
@@ -189,37 +195,12 @@ def _is_two(s: Specializer, exponent: Value) -> bool:
     return exponent.operand == two
 
 
-def _fast_power(s: Specializer, left: Value, right: Value) -> Value | None:
-    """NumPy's special exponents of `array ** scalar`: they are exact where pow is only close."""
-    if not (isinstance(right, ScalarV) and right.python and isinstance(right.operand, ir.Const)):
-        return None
-    if not (isinstance(left, ArrayV) and np.dtype(left.dtype).kind in "fc"):
-        return None
-    exponent = right.operand.value
-    if isinstance(exponent, complex):
-        return None
-    if exponent == 2:
-        return call_ufunc(s, np.square, [left])
-    if exponent == 1:
-        return call_ufunc(s, np.positive, [left])
-    if exponent == -1:
-        return call_ufunc(s, np.reciprocal, [left])
-    if exponent == 0.5:
-        return call_ufunc(s, np.sqrt, [left])
-    if exponent == 3 and np.dtype(left.dtype).kind == "f" and left.dtype != "float16":
-        return call_ufunc(s, np.multiply, [call_ufunc(s, np.square, [left]), left])
-    return None
-
-
 def inplace(s: Specializer, op: str, left: Value, right: Value) -> Value:
     """`left op= right`."""
     if isinstance(left, ArrayV):
         right = s.numeric(long_ints.beside(right, left))
-        ufunc = BINARY_UFUNCS[op]
-        if op == "pow":
-            fast = _fast_power(s, left, right)
-            if fast is not None:
-                store_array(s, left, fast, casting="same_kind", out=True)
-                return left
-        return call_ufunc(s, ufunc, [left, right], out=left)
+        shortcut = powers.shortcut(left, right) if op == "pow" else None
+        if shortcut is not None:
+            return call_ufunc(s, shortcut, [left], out=left)
+        return call_ufunc(s, BINARY_UFUNCS[op], [left, right], out=left, operator=True)
     return binary(s, op, left, right)

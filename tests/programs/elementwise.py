@@ -247,3 +247,49 @@ def clipped_by_nan(x, bound):
 @program([(arr("u1", 4), arr("u1")), (arr("i2", 3, 4), arr("i2"))])
 def narrow_elements_beside_an_array_of_one(x, y):
     return np.maximum(x, y), x + y[()] * 2
+
+
+EXPONENTS = (2, -1, 0.5, 1, 0, 2.0, np.float64(0.5), np.float32(-1), np.int64(2), True)
+POWERS = [(arr(kind, 9, values="special"), p) for kind in ("f8", "f4") for p in EXPONENTS]
+LARGE_POWERS = [large(arr("f8", 1003), p) for p in EXPONENTS]
+
+
+@program([*POWERS, *LARGE_POWERS, (arr("f8", values=[-0.0]), 0.5), (arr("f8", 3, 4, layout="F"), -1)], kernels=None)
+def powers_by_one_exponent(x, p):
+    """NumPy takes products and square roots for exponents that only the run tells, and only there."""
+    y = x + 0
+    y **= p
+    return x**p, np.power(x.T, p), np.power(x, p, out=np.empty_like(x)), x ** np.asarray(p), y
+
+
+@program([(arr(kind, 9, values="special"),) for kind in ("f8", "f4")])
+def powers_by_one_known_exponent(x):
+    roots = x**0.5, np.power(x, 0.5), x ** np.float64(0.5), x ** np.array(0.5), x ** np.array([0.5])
+    inverse = x + 0
+    inverse **= -1
+    return roots, inverse, x**2, x**2.0, x**1, x**0
+
+
+@program(
+    [(arr("f2", 9, values="special"), p) for p in (2, -1, 0.5)] + [(arr("c16", 9), p) for p in (2, -1, 0.5)],
+    ulp=ELEMENTARY,
+)
+def powers_by_the_operator(x, p):
+    """The operator has shortcuts for half precision and complex numbers; the ufunc has none."""
+    return x**p
+
+
+@program(
+    [(arr("f8", 3, 5), arr("f8", 3, 1, values=[2, 0.5, -1])), (arr("f4", 2, 4), arr("f4", 4, values=[2, 1]))],
+    ulp=ELEMENTARY,
+)
+def powers_by_many_exponents(x, p):
+    return abs(x) ** p
+
+
+@program([(arr("f8", 4, 9, values="special"), (2.0, 0.5, -1, 1.5))], ulp=ELEMENTARY)
+def powers_of_rows(x, exponents):
+    out = np.empty_like(x)
+    for i in range(4):
+        out[i] = abs(x[i]) ** exponents[i]
+    return out

@@ -17,7 +17,13 @@ from parakeet_py.typed_ir.ir import FLOAT_UNARY, Function, Var
 from parakeet_py.typed_ir.types import Scalar
 from parakeet_py.typed_ir.writer import Writer
 
-ELEMENTARY = (FLOAT_UNARY | {"pow", "atan2", "hypot"}) - {"sqrt", "floor", "ceil", "trunc", "rint"}  # those are exact
+ELEMENTARY = (FLOAT_UNARY | {"pow", "power", "atan2", "hypot"}) - {
+    "sqrt",
+    "floor",
+    "ceil",
+    "trunc",
+    "rint",
+}  # those are exact
 
 
 def elementary(name: str, args: Sequence[Any]) -> Any:

@@ -55,7 +55,7 @@ _SLOW = {
     **dict.fromkeys(("div", "sqrt", "floordiv", "mod"), 4),
     **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan"), 15),
     **dict.fromkeys(("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt"), 20),
-    **dict.fromkeys(("pow", "atan2", "hypot", "fmod", "erf", "erfc", "gamma", "lgamma", "nextafter"), 25),
+    **dict.fromkeys(("pow", "power", "atan2", "hypot", "fmod", "erf", "erfc", "gamma", "lgamma", "nextafter"), 25),
 }
 DEAR = frozenset(name for name, cost in _SLOW.items() if cost > 4)  # elementary functions
 UNKNOWN_TRIPS = 32  # iterations of a nested loop whose count is not known before the region

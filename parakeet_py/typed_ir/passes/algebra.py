@@ -182,6 +182,16 @@ def _pow(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> Res
     return None
 
 
+def _power(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> Result:
+    x, y = args
+    exponent = constant(y)
+    if exponent == 0.5:  # of -0.0 and -inf, too, which pow takes for 0.0 and inf
+        return Prim("sqrt", (x,))
+    if exponent == 0:
+        return Const(1.0, scalar_type(y))
+    return None if exponent is None else _pow(args, dtype, definitions) or Prim("pow", args)
+
+
 def _neg(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> Result:
     inner = _definition(args[0], definitions, "neg")  # --x = x
     return inner[0] if inner is not None else None
@@ -300,6 +310,7 @@ _RULES: dict[str, Rule] = {
     "floordiv": _floordiv,
     "mod": _mod,
     "pow": _pow,
+    "power": _power,
     "neg": _neg,
     "abs": _abs,
     "and": _and,
