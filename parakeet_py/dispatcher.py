@@ -115,7 +115,10 @@ class Dispatcher:
         if normal is None:
             return self.function(*args, **kwargs)
         if self.refused.cover(normal) and not self.config().strict:
-            return self.function(*args, **kwargs)
+            result = self.function(*args, **kwargs)
+            if self.refused.untold:
+                self.went_well(normal)
+            return result
         if self.inner is not None:
             return self.inner(*normal)
         if kwargs or len(normal) != len(args):
@@ -157,6 +160,8 @@ class Dispatcher:
                 action = "python" if known.gate in tried else "native"
                 if action == "python":
                     self.refused.leave(normal)
+            elif known is None and self.refused.raises_again() and not self.config().strict:
+                action = "python"
             else:
                 try:
                     extents: Extents = "usual" if known is None else "general"
@@ -181,21 +186,23 @@ class Dispatcher:
                 signature = self.signature(normal)  # what is known by now may have changed it
                 self.observing.add(signature)
         if action == "evaluate":
+            before = self.known_of(signature) if missed else {}
+            start = time.perf_counter()
             try:
-                before = self.known_of(signature) if missed else {}
-                start = time.perf_counter()
-                result = self.evaluate(normal, signature, log or ())
+                return self.evaluate(normal, signature, log or ())
+            finally:
                 self.evaluated_for += time.perf_counter() - start
                 if missed:  # if nothing new was seen, the same code would be made, to no avail again
                     runs = self.observed_runs.get(signature, 0)
                     self.observed_runs[signature] = runs + 1 if before == self.known_of(signature) else 1
-                return result
-            finally:
                 self.observing.discard(signature)
         if error is not None:
             return self.refuse(normal, signature, error)
         if action == "python":
-            return self.run_python(normal)
+            result = self.run_python(normal)
+            if self.refused.untold:
+                self.went_well(normal, signature)
+            return result
         return target(*normal)
 
     def last_gate(self, signature: Signature) -> Loaded | None:
@@ -461,15 +468,31 @@ class Dispatcher:
         """
         if self.config().strict:
             raise error
-        result = self.run_python(normal)
-        if len(self.refused) < MAX_SPECIALIZATIONS:
-            self.refused.add(signature, str(error))
+        try:
+            result = self.run_python(normal)
+        except Exception:
+            with self.lock:
+                self.refused.add_raised(normal, signature, str(error))
+            raise
+        self.refused.add(signature, str(error))
         self.refused.settle(normal)
-        self.refused.everything = self.made >= MAX_SPECIALIZATIONS or not _is_readable(self.function)
+        most = max(self.made, len(self.refused))
+        self.refused.everything = most >= MAX_SPECIALIZATIONS or not _is_readable(self.function)
         if self.fell_back is None:
             self.fell_back = str(error)
             warnings.warn(FallbackWarning(str(error)), stacklevel=5)
         return result
+
+    def went_well(self, normal: tuple[Any, ...], signature: Signature | None = None) -> None:
+        """Python has run a call without an exception, maybe the first of those like it, which then have another chance:
+        what an operation gives can be seen now, and if they are refused again, the user is told."""
+        with self.lock:
+            reason = self.refused.went_well(normal, signature)
+            if reason is not None:
+                self.observed_runs.clear()
+        if reason and self.fell_back is None:
+            self.fell_back = reason
+            warnings.warn(FallbackWarning(reason), stacklevel=3 if signature is None else 4)
 
     def run_python(self, normal: tuple[Any, ...]) -> Any:
         """The plain Python function on a call in positional form."""

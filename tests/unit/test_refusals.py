@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import UnsupportedError, accelerate, asdevice, dispatcher, options
-from parakeet_py.refusals import FIRST_LOOK, MAX_KINDS, SETTLED, Refusals, kind_of
+from parakeet_py.refusals import FIRST_LOOK, MAX_FORGIVEN, MAX_KINDS, MAX_RAISED, SETTLED, Refusals, kind_of
+from parakeet_py.signature import NoneSpec, Signature
 
 SCALE: Any = object()
 
@@ -174,3 +175,127 @@ def test_calls_that_python_does_almost_all_of_are_python_calls() -> None:
     assert "Python runs such calls as a whole" in notes
     assert simple.specializations == [] and len(simple.opaque_calls) == 1
     assert len(large.specializations) == 1 and len(large.opaque_calls) == 1
+
+
+def with_a_class(text: str) -> int:
+    class Number:
+        base = 10
+
+    return int(text, Number.base)
+
+
+class Last:
+    number: Any = None
+
+
+def kept(text: str) -> Any:
+    SCALE.number = int(text)  # there is no such attribute of the object before
+    return SCALE.number
+
+
+def raises(f: Any, *args: Any) -> str:
+    with pytest.raises(Exception) as found:
+        f(*args)
+    return f"{type(found.value).__name__}: {found.value}"
+
+
+def test_calls_that_raise_and_are_refused_settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(x: Any) -> Any:
+        return x.missing
+
+    def outside(x: Any) -> Any:
+        return x[3, 3, 3]
+
+    def unlike(x: Any) -> Any:
+        return x + "text"
+
+    for function in (missing, outside, unlike):
+        f, x = accelerate(function), np.arange(3.0)
+        expected = raises(function, x)
+        seen = looks(monkeypatch)
+        for _ in range(60):
+            assert raises(f, x) == expected
+        monkeypatch.undo()
+        assert len(seen) < 25 and not f.fell_back and len(f._dispatcher.refused) == 0
+
+
+def test_calls_that_raise_do_not_count() -> None:
+    f: Any = accelerate(with_a_class)
+    for k in range(dispatcher.MAX_SPECIALIZATIONS + 10):
+        assert raises(f, f"no {k}").startswith("ValueError")
+    refused = f._dispatcher.refused
+    assert len(refused) == 0 and not refused.everything and len(refused._raised) == MAX_RAISED
+
+
+def test_new_calls_are_seldom_compiled_where_all_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    f: Any = accelerate(with_a_class)
+    compiled: list[Any] = []
+    original = dispatcher.Dispatcher.specialize
+
+    def specialize(self: Any, *args: Any) -> Any:
+        compiled.append(args)
+        return original(self, *args)
+
+    monkeypatch.setattr(dispatcher.Dispatcher, "specialize", specialize)
+    for k in range(MAX_RAISED + FIRST_LOOK):
+        raises(f, f"no {k}")
+    assert len(compiled) == MAX_RAISED
+    raises(f, "another")
+    assert len(compiled) == MAX_RAISED + 1
+    refused = f._dispatcher.refused
+    assert refused.raises_again()
+    assert f("12") == 12  # from now on all is looked at again
+    assert not refused.raises_again()
+
+
+@pytest.mark.parametrize("times", [1, 3, SETTLED + 1, 30])
+def test_a_call_that_does_not_raise_is_told_of(times: int) -> None:
+    f: Any = accelerate(with_a_class)
+    for _ in range(times):
+        raises(f, "none")
+    assert not f.fell_back
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert [f(text) for text in ("12", "13", "14")] == [12, 13, 14]
+    assert "a class cannot be defined" in f.fell_back
+    assert len(caught) == 1 and caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("times", [1, 3, SETTLED + 1, 30])
+def test_what_raised_at_first_is_compiled_later(times: int) -> None:
+    class Holder:
+        weight: float
+
+    f: Any = accelerate(lambda holder, x: x * holder.weight + x)
+    holder, x = Holder(), np.arange(3.0)
+    for _ in range(times):
+        assert raises(f, holder, x) == "AttributeError: 'Holder' object has no attribute 'weight'"
+    holder.weight = 2.0
+    for _ in range(4):
+        assert f(holder, x).tolist() == [0.0, 3.0, 6.0]
+    assert not f.fell_back and f.specializations
+
+
+def test_calls_that_raise_and_others_in_turn() -> None:
+    refused, signature, x = Refusals(), Signature((NoneSpec(),)), (np.arange(3.0),)
+    found = []
+    for _ in range(MAX_FORGIVEN + 2):
+        refused.add_raised(x, signature, "a reason")
+        assert refused.untold and signature in refused and refused.reason(signature) == "a reason"
+        found.append(refused.went_well(x, signature))
+    assert found[: MAX_FORGIVEN + 1] == [""] * MAX_FORGIVEN + ["a reason"]
+    assert not refused.untold
+    refused.clear()
+    for _ in range(SETTLED):
+        refused.add_raised(x, signature, "a reason")
+    assert refused.cover(x) and refused.went_well(x) == "" and not refused.cover(x) and not refused.untold
+    assert refused.went_well(x) is None and refused.went_well(x, signature) is None
+
+
+def test_refused_signatures_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatcher, "MAX_SPECIALIZATIONS", 5)
+    monkeypatch.setitem(globals(), "SCALE", Last())
+    f: Any = accelerate(kept)
+    seen = looks(monkeypatch)
+    assert [f(str(k)) for k in range(20)] == list(range(20))
+    assert len(seen) == 5
