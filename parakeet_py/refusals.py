@@ -11,8 +11,9 @@ ever more rarely, a call of a settled kind is looked at in full again.
 
 Where Python refuses such calls too, there is nothing to tell the user of, and no reason to be near the limit of
 signatures: a function that raises for ever new arguments (texts that are no numbers) would use it up. Of these, only
-those that came last are remembered, until a call like them does not raise, which may be compiled; and when many have been refused and none was compiled between them, a new one is
-compiled as rarely as a call of a settled kind, so that an exception costs what it costs in Python.
+those that came last are remembered, until a call like them does not raise, which may be compiled; and when many have
+been refused and none was compiled between them, a new one is compiled as rarely as a call of a settled kind, so that an
+exception costs what it costs in Python.
 
 Calls that compiled code has given up, so that Python runs them from the beginning, are told apart in the same way: the
 code has been tried by then, and what remains is to know that nothing else is to be done.
