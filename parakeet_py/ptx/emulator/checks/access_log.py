@@ -7,20 +7,18 @@ so its length is bounded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from parakeet_py.ptx.emulator.checks.errors import DataRace, UninitialisedRead
 from parakeet_py.ptx.emulator.checks.races import Conflict, Order, Shadow
 from parakeet_py.ptx.emulator.execute.lanes import Lanes
+from parakeet_py.ptx.emulator.execute.launch import Launch
 from parakeet_py.ptx.emulator.front.kinds import Array
+from parakeet_py.ptx.emulator.front.sites import Site
 from parakeet_py.ptx.emulator.memory.async_copies import Copies
 from parakeet_py.ptx.emulator.memory.device_memory import Allocation
-from parakeet_py.ptx.emulator.translate.emitter import Site
-
-if TYPE_CHECKING:
-    from parakeet_py.ptx.emulator.execute.machine import Machine
 
 _LOG_LIMIT = 1 << 23
 
@@ -63,7 +61,7 @@ class Watch:
     """The race checks of one launch on device memory."""
 
     def __init__(self) -> None:
-        self.machine: Machine
+        self.machine: Launch
         self._notes: dict[Allocation, list[Note]] = {}
         self._written: set[Allocation] = set()
         self._shadows: dict[Allocation, tuple[int, Shadow]] = {}
@@ -178,7 +176,7 @@ class Watch:
 class SharedCheck:
     """The checks on the shared memory of the blocks in flight."""
 
-    def __init__(self, machine: Machine, piece: int) -> None:
+    def __init__(self, machine: Launch, piece: int) -> None:
         self.machine = machine
         self.piece = piece
         pieces = machine.shared_memory.shape[0] // piece

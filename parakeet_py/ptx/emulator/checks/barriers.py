@@ -8,18 +8,14 @@ one with a count for that many, counted in whole warps as the hardware does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parakeet_py.ptx.emulator.checks.errors import BarrierError
-from parakeet_py.ptx.emulator.execute.lanes import Lanes, Values, taken
+from parakeet_py.ptx.emulator.execute.lanes import Lanes, Transfer, Values, taken
+from parakeet_py.ptx.emulator.execute.launch import Launch
 from parakeet_py.ptx.emulator.front.kinds import Array
-from parakeet_py.ptx.emulator.translate.emitter import Site
-
-if TYPE_CHECKING:
-    from parakeet_py.ptx.emulator.execute.machine import Machine
-    from parakeet_py.ptx.emulator.execute.scheduler import Transfer
+from parakeet_py.ptx.emulator.front.sites import Site
 
 _BARRIERS = 16
 
@@ -46,7 +42,7 @@ def _is_aligned(site: Site) -> bool:
 class Barriers:
     """The barriers of the blocks in flight."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Launch) -> None:
         self.machine = machine
         self.reset()
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from parakeet_py.ptx.emulator.execute.lanes import Lanes
 from parakeet_py.ptx.emulator.front.kinds import Array
-from parakeet_py.ptx.emulator.translate.emitter import Site
+from parakeet_py.ptx.emulator.front.sites import Site
 
 _SECTOR_SHIFT = 5
 

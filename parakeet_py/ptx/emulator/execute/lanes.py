@@ -17,9 +17,10 @@ import numpy as np
 from parakeet_py.ptx.emulator.front.kinds import Array
 
 if TYPE_CHECKING:
-    from parakeet_py.ptx.emulator.execute.machine import Machine
+    from parakeet_py.ptx.emulator.execute.launch import Launch
 
 Values = tuple[Array, ...]
+Transfer = tuple[int, "Lanes", Values]  # the block that lanes go on with, and what they take along
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Lanes:
 
     __slots__ = ("_cache", "index", "level", "machine", "n", "stack", "stack_key")
 
-    def __init__(self, machine: Machine, index: Array, level: int = 0, stack: tuple[Frame, ...] = ()) -> None:
+    def __init__(self, machine: Launch, index: Array, level: int = 0, stack: tuple[Frame, ...] = ()) -> None:
         self.machine = machine
         self.index = index
         self.n = int(index.shape[0])
@@ -112,7 +113,7 @@ class Lanes:
         return int(np.count_nonzero(np.diff(self.warps()))) + 1 if self.n else 0
 
 
-def merged(machine: Machine, parts: Sequence[tuple[Lanes, Values]]) -> tuple[Lanes, Values]:
+def merged(machine: Launch, parts: Sequence[tuple[Lanes, Values]]) -> tuple[Lanes, Values]:
     """Several disjoint sets of lanes at the same place as one, with their registers."""
     if len(parts) == 1:
         return parts[0]

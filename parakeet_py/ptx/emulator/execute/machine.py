@@ -18,15 +18,15 @@ from parakeet_py.ptx.emulator.checks.options import Checks
 from parakeet_py.ptx.emulator.checks.races import Order
 from parakeet_py.ptx.emulator.execute.counters import Counters
 from parakeet_py.ptx.emulator.execute.lanes import Lanes, Values
+from parakeet_py.ptx.emulator.execute.launch import LaunchDevice
 from parakeet_py.ptx.emulator.execute.operations import Operations
 from parakeet_py.ptx.emulator.execute.scheduler import Scheduler
 from parakeet_py.ptx.emulator.execute.special_registers import TABLES
 from parakeet_py.ptx.emulator.front.kinds import DTYPES, Array
+from parakeet_py.ptx.emulator.front.sites import Site
 from parakeet_py.ptx.emulator.memory.access import Access
-from parakeet_py.ptx.emulator.translate.emitter import Site
 
 if TYPE_CHECKING:
-    from parakeet_py.ptx.emulator.api import Device
     from parakeet_py.ptx.emulator.translate.program import Program
 
 _LANES_IN_FLIGHT = 1 << 15
@@ -62,7 +62,7 @@ class Machine(Scheduler):
         self,
         program: Program,
         kernel: str,
-        device: Device,
+        device: LaunchDevice,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         parameters: bytes,

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from parakeet_py.ptx.emulator.checks.errors import DeviceOutOfMemory, KernelFault, MemoryFault, TrapError, WarpError
 from parakeet_py.ptx.emulator.execute import matrix, warp
 from parakeet_py.ptx.emulator.execute.lanes import Lanes, taken
+from parakeet_py.ptx.emulator.execute.launch import Launch
 from parakeet_py.ptx.emulator.execute.printf import format_text
 from parakeet_py.ptx.emulator.front.kinds import DTYPES, Array
+from parakeet_py.ptx.emulator.front.sites import Site
 from parakeet_py.ptx.emulator.memory import atomics
 from parakeet_py.ptx.emulator.memory.access import Access
-from parakeet_py.ptx.emulator.translate.emitter import Site
-
-if TYPE_CHECKING:
-    from parakeet_py.ptx.emulator.execute.machine import Machine
 
 _SPACE_BITS = np.uint64(60)
 _BASES = {"global": 0, "shared": 2 << 60, "local": 3 << 60}
@@ -26,7 +24,7 @@ _BASES = {"global": 0, "shared": 2 << 60, "local": 3 << 60}
 class Operations:
     """The operations of one launch."""
 
-    def __init__(self, machine: Machine, access: Access) -> None:
+    def __init__(self, machine: Launch, access: Access) -> None:
         self.machine = machine
         self.access = access
         self.checks = machine.checks

@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from parakeet_py.ptx.emulator.checks.errors import DeadlockError, EmulatorError, KernelFault, WarpError
-from parakeet_py.ptx.emulator.execute.lanes import Frame, Lanes, Values, merged, taken
+from parakeet_py.ptx.emulator.execute.lanes import Frame, Lanes, Transfer, Values, merged, taken
+from parakeet_py.ptx.emulator.execute.launch import Launch
 from parakeet_py.ptx.emulator.front.kinds import Array
 from parakeet_py.ptx.emulator.memory.device_memory import CODE
 
 if TYPE_CHECKING:
     from parakeet_py.ptx.emulator.checks.barriers import Barriers
     from parakeet_py.ptx.emulator.checks.options import Checks
-    from parakeet_py.ptx.emulator.execute.machine import Machine
-    from parakeet_py.ptx.emulator.translate.emitter import Site
+    from parakeet_py.ptx.emulator.front.sites import Site
     from parakeet_py.ptx.emulator.translate.program import Program
 
-Transfer = tuple[int, Lanes, Values]
 _Key = tuple[int, int, int, tuple[int, ...]]
 _IDLE_BEFORE_MORE_BLOCKS = 8
 _IDLE_BEFORE_DEADLOCK = 20_000
@@ -70,7 +69,7 @@ class Scheduler(ABC):
         self._idle = 0
         self._progress_seen = -1
 
-    def _machine(self) -> Machine:
+    def _machine(self) -> Launch:
         return self  # type: ignore[return-value]
 
     def forget_tables(self) -> None:

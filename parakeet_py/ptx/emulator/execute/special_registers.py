@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parakeet_py.ptx.emulator.execute.launch import Launch
 from parakeet_py.ptx.emulator.front.kinds import Array
 
-if TYPE_CHECKING:
-    from parakeet_py.ptx.emulator.execute.machine import Machine
 
-
-def _tid(machine: Machine) -> Array:
+def _tid(machine: Launch) -> Array:
     """The number of each lane's thread in its block; a slot has whole warps, so some numbers are no threads."""
     return np.tile(np.arange(machine.slot_lanes, dtype=np.uint32), machine.slot_count)
 
 
-def _ctaid(machine: Machine) -> Array:
+def _ctaid(machine: Launch) -> Array:
     """The number of each lane's block in the grid."""
     numbers = machine.block_numbers.astype(np.uint32)
     return numbers if machine.slot_count == 1 else np.repeat(numbers, machine.slot_lanes)
@@ -29,7 +26,7 @@ def _constant(value: int) -> Array:
     return np.array([value], dtype=np.uint32)
 
 
-def _lane_mask(machine: Machine, relation: str) -> Array:
+def _lane_mask(machine: Launch, relation: str) -> Array:
     lane = _tid(machine) & np.uint32(31)
     bit = np.uint32(1) << lane
     below = bit - np.uint32(1)
@@ -47,7 +44,7 @@ def _lane_mask(machine: Machine, relation: str) -> Array:
 
 
 # Registers whose value stays the same for a thread.
-TABLES: dict[str, Callable[[Machine], Array]] = {
+TABLES: dict[str, Callable[[Launch], Array]] = {
     "tid_x": lambda m: _tid(m) % np.uint32(m.block[0]) if m.block[1] * m.block[2] > 1 else _tid(m),
     "tid_y": lambda m: _tid(m) // np.uint32(m.block[0]) % np.uint32(m.block[1]) if m.block[1] > 1 else _constant(0),
     "tid_z": lambda m: _tid(m) // np.uint32(m.block[0] * m.block[1]) if m.block[2] > 1 else _constant(0),

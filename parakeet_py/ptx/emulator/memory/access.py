@@ -11,18 +11,14 @@ likewise, by lane. A generic address goes to its space by its top bits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from parakeet_py.ptx.emulator.checks.errors import MemoryFault, UninitialisedRead
 from parakeet_py.ptx.emulator.execute.lanes import Lanes
+from parakeet_py.ptx.emulator.execute.launch import Launch
 from parakeet_py.ptx.emulator.front.kinds import DTYPES, Array
+from parakeet_py.ptx.emulator.front.sites import Site
 from parakeet_py.ptx.emulator.memory.device_memory import LOCAL, PARAM, SHARED, Allocation
-from parakeet_py.ptx.emulator.translate.emitter import Site
-
-if TYPE_CHECKING:
-    from parakeet_py.ptx.emulator.execute.machine import Machine
 
 _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
 _SHIFTS = {size: np.array([shift], dtype=np.uint64) for size, shift in _SHIFT.items()}
@@ -36,7 +32,7 @@ Loaded = Array | tuple[Array, ...]
 class Access:
     """The memory side of a machine."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Launch) -> None:
         self.machine = machine
         self.memory = machine.device.memory
         self.checks = machine.checks

@@ -6,21 +6,17 @@ issued before them; until then its bytes must not be read, and a kernel that doe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from parakeet_py.ptx.emulator.execute.lanes import Lanes
+from parakeet_py.ptx.emulator.execute.launch import Launch
 from parakeet_py.ptx.emulator.front.kinds import Array
-
-if TYPE_CHECKING:
-    from parakeet_py.ptx.emulator.execute.machine import Machine
 
 
 class Copies:
     """The copies under way of the blocks in flight; memory is counted in pieces of some bytes."""
 
-    def __init__(self, machine: Machine, piece: int) -> None:
+    def __init__(self, machine: Launch, piece: int) -> None:
         self.machine = machine
         self.piece = piece
         self._owner: Array | None = None  # of each piece: the lane that copies there, plus one

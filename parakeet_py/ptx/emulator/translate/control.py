@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from parakeet_py.ptx.emulator.front.ir import Call, Immediate, Instruction, Operand, Register, Sink, Symbol, Variable
 from parakeet_py.ptx.emulator.front.kinds import KIND_OF_TYPE, size_of
-from parakeet_py.ptx.emulator.translate.emitter import Emitter, Site, emits
+from parakeet_py.ptx.emulator.front.sites import Site
+from parakeet_py.ptx.emulator.translate.emitter import Emitter, emits
 
 SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 

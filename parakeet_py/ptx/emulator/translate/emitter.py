@@ -34,6 +34,7 @@ from parakeet_py.ptx.emulator.front.ir import (
     Vector,
 )
 from parakeet_py.ptx.emulator.front.kinds import DTYPES, KIND_OF_TYPE, constant, size_of
+from parakeet_py.ptx.emulator.front.sites import Site
 
 
 @dataclass(slots=True)
@@ -50,18 +51,6 @@ class Step:
     line: int
     effect: bool
     computed: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class Site:
-    """An instruction as the running machine knows it: its line for messages, its place in the order of memory."""
-
-    instruction: Instruction
-    source: str
-    strong: bool = False
-    acquire: bool = False
-    release: bool = False
-    read_only: bool = False
 
 
 @dataclass(slots=True)
