@@ -25,21 +25,23 @@ from parakeet_py import extensions
 from parakeet_py.result_tree import Result
 from parakeet_py.signature import FunctionSpec, Signature, Spec, StaticSpec, TupleSpec
 from parakeet_py.signature_json import NotPortable, from_json, to_json
+from parakeet_py.tracebacks import Entry
 
 if TYPE_CHECKING:
     from parakeet_py.llvm.disk_cache import Entry
 
-FORMAT = 5
+FORMAT = 6
 
 
 class FailureText(NamedTuple):
     """What a status code raises: a builtin exception's name, a message template, how its arguments are read (i, f),
-    and the place in the user's source."""
+    the place in the user's source with an excerpt of it, and the entries of a traceback that ends there."""
 
     exception: str
     message: str
     formats: str
     place: str
+    trace: tuple[Entry, ...]
 
     @property
     def for_python(self) -> bool:
@@ -245,7 +247,9 @@ def native_of(entry: Entry, signature: Signature) -> Native:
     data = entry.metadata
     pairs = tuple((i, j) for i, j in data["pairs"])
     relaxed = Signature(signature.params, signature.hidden, bool(data["disjoint"]), pairs)
-    failures = tuple(FailureText(*failure) for failure in data["failures"])
+    failures = tuple(
+        FailureText(*failure, tuple(Entry(*entry) for entry in trace)) for *failure, trace in data["failures"]
+    )
     symbols = tuple(data["symbols"])
     return Native(entry.payload, relaxed, from_json(data["result"]), failures, symbols, bool(data["guarded"]))
 
@@ -256,7 +260,7 @@ def metadata_of(native: Native) -> dict[str, Any]:
         "disjoint": native.signature.disjoint,
         "pairs": [list(pair) for pair in native.signature.pairs],
         "result": to_json(native.result),
-        "failures": [list(failure) for failure in native.failures],
+        "failures": [[*failure[:-1], [list(entry) for entry in failure.trace]] for failure in native.failures],
         "symbols": list(native.symbols),
         "guarded": native.guarded,
     }

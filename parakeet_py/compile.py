@@ -29,6 +29,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.opaque import is_harmless, seldom_sites
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
+from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.requests import FieldsMayChange, NeedObservation, NeedText
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
@@ -381,6 +382,7 @@ def _failures(compiled: Compiled) -> tuple[FailureText, ...]:
             site.failure.message,
             formats.get(code, ""),
             source_excerpt(compiled.template, site.pos) if site.failure.exception == "Deoptimize" else "",
+            entries(site.pos),
         )
         for code, site in enumerate(compiled.imp.failures)
     )

@@ -30,6 +30,7 @@ from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, 
 from parakeet_py.positional import positional_form, python_form, takes_positions_only
 from parakeet_py.refusals import Refusals
 from parakeet_py.signature import Signature, Source
+from parakeet_py.tracebacks import shown, unseen, user_level
 
 if TYPE_CHECKING:
     from parakeet_py.cached import Native
@@ -109,8 +110,16 @@ class Dispatcher:
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
-    def slow(self, *args: Any, **kwargs: Any) -> Any:
+    @unseen
+    def slow(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call that no gate has taken."""
+        try:
+            return self.enter(args, kwargs)
+        except BaseException as error:
+            error.__traceback__ = shown(error)
+            raise
+
+    def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         normal = self.normalize(args, kwargs)
         if normal is None:
             return self.function(*args, **kwargs)
@@ -235,7 +244,8 @@ class Dispatcher:
                 return team_calls.call_on_team(self, normal, device)
             return calls.call(self, normal, device, signature=signature)
         except (UnsupportedError, NoSourceError) as found:
-            return self.refuse(normal, signature, found)
+            error = found
+        return self.refuse(normal, signature, error)
 
     def known_of(self, signature: Signature) -> dict[Any, Any]:
         """What operations of calls with a signature have given, as far as it is known."""
@@ -379,9 +389,7 @@ class Dispatcher:
             native, handed_back = found
             state = OpaqueCalls(self.function, signature.params, handed_back, self.knowledge)
         try:
-            loaded = Loaded(
-                self.function, native, self.python_entry, {}, threads=self.threads, state=state, from_disk=True
-            )
+            loaded = Loaded(self.function, native, self.slow, {}, threads=self.threads, state=state, from_disk=True)
         except LoadError:  # made by a version that had other symbols
             return None
         if state is not None:
@@ -430,7 +438,7 @@ class Dispatcher:
             from parakeet_py.llvm.opaque_calls import HandedBack, OpaqueCalls
 
             state = OpaqueCalls(self.function, signature.params, HandedBack.by(compiled), self.knowledge)
-        loaded = Loaded(self.function, native, self.python_entry, compiled.times, threads=self.threads, state=state)
+        loaded = Loaded(self.function, native, self.slow, compiled.times, threads=self.threads, state=state)
         self.keep(compiled, extents)
         if state is not None:
             self.hand_back(loaded, state, signature)
@@ -467,7 +475,8 @@ class Dispatcher:
         A call that Python refuses too (too many indices, a wrong type) just raises what Python raises.
         """
         if self.config().strict:
-            raise error
+            error.__cause__ = error.__context__ = None  # how it was found out is no concern of the user's
+            raise error.with_traceback(None)
         try:
             result = self.run_python(normal)
         except Exception:
@@ -480,7 +489,7 @@ class Dispatcher:
         self.refused.everything = most >= MAX_SPECIALIZATIONS or not _is_readable(self.function)
         if self.fell_back is None:
             self.fell_back = str(error)
-            warnings.warn(FallbackWarning(str(error)), stacklevel=5)
+            warnings.warn(FallbackWarning(str(error)), stacklevel=user_level())
         return result
 
     def went_well(self, normal: tuple[Any, ...], signature: Signature | None = None) -> None:
@@ -492,7 +501,7 @@ class Dispatcher:
                 self.observed_runs.clear()
         if reason and self.fell_back is None:
             self.fell_back = reason
-            warnings.warn(FallbackWarning(reason), stacklevel=3 if signature is None else 4)
+            warnings.warn(FallbackWarning(reason), stacklevel=user_level())
 
     def run_python(self, normal: tuple[Any, ...]) -> Any:
         """The plain Python function on a call in positional form."""
@@ -560,9 +569,6 @@ class Dispatcher:
                     raise NotObservedError.of(need.error, "call the function with such arguments first") from None
                 self.keep(found, extents)
             return found
-
-    def python_entry(self, *args: Any, **kwargs: Any) -> Any:
-        return self.slow(*args, **kwargs)
 
 
 @lru_cache(maxsize=1)

@@ -30,6 +30,7 @@ from parakeet_py.signature import (
     signature_of,
     spec_of,
 )
+from parakeet_py.tracebacks import own_entry, placed
 
 if TYPE_CHECKING:
     from parakeet_py.llvm.gate import GateHandle
@@ -289,17 +290,19 @@ class Loaded:
         """The exception that a status stands for (called by the gate with the six words of the context); None: Python
         does the call, without what compiled code has handed back to it already."""
         if status == OUT_OF_MEMORY:
-            return MemoryError("out of memory in compiled code")
+            return MemoryError("out of memory in compiled code").with_traceback(placed(own_entry(self.function)))
         if status == OPAQUE_RAISED:
             raised: BaseException = words[6].exception
             words[6].exception = None
             return raised
         failure = self.native.failures[status]
+        trace = failure.trace or own_entry(self.function)
         if self.state is not None and failure.for_python and self.state.tell_again(*words[6:] or (None,)):
             return None
         error = exception_of(failure, words)
         if isinstance(error, DeoptimizedError):
             self.give_up(str(error))
+        error.__traceback__ = placed(trace)
         return error
 
 

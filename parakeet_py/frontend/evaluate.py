@@ -19,19 +19,21 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from parakeet_py.frontend import binding, caught_steps, ssa
 from parakeet_py.frontend.binding import is_iterable, merged, shim_of, unpacker
-from parakeet_py.frontend.frames import deep_recursion, stand_in
+from parakeet_py.frontend.frames import deep_recursion
 from parakeet_py.frontend.generators import yielded
 from parakeet_py.frontend.hot_loops import HotLoop, code_of, codes
 from parakeet_py.frontend.kept_closures import may_keep
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY, formatted
 from parakeet_py.frontend.own_lists import FUNCTIONS
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Star, Var
+from parakeet_py.tracebacks import Entry, entry_at, placed, unseen
 
 Key = tuple[Any, ...]
 Observer = Callable[[Key, Any], None]
@@ -86,11 +88,15 @@ def evaluate(
     evaluation = _Evaluation(observe, inline, list(reversed(replay)), watch)
     inner = evaluation.entry(function, python, python.__defaults__, python.__kwdefaults__, ())
 
+    @unseen
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return inner(*args, **kwargs)
         except BaseException as error:
-            error.__traceback__ = _as_python_shows_it(error.__traceback__)
+            shown: BaseException | None = error
+            while shown is not None and _is_evaluated(shown.__traceback__):
+                shown.__traceback__ = _as_python_shows_it(shown.__traceback__)
+                shown = shown.__context__
             raise
 
     call.__name__, call.__qualname__ = python.__name__, python.__qualname__
@@ -563,31 +569,47 @@ def _yields(op: ssa.Op) -> bool:
 # ---- tracebacks ------------------------------------------------------------------------------------------------------
 
 
+def _is_evaluated(traceback: types.TracebackType | None) -> bool:
+    """Does a traceback begin in this file?"""
+    return traceback is not None and traceback.tb_frame.f_code.co_filename in (
+        __file__,
+        binding.__file__,
+        caught_steps.__file__,
+    )
+
+
 def _as_python_shows_it(traceback: types.TracebackType | None) -> types.TracebackType | None:
     """The traceback with the evaluated functions in the place of this file's frames."""
-    entries: list[tuple[types.FrameType, int, int]] = []
+    entries: list[Entry | types.TracebackType] = []
     last: _Frame | None = None
     while traceback is not None:
         frame = traceback.tb_frame
         if frame.f_code in codes:  # a loop, which is a statement of the frame before
             if last is not None:
                 entries.pop()
-            name = last.function.name if last is not None else frame.f_code.co_name
-            entries.append((stand_in(frame.f_code.co_filename, name), -1, traceback.tb_lineno))
+            found = entry_at(traceback)
+            if last is not None:
+                found = replace(found, name=last.function.name, first_line=last.function.first_line)
+            entries.append(found)
             last = None
         elif frame.f_code.co_filename not in (__file__, binding.__file__, caught_steps.__file__):
-            entries.append((frame, traceback.tb_lasti, traceback.tb_lineno))
+            entries.append(traceback)
             last = None
         elif frame.f_code is _Frame.let.__code__:
             evaluated, let = frame.f_locals["self"], frame.f_locals["let"]
             if evaluated is last:  # a statement inside that statement
                 entries.pop()
-            entries.append((stand_in(evaluated.function.filename, evaluated.function.name), -1, let.pos.line))
+            function, pos = evaluated.function, let.pos
+            ends = (pos.line, pos.column, pos.end_line, pos.end_column)
+            entries.append(Entry(function.filename, function.name, function.first_line, *ends))
             last = evaluated
         traceback = traceback.tb_next
     made: types.TracebackType | None = None
-    for frame, position, line in reversed(entries):
-        made = types.TracebackType(made, frame, position, line)
+    for one in reversed(entries):
+        if isinstance(one, Entry):
+            made = placed([one], made)
+        else:
+            made = types.TracebackType(made, one.tb_frame, one.tb_lasti, one.tb_lineno)
     return made
 
 

@@ -1,12 +1,10 @@
-"""Frames of Python functions: stand-ins for those that did not exist, and functions that cannot do without theirs."""
+"""Frames of Python functions: those that cannot do without theirs, and how many there may be."""
 
 from __future__ import annotations
 
 import sys
-import types
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.ssa import Function
@@ -21,15 +19,6 @@ def reads_its_frame(function: Function) -> bool:
             case ssa.Attribute(_, "_getframe" | "currentframe" | "bmat"):
                 return True
     return False
-
-
-def stand_in(filename: str, name: str) -> types.FrameType:
-    """A frame that says it belongs to a function of the user."""
-    code = compile("frame = own()", filename, "exec").replace(co_name=name)
-    scope: dict[str, Any] = {"own": lambda: sys._getframe(1)}
-    exec(code, scope)
-    frame: types.FrameType = scope["frame"]
-    return frame
 
 
 @contextmanager

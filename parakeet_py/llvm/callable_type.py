@@ -32,6 +32,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
+from parakeet_py.tracebacks import unseen
+
 _HEADER: Final = object.__basicsize__
 _TP_FLAGS: Final = 168  # offset of tp_flags in PyTypeObject
 _TP_CALL: Final = 128  # offset of tp_call
@@ -132,6 +134,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         super().__init_subclass__(**kwargs)
         _set_call(cls)
 
+    @unseen
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if vectorcall_of(self) is None:
             return self._slow(*args, **kwargs)

@@ -33,10 +33,8 @@ import numpy as np
 
 from parakeet_py.errors import OpaqueResultChanged
 from parakeet_py.frontend.evaluate import CHANGED, Key, Raised, contents
-from parakeet_py.frontend.frames import stand_in
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
-from parakeet_py.llvm import opaque_plans
 from parakeet_py.llvm.context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.object_layout import Layout
 from parakeet_py.llvm.opaque_plans import FLAGS, LOGGED, MAX_LOG, Perform, Plan
@@ -44,6 +42,7 @@ from parakeet_py.native import Knowledge, present
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
 from parakeet_py.templates import ContainerT, Template, rebuild
+from parakeet_py.tracebacks import is_own, placed
 from parakeet_py.typed_ir import opaque
 from parakeet_py.typed_ir.described import with_article
 from parakeet_py.typed_ir.observed import Observations, accepts, observed_spec
@@ -365,7 +364,7 @@ def _kind(value: Any) -> str:
 
 
 def _where(site: OpaqueSite) -> str:
-    return f"{site.trace[0][0]}:{site.trace[0][2]}" if site.trace else f"line {site.line}"
+    return f"{site.trace[0].filename}:{site.trace[0].line}" if site.trace else f"line {site.line}"
 
 
 # ---- what can be told again ------------------------------------------------------------------------------------------
@@ -411,14 +410,11 @@ def _own(state: object) -> None:
 
 def _trimmed(traceback: TracebackType | None, site: OpaqueSite) -> TracebackType | None:
     """The traceback with the functions that were compiled in the place of this file's frames."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename in _OWN_FILES:
+    while traceback is not None and is_own(traceback.tb_frame):
         traceback = traceback.tb_next
-    for filename, name, line in reversed(site.trace):
-        traceback = TracebackType(traceback, stand_in(filename, name), -1, line)
-    return traceback
+    return placed(site.trace, traceback)
 
 
-_OWN_FILES = (__file__, opaque.__file__, opaque_plans.__file__)
 _callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(_enter)
 
 

@@ -337,7 +337,7 @@ def call_python(
     namespace = Namespace(function.__globals__, function, trusted, cells)
     defaults = [_default(default) for default in function.__defaults__ or ()]
     named = {name: _default(default) for name, default in (function.__kwdefaults__ or {}).items()}
-    frame = Frame(template, namespace)
+    frame = Frame(template, namespace, caller=s.builder.pos)
     bind(s, template, args, kwargs, defaults, named, frame.env)
     if not trusted:
         one_shot.check_parameters(s, template, frame.env)
@@ -364,7 +364,7 @@ def _is_data(cell: Any) -> bool:
 
 def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function = closure.function
-    frame = Frame(function, closure.namespace, closure=closure)
+    frame = Frame(function, closure.namespace, closure=closure, caller=s.builder.pos)
     if closure.free:
         frame.free.update(zip(closure.free, closure.captures, strict=True))
     else:
@@ -392,7 +392,7 @@ def run_frame(s: Specializer, frame: Any) -> Value:
     if any(frame.function is active.function for active in s.frames):
         return inlined(s, frame)
     mark, sites, frames, path, recursions = s.builder.mark(), len(s.sites), len(s.frames), s.path, s.recursions
-    given = Frame(frame.function, frame.namespace, dict(frame.env), dict(frame.free), closure=frame.closure)
+    given = Frame(frame.function, frame.namespace, dict(frame.env), dict(frame.free), 1, frame.closure, frame.caller)
     try:
         return inlined(s, frame)
     except (TooDeep, RecursionError):

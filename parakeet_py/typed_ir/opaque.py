@@ -25,9 +25,11 @@ from parakeet_py.random_states import given_left, given_words
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.templates import StaticT, Template
+from parakeet_py.tracebacks import Entry
 from parakeet_py.typed_ir import dict_items, drawing, ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.opaque_operands import template_of
+from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.purity import has_python_methods, holds_array, is_fresh, is_pure, may_store
 from parakeet_py.typed_ir.python_closures import needs_captured_names
 from parakeet_py.typed_ir.requests import HandBack, NeedObservation
@@ -59,8 +61,8 @@ if TYPE_CHECKING:
 class OpaqueSite:
     """One operation handed back.
 
-    `operands` rebuild its operands in the order of `perform`; `text` names it for people; `trace` is where it happens:
-    file, function and line, outermost function first. `regular`: whenever the evaluator does the operation of this key,
+    `operands` rebuild its operands in the order of `perform`; `text` names it for people; `trace` is where it happens,
+    outermost function first. `regular`: whenever the evaluator does the operation of this key,
     compiled code does it here. With `catches`, what the handlers around it catch, the first result is the number of the
     handler that is to run (0: none; the other results are nothing if there is one). `foreign`: it is given objects that
     may have methods in Python, which it may run.
@@ -74,7 +76,7 @@ class OpaqueSite:
     reason: str
     line: int
     key: Key = ()
-    trace: tuple[tuple[str, str, int], ...] = ()
+    trace: tuple[Entry, ...] = ()
     regular: bool = True
     catches: tuple[tuple[type[BaseException], ...], ...] = ()
     foreign: bool = False
@@ -289,15 +291,11 @@ def emit_opaque(
     if any(map(needs_captured_names, (*values, *keywords.values()))) and not _keeps_none(operation, values, result):
         raise s.unsupported(f"{reason}, of a function that uses names which may be bound again")
     catches = s.guards[-1].around_python(s) if s.guards else ()
-    lines = [place.line for place in (*s.path, s.pos) if isinstance(place, ssa.Pos)]
-    trace = tuple(
-        (frame.function.filename, frame.function.name, line) for frame, line in zip(s.frames, lines, strict=False)
-    )
     regular = not s.unrolling and not any(
         frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
     )
     foreign = any(_has_own_methods(s, value) for value in (*values[1:], *keywords.values()))
-    line = s.pos.line
+    line, trace = s.pos.line, entries(s.builder.pos)
     site = s.add_site(
         OpaqueSite(
             operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign

@@ -337,7 +337,7 @@ def _entered(frame: Frame, values: Sequence[Value]) -> Frame:
     """A new call with other values."""
     names = [*(param.var for param in frame.function.params), *frame.function.captures]
     bound = [name for name in names if name in frame.env]
-    made = Frame(frame.function, frame.namespace)
+    made = Frame(frame.function, frame.namespace, caller=frame.caller)
     made.env.update(zip(bound, values, strict=False))
     made.free.update(zip(frame.free, values[len(bound) :], strict=False))
     if frame.closure is not None:

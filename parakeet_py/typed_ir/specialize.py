@@ -67,6 +67,7 @@ from parakeet_py.typed_ir.messages import compact
 from parakeet_py.typed_ir.observed import Lookups
 from parakeet_py.typed_ir.one_shot import Readers
 from parakeet_py.typed_ir.opaque import OpaqueSite, descriptions, is_pure_site, seldom_sites
+from parakeet_py.typed_ir.places import place
 from parakeet_py.typed_ir.requests import (
     FieldsMayChange,
     HandBack,
@@ -327,7 +328,7 @@ class Specializer:
         for let in block.statements:
             self.pos = let.pos
             if not frame.namespace.trusted:  # what the library does happens, for the user, where it was called
-                self.builder.pos = let.pos
+                self.builder.pos = place(frame.function, let.pos, frame.caller)
             values = statements.execute(self, let)
             if any(isinstance(value, NeverV) for value in values) and not isinstance(
                 let.op, ssa.If | ssa.For | ssa.While | ssa.Guarded

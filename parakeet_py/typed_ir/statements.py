@@ -34,6 +34,7 @@ from parakeet_py.typed_ir.inputs import import_module, read_cell, read_global
 from parakeet_py.typed_ir.messages import assert_true, format_string, raise_value
 from parakeet_py.typed_ir.opaque import opaque_operation
 from parakeet_py.typed_ir.operators import inplace_operator, records_together, unary_operator
+from parakeet_py.typed_ir.places import place
 from parakeet_py.typed_ir.requests import HandBack, NeedUnroll
 from parakeet_py.typed_ir.values import (
     NONE,
@@ -124,7 +125,8 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
         if s.frames[frames - 1].namespace.trusted or not _is_for_python(s, let.op, reason):
             raise
         del s.frames[frames:]
-        s.path, s.pos, s.builder.pos = path, let.pos, let.pos
+        s.path, s.pos = path, let.pos
+        s.builder.pos = place(s.frames[-1].function, let.pos, s.frames[-1].caller)
         s.builder.rollback(mark)
         del s.sites[sites:]
         if s.looping and variants.fails(s, let.op):

@@ -403,6 +403,7 @@ class Frame:
     free: dict[str, Value] = field(default_factory=dict)  # free variables of an argument
     scopes: int = 1  # blocks that were open when it was entered
     closure: ClosureV | None = None  # what was called, if that is a nested function
+    caller: ssa.Pos | None = None  # where it was called
 
 
 def py(value: bool | int | float | complex) -> ScalarV:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from parakeet_py.errors import DeviceWarning
 from parakeet_py.hybrid.devices.device import DeviceError, Machine
 from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.tracebacks import user_level
 
 _NAME = re.compile(r"(cpu)|(cuda)(?::(\d+))?|(emulated)(?:\*(\d+)|:(\d+))?")
 _MOST = 64  # emulated devices
@@ -123,7 +124,7 @@ def open_devices(names: str) -> tuple[Machine, ...]:
             try:
                 devices += cuda_devices()
             except DeviceError as error:  # whatever there is was asked for: that is none
-                warnings.warn(DeviceWarning(f"{error}; calls run on the CPU"), stacklevel=4)
+                warnings.warn(DeviceWarning(f"{error}; calls run on the CPU"), stacklevel=user_level())
     return tuple(devices)
 
 

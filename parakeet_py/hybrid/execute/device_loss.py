@@ -24,6 +24,7 @@ import numpy as np
 from parakeet_py.errors import DeviceWarning
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.residency.byte_ranges import Rows
+from parakeet_py.tracebacks import user_level
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.team import Team
@@ -174,7 +175,7 @@ def _tell(lost: Lost, team: Team) -> None:
             _failed[lost.device.name] = time.monotonic() + AGAIN_AFTER
     names = [*(["the CPU"] if team.cpu else []), *(device.name for device in team.devices)]
     text = f"{lost.device.name} has failed, its work is done by {' and '.join(names)}: {lost.error}"
-    warnings.warn(DeviceWarning(text), stacklevel=2)
+    warnings.warn(DeviceWarning(text), stacklevel=user_level())
 
 
 def forget_losses() -> None:

@@ -34,7 +34,9 @@ from parakeet_py.hybrid.residency.arrays import (
 )
 from parakeet_py.hybrid.residency.persistent_memory import Home, homes_of_frozen
 from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS, NO_FAILURE
+from parakeet_py.tracebacks import placed
 from parakeet_py.typed_ir.interpret import format_failure
+from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.semantics import scalar
 from parakeet_py.typed_ir.types import Array, Scalar
 
@@ -317,14 +319,15 @@ class Call:
 
     def failure(self, code: int, args: Any) -> Exception:
         """The exception of a failed check; arguments are host values, or the words of a record."""
-        failure = self.plan.function.failures[code].failure
+        site = self.plan.function.failures[code]
+        failure, pos = site.failure, site.pos
         kinds = self.plan.failure_types.get(code, ())
         values = []
         for value, dtype in zip(args, kinds, strict=False):
             if isinstance(args, np.ndarray) and dtype.startswith("float"):
                 value = np.array([value], np.int64).view(np.float64)[0]
             values.append(np.float64(value) if dtype.startswith("float") else np.int64(value))
-        return format_failure(failure, values)
+        return format_failure(failure, values).with_traceback(placed(entries(pos)))
 
     def opaque(self, site: int, args: tuple[Any, ...]) -> list[Any]:
         """Hand an operation back to Python, which sees arguments as they are now and may change them.

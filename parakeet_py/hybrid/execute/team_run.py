@@ -46,8 +46,10 @@ from parakeet_py.hybrid.residency.persistent_memory import Home, homes_of_frozen
 from parakeet_py.hybrid.residency.team_arguments import Held
 from parakeet_py.hybrid.residency.windows import Windows
 from parakeet_py.imp import ir as imp
+from parakeet_py.tracebacks import placed
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var, dtype_of
+from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.semantics import scalar, strided
 from parakeet_py.typed_ir.types import Array, Scalar
 
@@ -202,7 +204,8 @@ class DividedCall:
             np.float64(value) if kind.startswith("float") else np.int64(value)
             for value, kind in zip(args, kinds, strict=False)
         ]
-        return format_failure(self.function.failures[code].failure, values)
+        site = self.function.failures[code]
+        return format_failure(site.failure, values).with_traceback(placed(entries(site.pos)))
 
     def opaque(self, site: int, args: tuple[Any, ...]) -> Sequence[Any]:
         found = self.plan.at(site)

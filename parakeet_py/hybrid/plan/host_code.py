@@ -73,6 +73,7 @@ def host_steps(function: ir.Function) -> HostSteps:
 def _made(writer: _Writer, text: str) -> Any:
     scope: dict[str, Any] = dict(writer.constants)
     scope |= {
+        "__name__": __name__,  # whose frames are the package's own
         "wrap": _wrap,
         "evaluate": evaluate,
         "convert": convert,

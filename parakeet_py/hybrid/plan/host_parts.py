@@ -20,8 +20,10 @@ from parakeet_py.llvm import blas, engine
 from parakeet_py.llvm.codegen import generate, slots_in, slots_out
 from parakeet_py.llvm.context import OUT_OF_MEMORY, Context
 from parakeet_py.llvm.runtime import runtime
+from parakeet_py.tracebacks import placed
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.interpret import format_failure
+from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.semantics import scalar
 from parakeet_py.typed_ir.types import Array, Scalar, Type
 
@@ -86,7 +88,8 @@ class HostPart:
             words[number : number + 1].view(np.float64)[0] if kind.startswith("float") else np.int64(words[number])
             for number, kind in enumerate(kinds)
         ]
-        return format_failure(self.function.failures[status].failure, values)
+        site = self.function.failures[status]
+        return format_failure(site.failure, values).with_traceback(placed(entries(site.pos)))
 
 
 def _fill(slots: np.ndarray[Any, Any], kind: Type, value: Any) -> None:

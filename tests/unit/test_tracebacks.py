@@ -1,0 +1,282 @@
+"""Tracebacks of accelerated functions are those of the functions themselves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import FallbackWarning, UnsupportedError, accelerate, options
+
+Program = Callable[..., Any]
+
+
+def index(x: Any, k: int) -> Any:
+    y = x * 2
+    return y[k] + 1
+
+
+def index_in_loop(x: Any, k: int) -> Any:
+    s = 0.0
+    for i in range(len(x) + 1):
+        s += x[i + k] * 2
+    return s
+
+
+def divide(x: Any, k: int) -> Any:
+    n = len(x)
+    return 7 // (n - 3 + 0 * k)
+
+
+def shapes(x: Any, k: int) -> Any:
+    return x[1:] + x[:1] * x[k - k :]
+
+
+def raises(x: Any, k: int) -> Any:
+    if k > 1:
+        raise ValueError(f"no {k}")
+    return x
+
+
+def asserts(x: Any, k: int) -> Any:
+    assert k < 1, "too much"
+    return x
+
+
+def helper(x: Any, k: int) -> Any:
+    total = 0.0
+    for j in range(k):
+        total = total + x[j]
+    return total
+
+
+def through_helper(x: Any, k: int) -> Any:
+    before = x.sum()
+    return before + helper(x, k)
+
+
+def through_two(x: Any, k: int) -> Any:
+    return through_helper(
+        x,
+        k + 1,
+    )
+
+
+def nested(x: Any, k: int) -> Any:
+    def inner(y: Any) -> Any:
+        return y[k]
+
+    return inner(x) + 1
+
+
+def after_store(x: Any, k: int) -> Any:
+    x[0] = 5
+    x[k] = 3
+    return x
+
+
+def key(x: Any, k: int) -> Any:
+    table = {1: 2.0, 2: 3.0}
+    return table[k] + x
+
+
+def handed_back(x: Any, k: int) -> Any:
+    y = x + 1
+    return np.partition(y, k) * 2
+
+
+def called_back(x: Any, k: int) -> Any:
+    return through_helper(x, k) + int("x" * k)
+
+
+def too_big(x: Any, k: int) -> Any:
+    x[0] = np.int8(1)
+    return x.astype(np.int8) + (k + 300)
+
+
+def library(x: Any, k: int) -> Any:
+    return np.concatenate((x, x.reshape(k - 5, 1)))
+
+
+def unbound(x: Any, k: int) -> Any:
+    if k < 1:
+        y = x
+    return y + 1
+
+
+def comparison(x: Any, k: int) -> Any:
+    if x > k:
+        return 1
+    return 2
+
+
+PROGRAMS = [
+    index, index_in_loop, divide, shapes, raises, asserts, through_helper, through_two, nested, after_store, key,
+    handed_back, called_back, too_big, library, unbound, comparison,
+]  # fmt: skip
+
+
+def shown(function: Program, *args: Any) -> list[tuple[str, str, int | None, str | None]]:
+    """The lines of the traceback of a call, and the exception; frames of NumPy's are not compared."""
+    try:
+        function(*args)
+    except Exception as error:
+        entries = traceback.extract_tb(error.__traceback__)[1:]
+        assert error.__context__ is None and error.__cause__ is None
+        own = [entry for entry in entries if "site-packages" not in entry.filename and "<" not in entry.filename]
+        return [(entry.filename, entry.name, entry.lineno, entry.line) for entry in own]
+    raise AssertionError("no exception")
+
+
+def arguments() -> tuple[Any, int]:
+    return np.arange(3.0), 7
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("warm", [False, True])
+def test_tracebacks_are_pythons(program: Program, warm: bool) -> None:
+    fast = accelerate(program)
+    if warm:
+        for _ in range(3):
+            try:
+                fast(*arguments())
+            except Exception:
+                continue
+    assert shown(fast, *arguments()) == shown(program, *arguments())
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("devices", ["emulated", "cpu,emulated*2"])
+def test_tracebacks_of_calls_on_devices(program: Program, devices: str) -> None:
+    fast = accelerate(devices=devices)(program)
+    for _ in range(2):
+        assert shown(fast, *arguments()) == shown(program, *arguments())
+
+
+@accelerate
+def accelerated_helper(x: Any, k: int) -> Any:
+    return x[k]
+
+
+def calls_accelerated(x: Any, k: int) -> Any:
+    return accelerated_helper(x, k) + 1
+
+
+def test_accelerated_functions_that_call_each_other() -> None:
+    fast = accelerate(calls_accelerated)
+    expected = [("calls_accelerated", "return accelerated_helper(x, k) + 1"), ("accelerated_helper", "return x[k]")]
+    for function in (fast, fast, calls_accelerated, calls_accelerated):
+        assert [(name, line) for _, name, _, line in shown(function, *arguments())] == expected
+
+
+def test_columns_are_marked() -> None:
+    fast = accelerate(through_helper)
+    for _ in range(3):
+        with pytest.raises(IndexError) as found:
+            fast(*arguments())
+        text = "".join(traceback.format_exception(found.value))
+        assert "    total = total + x[j]\n                    ~^^^\n" in text
+        assert "    return before + helper(x, k)\n                    ^^^^^^^^^^^^\n" in text
+
+
+def test_fallbacks_and_refusals_have_no_other_frames() -> None:
+    def unusual(x: Any) -> Any:
+        class Sum:
+            value = x[7]
+
+        return Sum.value
+
+    fast = accelerate(unusual)
+    with pytest.warns(FallbackWarning) as warned:
+        assert fast(np.arange(9.0)) == 7
+    assert warned[0].filename == __file__
+    for _ in range(2):
+        with pytest.raises(IndexError) as found:
+            fast(np.arange(3.0))
+        assert [entry.name for entry in traceback.extract_tb(found.tb)[1:]] == ["unusual", "Sum"]
+        assert found.value.__context__ is None
+    strict = accelerate(strict=True)(unusual)
+    for _ in range(2):
+        with pytest.raises(UnsupportedError) as refused:
+            strict(np.arange(3.0))
+        assert len(traceback.extract_tb(refused.tb)) == 1
+        assert refused.value.__context__ is None and refused.value.__cause__ is None
+
+
+def test_calls_that_python_refuses() -> None:
+    fast = accelerate(index)
+    for args in ((), (1,), (1, 2, 3)):
+        with pytest.raises(TypeError, match="index") as found:
+            fast(*args)
+        assert len(traceback.extract_tb(found.tb)) == 1
+
+
+def test_the_context_is_the_users() -> None:
+    fast = accelerate(index)
+    for _ in range(3):
+        with pytest.raises(IndexError) as found:
+            try:
+                raise KeyError(1)
+            except KeyError:
+                fast(*arguments())
+        assert type(found.value.__context__) is KeyError
+
+
+def test_warnings_stand_at_the_callers_line() -> None:
+    def unusual(x: Any) -> Any:
+        class Sum:
+            value = x + 1
+
+        return Sum.value
+
+    with options(threads=2), pytest.warns(FallbackWarning) as found:
+        accelerate(unusual)(3)
+        accelerate(unusual)(x=2)
+        accelerate(devices="emulated")(unusual)(np.arange(3.0))
+    lines = [(one.filename, one.lineno) for one in found]
+    first = lines[0][1]
+    assert lines == [(__file__, first + number) for number in range(len(lines))] and len(lines) == 3
+
+
+def test_code_from_the_disk(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import traceback
+            import numpy as np
+            from parakeet_py import accelerate
+
+            def helper(x, k):
+                return x[k]
+
+            @accelerate
+            def f(x, k):
+                return helper(x, k) + 1
+
+            for k in (1, 9):
+                try:
+                    f(np.arange(3.0), k)
+                except IndexError:
+                    traceback.print_exc()
+            print(f.specializations)
+            """
+        )
+    )
+    environment = os.environ | {"PARAKEET_CACHE": "1", "PARAKEET_CACHE_DIR": str(tmp_path / "cache")}
+    runs = [
+        subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment, check=True)
+        for _ in range(2)
+    ]
+    assert "from the disk cache" in runs[1].stdout and "from the disk cache" not in runs[0].stdout
+    assert runs[0].stderr == runs[1].stderr
+    assert runs[1].stderr.count("  File ") == 3 and "parakeet_py/" not in runs[1].stderr
+    assert "line 7, in helper\n    return x[k]\n           ~^^^\n" in runs[1].stderr
