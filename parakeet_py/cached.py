@@ -25,7 +25,7 @@ from parakeet_py import extensions
 from parakeet_py.result_tree import Result
 from parakeet_py.signature import FunctionSpec, Signature, Spec, StaticSpec, TupleSpec
 from parakeet_py.signature_json import NotPortable, from_json, to_json
-from parakeet_py.tracebacks import Entry
+from parakeet_py.tracebacks import TraceEntry
 
 if TYPE_CHECKING:
     from parakeet_py.llvm.disk_cache import Entry
@@ -41,7 +41,7 @@ class FailureText(NamedTuple):
     message: str
     formats: str
     place: str
-    trace: tuple[Entry, ...]
+    trace: tuple[TraceEntry, ...]
 
     @property
     def for_python(self) -> bool:
@@ -248,7 +248,7 @@ def native_of(entry: Entry, signature: Signature) -> Native:
     pairs = tuple((i, j) for i, j in data["pairs"])
     relaxed = Signature(signature.params, signature.hidden, bool(data["disjoint"]), pairs)
     failures = tuple(
-        FailureText(*failure, tuple(Entry(*entry) for entry in trace)) for *failure, trace in data["failures"]
+        FailureText(*failure, tuple(TraceEntry(*one) for one in trace)) for *failure, trace in data["failures"]
     )
     symbols = tuple(data["symbols"])
     return Native(entry.payload, relaxed, from_json(data["result"]), failures, symbols, bool(data["guarded"]))

@@ -32,7 +32,7 @@ _INNER = 4  # entries of the package's own above which an exception is a failure
 
 
 @record
-class Entry:
+class TraceEntry:
     """A line of a traceback: a function, named by its file, name and first line, and the place in it.
 
     Lines count from 1, columns (UTF-8 bytes) from 0; an `end_line` of 0 leaves columns out.
@@ -50,29 +50,29 @@ class Entry:
         return (getattr(self, name) for name in type(self).__match_args__)
 
 
-def placed(entries: Sequence[Entry], inner: types.TracebackType | None = None) -> types.TracebackType | None:
+def placed(entries: Sequence[TraceEntry], inner: types.TracebackType | None = None) -> types.TracebackType | None:
     """A traceback of `entries`, outermost first, and behind them `inner`."""
     for entry in reversed(entries):
         inner = types.TracebackType(inner, stand_in(entry), 0 if entry.end_line else -1, entry.line)
     return inner
 
 
-def own_entry(function: types.FunctionType) -> tuple[Entry, ...]:
+def own_entry(function: types.FunctionType) -> tuple[TraceEntry, ...]:
     """A function in which the place is not known."""
     code = function.__code__
-    return (Entry(code.co_filename, code.co_name, code.co_firstlineno, code.co_firstlineno),)
+    return (TraceEntry(code.co_filename, code.co_name, code.co_firstlineno, code.co_firstlineno),)
 
 
-def entry_at(traceback: types.TracebackType) -> Entry:
+def entry_at(traceback: types.TracebackType) -> TraceEntry:
     """The first line of a traceback."""
     code = traceback.tb_frame.f_code
     ends = next(itertools.islice(code.co_positions(), traceback.tb_lasti // 2, None), (None,) * 4)
     line, end_line, column, end_column = ends
     where = (column or 0, end_line or 0, end_column or 0) if None not in ends else ()
-    return Entry(code.co_filename, code.co_name, code.co_firstlineno, line or traceback.tb_lineno, *where)
+    return TraceEntry(code.co_filename, code.co_name, code.co_firstlineno, line or traceback.tb_lineno, *where)
 
 
-def stand_in(entry: Entry) -> types.FrameType:
+def stand_in(entry: TraceEntry) -> types.FrameType:
     """A frame that says it is at a place of the user's function; it never ran, and has no variables."""
     api = ctypes.pythonapi
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 3)(("PyFrame_New", api))
@@ -83,7 +83,7 @@ def stand_in(entry: Entry) -> types.FrameType:
 
 
 @lru_cache(maxsize=256)
-def _code(entry: Entry) -> types.CodeType:
+def _code(entry: TraceEntry) -> types.CodeType:
     """Code that does nothing, at the place of an entry."""
     code = compile("", entry.filename, "exec")
     return code.replace(
@@ -94,7 +94,7 @@ def _code(entry: Entry) -> types.CodeType:
     )
 
 
-def _linetable(entry: Entry, units: int) -> Iterator[int]:
+def _linetable(entry: TraceEntry, units: int) -> Iterator[int]:
     """The table of positions (CPython, Objects/locations.md) that has all instructions of a code at one place."""
     delta = entry.line - entry.first_line
     while units > 0:

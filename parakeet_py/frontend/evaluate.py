@@ -33,7 +33,7 @@ from parakeet_py.frontend.kept_closures import may_keep
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY, formatted
 from parakeet_py.frontend.own_lists import FUNCTIONS
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Star, Var
-from parakeet_py.tracebacks import Entry, entry_at, placed, unseen
+from parakeet_py.tracebacks import TraceEntry, entry_at, placed, unseen
 
 Key = tuple[Any, ...]
 Observer = Callable[[Key, Any], None]
@@ -569,18 +569,17 @@ def _yields(op: ssa.Op) -> bool:
 # ---- tracebacks ------------------------------------------------------------------------------------------------------
 
 
+_OWN_FILES = (__file__, binding.__file__, caught_steps.__file__)
+
+
 def _is_evaluated(traceback: types.TracebackType | None) -> bool:
-    """Does a traceback begin in this file?"""
-    return traceback is not None and traceback.tb_frame.f_code.co_filename in (
-        __file__,
-        binding.__file__,
-        caught_steps.__file__,
-    )
+    """Does a traceback begin in these files?"""
+    return traceback is not None and traceback.tb_frame.f_code.co_filename in _OWN_FILES
 
 
 def _as_python_shows_it(traceback: types.TracebackType | None) -> types.TracebackType | None:
     """The traceback with the evaluated functions in the place of this file's frames."""
-    entries: list[Entry | types.TracebackType] = []
+    entries: list[TraceEntry | types.TracebackType] = []
     last: _Frame | None = None
     while traceback is not None:
         frame = traceback.tb_frame
@@ -592,7 +591,7 @@ def _as_python_shows_it(traceback: types.TracebackType | None) -> types.Tracebac
                 found = replace(found, name=last.function.name, first_line=last.function.first_line)
             entries.append(found)
             last = None
-        elif frame.f_code.co_filename not in (__file__, binding.__file__, caught_steps.__file__):
+        elif frame.f_code.co_filename not in _OWN_FILES:
             entries.append(traceback)
             last = None
         elif frame.f_code is _Frame.let.__code__:
@@ -601,12 +600,12 @@ def _as_python_shows_it(traceback: types.TracebackType | None) -> types.Tracebac
                 entries.pop()
             function, pos = evaluated.function, let.pos
             ends = (pos.line, pos.column, pos.end_line, pos.end_column)
-            entries.append(Entry(function.filename, function.name, function.first_line, *ends))
+            entries.append(TraceEntry(function.filename, function.name, function.first_line, *ends))
             last = evaluated
         traceback = traceback.tb_next
     made: types.TracebackType | None = None
     for one in reversed(entries):
-        if isinstance(one, Entry):
+        if isinstance(one, TraceEntry):
             made = placed([one], made)
         else:
             made = types.TracebackType(made, one.tb_frame, one.tb_lasti, one.tb_lineno)

@@ -27,12 +27,12 @@ from parakeet_py.native import Knowledge
 from parakeet_py.signature import Signature
 from parakeet_py.signature_json import Json, NotPortable, from_json, objects_in, register, to_json, value_to_json
 from parakeet_py.signature_json import value_from_json as decoded
-from parakeet_py.tracebacks import Entry
+from parakeet_py.tracebacks import TraceEntry
 from parakeet_py.typed_ir.observed import agree
 from parakeet_py.typed_ir.opaque import OpaqueSite
 from parakeet_py.typed_ir.types import Array, Object, Scalar
 
-register(Pos, Entry, OpaqueSite, Array, Scalar, Object, HandedBack)
+register(Pos, TraceEntry, OpaqueSite, Array, Scalar, Object, HandedBack)
 _MALFORMED = (NotPortable, KeyError, TypeError, ValueError, AttributeError)
 
 

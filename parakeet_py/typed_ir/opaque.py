@@ -25,7 +25,7 @@ from parakeet_py.random_states import given_left, given_words
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.templates import StaticT, Template
-from parakeet_py.tracebacks import Entry
+from parakeet_py.tracebacks import TraceEntry
 from parakeet_py.typed_ir import dict_items, drawing, ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.opaque_operands import template_of
@@ -76,7 +76,7 @@ class OpaqueSite:
     reason: str
     line: int
     key: Key = ()
-    trace: tuple[Entry, ...] = ()
+    trace: tuple[TraceEntry, ...] = ()
     regular: bool = True
     catches: tuple[tuple[type[BaseException], ...], ...] = ()
     foreign: bool = False

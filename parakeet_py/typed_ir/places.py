@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from parakeet_py.frontend.ssa import Function, Pos
 from parakeet_py.record import record
-from parakeet_py.tracebacks import Entry
+from parakeet_py.tracebacks import TraceEntry
 
 
 @record
@@ -27,11 +27,11 @@ def place(function: Function, pos: Pos, caller: Pos | None) -> Place:
     return Place(*ends, function.filename, function.name, function.first_line, caller)
 
 
-def entries(pos: Pos | None) -> tuple[Entry, ...]:
+def entries(pos: Pos | None) -> tuple[TraceEntry, ...]:
     """The lines of a traceback that ends at a place, outermost first; those of which nothing is known are left out."""
-    found: list[Entry] = []
+    found: list[TraceEntry] = []
     while isinstance(pos, Place):
         ends = (pos.line, pos.column, pos.end_line, pos.end_column)
-        found.append(Entry(pos.filename, pos.name, pos.first_line, *ends))
+        found.append(TraceEntry(pos.filename, pos.name, pos.first_line, *ends))
         pos = pos.caller
     return tuple(reversed(found))
