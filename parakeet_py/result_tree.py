@@ -106,7 +106,8 @@ class ResultRows:
 
 @record
 class ResultEither:
-    """A scalar, or what is known when compiled, as the path has it: `choices[tag]`. Nothing else uses its leaves."""
+    """A scalar, or what is known when compiled, as the path has it: `choices[tag]`. Its leaves are boxed when they are
+    chosen, but for those that another part of the result shows in any case."""
 
     tag: ResultLeaf
     choices: tuple[ResultLeaf | ResultStatic, ...]
@@ -145,14 +146,16 @@ def result_leaves(tree: Result) -> tuple[ResultLeaf, ...]:
     return tuple(found[index] for index in range(len(found)))
 
 
-def chosen_leaves(tree: Result) -> list[ResultLeaf]:
-    """The leaves that belong to a `ResultEither`."""
+def certain_leaves(tree: Result) -> frozenset[int]:
+    """The leaves that are part of the result whatever is chosen, by index."""
     match tree:
         case ResultEither():
-            return list(tree.leaves)
-        case ResultTuple():
-            return [leaf for item in tree.items for leaf in chosen_leaves(item)]
-    return []
+            return frozenset()
+        case ResultTuple(items):
+            return frozenset().union(*map(certain_leaves, items))
+        case ResultRows(items, ends):
+            return certain_leaves(items) | {ends.index}
+    return frozenset(leaf.index for leaf in _result_walk(tree))
 
 
 def result_leaf_slots(leaf: ResultLeaf) -> int:

@@ -20,7 +20,7 @@ from parakeet_py.result_tree import (
     ResultStatic,
     ResultTuple,
     SetAttributes,
-    chosen_leaves,
+    certain_leaves,
     result_leaves,
     result_offsets,
 )
@@ -46,9 +46,10 @@ class ResultWriter(GateWriter):
         else:
             self.built = len(leaves)
             boxed: list[tuple[str, ResultLeaf]] = []
-            either = {leaf.index for leaf in chosen_leaves(self.result)}
+            self.certain = certain_leaves(self.result)
+            self.chosen: dict[tuple[int, ...], str] = {}
             for leaf in leaves:
-                if leaf.index in either:
+                if leaf.index not in self.certain:
                     continue
                 value = self.box_leaf(leaf, self.at("%results", 8 * offsets[leaf.index]))
                 self.keep(value, leaf.index)
@@ -159,7 +160,11 @@ class ResultWriter(GateWriter):
                 return self.container(tree, path)
 
     def choose(self, tree: ResultEither, path: str) -> str:
-        """A new reference to the scalar whose turn it is."""
+        """A new reference to the scalar whose turn it is; one object however often it is part of the result."""
+        key = tuple(leaf.index for leaf in tree.leaves)
+        if key in self.chosen:
+            self.increment(self.chosen[key])
+            return self.chosen[key]
         offsets = result_offsets(self.result)
         tag = self.field("%results", 8 * offsets[tree.tag.index], "i64")
         self.counter += 1
@@ -169,7 +174,7 @@ class ResultWriter(GateWriter):
         made = []
         for index, choice in enumerate(tree.choices):
             self.lines.append(f"c{number}.{index}:")
-            if isinstance(choice, ResultStatic):
+            if isinstance(choice, ResultStatic) or choice.index in self.certain:
                 value = self.make(choice, f"{path}.{index}")
             else:
                 value = self.box_leaf(choice, self.at("%results", 8 * offsets[choice.index]))
@@ -180,6 +185,7 @@ class ResultWriter(GateWriter):
         self.lines.append(f"e{number}:")
         value = self.let(f"phi ptr {', '.join(made)}")
         self.list_new(value)
+        self.chosen[key] = value
         return value
 
     def again(self, leaf: ResultLeaf) -> str:

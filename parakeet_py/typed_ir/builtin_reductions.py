@@ -61,13 +61,7 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
                 best, best_key = item, item_key
             continue
         x, y = item, best
-        if (
-            isinstance(x, ScalarV)
-            and isinstance(y, ScalarV)
-            and x.either is None
-            and y.either is None
-            and x.type == y.type
-        ):
+        if isinstance(x, ScalarV) and isinstance(y, ScalarV) and x.type == y.type:
             chosen = s.builder.select(better, x.operand, y.operand)
             if key is None and x.type == PYINT and isinstance(chosen, ir.Var):
                 chosen = (

@@ -154,7 +154,7 @@ def or_default(s: Specializer, value: Value, default: Value, found: object) -> V
 
 def _equal_to(s: Specializer, value: ListV, item: Value) -> ArrayV:
     own = value.array.dtype
-    if value.array.rank != 1 or value.items == "table" or not isinstance(item, ScalarV) or item.either is not None:
+    if value.array.rank != 1 or value.items == "table" or not isinstance(item, ScalarV):
         raise s.unsupported(f"{s.describe(item)} searched in such a list")
     whole = all(np.dtype(kind).kind in "iub" and kind != "uint64" for kind in (own, item.dtype))
     if own != item.dtype and not whole:  # Python compares by value

@@ -26,7 +26,7 @@ from parakeet_py.typed_ir import (
     ir,
     iterables,
     list_changes,
-    unions,
+    tagged_scalars,
 )
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.elementwise import generate
@@ -40,9 +40,11 @@ from parakeet_py.typed_ir.values import (
     ComprehensionV,
     GrowV,
     ListV,
+    NeverV,
     RangeV,
     RefV,
     ScalarV,
+    TaggedScalar,
     TupleV,
     Value,
     lift,
@@ -173,7 +175,7 @@ def _at_once(s: Specializer, value: ComprehensionV) -> Value:
     rows = _rows(s, value, length, item_at)
     if rows is not None:
         return rows
-    elements: list[ScalarV] = []
+    elements: list[ScalarV | TaggedScalar] = []
 
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
         with s.element_function():
@@ -192,7 +194,7 @@ def _one_by_one(s: Specializer, value: ComprehensionV) -> Value:
     with b.block():
         like = _scalar(s, s.call(value.element, [item_at(index)], {}))
     b.rollback(mark)
-    if like.either is not None:
+    if isinstance(like, TaggedScalar):
         raise s.unsupported("a comprehension with elements of several types, computed one by one")
     out = b.emit1(ir.Alloc((length,)), Array(like.dtype, 1, "C"), name="items")
     index = s.index_var("i", length)
@@ -202,6 +204,7 @@ def _one_by_one(s: Specializer, value: ComprehensionV) -> Value:
 
         def keep() -> list[Value]:
             element = _scalar(s, s.call(value.element, [item], {}))
+            assert isinstance(element, ScalarV)
             b.emit(ir.Store(out, (count,), b.cast(element.operand, like.type)))
             return [ScalarV(b.index_add(count, ONE))]
 
@@ -318,7 +321,7 @@ def _items_of_rows(row: Value) -> str:
             return "array"
         case ListV(_, items) if items != "array":
             return items
-        case TupleV(items, "list") if all(isinstance(item, ScalarV) and item.either is None for item in items):
+        case TupleV(items, "list") if all(isinstance(item, ScalarV) for item in items):
             kinds = {item.type for item in items if isinstance(item, ScalarV)}
             if len(kinds) == 1:
                 kind = kinds.pop()
@@ -344,7 +347,7 @@ def _compressed(
     indices: tuple[ir.Var, ...],
     statements: Sequence[ir.Let],
     keep: ir.Operand,
-    result: ScalarV,
+    result: ScalarV | TaggedScalar,
     leaves: Sequence[ir.Operand],
 ) -> Value:
     """The list of the elements that are wanted."""
@@ -358,7 +361,9 @@ def _compressed(
     return _as_list(s, [ArrayV(out, (count,), frozenset({s.new_root()})) for out in outs], result)
 
 
-def _guarded(s: Specializer, wanted: ir.Operand, element: Callable[[], ScalarV]) -> ScalarV:
+def _guarded(
+    s: Specializer, wanted: ir.Operand, element: Callable[[], ScalarV | TaggedScalar]
+) -> ScalarV | TaggedScalar:
     """An element that is computed only where it is wanted, if computing it could raise."""
     b = s.builder
     mark, start = b.mark(), len(b.scopes[-1].statements)
@@ -366,7 +371,9 @@ def _guarded(s: Specializer, wanted: ir.Operand, element: Callable[[], ScalarV])
     if isinstance(wanted, ir.Const) or not may_raise(b.scopes[-1].statements[start:]):
         return result
     b.rollback(mark)
-    nothing = ScalarV(ir.Const(np.dtype(result.dtype).type(0).item(), result.type))
+    nothing: Value = NeverV()
+    if isinstance(result, ScalarV):
+        nothing = ScalarV(ir.Const(np.dtype(result.dtype).type(0).item(), result.type))
     (found,) = branches.branch(s, wanted, lambda: [element()], lambda: [nothing])
     return _scalar(s, found)
 
@@ -383,7 +390,7 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
 
     def descend(
         level: ComprehensionV, indices: tuple[ir.Var, ...], wanted: ir.Operand
-    ) -> tuple[ir.Operand, ScalarV | None]:
+    ) -> tuple[ir.Operand, ScalarV | TaggedScalar | None]:
         """Whether the point is wanted, and its element (None until all lengths are known)."""
         nonlocal conditional
         start = len(b.scopes[-1].statements)
@@ -435,9 +442,11 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
     return _compressed(s, space, indices, statements, keep, result, leaves)
 
 
-def _scalar(s: Specializer, value: Value) -> ScalarV:
+def _scalar(s: Specializer, value: Value) -> ScalarV | TaggedScalar:
     if instances.is_instance(value) or isinstance(value, CharV):
         raise LengthDepends
+    if isinstance(value, TaggedScalar):
+        return value
     number = None if isinstance(value, ComprehensionV) else s.numeric(value)
     if isinstance(number, ArrayV):
         text = "a comprehension over run-time lengths whose elements are arrays"
@@ -447,16 +456,15 @@ def _scalar(s: Specializer, value: Value) -> ScalarV:
     return number
 
 
-def _leaves(s: Specializer, element: ScalarV) -> list[ir.Operand]:
+def _leaves(s: Specializer, element: ScalarV | TaggedScalar) -> list[ir.Operand]:
     """The elements of the columns that an element fills."""
-    if element.either is None:
+    if isinstance(element, ScalarV):
         return [element.operand]
-    return unions.leaves(s, element, element.either.kinds)
+    return tagged_scalars.leaves(s, element, element.kinds)
 
 
-def _as_list(s: Specializer, columns: Sequence[ArrayV], element: ScalarV) -> Value:
+def _as_list(s: Specializer, columns: Sequence[ArrayV], element: ScalarV | TaggedScalar) -> Value:
     """The list of such elements; where some may be ints and others floats, the columns tell them apart."""
-    if element.either is not None:
-        length = ScalarV(columns[0].extents[0])
-        return GrowV(length, tuple(columns), gates.EitherT(element.either.kinds))
+    if isinstance(element, TaggedScalar):
+        return GrowV(ScalarV(columns[0].extents[0]), tuple(columns), gates.EitherT(element.kinds))
     return ListV(columns[0], "" if element.python else element.dtype, own=True)

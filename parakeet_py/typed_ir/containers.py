@@ -52,6 +52,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TaggedScalar,
     TextV,
     TupleV,
     Value,
@@ -309,7 +310,7 @@ def _tuple_item(s: Specializer, value: TupleV, index: Value) -> Value:
                 return found(check_index(s, number, count, 0, message=f"{value.kind} index out of range"))
             s.builder.rollback(mark)
             del s.sites[sites:]
-            plain = all(isinstance(item, ArrayV | ScalarV | Static) for item in value.items)
+            plain = all(isinstance(item, ArrayV | ScalarV | TaggedScalar | Static) for item in value.items)
             if value.kind == "tuple" and plain and 0 < len(value.items) <= FEW:
                 return _one_of(s, value, number)
     position = s.static_int(index, "an index of a tuple")
@@ -376,7 +377,7 @@ def _set_list_item(s: Specializer, target: ListV, index: Value, value: Value) ->
     """An item of a list that the function has made, which keeps its type."""
     array = target.array
     kind = Scalar(array.dtype, not target.items)
-    if array.rank != 1 or not isinstance(value, ScalarV) or value.either is not None or value.type != kind:
+    if array.rank != 1 or not isinstance(value, ScalarV) or value.type != kind:
         raise s.unsupported(f"{s.describe(value)} assigned to an item of such a list")
     if isinstance(index, SliceV):
         raise s.unsupported("a slice of a list assigned")

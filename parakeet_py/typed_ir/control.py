@@ -20,8 +20,8 @@ from parakeet_py.typed_ir import (
     instance_values,
     ir,
     opaque,
+    tagged_scalars,
     texts,
-    unions,
     variants,
 )
 from parakeet_py.typed_ir.branches import branch, object_of, same_objects
@@ -204,7 +204,7 @@ def _counted_loop(
         up = b.prim("gt", step, ZERO, type=PYBOOL)
         return b.select(up, b.prim("lt", start, stop, type=PYBOOL), b.prim("gt", start, stop, type=PYBOOL))
 
-    kept, rare, restore = unions.settled(s, templates, params, starts, block, ran)
+    kept, rare, restore = tagged_scalars.settled(s, templates, params, starts, block, ran)
     node = ir.For(
         index,
         start,

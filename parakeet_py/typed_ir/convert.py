@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import dict_items, indexing, instance_operators, ir, iterables, unions, variants
+from parakeet_py.typed_ir import dict_items, indexing, instance_operators, ir, iterables, tagged_scalars, variants
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.comprehensions import compute
 from parakeet_py.typed_ir.elementwise import generate
@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TaggedScalar,
     TextV,
     TupleV,
     UnboundV,
@@ -68,7 +69,7 @@ def numeric(s: Specializer, value: Value, dtype: str | None = None) -> ScalarV |
             made = as_array(s, value, dtype)
             assert isinstance(made, ScalarV | ArrayV)
             return made
-        case ObjectV() | Static():
+        case ObjectV() | Static() | TaggedScalar():
             raise s.hand_back(f"an operation on {s.describe(value)}")
         case MethodV(ArrayV(), "flat"):
             raise s.hand_back("a flat iterator as an array")  # a view, if it can be
@@ -128,9 +129,7 @@ def _check_some(s: Specializer, length: ir.Operand, rank: int, typed: bool) -> N
 def _stack(s: Specializer, items: Sequence[Value], dtype: str | None) -> ArrayV:
     """np.array of a list of known length: equal parts along a new first axis."""
     b = s.builder
-    parts = [
-        as_array(s, item, dtype if isinstance(item, TupleV) else None) for item in unions.as_parts(s, items, dtype)
-    ]
+    parts = [as_array(s, item, dtype if isinstance(item, TupleV) else None) for item in items]
     if not parts:
         empty = b.emit1(ir.Alloc((ZERO,)), Array(dtype or "float64", 1, "C"), name="array")
         return ArrayV(empty, (ZERO,), frozenset({s.new_root()}))
@@ -239,6 +238,8 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
                 for extent in value.extents:
                     s.check(b.prim(relation, extent, one, type=PYBOOL), "ValueError", text)
             return truth(s, ScalarV(b.emit1(ir.Load(value.var, (ZERO,) * value.rank), Scalar(value.dtype))))
+        case TaggedScalar():
+            return _truth_by_type(s, value)
         case VariantV():
             return variants.truth(s, value)
         case Static(obj):
@@ -269,6 +270,13 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
             source = dict_items.source_of(s, value)
             return opaque_truth(s, value) if source is None else ir.Const(bool(dict_items.keys_of(s, source)), PYBOOL)
     raise s.unsupported(f"the truth of {s.describe(value)}")
+
+
+def _truth_by_type(s: Specializer, value: TaggedScalar) -> ir.Operand:
+    *others, found = [truth(s, ScalarV(payload)) for payload in value.payloads]
+    for number, one in enumerate(others):
+        found = s.builder.select(tagged_scalars.has_kind(s, value, number), one, found)
+    return found
 
 
 def must_not_be_container(s: Specializer, value: Value, operation: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from parakeet_py.typed_ir import values
-from parakeet_py.typed_ir.values import ArrayV, IteratorV, MapV, ScalarV, Static, TupleV, Value
+from parakeet_py.typed_ir.values import ArrayV, IteratorV, MapV, ScalarV, Static, TaggedScalar, TupleV, Value
 
 _NOUNS = {
     values.ObjectV: "object",
@@ -39,6 +39,8 @@ def with_article(noun: str) -> str:
 def described(value: Value) -> str:
     """A value, for messages."""
     match value:
+        case TaggedScalar(kinds):
+            return " or ".join(with_article(str(kind)) for kind in kinds)
         case ScalarV():
             return with_article(str(value.type))
         case ArrayV():

@@ -25,7 +25,6 @@ from parakeet_py.typed_ir.values import (
     ClosureV,
     ComprehensionV,
     DictV,
-    Either,
     ErrorV,
     GeneratorV,
     GrowV,
@@ -44,6 +43,7 @@ from parakeet_py.typed_ir.values import (
     SliceV,
     Static,
     SuperV,
+    TaggedScalar,
     TextV,
     TupleV,
     UnboundV,
@@ -84,7 +84,7 @@ class Structure:
 
 @record
 class EitherT:
-    """A scalar that may have several types, the widest last (see `unions`)."""
+    """A scalar that may have several types, the widest last (see `tagged_scalars`)."""
 
     kinds: tuple[Scalar, ...]
     rare: bool = field(default=False, compare=False)
@@ -107,12 +107,10 @@ def template_of(value: Value, *, varying: bool) -> Template:
     match value:
         case NeverV():
             return None
-        case ScalarV(operand, either):
-            kind = operand.type
-            assert isinstance(kind, Scalar)
-            if not varying:
-                return Fixed(value)
-            return kind if either is None else EitherT(either.kinds, either.rare)
+        case ScalarV():
+            return value.type if varying else Fixed(value)
+        case TaggedScalar(kinds, rare=rare):
+            return EitherT(kinds, rare) if varying else Fixed(value)
         case ArrayV():
             nonunit = value.nonunit or (False,) * value.rank
             return ArrayT(value.type, tuple(value.extents), value.roots, value.readonly, nonunit, value.order)
@@ -310,7 +308,7 @@ def join(s: Specializer, left: Template, right: Template) -> Template:
         case Scalar(), Scalar() if s.frames[-1].namespace.trusted:
             return join_scalars(s, left, right)
         case ((Scalar() | EitherT()), (Scalar() | EitherT())):
-            kinds = unions.union(unions.kinds_of(left), unions.kinds_of(right))
+            kinds = tagged_scalars.union(tagged_scalars.kinds_of(left), tagged_scalars.kinds_of(right))
             if kinds is not None:
                 return EitherT(kinds)
         case ArrayT(one), ArrayT(other) if one.dtype == other.dtype and one.rank == other.rank:
@@ -358,11 +356,9 @@ def varying(template: Template) -> Template:
 def _exported(s: Specializer, template: Template) -> Template:
     """The template outside the block it was made in: variables of that block have to pass through the gate."""
     match template:
-        case Fixed(ScalarV(operand, None)) if not s.in_scope(operand):
+        case Fixed(ScalarV(operand)) if not s.in_scope(operand):
             return ir.scalar_type(operand)
-        case Fixed(ScalarV(operand, Either(_, tag, payloads))) if not all(
-            part is None or s.in_scope(part) for part in (operand, tag, *payloads)
-        ):
+        case Fixed(TaggedScalar(_, tag, payloads)) if not all(map(s.in_scope, (tag, *payloads))):
             return varying(template)
         case Fixed(ObjectV(var)) if not s.in_scope(var):
             return varying(template)
@@ -437,7 +433,7 @@ def types_of(template: Template) -> list[Type]:
         case Scalar():
             return [template]
         case EitherT(kinds):
-            return [kinds[-1], PYINT, *unions.payload_kinds(kinds)]
+            return list(tagged_scalars.types_of(kinds))
         case ArrayT(kind):
             return [kind]
         case Structure(ObjectV(), _):
@@ -457,7 +453,7 @@ def leaves_of(s: Specializer, value: Value, template: Template, like: Value | No
     b = s.builder
     match template:
         case EitherT(kinds):
-            return unions.leaves(s, value, kinds, like)
+            return tagged_scalars.leaves(s, value, kinds, like)
         case Scalar():
             if isinstance(value, ScalarV):
                 return [b.cast(value.operand, template)]
@@ -497,7 +493,7 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
         case Scalar():
             return ScalarV(variables.pop(0))
         case EitherT(kinds, rare):
-            return unions.value_of(kinds, variables, rare)
+            return tagged_scalars.value_of(s, kinds, variables, rare)
         case ArrayT():
             var = variables.pop(0)
             extents = tuple(
@@ -522,4 +518,4 @@ def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Val
     raise AssertionError(template)
 
 
-from parakeet_py.typed_ir import array_lists, grown_lists, hash_maps, rows, unions, variants  # noqa: E402  (they need each other)
+from parakeet_py.typed_ir import array_lists, grown_lists, hash_maps, rows, tagged_scalars, variants  # noqa: E402  (they need each other)

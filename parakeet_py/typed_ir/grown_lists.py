@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.typed_ir import array_lists, branches, gates, indexing, instance_lists, ir, iterables, unions
+from parakeet_py.typed_ir import array_lists, branches, gates, indexing, instance_lists, ir, iterables, tagged_scalars
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.elementwise import generate
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -33,6 +33,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TaggedScalar,
     TupleV,
     Value,
     py,
@@ -399,7 +400,7 @@ def reversed_list(s: Specializer, grown: GrowV) -> GrowV:
 
 def is_uniform(held: TupleV) -> bool:
     """Are all items scalars of one type?"""
-    kinds = {item.type if isinstance(item, ScalarV) and item.either is None else None for item in held.items}
+    kinds = {item.type if isinstance(item, ScalarV) else None for item in held.items}
     return len(kinds) == 1 and None not in kinds
 
 
@@ -445,7 +446,7 @@ def shown(s: Specializer, value: Value) -> Value:
         case Scalar() as kind:
             return ListV(parts[0], "" if kind.python else kind.dtype)
         case gates.EitherT(kinds):
-            return ListV(_common(s, value, kinds, parts[1]), "table")
+            return ListV(_common(s, value, kinds, parts[0]), "table")
         case gates.Structure(TupleV(kind="list"), ()):
             nothing = s.builder.emit1(ir.Alloc((length, ZERO)), Array("float64", 2, "C"), name="rows")
             return ListV(ArrayV(nothing, (length, ZERO), frozenset({s.new_root()})), "table", True)
@@ -474,8 +475,8 @@ def _common(s: Specializer, grown: GrowV, kinds: Sequence[Scalar], tags: ArrayV)
 
     def element(point: tuple[ir.Var, ...]) -> list[ir.Operand]:
         item = item_at(s, grown, point[0])
-        assert isinstance(item, ScalarV)
-        return [unions.as_common(s, item, dtype).operand]
+        assert isinstance(item, TaggedScalar)
+        return [tagged_scalars.as_type(s, item, Scalar(dtype))]
 
     return generate(s, (grown.length.operand,), element)[0]
 

@@ -199,7 +199,7 @@ def _key_parts(s: Specializer, key: Value) -> list[Value]:
     found: list[Value] = []
     for part in parts:
         part = part.code if isinstance(part, CharV) else part
-        if not isinstance(part, ScalarV) or part.either is not None or not _is_key(part.type):
+        if not isinstance(part, ScalarV) or not _is_key(part.type):
             raise s.unsupported(f"{s.describe(key)} as a key of a dict or an item of a set")
         operand = part.operand
         if not _is_whole(part.type):

@@ -69,7 +69,7 @@ def beside(value: Value, other: Value) -> Value:
     if not (isinstance(value, Static) and type(value.object) is int):
         return value
     number = value.object
-    if isinstance(other, ArrayV | ScalarV) and not (isinstance(other, ScalarV) and other.either is not None):
+    if isinstance(other, ArrayV | ScalarV):
         if other.dtype == "uint64" and 0 <= number < 1 << 64:
             return ScalarV(ir.Const(number, Scalar("uint64")))
         if (is_float(other.dtype) or is_complex(other.dtype)) and abs(number) < 1 << 1000:
@@ -94,13 +94,13 @@ def _compared_with(op: str, sign: int) -> Value:
 
 
 def _is_int64(value: Value) -> bool:
-    return isinstance(value, ScalarV) and value.python and value.type == PYINT and value.either is None
+    return isinstance(value, ScalarV) and value.python and value.type == PYINT
 
 
 def _is_number(value: Value) -> bool:
     if is_long(value):
         return True
-    return isinstance(value, ScalarV) and value.python and value.either is None and isinstance(value.operand, ir.Const)
+    return isinstance(value, ScalarV) and value.python and isinstance(value.operand, ir.Const)
 
 
 def _is_long_int(result: object) -> bool:

@@ -166,7 +166,7 @@ def _field(s: Specializer, value: Value, conversion: str, spec: str, args: list[
     if isinstance(value, ScalarV):
         kind = np.dtype(value.dtype).kind
         fits = value.dtype == "float64" or (kind in "iu" and value.dtype != "uint64")
-        if value.either is None and fits and (conversion != "r" or value.python):
+        if fits and (conversion != "r" or value.python):
             args.append(s.builder.cast(value.operand, PYINT if kind in "iu" else PYFLOAT))
             return f"{{{len(args) - 1}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}"
     if isinstance(value, TupleV) and not spec:
@@ -254,8 +254,8 @@ def percent(s: Specializer, text: str, value: Value) -> MessageV | None:
 def _spec_of_percent(match: re.Match[str], value: Value) -> tuple[str, str] | None:
     """The conversion and the format that do the same as a field of a %-format."""
     flags, width, digits, kind = match["flags"], match["width"], match["digits"], match["kind"]
-    integer = isinstance(value, ScalarV) and value.either is None and np.dtype(value.dtype).kind in "iu"
-    number = isinstance(value, ScalarV) and value.either is None and np.dtype(value.dtype).kind in "iuf"
+    integer = isinstance(value, ScalarV) and np.dtype(value.dtype).kind in "iu"
+    number = isinstance(value, ScalarV) and np.dtype(value.dtype).kind in "iuf"
     if kind in "sr":
         if flags or width or digits:
             return None

@@ -48,6 +48,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TaggedScalar,
     TupleV,
     Value,
     lift,
@@ -341,7 +342,7 @@ def _class_of(s: Specializer, value: ObjectV) -> type | None:
 
 def is_unchanging(s: Specializer, value: Value) -> bool:
     """Is this a value that nothing can change: a number, what is known, a string?"""
-    return isinstance(value, ScalarV | Static) or (
+    return isinstance(value, ScalarV | TaggedScalar | Static) or (
         isinstance(value, ObjectV) and _class_of(s, value) in (str, bytes, int, float, complex, bool)
     )
 

@@ -16,7 +16,6 @@ from parakeet_py.typed_ir.values import (
     CharV,
     ClosureV,
     DictV,
-    Either,
     GrowV,
     InstanceV,
     ItemV,
@@ -30,6 +29,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TaggedScalar,
     TextV,
     TupleV,
     Unknown,
@@ -51,10 +51,8 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
         rows.not_for_python(s, value)
         s.need_whole(value)
     match value:
-        case ScalarV(_, Either(kinds, tag)):
-            from parakeet_py.typed_ir import unions
-
-            alternatives = [unions.alternative(s, value, number) for number in range(len(kinds))]
+        case TaggedScalar(_, tag, payloads):
+            alternatives = map(ScalarV, payloads)
             return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (ScalarV(tag), *alternatives)))
         case ScalarV(ir.Var() as var) | ArrayV(var=var) | ObjectV(var):
             if var not in leaves:
@@ -103,7 +101,8 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
             return ContainerT("arrays_of", tuple(template_of(s, part, leaves) for part in (data, *lines)))
         case VariantV(tag, options):
             if not all(
-                isinstance(option, ScalarV | Static | InstanceV | RefV | ItemV | TextV | CharV) for option in options
+                isinstance(option, ScalarV | TaggedScalar | Static | InstanceV | RefV | ItemV | TextV | CharV)
+                for option in options
             ):
                 from parakeet_py.typed_ir import variants
 
@@ -121,8 +120,7 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
 
 def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Template:
     """The template of a list that has grown."""
-    from parakeet_py.typed_ir import gates, grown_lists, instance_values, rows, unions
-    from parakeet_py.typed_ir.array_store import copy_array
+    from parakeet_py.typed_ir import gates, grown_lists, instance_values, rows
 
     match value.item:
         case gates.Structure(TupleV(kind=sequence, named=named), parts) if parts:
@@ -150,12 +148,9 @@ def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Te
         case None | Scalar():
             return template_of(s, grown_lists.shown(s, value), leaves)
         case gates.EitherT(kinds):
-            main, tags, *payloads = value.columns
-            items: list[Template] = []
-            for kind in kinds:
-                exact = kind not in unions.payload_kinds(kinds)
-                column = copy_array(s, main, kind.dtype, exact=True) if exact else payloads.pop(0)
-                items.append(_list_template(s, GrowV(value.length, (column,), kind), leaves))
+            tags, *payloads = value.columns
+            lists = [GrowV(value.length, (column,), kind) for kind, column in zip(kinds, payloads, strict=True)]
+            items = [_list_template(s, one, leaves) for one in lists]
             which = _list_template(s, GrowV(value.length, (tags,), PYINT), leaves)
             return ContainerT("chosen", (which, *items), (False,) * len(items))
         case gates.Structure(VariantV(), (_, *parts)):

@@ -322,7 +322,7 @@ def identical(s: Specializer, left: Value, right: Value) -> bool:
             return False
         if left.var in s.leaf_param and right.var in s.leaf_param:
             raise s.hand_back("`is` between arguments that overlap")
-    if isinstance(left, ScalarV) and isinstance(right, ScalarV) and left.either is right.either is None:
+    if isinstance(left, ScalarV) and isinstance(right, ScalarV):
         if left.python != right.python or left.dtype != right.dtype:
             return False
         if left.python and left.dtype == "bool":

@@ -50,6 +50,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TaggedScalar,
     TextV,
     TupleV,
     UnboundV,
@@ -211,7 +212,7 @@ def _signature(s: Specializer, values: Sequence[Value]) -> tuple[tuple[gates.Tem
 
 def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> gates.Template:
     match value:
-        case ScalarV():
+        case ScalarV() | TaggedScalar():
             return gates.template_of(value, varying=True)
         case ArrayV():
             extents = tuple(extent if isinstance(extent, ir.Const) else None for extent in value.extents)

@@ -20,7 +20,18 @@ from typing import TYPE_CHECKING
 from parakeet_py.frontend import ssa
 from parakeet_py.templates import ContainerT, Template
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.values import ArrayV, ClosureV, ComprehensionV, Frame, ObjectV, ScalarV, Static, TupleV, Value
+from parakeet_py.typed_ir.values import (
+    ArrayV,
+    ClosureV,
+    ComprehensionV,
+    Frame,
+    ObjectV,
+    ScalarV,
+    Static,
+    TaggedScalar,
+    TupleV,
+    Value,
+)
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -89,7 +100,7 @@ def _stays(value: Value) -> bool:
     from parakeet_py.typed_ir.field_state import Cell
 
     match value:
-        case ScalarV() | ArrayV() | ObjectV():
+        case ScalarV() | TaggedScalar() | ArrayV() | ObjectV():
             return True
         case Static(object):
             return not isinstance(object, Cell)

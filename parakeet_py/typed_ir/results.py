@@ -32,7 +32,6 @@ from parakeet_py.typed_ir import (
     rows,
     tables,
     texts,
-    unions,
     variants,
 )
 from parakeet_py.typed_ir.opaque import opaque_box, roots_of
@@ -57,6 +56,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TaggedScalar,
     TextV,
     TupleV,
     Value,
@@ -106,20 +106,12 @@ def result_tree(s: Specializer, value: Value, leaves: Leaves) -> Result:
         tables.not_a_row(s, value)
         s.need_whole(value)
     match value:
-        case ScalarV(operand, None):
+        case ScalarV(operand):
             return leaf(operand, "scalar", value.dtype, value.python)
-        case ScalarV(operand, either):
-            assert either is not None
-            choices = [unions.alternative(s, value, index).operand for index in range(len(either.kinds))]
-            first = len(leaves)
-            leaves.extend([either.tag, *choices])
-            return ResultEither(
-                ResultLeaf(first, "scalar", "int64", True),
-                tuple(
-                    ResultLeaf(first + 1 + index, "scalar", kind.dtype, kind.python)
-                    for index, kind in enumerate(either.kinds)
-                ),
-            )
+        case TaggedScalar(kinds, tag, payloads):
+            number = leaf(tag, "scalar", "int64", True)
+            choices = zip(kinds, payloads, strict=True)
+            return ResultEither(number, tuple(leaf(one, "scalar", kind.dtype, kind.python) for kind, one in choices))
         case VariantV():
             return _variant(s, value, leaves)
         case ArrayV(var):
@@ -156,23 +148,25 @@ def _variant(s: Specializer, value: VariantV, leaves: Leaves) -> Result:
     operands: list[ir.Operand] = []
     tag: ir.Operand = ir.Const(0, PYINT)
     b = s.builder
+
+    def choose_from(scalars: Sequence[ir.Operand]) -> None:
+        for operand in scalars:
+            operands.append(operand)
+            kind = ScalarV(operand).type
+            choices.append(ResultLeaf(len(leaves) + len(operands), "scalar", kind.dtype, kind.python))
+
     for number in variants.possible(s, value):
         here = variants.is_option(s, value, number)
         match value.options[number]:
             case Static(obj):
                 tag = b.select(here, ir.Const(len(choices), PYINT), tag)
                 choices.append(ResultStatic(obj))
-            case ScalarV(_, either) as scalar:
-                own = 1 if either is None else len(either.kinds)
-                first: ir.Operand = ir.Const(len(choices), PYINT)
-                if either is not None:
-                    first = b.prim("add", either.tag, first)
-                tag = b.select(here, first, tag)
-                for index in range(own):
-                    one = scalar if either is None else unions.alternative(s, scalar, index)
-                    operands.append(one.operand)
-                    place = len(leaves) + len(operands)
-                    choices.append(ResultLeaf(place, "scalar", one.dtype, one.python))
+            case ScalarV(operand):
+                tag = b.select(here, ir.Const(len(choices), PYINT), tag)
+                choose_from([operand])
+            case TaggedScalar(_, own, payloads):
+                tag = b.select(here, b.prim("add", own, ir.Const(len(choices), PYINT)), tag)
+                choose_from(payloads)
             case _:
                 return result_tree(s, variants.boxed(s, value), leaves)
     made = ResultEither(ResultLeaf(len(leaves), "scalar", "int64", True), tuple(choices))

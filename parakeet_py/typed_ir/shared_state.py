@@ -30,6 +30,7 @@ from parakeet_py.typed_ir.values import (
     MapV,
     ScalarV,
     Static,
+    TaggedScalar,
     TupleV,
     Value,
 )
@@ -146,7 +147,7 @@ def _template(s: Specializer, value: Value, root: int) -> gates.Template:
     """The template of what a cell holds, in a form in which it can change."""
     template = gates.template_of(value, varying=True)
     match value:
-        case ScalarV() | Static():
+        case ScalarV() | TaggedScalar() | Static():
             return template
         case ArrayV() | GrowV() | MapV():
             return _placed(template, frozenset({root}))
@@ -156,7 +157,7 @@ def _template(s: Specializer, value: Value, root: int) -> gates.Template:
         case _ if grown_lists.has_item_type(value):
             assert isinstance(template, gates.Structure)
             return _placed(grown_lists.grown_template(s, template, template), frozenset({root}))
-        case TupleV(kind="tuple") if all(isinstance(part, ScalarV | Static) for part in value.items):
+        case TupleV(kind="tuple") if all(isinstance(part, ScalarV | TaggedScalar | Static) for part in value.items):
             return template
     raise s.unsupported(f"{s.describe(value)} that functions share, in a recursion")
 

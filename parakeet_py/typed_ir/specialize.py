@@ -7,7 +7,7 @@ NumPy functions are walked too, in the form they have in `library/`.
 
 The `Specializer` holds the state of the walk and is the vocabulary of the modules that do it: `statements` knows every
 operation of the untyped IR, `inputs` and `results` the two ends, `operators`, `containers`, `indexing`, `elementwise`
-and `calls` what the operations do, `control`, `gates` and `unions` where paths meet. They need each other, and reach
+and `calls` what the operations do, `control`, `gates` and `tagged_scalars` where paths meet. They need each other, and reach
 each other through its methods.
 
 What ends the walk early has a way out (`requests`):
@@ -55,7 +55,7 @@ from parakeet_py.typed_ir import (
     procedures,
     results,
     statements,
-    unions,
+    tagged_scalars,
     variants,
 )
 from parakeet_py.typed_ir.builder import Builder
@@ -90,6 +90,7 @@ from parakeet_py.typed_ir.values import (
     NeverV,
     ScalarV,
     Static,
+    TaggedScalar,
     TupleV,
     UnboundV,
     Value,
@@ -352,7 +353,8 @@ class Specializer:
                 return UnboundV()
             return lift(operand.value)
         value = self.frames[-1].env[operand]
-        return variants.narrowed(self, value) if isinstance(value, VariantV) else value
+        value = variants.narrowed(self, value) if isinstance(value, VariantV) else value
+        return tagged_scalars.narrowed(self, value) if isinstance(value, TaggedScalar) else value
 
     def shown(self, operand: ssa.Operand) -> Value:
         """A value for those who know lists as arrays."""
@@ -456,7 +458,11 @@ class Specializer:
         return [*known, *found[len(known) :]]
 
     def _with_hint(self, template: gates.Template, hint: gates.Template) -> gates.Template:
-        return gates.join(self, template, hint) if unions.kinds_of(template) and unions.kinds_of(hint) else template
+        return (
+            gates.join(self, template, hint)
+            if tagged_scalars.kinds_of(template) and tagged_scalars.kinds_of(hint)
+            else template
+        )
 
     def remember_templates(self, op: ssa.Op, templates: list[gates.Template]) -> None:
         self.hints[(*self.path, id(op))] = templates
@@ -536,10 +542,10 @@ class Specializer:
         return convert.truth(self, value)
 
     def binary(self, op: str, left: Value, right: Value) -> Value:
-        return operators.binary_operator(self, op, left, right)
+        return tagged_scalars.each(self, (left, right), lambda *one: [operators.binary_operator(self, op, *one)])[0]
 
     def compare(self, op: str, left: Value, right: Value) -> Value:
-        return operators.compare(self, op, left, right)
+        return tagged_scalars.each(self, (left, right), lambda *one: [operators.compare(self, op, *one)])[0]
 
     def items(self, items: Sequence[ssa.Item]) -> list[Value]:
         return containers.item_values(self, items)

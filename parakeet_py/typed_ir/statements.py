@@ -23,8 +23,8 @@ from parakeet_py.typed_ir import (
     list_changes,
     one_shot,
     own_containers,
+    tagged_operations,
     texts,
-    unions,
     variants,
 )
 from parakeet_py.typed_ir.attributes import attribute, set_attribute
@@ -112,9 +112,9 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
     variant = variants.variant_operand(s, let.op)
     if variant is not None:
         return variants.resolve(s, let, variant)
-    several = unions.union_operand(s, let.op)
-    if several is not None:
-        return unions.resolve(s, let, several)
+    tagged = tagged_operations.tagged_operand(s, let.op)
+    if tagged is not None:
+        return tagged_operations.resolve(s, let, tagged)
     mark, frames, path, sites = s.builder.mark(), len(s.frames), s.path, len(s.sites)
     if not s.frames[-1].namespace.trusted:
         s.shadows.site = (s.path, let.pos)

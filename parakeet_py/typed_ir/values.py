@@ -1,6 +1,6 @@
 """Abstract values: what the specializer knows of a Python value while it executes the untyped IR over types.
 
-Only leaves (`ScalarV`, `ArrayV`, `ObjectV`) have a run-time representation, a typed IR operand. Everything else is
+Only leaves (`ScalarV`, `ArrayV`, `ObjectV`) have a run-time representation, a typed IR operand (`TaggedScalar`, several). Everything else is
 structure known at compile time: tuples and lists are their items, a slice its three bounds, a closure its function and
 captured values, a module or dtype or string is `Static`. A scalar whose operand is a `Const` is known too.
 """
@@ -32,20 +32,8 @@ class Static:
 
 
 @record
-class Either:
-    """The possible types of a scalar, the widest last; which it is (an index), and its value where the widest type does
-    not represent it (see `unions`). `rare`: it has another type than the widest only if some loop does not run."""
-
-    kinds: tuple[Scalar, ...]
-    tag: ir.Operand
-    payloads: tuple[ir.Operand | None, ...]
-    rare: bool = False
-
-
-@record
 class ScalarV:
     operand: ir.Operand
-    either: Either | None = None
 
     @property
     def type(self) -> Scalar:
@@ -60,6 +48,17 @@ class ScalarV:
     @property
     def python(self) -> bool:
         return self.type.python
+
+
+@record
+class TaggedScalar:
+    """A scalar of one of several types, the widest last (see `tagged_scalars`): which it is (an index), and a payload
+    for each. `rare`: it has another type than the widest only if some loop does not run."""
+
+    kinds: tuple[Scalar, ...]
+    tag: ir.Operand
+    payloads: tuple[ir.Operand, ...]
+    rare: bool = False
 
 
 @record
@@ -353,6 +352,7 @@ class NeverV:
 Value = (
     Static
     | ScalarV
+    | TaggedScalar
     | ArrayV
     | ObjectV
     | VariantV
@@ -459,7 +459,7 @@ def known(value: Value) -> Any:
     match value:
         case Static(obj):
             return obj
-        case ScalarV(ir.Const(constant, kind), None):
+        case ScalarV(ir.Const(constant, kind)):
             if kind.python:
                 return constant
             import numpy as np

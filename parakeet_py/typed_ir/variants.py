@@ -6,7 +6,7 @@
             best = v
 
 Such a value is a `VariantV`: its options, of which no two are of one kind, and a tag, the number of the option that it
-is. (Scalars of different types are one option, see `unions`; so are arrays of one dtype and rank.)
+is. (Scalars of different types are one option, see `tagged_scalars`; so are arrays of one dtype and rank.)
 
 What is done with one is done with each option that it can be: those for which Python has nothing but an exception, as
 for `None + 1`, become checks, for the others there is code of its own, chosen by the tag. `learn` is what keeps these
@@ -48,6 +48,7 @@ from parakeet_py.typed_ir.values import (
     ScalarV,
     SliceV,
     Static,
+    TaggedScalar,
     TextV,
     TupleV,
     UnboundV,
@@ -77,7 +78,7 @@ _PLACED = (
 def kind_of(template: gates.Template) -> object:
     """What two options of a value must not have in common; None for what cannot be an option."""
     match template:
-        case Scalar() | gates.EitherT() | gates.Fixed(ScalarV()):
+        case Scalar() | gates.EitherT() | gates.Fixed(ScalarV() | TaggedScalar()):
             return "scalar"
         case gates.ArrayT(kind):
             return "array", kind.dtype, kind.rank
@@ -317,7 +318,7 @@ def _is_inlined(s: Specializer, op: ssa.Call) -> bool:
 def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
     """The value of a statement one of whose operands may be of several kinds."""
     from parakeet_py.typed_ir.opaque import opaque_operation
-    from parakeet_py.typed_ir.unions import handed_back, tried
+    from parakeet_py.typed_ir.tagged_operations import handed_back, tried
 
     env = s.frames[-1].env
     held, value = env[var], s.value(var)
@@ -402,18 +403,23 @@ def _test(s: Specializer, op: ssa.Op, var: ssa.Var, value: VariantV) -> Value | 
         if isinstance(option, Static):
             if option == other:
                 wanted.append(number)
-        elif name in ("eq", "ne") and not isinstance(option, ScalarV | TupleV | ListV | GrowV | DictV):
+        elif name in ("eq", "ne") and not isinstance(option, ScalarV | TaggedScalar | TupleV | ListV | GrowV | DictV):
             return None  # what compares item by item
-    if (
-        name in ("eq", "ne")
-        and other.object is not None
-        and any(isinstance(option, ScalarV) and not option.python for option in value.options)
-    ):
+    if name in ("eq", "ne") and other.object is not None and any(_may_be_numpy(option) for option in value.options):
         return None  # a NumPy bool
     found: ir.Operand = ir.Const(False, PYBOOL)
     for number in wanted:
         found = s.builder.logical_or(found, is_option(s, value, number))
     return ScalarV(found if name in ("is", "eq") else s.builder.prim("not", found, type=PYBOOL))
+
+
+def _may_be_numpy(value: Value) -> bool:
+    match value:
+        case ScalarV():
+            return not value.python
+        case TaggedScalar(kinds):
+            return not all(kind.python for kind in kinds)
+    return False
 
 
 class _NoSample(Exception):
@@ -423,7 +429,7 @@ class _NoSample(Exception):
 def _error(s: Specializer, op: ssa.Op, var: ssa.Var, option: Value) -> BaseException | None:
     """The exception that Python raises for an operation on None or a string, whatever the numbers are, and for a store
     into a number."""
-    if isinstance(op, ssa.SetItem) and op.object is var and isinstance(option, ScalarV) and option.either is None:
+    if isinstance(op, ssa.SetItem) and op.object is var and isinstance(option, ScalarV):
         return _no_store(_sample(option))
     if not isinstance(option, Static):
         return None
@@ -490,7 +496,7 @@ _OF_NUMBERS = (abs, min, max, int, float, complex, round, divmod, range, *vars(m
 
 def _sample(value: Value) -> Any:
     match value:
-        case ScalarV(_, None):
+        case ScalarV():
             one = np.dtype(value.dtype).type(1)
             return one.item() if value.python else one
         case Static(None | str()):

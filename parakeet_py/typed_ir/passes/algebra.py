@@ -284,6 +284,8 @@ def _select(args: tuple[Operand, ...], dtype: str, definitions: Definitions) -> 
     if x is y or x == y:
         return x
     if dtype == "bool" and x.__class__ is Const and y.__class__ is Const:
+        if constant(x) == constant(y):  # one truth, Python's and NumPy's
+            return x
         return condition if constant(x) else Prim("not", (condition,))
     op = definitions.get(condition) if isinstance(condition, Var) else None
     if not isinstance(op, Prim):
