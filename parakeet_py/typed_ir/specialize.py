@@ -7,8 +7,8 @@ NumPy functions are walked too, in the form they have in `library/`.
 
 The `Specializer` holds the state of the walk and is the vocabulary of the modules that do it: `statements` knows every
 operation of the untyped IR, `inputs` and `results` the two ends, `operators`, `containers`, `indexing`, `elementwise`
-and `calls` what the operations do, `control`, `gates` and `tagged_scalars` where paths meet. They need each other, and reach
-each other through its methods.
+and `calls` what the operations do, `control`, `gates` and `tagged_scalars` where paths meet. They need each other, and
+reach each other through its methods.
 
 What ends the walk early has a way out (`requests`):
 
