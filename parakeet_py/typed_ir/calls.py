@@ -584,7 +584,8 @@ def library_loop(
         raise s.hand_back(f"np.{ufunc.__name__} of {names[0]}")
 
     def loop(operands: list[ir.Operand]) -> list[ir.Operand]:
-        value = call_python(s, function, [ScalarV(operand) for operand in operands], {}, trusted=True)
+        with s.element_function(stores=True):
+            value = call_python(s, function, [ScalarV(operand) for operand in operands], {}, trusted=True)
         if isinstance(value, NeverV):  # it has raised: what comes after is not reached
             return [ir.Const(np.dtype(name).type(0).item(), Scalar(name)) for name in names[ufunc.nin :]]
         values = value.items if isinstance(value, TupleV) else (value,)

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.own_lists import GIVING
-from parakeet_py.typed_ir import array_lists, hash_maps, indexing, instance_lists, instance_values, ir, iterables
+from parakeet_py.typed_ir import (
+    array_lists,
+    hash_maps,
+    indexing,
+    instance_lists,
+    instance_values,
+    ir,
+    iterables,
+    tagged_scalars,
+)
 from parakeet_py.typed_ir.array_store import store_array
 from parakeet_py.typed_ir.grown_lists import (
     NO_ITEMS,
@@ -60,19 +69,26 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 
+_ADDING = ("append", "appendleft", "extend", "insert", "set")
+
+
 def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     """The outs of a change: the new list, for `pop` after the item."""
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
         return [NeverV()] * (2 if op.change in GIVING else 1)
     s.list_changes += 1
+    put: list[Value] = []  # of whatever type it is
+    if op.change in _ADDING and not isinstance(held, ArrayV | DictV | MapV):
+        put = args[-1:]
     if op.at is not None:
         from parakeet_py.typed_ir import row_changes
 
         (at,) = s.settle([s.value(op.at)])
         args = [instance_values.keep(s, arg, held) for arg in args]
         return row_changes.change(s, held, at, op.change, args)
-    return changed(s, op.change, held, args)
+    chosen = args[: len(args) - len(put)]
+    return tagged_scalars.each(s, chosen, lambda *given: changed(s, op.change, held, [*given, *put]))
 
 
 def changed(s: Specializer, kind: str, held: Value, args: list[Value]) -> list[Value]:

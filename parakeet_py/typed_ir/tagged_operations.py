@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,20 +24,25 @@ from parakeet_py.typed_ir import gates
 from parakeet_py.typed_ir.observed import looked_into
 from parakeet_py.typed_ir.opaque import opaque_operation
 from parakeet_py.typed_ir.requests import NeedObservation
-from parakeet_py.typed_ir.tagged_scalars import alternative, chosen, converted, has_kind, is_exact, possible
+from parakeet_py.typed_ir.tagged_scalars import (
+    alternative,
+    chosen,
+    converted,
+    has_kind,
+    inside,
+    is_exact,
+    possible,
+    replaced,
+)
 from parakeet_py.typed_ir.types import Scalar
 from parakeet_py.typed_ir.values import (
     NONE,
     ArrayV,
     ClosureV,
-    DictV,
     GrowV,
-    IteratorV,
     ListV,
-    MethodV,
     NeverV,
     ScalarV,
-    SliceV,
     Static,
     TaggedScalar,
     TupleV,
@@ -117,46 +121,6 @@ def _looks_inside(s: Specializer, op: ssa.Op, operand: ssa.Var) -> bool:
             callee = s.value(function)
             return not (isinstance(callee, Static) and any(callee.object is one for one in _PUT_TOGETHER))
     return False
-
-
-def inside(value: Value) -> Iterator[TaggedScalar]:
-    """The scalars of several types in a container."""
-    match value:
-        case TaggedScalar():
-            yield value
-        case TupleV(items) | IteratorV(_, items):
-            for item in items:
-                yield from inside(item)
-        case DictV(entries):
-            for _, item in entries:
-                yield from inside(item)
-        case SliceV(lower, upper, step):
-            for part in (lower, upper, step):
-                yield from inside(part)
-        case MethodV(obj):
-            yield from inside(obj)
-
-
-def replaced(value: Value, tagged: TaggedScalar, one: ScalarV) -> Value:
-    """A value with `one` wherever the scalar of several types is in it."""
-    if value == tagged:
-        return one
-    if not any(found == tagged for found in inside(value)):
-        return value
-
-    def put(part: Value) -> Value:
-        return replaced(part, tagged, one)
-
-    match value:
-        case TupleV(items) | IteratorV(_, items):
-            return replace(value, items=tuple(map(put, items)))
-        case DictV(entries):
-            return DictV(tuple((key, put(item)) for key, item in entries))
-        case SliceV(lower, upper, step):
-            return SliceV(put(lower), put(upper), put(step))
-        case MethodV(obj, name):
-            return MethodV(put(obj), name)
-    return value
 
 
 # ---- operations ------------------------------------------------------------------------------------------------------
@@ -344,4 +308,4 @@ def _stores_alike(kinds: Sequence[Scalar], array: np.dtype[np.generic]) -> bool:
     return together and wide.kind in "biu" and all(is_exact(kind, main) for kind in kinds)
 
 
-__all__ = ["handed_back", "inside", "replaced", "resolve", "tagged_operand", "tried"]
+__all__ = ["handed_back", "resolve", "tagged_operand", "tried"]

@@ -11,14 +11,15 @@ Inside the library's own functions types just widen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from parakeet_py.typed_ir import gates, ir
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
-from parakeet_py.typed_ir.values import ScalarV, TaggedScalar, Value
+from parakeet_py.typed_ir.values import DictV, IteratorV, MethodV, ScalarV, SliceV, TaggedScalar, TupleV, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -103,17 +104,60 @@ def chosen(
 
 
 def each(s: Specializer, values: Sequence[Value], run: Callable[..., list[Value]]) -> list[Value]:
-    """What `run` gives for values each of which has one type."""
-    for held in values:
-        if isinstance(held, TaggedScalar):
-            tagged = held
+    """What `run` gives for values each of which has one type; bounds of slices have one, too."""
+    looked_at = [value for value in values if isinstance(value, TaggedScalar | SliceV)]
+    tagged = next((found for value in looked_at for found in inside(value)), None)
+    if tagged is None:
+        return run(*values)
 
-            def alone(index: int, tagged: TaggedScalar = tagged) -> list[Value]:
-                one = alternative(tagged, index)
-                return each(s, [one if value == tagged else value for value in values], run)
+    def alone(index: int) -> list[Value]:
+        one = alternative(tagged, index)
+        return each(s, [replaced(value, tagged, one) for value in values], run)
 
-            return chosen(s, tagged, alone)
-    return run(*values)
+    return chosen(s, tagged, alone)
+
+
+# ---- in containers ---------------------------------------------------------------------------------------------------
+
+
+def inside(value: Value) -> Iterator[TaggedScalar]:
+    """The scalars of several types in a container."""
+    match value:
+        case TaggedScalar():
+            yield value
+        case TupleV(items) | IteratorV(_, items):
+            for item in items:
+                yield from inside(item)
+        case DictV(entries):
+            for _, item in entries:
+                yield from inside(item)
+        case SliceV(lower, upper, step):
+            for part in (lower, upper, step):
+                yield from inside(part)
+        case MethodV(obj):
+            yield from inside(obj)
+
+
+def replaced(value: Value, tagged: TaggedScalar, one: ScalarV) -> Value:
+    """A value with `one` wherever the scalar of several types is in it."""
+    if value == tagged:
+        return one
+    if not any(found == tagged for found in inside(value)):
+        return value
+
+    def put(part: Value) -> Value:
+        return replaced(part, tagged, one)
+
+    match value:
+        case TupleV(items) | IteratorV(_, items):
+            return replace(value, items=tuple(map(put, items)))
+        case DictV(entries):
+            return DictV(tuple((key, put(item)) for key, item in entries))
+        case SliceV(lower, upper, step):
+            return SliceV(put(lower), put(upper), put(step))
+        case MethodV(obj, name):
+            return MethodV(put(obj), name)
+    return value
 
 
 # ---- through gates ---------------------------------------------------------------------------------------------------

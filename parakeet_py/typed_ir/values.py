@@ -1,8 +1,9 @@
 """Abstract values: what the specializer knows of a Python value while it executes the untyped IR over types.
 
 Only leaves (`ScalarV`, `ArrayV`, `ObjectV`) have a run-time representation, a typed IR operand; a `TaggedScalar` has
-several. Everything else is structure known at compile time: tuples and lists are their items, a slice its three bounds, a closure its function and
-captured values, a module or dtype or string is `Static`. A scalar whose operand is a `Const` is known too.
+several. Everything else is structure known at compile time: tuples and lists are their items, a slice its three bounds,
+a closure its function and captured values, a module or dtype or string is `Static`. A scalar whose operand is a `Const`
+is known too.
 """
 
 from __future__ import annotations

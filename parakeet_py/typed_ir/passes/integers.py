@@ -69,8 +69,8 @@ def simplify_integer(facts: Facts, out: Var, op: Prim) -> Result:
 
 def _canonical(facts: Facts, out: Var, op: Prim, form: Linear) -> Result:
     """The variable that already has this form, or the shortest way to compute it."""
-    if not form.terms:
-        return Const(form.constant, scalar_type(out))
+    if not form.terms:  # a checked operation that overflows stays one
+        return Const(form.constant, scalar_type(out)) if LEAST <= form.constant <= GREATEST else None
     if form.constant == 0 and len(form.terms) == 1 and form.terms[0][1] == 1:
         return form.terms[0][0]
     known = facts.found.get(form)

@@ -1,0 +1,262 @@
+"""Names that hold scalars of different types on different paths, in results, stores, indices, containers and tests."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program, raising
+
+BYTES = arr("u1", 3, values=[104, 2, 200])
+SIGNED = arr("i1", 3, values=[-3, 2, 100])
+LONG = arr("u8", 3, values=[2, 3, 4])
+WORDS = arr("i8", 3, values=[-1, 2, 3])
+FLOATS = arr("f8", 3, values=[2.5, -1.0, 7.0])
+SHORT = arr("f4", 3, values=[0.1, -1.0, 7.0])
+FLAGS = arr("b1", 3, values=[1, 0, 1])
+NO_FLOATS = arr("f8", 0)
+ANY = (BYTES, SIGNED, LONG, WORDS, FLOATS, SHORT, FLAGS)
+
+
+@program([(3,), (2,), (1,), (2.0,), (True,)])
+def larger_beside_its_float(k):
+    m = max(k, 2.5)
+    return m, float(m)
+
+
+@program([(3,), (1,)])
+def larger_in_a_list_twice(k):
+    m = max(k, 2.5)
+    return [m, m], m, float(m)
+
+
+@program([(3,), (1,)])
+def its_float_before(k):
+    m = max(k, 2.5)
+    return float(m), m, {"m": m, "whole": int(m)}
+
+
+@program([(3, 0.5, 7.5), (0, 0.5, 7.5), (9, 0.5, 7.5), (True, 0, 1)])
+def clipped_number(v, lo, hi):
+    c = min(max(v, lo), hi)
+    return c, float(c)
+
+
+@program([(x,) for x in (*ANY, NO_FLOATS)])
+def best_as_float(x):
+    best = 0
+    for i in range(len(x)):
+        if x[i] > best:
+            best = float(x[i])
+    return best, float(best)
+
+
+@program([(arr("i8", 3, values=[5, 0, 7]),), (arr("f8", 3, values=[5, 0, np.nan]),)])
+def where_of_two_truths(x):
+    return np.where(x > 0, x == x, True), np.where(x > 0, x != x, False), np.where(x > 0, False, x != x)
+
+
+@program([(x, r) for x in (BYTES, SIGNED, WORDS, FLOATS) for r in (arr("f8", 2), arr("i2", 2))], mutates=(1,))
+def best_is_stored(x, r):
+    best = -1
+    for i in range(len(x)):
+        if x[i] > 100:
+            best = x[i]
+    r[0] = best
+
+
+@program([(BYTES, WORDS, c) for c in (0, 1, 6)] + [(SIGNED, SHORT, c) for c in (0, 1, 6)])
+def three_types(a, b, c):
+    v = a[0]
+    if c > 0:
+        v = 1000
+    if c > 5:
+        v = b[0]
+    return v
+
+
+@program(
+    [(np.uint8(5),), raising(OverflowError, np.uint8(0)), raising(OverflowError, np.int8(-3)), (7,), (0.5,)],
+    message=True,
+)
+def smaller_times_a_thousand(m):
+    k = min(m, 1)
+    return k * 1000
+
+
+@program([(BYTES, 3, c) for c in (0, 1, 2)] + [(SHORT, 3, c) for c in (0, 1, 2)])
+def multiplied_after_the_test_for_none(x, d, c):
+    m = None
+    if c > 0:
+        m = x[0]
+    if c > 1:
+        m = d
+    if m is None:
+        return 0
+    return m * 100
+
+
+@program([(x, k) for x in (BYTES, FLOATS, FLAGS) for k in (0, 1)])
+def is_an_int(x, k):
+    v = 5
+    if k:
+        v = x[0]
+    if isinstance(v, int):
+        return isinstance(v, float), v + 1000
+    return isinstance(v, float), v + 1
+
+
+@program([(x, k) for x in (LONG, WORDS, BYTES) for k in (0, 1)])
+def cut_at_a_place(x, k):
+    c = x[-1]
+    if k:
+        c = -1
+    return x[c:], x[:c], x[::c]
+
+
+@program([(x, arr("f8", 5), k) for x in (LONG, WORDS) for k in (0, 1)], mutates=(0, 1))
+def stored_at_a_place(x, y, k):
+    c = x[-1]
+    if k:
+        c = -1
+    y[c] = 77
+    y[c:] += 1
+    x[:c] = 7
+
+
+@program([(x, k) for x in (BYTES, SIGNED, SHORT, FLAGS) for k in (0, 1)])
+def sum_of_a_list(x, k):
+    v = x[0]
+    if k:
+        v = 1000
+    return sum([v, v]), v + v, sum([v], 0.5)
+
+
+@program(
+    [
+        (BYTES, np.uint8(7)),
+        raising(OverflowError, BYTES, np.uint8(0)),
+        raising(OverflowError, BYTES, 0),
+        (BYTES, np.int64(290)),
+        (BYTES, True),
+    ],
+    message=True,
+    mutates=(0,),
+)
+def stored_or_too_large(x, m):
+    x[0] = m if m else 300
+
+
+@program([raising(OverflowError, np.int8(0)), (np.uint8(3),), (np.int64(-3),)], message=True)
+def unsigned_or_negative(m):
+    return np.uint64(m if m else -2)
+
+
+@program([(x, k) for x in ANY for k in (0, 1)])
+def doubled_and_rounded(x, k):
+    c = x[0] if k else 1
+    return sum([c, c]), c + c, c == 1, 3 * c
+
+
+@program([(x, k) for x in ANY for k in (0, 1)])
+def truth_and_conversions(x, k):
+    c = x[0] if k else True
+    return [c, c, float(c)], (c, [c]), {"a": c}, int(c), bool(c), complex(c), not c, c is True
+
+
+@program([(x, y, k) for x in (BYTES, FLOATS, WORDS) for y in (BYTES, SHORT) for k in (0, 1, 2)], opaque=None)
+def two_names(x, y, k):
+    c = x[0] if k else 2
+    d = y[0] if k > 1 else 0.5
+    return max(c, d), min(c, d, 1), sorted([c, d]), sum([c, d]), np.array([c, d]), c < d
+
+
+@program([(x, k) for x in (BYTES, FLOATS, WORDS) for k in (0, 1)], opaque=None)
+def texts_of_it(x, k):
+    c = x[0] if k else 2
+    return f"{c} {c:.2f} {c!r}", str(c)
+
+
+def _half(v=1):
+    return v / 2 if v > 1 else v
+
+
+@program([(x, k) for x in ANY[:-1] for k in (0, 1)])
+def through_a_helper(x, k):
+    c = _half(x[0]) if k else _half()
+    d = _half(c)
+    return c, d, [c, d]
+
+
+@program([(x, k) for x in ANY for k in (0, 1, 2)])
+def none_too(x, k):
+    c = None
+    if k == 1:
+        c = 3
+    if k > 1:
+        c = x[0]
+    return c, [c], (c is None, c == 3, not c)
+
+
+@program([(x,) for x in (*ANY, NO_FLOATS)])
+def sums_from_zero(x):
+    s = 0
+    m = -1.0
+    for v in x:
+        s = s + v
+        if v > m:
+            m = v
+    return s, m, [s, m], s == m, max(s, m)
+
+
+@program([(x, k) for x in (SHORT, FLOATS) for k in (0, 1)])
+def compared_with_a_decimal(x, k):
+    v = x[0] if k else 0.1
+    return v == 0.1, v < 0.1, x == v, [v] == [0.1], v in (0.1, 2.5)
+
+
+@program([(k, j) for k in (2**53 + 1, 3) for j in (0, 1)])
+def large_ints_and_floats(k, j):
+    v = k if j else 2.0**53
+    return v == 2.0**53, v == 2**53 + 1, v > 2.0**53, [v], v - 1, float(v), int(v)
+
+
+@program([(x, k) for x in (BYTES, SHORT, FLAGS) for k in (0, 1)])
+def appended(x, k):
+    found = []
+    c = x[0] if k else 300
+    for i in range(3):
+        found.append(c if i else 2.5)
+    found[0] = c
+    return found, len(found), found[k]
+
+
+@program([(x, n) for x in (BYTES, FLOATS) for n in (0, 2)])
+def computed_list(x, n):
+    return [v if v > 3 else 0.5 for v in x], [x[i] if i else True for i in range(n)]
+
+
+@program([(x, k) for x in (WORDS, BYTES) for k in (0, 1)])
+def extents_and_ranges(x, k):
+    n = x[1] if k else 3
+    return np.zeros(n), np.ones((n, 2)), list(range(n)), [0] * n, np.arange(n)
+
+
+@program([(x, k) for x in ANY for k in (0, 1)], opaque=None)
+def properties(x, k):
+    v = x[0] if k else x[0].item()
+    return v.real, v.imag, type(v) is int, isinstance(v, np.generic), hasattr(v, "dtype"), type(v).__name__
+
+
+@program([(x, i, k) for x in (FLOATS, SHORT) for i in (WORDS, FLAGS) for k in (0, 1)], opaque=None)
+def functions_of_it(x, i, k):
+    v = x[2] if k else i[2]
+    return np.sqrt(v), np.float32(v), abs(v), np.maximum(v, 3), np.where(x > 0, v, x), round(v, 1) if k else v
+
+
+@program([(x, k) for x in (BYTES, WORDS, SHORT) for k in (0, 1)], mutates=(0,))
+def changed_in_place(x, k):
+    v = 3 if k else x[1]
+    y = x.copy()
+    y += v
+    x *= v
+    x[1:] = v
+    return y
