@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.typed_ir import branches, builtin_sorting, grown_lists, hash_maps, ir, iterables, records
+from parakeet_py.typed_ir import (
+    branches,
+    builtin_sorting,
+    grown_lists,
+    hash_maps,
+    ir,
+    iterables,
+    records,
+    tagged_operations,
+    tagged_scalars,
+)
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, builtin
 from parakeet_py.typed_ir.comprehensions import may_raise
 from parakeet_py.typed_ir.python_scalars import compare
@@ -46,16 +56,7 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
             [best] = branches.branch(s, better, partial(list, [item]), partial(list, [best]))
             best_key = best if key is None else s.call(key, [best], {})
             continue
-        a, c = s.numeric(item_key), s.numeric(best_key)
-        if isinstance(a, ArrayV) or isinstance(c, ArrayV):
-            raise s.unsupported("min or max of arrays")
-        if a.python and c.python:
-            if is_complex(a.dtype) or is_complex(c.dtype):
-                raise s.unsupported("complex numbers have no order")
-            kind = PYFLOAT if "float64" in (a.dtype, c.dtype) else PYINT
-            better = compare(s, op, a.operand, c.operand, kind)
-        else:
-            better = s.truth(binary(s, op, a, c))
+        better = _is_better(s, op, item_key, best_key)
         if isinstance(better, ir.Const):
             if better.value:
                 best, best_key = item, item_key
@@ -74,6 +75,25 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
             [best] = branches.branch(s, better, partial(list, [item]), partial(list, [best]))
         best_key = best if key is None else s.call(key, [best], {})
     return best
+
+
+def _is_better(s: Specializer, op: str, item: Value, best: Value) -> ir.Operand:
+    """Does an item win against the best one before?"""
+
+    def by_type(item: Value, best: Value) -> list[Value]:
+        a, c = s.numeric(item), s.numeric(best)
+        if isinstance(a, ArrayV) or isinstance(c, ArrayV):
+            raise s.unsupported("min or max of arrays")
+        if not a.python or not c.python:
+            return [ScalarV(s.truth(binary(s, op, a, c)))]
+        if is_complex(a.dtype) or is_complex(c.dtype):
+            raise s.unsupported("complex numbers have no order")
+        kind = PYFLOAT if "float64" in (a.dtype, c.dtype) else PYINT
+        return [ScalarV(compare(s, op, a.operand, c.operand, kind))]
+
+    sides = tagged_operations.comparable(item, best), tagged_operations.comparable(best, item)
+    (better,) = tagged_scalars.each(s, sides, by_type)
+    return s.truth(better)
 
 
 def _extremum(op: str, reduction: str) -> Callable[..., Value]:

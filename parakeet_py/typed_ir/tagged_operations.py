@@ -272,6 +272,13 @@ def _is_in(s: Specializer, operand: ssa.Operand, tagged: TaggedScalar) -> bool:
     return any(found == tagged for found in inside(s.value(operand)))
 
 
+def comparable(value: Value, other: Value) -> Value:
+    """A value to compare with another one: as the widest type, if only the type of the result tells a difference."""
+    if isinstance(value, TaggedScalar) and all(_compares_alike(kind, value.kinds[-1], other) for kind in value.kinds):
+        return converted(value)
+    return value
+
+
 def _compares_alike(kind: Scalar, main: Scalar, other: Value) -> bool:
     """Is a comparison of what is converted the same? Python compares numbers of all types exactly, NumPy after a
     conversion to a common type, for which Python's numbers do not count."""
@@ -280,6 +287,8 @@ def _compares_alike(kind: Scalar, main: Scalar, other: Value) -> bool:
     if not isinstance(other, ScalarV | ArrayV):
         return False
     exact = is_exact(kind, main)
+    if all(np.dtype(dtype).kind in "biu" for dtype in (kind.dtype, main.dtype, other.dtype)):
+        return exact  # integers are compared as they are
     if isinstance(other, ScalarV) and other.python and kind.python and main.python:
         return exact
     common, wide = _compared_as(kind, other), _compared_as(main, other)
@@ -308,4 +317,4 @@ def _stores_alike(kinds: Sequence[Scalar], array: np.dtype[np.generic]) -> bool:
     return together and wide.kind in "biu" and all(is_exact(kind, main) for kind in kinds)
 
 
-__all__ = ["handed_back", "resolve", "tagged_operand", "tried"]
+__all__ = ["comparable", "handed_back", "resolve", "tagged_operand", "tried"]
