@@ -26,6 +26,7 @@ from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
 from parakeet_py.signature import MAX_ITEMS, ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.numerics import computes
 from parakeet_py.typed_ir.opaque import is_harmless, seldom_sites
 from parakeet_py.typed_ir.passes.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
@@ -285,8 +286,19 @@ def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
         rerun=_rerun(compiled),
         kept=kept_arguments(compiled),
         recursive=bool(compiled.imp.procedures),
+        numeric=computes(compiled.typed),
+        warns=_warns(compiled),
     )
     return code.text + "\n" + gate, code.symbols
+
+
+def _warns(compiled: Compiled) -> bool:
+    """May Python run a call once more, after it has set floating-point flags? Nothing of it may show outside."""
+    from parakeet_py.llvm.error_state import HAS_FLAGS
+
+    done = compiled.specialization
+    shows = done.stored_params or done.opaque_sites or done.guessed or done.assigns
+    return HAS_FLAGS and computes(compiled.typed) and not shows
 
 
 _PYTHON_RUNS = ("Deoptimize", GENERAL.exception)

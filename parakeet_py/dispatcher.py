@@ -26,6 +26,7 @@ from parakeet_py.fields import of_arguments
 from parakeet_py.garbage import put_off
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.llvm.callable_type import gates_of, install
+from parakeet_py.llvm.error_state import asks_for_errors
 from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
 from parakeet_py.positional import positional_form, python_form, takes_positions_only
 from parakeet_py.refusals import Refusals
@@ -137,6 +138,9 @@ class Dispatcher:
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
         target = self.instance if self.inner is None else self.inner
+        log = self.left_off() if self.hands_back else None
+        if log is None and asks_for_errors():
+            return self.run_python(normal)
         if some_live_elsewhere(normal):
             found = self.call_in_place(normal)
             if found is not None:
@@ -147,7 +151,6 @@ class Dispatcher:
         if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
             return settings.on_cpu(target, normal)
         tried = gates_of(target)
-        log = self.left_off() if self.hands_back else None
         if log is None and self.refused.is_left(normal):
             return self.run_python(normal)
         error: Exception | None = None

@@ -277,6 +277,7 @@ class Loaded:
             external={name: address for name, address in addresses.items() if address is not None},
             state=state,
             threads=threads,
+            warn=self.warn,
         )
         times["load"] = time.perf_counter() - start
 
@@ -285,6 +286,12 @@ class Loaded:
 
         types = ", ".join(describe_spec(spec) for spec in self.native.signature.params)
         return f"<{self.function.__qualname__}({types}), {'from the disk cache' if self.from_disk else 'compiled'}>"
+
+    def warn(self, *args: Any) -> Warning | None:
+        """A call with these arguments has set floating-point flags that Python may want to hear of."""
+        from parakeet_py.floating_warnings import warn
+
+        return warn(self.function, args, self.gate.flags)
 
     def raise_failure(self, status: int, *words: Any) -> BaseException | None:
         """The exception that a status stands for (called by the gate with the six words of the context); None: Python

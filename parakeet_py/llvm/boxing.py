@@ -8,8 +8,10 @@ begin with `gate.`, so that a gate can stand in one module with code that declar
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 import types
+import warnings
 from collections import ChainMap
 from collections.abc import Mapping
 from functools import lru_cache
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py import config as settings
-from parakeet_py.llvm import callable_type
+from parakeet_py.llvm import callable_type, error_state
 from parakeet_py.llvm.object_layout import check_layout
 from parakeet_py.llvm.runtime import runtime, support_code
 from parakeet_py.llvm.support_ir import support_ir
@@ -29,7 +31,7 @@ _PYTHON_FUNCTIONS = (
     "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyList_GetSlice "
     "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
     "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
-    "PyDict_Next PyObject_SetAttr PyObject_SetItem PyVectorcall_Call Py_GetRecursionLimit _PyObject_New"
+    "PyContextVar_Get PyDict_Next PyObject_SetAttr PyObject_SetItem PyVectorcall_Call Py_GetRecursionLimit _PyObject_New"
 )
 _RUNTIME_FUNCTIONS = ("pk_detach", "pk_release", "pk_free_all", "pk_stack_floor")
 _NUMPY_FUNCTIONS = {  # places in the table of NumPy's C API
@@ -77,8 +79,12 @@ EXPORTS = (
     "gate.count",
     "gate.forward",
     "gate.call",
+    "gate.asks_for_errors",
+    "gate.flags_set",
 )
 
+
+_FILTERS = sys.intern("filters")
 
 # What `gate.count` calls to count references to objects (void hold(ptr ctx, ptr object, i64 delta)).
 hold = ctypes.c_void_p(None)
@@ -113,6 +119,9 @@ def symbols() -> dict[str, int]:
     found["gate.open_blocks"] = settings.open_blocks_address()
     found["gate.default_threads"] = settings.default_threads_address()
     found["gate.thread_count"] = id(_thread_count)
+    found["gate.error_state"] = id(error_state.variable())
+    found["gate.warnings"] = id(vars(warnings))
+    found["gate.filters"] = id(_FILTERS)
     found["gate.hold"] = ctypes.addressof(hold)
     return found
 

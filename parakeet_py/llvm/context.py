@@ -21,7 +21,8 @@ class Context:
     LOCK: Final = 84  # i32: spin lock over the failure record
     LEVELS: Final = 88  # i64: how many calls deep a recursion may go, where there is one
     FLOOR: Final = 96  # ptr: the address that the stack must not come down to in it
-    SIZE: Final = 128  # bytes 104 to 127 are reserved
+    FLAGS: Final = 104  # i32: floating-point flags that parts of parallel regions have set
+    SIZE: Final = 128  # bytes 108 to 127 are reserved
 
 
 BLOCK_HEADER: Final = 64  # bytes from a block (its header) to its payload

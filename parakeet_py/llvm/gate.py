@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from parakeet_py.fields import KEYS, RANDOM_STATE, is_item, key_of, variable_of
-from parakeet_py.llvm import boxing
+from parakeet_py.llvm import boxing, error_state
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.native import class_named
@@ -60,6 +60,7 @@ class GateHandle:
     __slots__ = (
         "__weakref__",
         "_cell",
+        "_flags",
         "_former",
         "_kept",
         "_record",
@@ -82,6 +83,12 @@ class GateHandle:
         self._former: list[object] = []
         self._kept: list[object] = []
         self._threads = ctypes.c_int32(0)
+        self._flags = error_state.Record()
+
+    @property
+    def flags(self) -> error_state.Record:
+        """What is remembered of floating-point flags."""
+        return self._flags
 
     def follow(self, target: GateHandle | Callable[..., Any]) -> None:
         """Let calls with other arguments go on to `target`, another gate or any callable.
@@ -107,6 +114,7 @@ def gate_symbols(
     gate_symbol: str = "gate",
     raise_failure: Callable[..., Any],
     state: object = None,
+    warn: Callable[..., object] | None = None,
 ) -> dict[str, int]:
     """Addresses of everything that is this gate's own; the objects are kept by the handle.
 
@@ -116,6 +124,7 @@ def gate_symbols(
     function : the Python function whose globals and closure hidden arguments are read from
     raise_failure : see the head of this file
     state : what the context's STATE is at the beginning of a call, if the gate was made with `has_state`
+    warn : called with a call's arguments if it has set floating-point flags, if the gate was made with `warns`
 
     Raises
     ------
@@ -131,6 +140,8 @@ def gate_symbols(
 
     found[f"{gate_symbol}.next"] = ctypes.addressof(handle._cell)
     found[f"{gate_symbol}.threads"] = ctypes.addressof(handle._threads)
+    found[f"{gate_symbol}.flags"] = ctypes.addressof(handle._flags)
+    name("warn", warn)
     name("raise_failure", raise_failure)
     name("is_opaque", is_opaque)
     name("code_points", code_points)
@@ -253,6 +264,7 @@ def load_gate(
     external: Mapping[str, int] | None = None,
     state: object = None,
     threads: int = 0,
+    warn: Callable[..., object] | None = None,
 ) -> GateHandle:
     """Load object code that holds a gate, fresh or from the disk cache.
 
@@ -272,7 +284,7 @@ def load_gate(
     shared = boxing.support()
     handle = GateHandle(signature, result)
     handle._threads.value = threads
-    own = gate_symbols(handle, function, gate_symbol=gate_symbol, raise_failure=raise_failure, state=state)
+    own = gate_symbols(handle, function, gate_symbol=gate_symbol, raise_failure=raise_failure, state=state, warn=warn)
     handle.follow(following)
     known = {**shared, **own, **(external or {})}
     handle.code = runtime().load(object_bytes, [gate_symbol], known)

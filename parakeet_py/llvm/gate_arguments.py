@@ -47,6 +47,9 @@ class ArgumentWriter(GateWriter):
         self.need(self.let(f"icmp eq i64 %nargs, {len(signature.params)}"), self.let("icmp eq ptr %names, null"))
         self.checkpoint()
         self.threads()
+        if self.numeric:
+            self.need(self.let(f"xor i1 {self.let('call i1 @gate.asks_for_errors()')}, true"))
+            self.checkpoint()
         self.opaque()
         for index, spec in enumerate(signature.params):
             self.take(self.field("%args", 8 * index), spec, str(index), False)

@@ -29,6 +29,7 @@ copies of these (`kept`) and puts their contents back first.
 
 from __future__ import annotations
 
+from parakeet_py.llvm import error_state
 from parakeet_py.llvm.context import Context
 from parakeet_py.llvm.gate_arguments import ArgumentWriter
 from parakeet_py.llvm.gate_results import ResultWriter
@@ -42,6 +43,8 @@ _KEEP_ORDER = 2  # NPY_KEEPORDER
 
 _FUNCTIONS = """
 declare i1 @gate.same_dtype(ptr, i32)
+declare i1 @gate.asks_for_errors()
+declare ptr @gate.flags_set(ptr, i32, ptr, ptr, i64, ptr)
 declare i1 @gate.overlaps_itself(i64, ptr, ptr, i64)
 declare i1 @gate.equal(ptr, ptr)
 declare ptr @gate.global(ptr, ptr, ptr)
@@ -79,6 +82,8 @@ declare i64 @gate.PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare ptr @gate._PyObject_New(ptr)
 declare ptr @gate.PyTuple_New(i64)
 declare ptr @gate.PyList_New(i64)
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
 """.strip().splitlines()
 
 
@@ -95,6 +100,8 @@ def gate_ir(
     rerun: tuple[int, ...] = (),
     kept: tuple[int, ...] = (),
     recursive: bool = False,
+    numeric: bool = False,
+    warns: bool = False,
 ) -> str:
     """The LLVM IR text of a gate; it may stand in one module with the entry (one gate to a module).
 
@@ -109,9 +116,11 @@ def gate_ir(
     rerun : statuses of the entry after which the call goes on to `next`, as if it had not been taken
     kept : array leaves of the arguments that must then hold what they held before
     recursive : the entry makes calls, whose depth the context limits
+    numeric : the entry computes what NumPy's floating-point error state is about (see `error_state`)
+    warns : floating-point flags that the entry sets are told of
     """
     gate = _Gate(signature, result, entry_symbol, gate_symbol, has_state)
-    gate.rerun, gate.kept, gate.recursive = rerun, kept, recursive
+    gate.rerun, gate.kept, gate.recursive, gate.numeric, gate.warns = rerun, kept, recursive, numeric, warns
     return gate.text(release_elements, always_release, declare_entry)
 
 
@@ -145,7 +154,9 @@ class _Gate(ArgumentWriter, ResultWriter):
             here = "begin" if self.kept else "ready"
             self.put(f"%thread = phi ptr [null, %{here}], [%released, %release]")
             thread = "%thread"
+        self.clear_flags()
         self.put(f"%status = call i32 @{self.entry}(ptr %ctx, ptr %arguments, ptr %results)")
+        self.read_flags()
         if release:
             held = self.let(f"icmp eq ptr {thread}, null")
             self.put(f"br i1 {held}, label %back, label %restore")
@@ -155,6 +166,32 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.lines.append("back:")
         self.put("%good = icmp eq i32 %status, 0")
         self.put("br i1 %good, label %box, label %failed")
+
+    def clear_flags(self) -> None:
+        """Begin without floating-point flags. They are seldom set, and setting the register takes long."""
+        if not self.warns:
+            return
+        register = self.floating_register()
+        self.counter += 1
+        clear, cleared = (f"{label}{self.counter}" for label in ("clear", "cleared"))
+        before = self.let(f"and i32 {register}, {error_state.ALL_FLAGS}")
+        self.put(f"br i1 {self.let(f'icmp eq i32 {before}, 0')}, label %{cleared}, label %{clear}")
+        self.lines.append(f"{clear}:")
+        without = self.let(f"and i32 {register}, {~error_state.ALL_FLAGS}")
+        self.put(f"store i32 {without}, ptr %mxcsr")
+        self.put("call void @llvm.x86.sse.ldmxcsr(ptr %mxcsr)")
+        self.put(f"br label %{cleared}")
+        self.lines.append(f"{cleared}:")
+
+    def floating_register(self) -> str:
+        self.put("call void @llvm.x86.sse.stmxcsr(ptr %mxcsr)")
+        return self.let("load i32, ptr %mxcsr")
+
+    def read_flags(self) -> None:
+        """`%flags`: the floating-point flags that the function has set."""
+        if self.warns:
+            own = self.let(f"and i32 {self.floating_register()}, {error_state.ALL_FLAGS}")
+            self.put(f"%flags = or i32 {own}, {self.field('%ctx', Context.FLAGS, 'i32')}")
 
     def keep_contents(self) -> None:
         """Copy the arrays that may have to be as they were."""
@@ -242,6 +279,7 @@ class _Gate(ArgumentWriter, ResultWriter):
             "objects": self.built,
             "overflow": 1,
             "kept": len(self.kept),
+            "mxcsr": 1,
         }
         return [
             f"define ptr @{self.name}(ptr %self, ptr %args, i64 %nargsf, ptr %names) nounwind noinline optnone {{",

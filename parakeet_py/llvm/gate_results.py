@@ -60,13 +60,29 @@ class ResultWriter(GateWriter):
         if self.built:
             before.append(f"  store [{self.built} x ptr] zeroinitializer, ptr %objects")
             self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
-        self.finish(value)
+        self.finish(self.told(value))
         if any("label %unboxed" in line for line in self.lines):
             self.lines.append("unboxed:")
             if self.built:
                 self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
             self.finish("null")
         self.lines = before + self.lines
+
+    def told(self, value: str) -> str:
+        """The result, once somebody has been told of floating-point flags; null if this has raised an exception."""
+        if not self.warns:
+            return value
+        self.counter += 1
+        before, tell, after = (f"{label}{self.counter}" for label in ("untold", "tell", "told"))
+        self.put(f"br label %{before}")
+        self.lines.append(f"{before}:")
+        self.put(f"br i1 {self.let('icmp eq i32 %flags, 0')}, label %{after}, label %{tell}")
+        self.lines.append(f"{tell}:")
+        given = f"ptr {self.own('flags')}, i32 %flags, ptr {self.own('warn')}, ptr %args, i64 %nargs, ptr {value}"
+        told = self.let(f"call ptr @gate.flags_set({given})")
+        self.put(f"br label %{after}")
+        self.lines.append(f"{after}:")
+        return self.let(f"phi ptr [{value}, %{before}], [{told}, %{tell}]")
 
     def exists(self, object_: str) -> None:
         """Go on only if a new object could be made."""

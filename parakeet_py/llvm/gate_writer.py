@@ -41,6 +41,8 @@ class GateWriter:
         self.kept: tuple[int, ...] = ()  # leaves whose contents are copied before the call
         self.checks: list[str] = []
         self.built = 0  # entries of %objects
+        self.numeric = False  # does NumPy's error state matter?
+        self.warns = False  # are floating-point flags told of?
 
     def put(self, line: str) -> None:
         self.lines.append("  " + line)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+from parakeet_py.llvm import error_state
 from parakeet_py.llvm.boxing_ir import ARRAYS, LENT
 from parakeet_py.llvm.callable_type import SLOW_OFFSET
 from parakeet_py.llvm.context import BLOCK_HEADER, Context
@@ -37,7 +38,7 @@ def increment_ir(name: str, pointer: str) -> str:
 
 def support_ir() -> str:
     """The text of the support module."""
-    text = _COMPARE + _OVERLAP + _CALL + ARRAYS
+    text = _COMPARE + _OVERLAP + _CALL + ARRAYS + error_state.support_text()
     constants: dict[str, object] = {
         "INCREMENT": increment_ir("x", "%object").strip(),
         "NATIVE": ord("<"),

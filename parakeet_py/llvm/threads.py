@@ -25,7 +25,8 @@ the last time.
 
 Idle workers spin for a moment, then sleep on a futex; a waiting caller spins, then yields, then sleeps, so that
 nothing collapses when there are more runnable threads than CPUs.  Workers are started when they are first needed,
-block all signals (those are Python's main thread's to handle), and leave the floating-point state alone.  After
+block all signals (those are Python's main thread's to handle), and leave the floating-point state alone but for the
+flags of what has happened, which go to the context of the call (`error_state` tells of them).  After
 fork() the child has no workers and a free pool; it starts its own.
 
 Only Linux has the futex; elsewhere `pool_ir` gives a `pk_parallel` that runs every region in the caller.
@@ -37,6 +38,8 @@ import platform
 import sys
 
 from parakeet_py.config import MAX_THREADS
+from parakeet_py.llvm.context import Context
+from parakeet_py.llvm.error_state import ALL_FLAGS, HAS_FLAGS
 
 CHUNKS_PER_THREAD = 6
 SPIN_NANOSECONDS = 100_000  # how long an idle worker spins before it sleeps
@@ -60,6 +63,16 @@ def pause_ir() -> str:
 def has_pool() -> bool:
     """Whether regions run on several threads on this platform."""
     return sys.platform == "linux" and platform.machine().lower() in _FUTEX_SYSCALL
+
+
+def flags_ir() -> str:
+    """`@collect_flags(ptr ctx)`: moves the floating-point flags of this thread to the context of the call."""
+    if not HAS_FLAGS:
+        return "define internal void @collect_flags(ptr %ctx) alwaysinline {\n  ret void\n}\n"
+    text = _COLLECT_FLAGS
+    for name, value in {"ALL_FLAGS": ALL_FLAGS, "NO_FLAGS": ~ALL_FLAGS, "FLAGS": Context.FLAGS}.items():
+        text = text.replace(f"${name}$", str(value))
+    return text
 
 
 def pool_ir() -> str:
@@ -87,7 +100,7 @@ def pool_ir() -> str:
         "CHUNK_MASK": (1 << 24) - 1,
         "CLAIM_AND_JOIN": (1 << 24) + 1,
     }
-    text = _POOL
+    text = flags_ir() + _POOL
     for name, value in constants.items():
         text = text.replace(f"${name}$", str(value))
     return text
@@ -108,6 +121,29 @@ define internal void @threads_after_fork() {
 }
 define i32 @pk_workers() {
   ret i32 0
+}
+"""
+
+_COLLECT_FLAGS = """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define internal void @collect_flags(ptr %ctx) {
+entry:
+  %place = alloca i32, align 4
+  call void @llvm.x86.sse.stmxcsr(ptr %place)
+  %register = load i32, ptr %place
+  %flags = and i32 %register, $ALL_FLAGS$
+  %none = icmp eq i32 %flags, 0
+  br i1 %none, label %out, label %move
+move:
+  %flags_p = getelementptr i8, ptr %ctx, i64 $FLAGS$
+  %before = atomicrmw or ptr %flags_p, i32 %flags monotonic
+  %cleared = and i32 %register, $NO_FLAGS$
+  store i32 %cleared, ptr %place
+  call void @llvm.x86.sse.ldmxcsr(ptr %place)
+  br label %out
+out:
+  ret void
 }
 """
 
@@ -174,6 +210,7 @@ run:
   %size = call i64 @llvm.smin.i64(i64 %rest, i64 %length)
   %hi = add i64 %lo, %size
   call void %body(ptr %ctx, ptr %frame, i64 %lo, i64 %hi)
+  call void @collect_flags(ptr %ctx)
   %d = atomicrmw add ptr @finished, i32 1 seq_cst
   %w = load atomic i32, ptr @waiting seq_cst, align 4
   %wake = icmp ne i32 %w, 0

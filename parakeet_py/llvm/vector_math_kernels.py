@@ -119,6 +119,17 @@ def irregular(k: Lanes, x: str) -> str:
     return k.f.value(f"icmp uge {k.of(k.integers)} {above}, {k.bits(count)}")
 
 
+def pole(k: Lanes, mask: str) -> str:
+    """Infinity in the lanes of a mask, by a division by zero, which sets the processor's flag; else 1."""
+    one = k.constant(1.0)
+    return k.div(one, k.select(mask, k.constant(0.0), one))
+
+
+def no_number(k: Lanes, mask: str) -> str:
+    """NaN in the lanes of a mask, by a root that sets the processor's flag; else 1."""
+    return k.call("sqrt", k.select(mask, k.constant(-1.0), k.constant(1.0)))
+
+
 def _logarithm(k: Lanes, x: str, formula: Callable[[str, str | None], str]) -> Result:
     """A logarithm by `formula(x, shift)`, which adds `shift` to the exponent of x."""
     odd = irregular(k, x)
@@ -128,10 +139,12 @@ def _logarithm(k: Lanes, x: str, formula: Callable[[str, str | None], str]) -> R
         tiny = k.compare("olt", x, k.constant(2.0 ** (1 - k.bias)))
         scaled = k.select(tiny, k.mul(x, k.constant(2.0**factor)), x)
         result = formula(scaled, k.select(tiny, k.constant(float(-factor)), k.constant(0.0)))
-        infinity = k.constant(math.inf)
+        infinity, zero = k.constant(math.inf), k.constant(0.0)
         result = k.select(k.compare("oeq", x, infinity), infinity, result)
-        result = k.select(k.compare("oeq", x, k.constant(0.0)), k.constant(-math.inf), result)
-        return k.select(k.compare("ult", x, k.constant(0.0)), k.constant(math.nan), result)
+        at_zero, below = k.compare("oeq", x, zero), k.compare("olt", x, zero)
+        result = k.select(at_zero, k.neg(pole(k, at_zero)), result)
+        result = k.select(below, no_number(k, below), result)
+        return k.select(k.compare("uno", x, x), x, result)
 
     return Result(formula(x, None), odd, repair)
 

@@ -6,7 +6,7 @@ import math
 
 from parakeet_py.llvm import vector_math_coefficients as tables
 from parakeet_py.llvm import vector_math_pairs as pairs
-from parakeet_py.llvm.vector_math_kernels import LOG2_E, Result, irregular, ln2, table
+from parakeet_py.llvm.vector_math_kernels import LOG2_E, Result, irregular, ln2, no_number, pole, table
 from parakeet_py.llvm.vector_math_kernels import fmod as short_fmod
 from parakeet_py.llvm.vector_math_lanes import Lanes
 
@@ -41,6 +41,9 @@ def pow(k: Lanes, x: str, y: str) -> Result:
     grows = k.f.value(f"icmp eq {k.of('i1')} {up}, {k.compare('ogt', y, zero)}")
     limited = k.select(grows, infinity, zero)
     limited = k.select(k.compare("oeq", size, one), one, limited)
+    at_zero = k.both(k.compare("oeq", size, zero), k.compare("olt", y, zero))
+    at_zero = k.both(at_zero, k.compare("one", y, k.constant(-math.inf)))
+    limited = k.select(at_zero, pole(k, at_zero), limited)
     endless = k.compare("oeq", k.absolute(y), infinity)
     edge = k.either(k.compare("oeq", size, zero), k.compare("oeq", size, infinity))
     result = k.select(k.either(edge, endless), limited, result)
@@ -52,7 +55,7 @@ def pow(k: Lanes, x: str, y: str) -> Result:
     signed = k.select(odd, k.copysign(result, x), result)
     no_result = k.both(k.compare("olt", x, zero), k.f.value(f"xor {k.of('i1')} {whole}, {k.spread('i1', 'true')}"))
     no_result = k.both(no_result, k.compare("one", size, infinity))
-    signed = k.select(no_result, k.constant(math.nan), signed)
+    signed = k.select(no_result, no_number(k, no_result), signed)
     signed = k.select(k.compare("uno", x, y), k.add(x, y), signed)
     trivial = k.either(k.compare("oeq", y, zero), k.compare("oeq", x, one))
     return Result(k.select(trivial, one, signed))
