@@ -1,13 +1,13 @@
 """NumPy's warnings of what compiled code has come across: `divide by zero encountered in divide`, once for each place.
 
-When a call has set floating-point flags that there is news about (`llvm.error_state`), Python runs it once more, only
-to be heard: NumPy itself warns, in its own words, at the user's line, into the registry of the user's module, and Python's
-filters decide whether that is shown, raised, or dropped. If nothing that was computed is out of order, as where lanes
-that are not used have set the flags, nothing is said. The call's result stays that of compiled code.
+When a call has set floating-point flags that are new (`llvm.error_state`), Python runs it once more, for its warnings
+alone: NumPy itself warns, in its own words, at the user's line, into the registry of the user's module, and Python's
+filters decide whether that is shown, raised, or dropped. If the flags came from lanes whose results are not used, there
+is no warning. The call's result stays that of compiled code.
 
-Only functions of which nothing shows outside are run again: those that store into no argument, draw no random number,
-set no attribute and hand nothing back to Python. For others, for what runs on devices, and where the flags are not known
-(other processors than x86-64), nothing is said.
+Only functions without effects are run again: those that store into no argument, draw no random number, set no
+attribute and hand nothing back to Python. Others give no warnings, nor does what runs on devices, or on processors
+other than x86-64, whose flags are not read.
 
 A gate does so once for each kind of flag, until the warning filters change; so it does where a second place of the
 same function comes across the same kind only in a later call. Where filters ask for every warning (`always`, `error`),

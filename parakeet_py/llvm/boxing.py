@@ -31,7 +31,8 @@ _PYTHON_FUNCTIONS = (
     "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyList_GetSlice "
     "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
     "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
-    "PyContextVar_Get PyDict_Next PyObject_SetAttr PyObject_SetItem PyVectorcall_Call Py_GetRecursionLimit _PyObject_New"
+    "PyContextVar_Get PyDict_Next PyObject_SetAttr PyObject_SetItem PyVectorcall_Call Py_GetRecursionLimit "
+    "_PyObject_New"
 )
 _RUNTIME_FUNCTIONS = ("pk_detach", "pk_release", "pk_free_all", "pk_stack_floor")
 _NUMPY_FUNCTIONS = {  # places in the table of NumPy's C API

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import sys
 import warnings
 from typing import Any, Final
 
@@ -46,6 +47,12 @@ HAS_FLAGS: Final = platform.machine() in ("x86_64", "AMD64")
 
 class Record(ctypes.Structure):
     """What a gate remembers of the flags its calls have set; see the head of this file."""
+
+    told: int
+    present: int
+    filters: int | None
+    count: int
+    first: int | None
 
     _fields_ = (
         ("told", ctypes.c_uint32),
@@ -83,8 +90,9 @@ def variable() -> Any:
 
 def _agrees(kind: str, action: Any) -> bool:
     """Is the mask what `geterr` says, with one kind set to an action?"""
-    with np.errstate(**{kind: action}):
-        state = np.geterr()
+    asked: dict[str, Any] = {kind: action}
+    with np.errstate(**asked):
+        state: Any = np.geterr()
         expected = sum(_ACTIONS.index(state[one]) << _BITS * place for place, one in enumerate(KINDS))
         return mask() == expected
 
@@ -123,7 +131,7 @@ found:
   %data_p = getelementptr i8, ptr %state, i64 $HEADER$
   %data = load ptr, ptr %data_p
   %mask = load i32, ptr %data
-  call void @gate.Py_DecRef(ptr %state)
+$DECREMENT$
   ret i32 %mask
 }
 
@@ -215,10 +223,25 @@ drop:
 """
 
 
+# The context or the variable itself holds another reference. An immortal object's lower half of the count is negative.
+_DECREMENT: Final = """
+  %count = load i64, ptr %state
+  %less = sub i64 %count, 1
+  store i64 %less, ptr %state
+"""
+_DECREMENT_MORTAL: Final = """
+  %count = load i32, ptr %state
+  %less = sub i32 %count, 1
+  %immortal = icmp slt i32 %count, 0
+  %left = select i1 %immortal, i32 %count, i32 %less
+  store i32 %left, ptr %state
+"""
+
+
 def support_text() -> str:
     """What the support module has for gates, but for the offsets in it."""
     constants = {"MORE_THAN_WARNINGS": MORE_THAN_WARNINGS, "DIVIDE": DIVIDE, "OVERFLOW": OVERFLOW, "INVALID": INVALID}
-    text = TEXT
+    text = TEXT.replace("$DECREMENT$", _DECREMENT if sys.version_info < (3, 12) else _DECREMENT_MORTAL)
     for name, value in constants.items():
         text = text.replace(f"${name}$", str(value))
     return text

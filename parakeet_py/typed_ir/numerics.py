@@ -1,4 +1,4 @@
-"""Whether NumPy's floating-point error state matters to a function: does it compute anything that NumPy watches over?"""
+"""Whether NumPy's floating-point error state matters to a function: does it compute anything NumPy looks at?"""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def line_of(function: Any, offset: int = 1) -> int:
 @pytest.fixture
 def divide() -> Any:
     """A compiled quotient, of which nothing has been told yet."""
-    found = accelerate(quotient)
+    found: Any = accelerate(quotient)
     found(ONES, ONES)
     quotient.__globals__.pop("__warningregistry__", None)
     return found
@@ -71,7 +71,7 @@ def test_a_line_that_is_printed(divide: Any, capfd: pytest.CaptureFixture[str]) 
 
 
 def test_errors_in_the_first_call() -> None:
-    found = accelerate(quotient)
+    found: Any = accelerate(quotient)
     with np.errstate(all="raise"), pytest.raises(FloatingPointError):
         found(ONES, ZEROS)
     found(ONES, ONES)
@@ -79,7 +79,7 @@ def test_errors_in_the_first_call() -> None:
 
 
 def test_errors_of_integers() -> None:
-    found = accelerate(lambda x, y: x // y)
+    found: Any = accelerate(lambda x, y: x // y)
     a = np.arange(3)
     with np.errstate(all="ignore"):
         found(a, a)
@@ -148,7 +148,7 @@ def test_no_warning_that_is_ignored(divide: Any) -> None:
 
 @flags
 def test_flags_of_lanes_that_are_not_used() -> None:
-    found = accelerate(lambda x: np.array([1 / one if one > 0 else 0.0 for one in x]))
+    found: Any = accelerate(lambda x: np.array([1 / one if one > 0 else 0.0 for one in x]))
     x = np.arange(64.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -159,7 +159,7 @@ def test_flags_of_lanes_that_are_not_used() -> None:
 
 @flags
 def test_flags_of_other_threads() -> None:
-    found = accelerate(lambda x: 1 / x)
+    found: Any = accelerate(lambda x: 1 / x)
     x = np.ones(500_000)
     with options(threads=2):
         found(x)
@@ -193,7 +193,7 @@ def test_flags_of_other_threads() -> None:
 )
 def test_warnings_are_numpys(function: Any, value: float, dtype: str) -> None:
     """The same as without the decorator, for arrays and for numbers."""
-    found = accelerate(function)
+    found: Any = accelerate(function)
     for x in (np.full(9, value, dtype), np.dtype(dtype).type(value)):
         told = []
         for one in (function, found):
@@ -212,7 +212,7 @@ def test_what_shows_is_not_done_twice() -> None:
         x /= 2
         x /= 0
 
-    found = accelerate(halve)
+    found: Any = accelerate(halve)
     with np.errstate(all="ignore"):
         found(np.ones(3))
     x = np.array([0.0, 4.0])
@@ -230,7 +230,7 @@ def test_long_loops_are_not_gone_through() -> None:
             found = found + 1.5 * i
         return found
 
-    found = accelerate(total)
+    found: Any = accelerate(total)
     x = np.array([1.0, 0.0])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
