@@ -22,6 +22,7 @@ from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.function import lower
 from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only
+from parakeet_py.interrupts import poll
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
 from parakeet_py.signature import MAX_ITEMS, ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves
@@ -375,6 +376,7 @@ def make_native(compiled: Compiled) -> Native:
     clock = Clock(compiled.times)
     text, symbols = generate_llvm(compiled)
     clock.done("generate")
+    poll()
     object_bytes = engine.compile_divided(text, min(compiled.config.thread_count, settings.available_cpus()))
     clock.done("llvm")
     result = compiled.specialization.result

@@ -15,7 +15,8 @@ import threading
 import time
 import types
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError,
 from parakeet_py.fields import of_arguments
 from parakeet_py.garbage import put_off
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
+from parakeet_py.interrupts import came_from_outside, held
 from parakeet_py.llvm.callable_type import gates_of, install
 from parakeet_py.llvm.error_state import asks_for_errors
 from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
@@ -153,60 +155,26 @@ class Dispatcher:
         tried = gates_of(target)
         if log is None and self.refused.is_left(normal):
             return self.run_python(normal)
-        error: Exception | None = None
-        missed = False
-        with self.lock:
-            signature = self.signature(normal)
-            if log is not None:
-                action = "evaluate"  # compiled code has given the call up half-way
-            elif signature in self.guessed and signature in self.specializations:
-                action, missed = "evaluate", True  # it has reached what no call had reached before
-                self.forget(self.specializations[signature])
-            elif signature in self.refused:
-                action = "python"
-                self.refused.settle(normal)
-            elif signature in self.observing:
-                action = "python"
-            elif (known := self.last_gate(signature)) is not None and not known.native.guarded:
-                # its gate has let the call pass; or another thread has compiled it just now
-                action = "python" if known.gate in tried else "native"
-                if action == "python":
-                    self.refused.leave(normal)
-            elif known is None and self.refused.raises_again() and not self.config().strict:
-                action = "python"
-            else:
-                try:
-                    extents: Extents = "usual" if known is None else "general"
-                    action = "native" if self.specialize(normal, signature, extents) is not None else "evaluate"
-                    self.refused.unsettle(normal)
-                except DoneByPython:
-                    action = "python"
-                    self.refused.add(signature, "almost all is handed back")
-                    self.refused.settle(normal)
-                except (UnsupportedError, NoSourceError) as found:
-                    action, error = "refuse", found
-                except Exception as found:
-                    if self.config().check:
-                        raise
-                    log_.exception("the compiler has failed on %s", self.function.__qualname__)
-                    text = f"{self.function.__qualname__}: the compiler has failed ({type(found).__name__}: {found})"
-                    action, error = "refuse", UnsupportedError(text, self.function.__code__.co_filename)
-            if action == "evaluate" and log is None and self.may_keep_closures():
-                self.refused.add(signature, "functions made here may outlive what they use")
-                action = "python"
-            if action == "evaluate":
-                signature = self.signature(normal)  # what is known by now may have changed it
-                self.observing.add(signature)
-        if action == "evaluate":
+        signature: Signature | None = None
+        with self.lock, held():
+            try:
+                signature = self.signature(normal)
+                action, signature, missed, error = self.decide(normal, signature, log, tried)
+            except Exception as found:
+                if log is not None:
+                    raise  # Python cannot begin a call again that compiled code has given up half-way
+                action, missed, error = "refuse", False, self.failure(found)
+        if action == "evaluate" and signature is not None:
             before = self.known_of(signature) if missed else {}
             start = time.perf_counter()
             try:
                 return self.evaluate(normal, signature, log or ())
             finally:
-                self.evaluated_for += time.perf_counter() - start
-                if missed:  # if nothing new was seen, the same code would be made, to no avail again
-                    runs = self.observed_runs.get(signature, 0)
-                    self.observed_runs[signature] = runs + 1 if before == self.known_of(signature) else 1
+                with self.after_python():
+                    self.evaluated_for += time.perf_counter() - start
+                    if missed:  # if nothing new was seen, the same code would be made, to no avail again
+                        runs = self.observed_runs.get(signature, 0)
+                        self.observed_runs[signature] = runs + 1 if before == self.known_of(signature) else 1
                 self.observing.discard(signature)
         if error is not None:
             return self.refuse(normal, signature, error)
@@ -216,6 +184,52 @@ class Dispatcher:
                 self.went_well(normal, signature)
             return result
         return target(*normal)
+
+    def decide(
+        self, normal: tuple[Any, ...], signature: Signature, log: object, tried: Sequence[object]
+    ) -> tuple[str, Signature, bool, Exception | None]:
+        """What is to be done with a call that no gate has taken, after its signature has been compiled if it can be:
+        `native`, `evaluate`, `python` or `refuse`; the signature; whether code has missed something; why it is refused.
+        """
+        error: Exception | None = None
+        missed = False
+        if log is not None:
+            action = "evaluate"  # compiled code has given the call up half-way
+        elif signature in self.guessed and signature in self.specializations:
+            action, missed = "evaluate", True  # it has reached what no call had reached before
+            self.forget(self.specializations[signature])
+        elif signature in self.refused:
+            action = "python"
+            self.refused.settle(normal)
+        elif signature in self.observing:
+            action = "python"
+        elif (known := self.last_gate(signature)) is not None and not known.native.guarded:
+            # its gate has let the call pass; or another thread has compiled it just now
+            action = "python" if known.gate in tried else "native"
+            if action == "python":
+                self.refused.leave(normal)
+        elif known is None and self.refused.raises_again() and not self.config().strict:
+            action = "python"
+        else:
+            try:
+                extents: Extents = "usual" if known is None else "general"
+                action = "native" if self.specialize(normal, signature, extents) is not None else "evaluate"
+                self.refused.unsettle(normal)
+            except DoneByPython:
+                action = "python"
+                self.refused.add(signature, "almost all is handed back")
+                self.refused.settle(normal)
+            except (UnsupportedError, NoSourceError) as found:
+                action, error = "refuse", found
+            except Exception as found:
+                action, error = "refuse", self.failure(found)
+        if action == "evaluate" and log is None and self.may_keep_closures():
+            self.refused.add(signature, "functions made here may outlive what they use")
+            action = "python"
+        if action == "evaluate":
+            signature = self.signature(normal)  # what is known by now may have changed it
+            self.observing.add(signature)
+        return action, signature, missed, error
 
     def last_gate(self, signature: Signature) -> Loaded | None:
         """What a call with this signature meets last, before Python."""
@@ -366,7 +380,8 @@ class Dispatcher:
         from parakeet_py.typed_ir.specialize import NeedObservation
 
         try:
-            return self.compile(normal, config, extents, guess=runs > 0 and hopeful)
+            guess = runs > 0 and hopeful and not needs_its_frame(self.function)
+            return self.compile(normal, config, extents, guess)
         except NeedObservation as need:
             self.observed_runs[signature] = runs + 1
             if not worth_it or needs_its_frame(self.function):
@@ -466,13 +481,13 @@ class Dispatcher:
         loaded.give_up = lambda reason: self.give_up(loaded, reason)
         self.made += 1
         found = self.general if extents == "general" else self.specializations
-        found[signature] = loaded
-        found[loaded.native.signature] = loaded
         target = self.instance if self.inner is None else self.inner
         gates = gates_of(target)
         install(target, [*gates, loaded.gate] if extents == "general" else [loaded.gate, *gates])
+        found[signature] = loaded  # what is found there has a gate that takes calls
+        found[loaded.native.signature] = loaded
 
-    def refuse(self, normal: tuple[Any, ...], signature: Signature, error: Exception) -> Any:
+    def refuse(self, normal: tuple[Any, ...], signature: Signature | None, error: Exception) -> Any:
         """Run a call that cannot be compiled in Python, and say so once.
 
         A call that Python refuses too (too many indices, a wrong type) just raises what Python raises.
@@ -483,13 +498,16 @@ class Dispatcher:
         try:
             result = self.run_python(normal)
         except Exception:
-            with self.lock:
-                self.refused.add_raised(normal, signature, str(error))
+            with self.after_python(), self.lock:
+                if signature is not None:
+                    self.refused.add_raised(normal, signature, str(error))
             raise
-        self.refused.add(signature, str(error))
-        self.refused.settle(normal)
-        most = max(self.made, len(self.refused))
-        self.refused.everything = most >= MAX_SPECIALIZATIONS or not _is_readable(self.function)
+        with self.after_python():
+            if signature is not None:
+                self.refused.add(signature, str(error))
+            self.refused.settle(normal)
+            most = max(self.made, len(self.refused))
+            self.refused.everything = most >= MAX_SPECIALIZATIONS or not _is_readable(self.function)
         if self.fell_back is None:
             self.fell_back = str(error)
             warnings.warn(FallbackWarning(str(error)), stacklevel=user_level())
@@ -498,13 +516,33 @@ class Dispatcher:
     def went_well(self, normal: tuple[Any, ...], signature: Signature | None = None) -> None:
         """Python has run a call without an exception, maybe the first of those like it, which then have another chance:
         what an operation gives can be seen now, and if they are refused again, the user is told."""
-        with self.lock:
+        reason = None
+        with self.after_python(), self.lock:
             reason = self.refused.went_well(normal, signature)
             if reason is not None:
                 self.observed_runs.clear()
         if reason and self.fell_back is None:
             self.fell_back = reason
             warnings.warn(FallbackWarning(reason), stacklevel=user_level())
+
+    def failure(self, error: Exception) -> UnsupportedError:
+        """What a call is refused with on which the compiler has failed; what is no error of its own is raised."""
+        if self.config().check or came_from_outside(error):
+            raise error
+        name = self.function.__qualname__
+        log_.error("the compiler has failed on %s", name, exc_info=error)
+        text = f"{name}: the compiler has failed ({type(error).__name__}: {error})"
+        return UnsupportedError(text, self.function.__code__.co_filename)
+
+    @contextmanager
+    def after_python(self) -> Iterator[None]:
+        """Python has run a call: what it gave is given, whatever becomes of the notes made of it in this block."""
+        try:
+            yield
+        except Exception as error:
+            if self.config().check or came_from_outside(error):
+                raise
+            log_.exception("the compiler has failed after a call of %s", self.function.__qualname__)
 
     def run_python(self, normal: tuple[Any, ...]) -> Any:
         """The plain Python function on a call in positional form."""
@@ -557,7 +595,7 @@ class Dispatcher:
 
             foreign = foreign_arguments(self, normal)
             normal = normal if foreign is None else foreign.args
-        with self.lock:
+        with self.lock, held():
             if signature is None:
                 signature = self.signature(normal)
             found = self.kept(signature, extents)
@@ -572,6 +610,16 @@ class Dispatcher:
                     raise NotObservedError.of(need.error, "call the function with such arguments first") from None
                 self.keep(found, extents)
             return found
+
+    def compiled_for_device(self, normal: tuple[Any, ...], signature: Signature | None = None) -> Compiled:
+        """`compiled_for_normal` for a call on devices, which is refused where the compiler fails."""
+        with held():
+            try:
+                return self.compiled_for_normal(normal, signature=signature)
+            except (UnsupportedError, NoSourceError):
+                raise
+            except Exception as error:
+                raise self.failure(error) from None
 
 
 @lru_cache(maxsize=1)
@@ -599,7 +647,7 @@ def _is_readable(function: types.FunctionType) -> bool:
 
     try:
         to_ssa_cached(function)
-    except (UnsupportedError, NoSourceError):
+    except Exception:
         return False
     return True
 

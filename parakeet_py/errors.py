@@ -48,6 +48,9 @@ def exception_with(kind: type[Exception], message: str, values: Sequence[Any]) -
     return kind(values[0] if kind is KeyError and message == KEY else message.format(*values))
 
 
+LONGEST = 1000  # characters of a message
+MOST_LINES = 12
+WIDEST = 160  # columns of a source line
 KEY = "{0}"  # the message of a KeyError about an int
 
 
@@ -115,11 +118,11 @@ class UnsupportedError(ParakeetError):
 
     def __str__(self) -> str:
         where = f"{self.filename}:{self.pos.line}" if self.pos is not None else self.filename
-        text = f"{where}: {self.message}" if where else self.message
+        text = cut(f"{where}: {self.message}" if where else self.message)
         if self.pos is not None:
             text += underlined(self.lines, self.first_line, self.pos)
         if self.hint:
-            text += f"\n  instead: {self.hint}"
+            text += f"\n  instead: {cut(self.hint)}"
         return text
 
     @classmethod
@@ -145,6 +148,18 @@ class DeviceWarning(UserWarning):
     """Calls run on the CPU, because devices that were asked for are not there or have failed."""
 
 
+def cut(text: str) -> str:
+    """A text that may show a value of the user's, on less than a screen: of one that is too long, beginning and end."""
+    lines = text.split("\n")
+    if len(lines) > MOST_LINES:
+        half = MOST_LINES // 2
+        text = "\n".join([*lines[:half], f"... ({len(lines) - 2 * half:,} lines) ...", *lines[-half:]])
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]} ... ({len(text) - 2 * half:,} characters) ... {text[-half:]}"
+
+
 def underlined(lines: Sequence[str], first_line: int, pos: Pos) -> str:
     """The source line at `pos` and a caret underline, each after a newline; empty where there is no source."""
     index = pos.line - first_line
@@ -162,7 +177,11 @@ def underlined(lines: Sequence[str], first_line: int, pos: Pos) -> str:
         before = text[:margin]
     # Tabs stay tabs, so that the caret stands under its text whatever their width.
     padding = "".join("\t" if character == "\t" else " " for character in before[margin:])
-    return f"\n    {text.strip()}\n    {padding}{'^' * max(len(marked), 1)}"
+    shown, carets = text.strip(), padding + "^" * max(len(marked), 1)
+    if len(shown) > WIDEST:  # the part around the caret
+        first = max(min(len(padding) - WIDEST // 4, len(shown) - WIDEST), 0)
+        shown, carets = shown[first : first + WIDEST], carets[first : first + WIDEST]
+    return f"\n    {shown}\n    {carets}"
 
 
 def source_excerpt(function: Function, pos: Pos) -> str:

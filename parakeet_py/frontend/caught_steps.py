@@ -76,8 +76,8 @@ def iterator_names(node: ast.AST) -> frozenset[str]:
         match inner:
             case ast.Assign(targets=targets, value=value):
                 bound += [(target, value) for target in targets]
-            case ast.NamedExpr(target=target, value=value):
-                bound.append((target, value))
+            case ast.NamedExpr(target=name, value=value):
+                bound.append((name, value))
             case ast.FunctionDef(args=args) | ast.Lambda(args=args) if inner is not node:
                 found |= {one.arg for one in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
     before = -1
@@ -85,7 +85,7 @@ def iterator_names(node: ast.AST) -> frozenset[str]:
         before = len(found)
         for target, value in bound:
             if may_be_iterator(value, found):
-                found |= {name.id for name in walk(target) if isinstance(name, ast.Name)}
+                found |= {inner.id for inner in walk(target) if isinstance(inner, ast.Name)}
     return frozenset(found)
 
 

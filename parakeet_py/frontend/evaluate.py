@@ -16,6 +16,7 @@ Loops of more than a few turns go on as Python code (`hot_loops.py`), and functi
 
 from __future__ import annotations
 
+import logging
 import sys
 import types
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -33,8 +34,10 @@ from parakeet_py.frontend.kept_closures import may_keep
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY, formatted
 from parakeet_py.frontend.own_lists import FUNCTIONS
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Operand, Star, Var
+from parakeet_py.interrupts import came_from_outside
 from parakeet_py.tracebacks import TraceEntry, entry_at, placed, unseen
 
+_log = logging.getLogger("parakeet_py")
 Key = tuple[Any, ...]
 Observer = Callable[[Key, Any], None]
 _DEEP = 16  # functions inside each other, after which Python's limit counts them alone, not what evaluates them
@@ -156,16 +159,27 @@ class _Evaluation:
 
     def looked_into(self, target: Any) -> tuple[Function, types.FunctionType] | None:
         """What is evaluated in place of a call of Python's."""
-        found = self.inline(target) if self.inline is not None else None
-        if found is None:
+        try:
+            found = self.inline(target) if self.inline is not None else None
+            if found is None:
+                return None
+            often = self.calls[id(found[0])] = self.calls.get(id(found[0]), 0) + 1
+            if often > LONG and not self.replay:
+                return None
+            kept = self.kept.get(id(found[0]))
+            if kept is None:
+                kept = self.kept[id(found[0])] = may_keep(*found)
+        except Exception as error:
+            self.stop_observing(error)
             return None
-        often = self.calls[id(found[0])] = self.calls.get(id(found[0]), 0) + 1
-        if often > LONG and not self.replay:
-            return None
-        kept = self.kept.get(id(found[0]))
-        if kept is None:
-            kept = self.kept[id(found[0])] = may_keep(*found)
         return None if kept else found
+
+    def stop_observing(self, error: Exception) -> None:
+        """What the call itself does not depend on has failed: it goes on, and nothing more is observed of it."""
+        if came_from_outside(error):
+            raise error
+        _log.error("nothing more is observed of this call", exc_info=error)
+        self.observe = self.inline = None
 
     def call(self, frame: _Frame, let: Let, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """`target(*args, **kwargs)`, evaluated where the specializer would look into it."""
@@ -189,13 +203,26 @@ class _Evaluation:
         if self.observe is None:
             return target(*args, **kwargs)
         given = [value for value in (*args, *kwargs.values()) if type(value) in (list, dict)]
-        before, watched = [contents(value) for value in given], self.watch()
+        before: list[list[int]] = []
+        watched: Sequence[Any] = ()
+        try:
+            before, watched = [contents(value) for value in given], self.watch()
+        except Exception as error:
+            self.stop_observing(error)
         result = target(*args, **kwargs)
-        if any(contents(value) != had for value, had in zip(given, before, strict=True)) or any(
-            now is not then for now, then in zip(self.watch(), watched, strict=True)
-        ):
-            self.observe(self.key(frame, let), CHANGED)
+        try:
+            if self.observe is not None and (
+                any(contents(value) != had for value, had in zip(given, before, strict=True)) or self.replaced(watched)
+            ):
+                self.observe(self.key(frame, let), CHANGED)
+        except Exception as error:
+            self.stop_observing(error)
         return result
+
+    def replaced(self, watched: Sequence[Any]) -> bool:
+        """Is something that is watched another object now? The call may have made more things watched."""
+        now = self.watch()
+        return len(now) < len(watched) or any(one is not then for one, then in zip(now, watched, strict=False))
 
     def key(self, frame: _Frame, let: Let) -> Key:
         place = (frame.function.filename, let.pos, type(let.op).__name__)
@@ -224,7 +251,10 @@ class _Evaluation:
             return
         if steady:
             frame.seen[id(let)] = kind
-        self.observe(key, value)
+        try:
+            self.observe(key, value)
+        except Exception as error:
+            self.stop_observing(error)
 
     def hot_loop(self, op: ssa.For | ssa.While, let: Let, frame: _Frame) -> HotLoop | None:
         """The code of a loop that has had many turns, if there is one."""
@@ -232,7 +262,11 @@ class _Evaluation:
         if turns <= LONG or self.replay:
             return None
         if id(op) not in self.hot:
-            self.hot[id(op)] = code_of(op, let, frame.function)
+            self.hot[id(op)] = None
+            try:
+                self.hot[id(op)] = code_of(op, let, frame.function)
+            except Exception as error:
+                self.stop_observing(error)
         return self.hot[id(op)]
 
 

@@ -14,7 +14,11 @@ def reads_its_frame(function: Function) -> bool:
     """Does a function use what only means something in its own Python frame?"""
     for let in function.statements():
         match let.op:
-            case ssa.Global("locals" | "globals" | "eval" | "exec" | "super" | "breakpoint"):
+            case ssa.Global(
+                "locals" | "globals" | "eval" | "exec" | "super" | "breakpoint" | "_getframe" | "currentframe"
+            ):
+                return True
+            case ssa.Global("vars" | "dir"):
                 return True
             case ssa.Attribute(_, "_getframe" | "currentframe" | "bmat"):
                 return True

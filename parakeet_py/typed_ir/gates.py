@@ -239,9 +239,9 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
         case ErrorV(kind, message, _):
             return ErrorV(kind, message, tuple(part.operand for part in parts if isinstance(part, ScalarV)))
         case GeneratorV(frame, changes):
-            names, free = len(frame.env), zip(frame.free, parts[len(frame.env) :], strict=True)
-            env = dict(zip(frame.env, parts[:names], strict=True))
-            return GeneratorV(replace(frame, env=env, free=dict(free)), changes)
+            held, free = parts[: len(frame.env)], parts[len(frame.env) :]
+            env = dict(zip(frame.env, held, strict=True))
+            return GeneratorV(replace(frame, env=env, free=dict(zip(frame.free, free, strict=True))), changes)
         case ComprehensionV(kind, _, _, condition, flatten):
             return ComprehensionV(kind, parts[0], parts[1], parts[2] if condition is not None else None, flatten)
     raise AssertionError(like)

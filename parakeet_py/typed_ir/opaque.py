@@ -9,6 +9,7 @@ of another type than expected makes the compiled code give up. How the operation
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 import types
@@ -187,7 +188,9 @@ def _listed(s: Specializer, value: Value) -> Value:
 
 
 _CHEAP = frozenset({"binary", "compare", "inplace", "same", "truth", "unary"})  # for Python itself
-_NEED_FRAME = frozenset(map(id, (globals, locals, eval, exec, super, breakpoint, np.bmat)))
+_NEED_FRAME = frozenset(
+    map(id, (globals, locals, eval, exec, super, breakpoint, np.bmat, sys._getframe, inspect.currentframe, vars, dir))
+)
 _TRUTHS = ("compare:is", "compare:isnot", "compare:in", "compare:notin", "unary:not")
 _BOOL = ScalarSpec("bool", True)
 _METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
@@ -196,7 +199,12 @@ _METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
     """Emit a statement as an opaque call; its result type must have been observed, or be the same for all objects."""
     operation, values, keywords = operation_of(s, let.op)
-    if operation == "call" and isinstance(values[0], Static) and id(values[0].object) in _NEED_FRAME:
+    if (
+        operation == "call"
+        and isinstance(values[0], Static)
+        and id(values[0].object) in _NEED_FRAME
+        and (len(values) == 1 or values[0].object not in (vars, dir))
+    ):
         raise s.unsupported(f"{values[0].object.__name__}() needs the Python function itself")
     if isinstance(let.op, ssa.Call) and _may_keep(values[0]):
         from parakeet_py.typed_ir import own_containers

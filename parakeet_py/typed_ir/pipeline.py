@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Literal
 
 from parakeet_py.config import Config
+from parakeet_py.interrupts import poll
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
@@ -162,6 +163,7 @@ def run_passes(
         for one in PASSES:
             if one.after and changed.isdisjoint(one.after):
                 continue
+            poll()
             started = perf_counter()
             before = function
             if one.run is not version_equal_extents:

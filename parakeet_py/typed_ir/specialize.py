@@ -34,6 +34,7 @@ import numpy as np
 from parakeet_py.errors import KEY, UnsupportedError, exception_named
 from parakeet_py.fields import OF_ALL, of_arguments
 from parakeet_py.frontend import ssa
+from parakeet_py.interrupts import poll
 from parakeet_py.record import record
 from parakeet_py.result_tree import Result
 from parakeet_py.signature import FunctionSpec, ObjectSpec, Signature, Source
@@ -74,6 +75,7 @@ from parakeet_py.typed_ir.requests import (
     NeedHidden,
     NeedObservation,
     NeedStatic,
+    NeedUnroll,
     NeedWhole,
     Sequential,
 )
@@ -231,6 +233,8 @@ class Specializer:
             again = self._again_with(self.instances)
             again.shadows = Shadows(need.sites)
             return again.specialize()
+        except NeedUnroll:
+            raise UnsupportedError.at(self.function, self.pos, "the index of a loop has to be known here") from None
         except NeedField as need:
             again = self._again_with(self.instances)
             again.assigned = (*self.assigned, need.source)
@@ -327,6 +331,7 @@ class Specializer:
         """Execute a block; its results."""
         frame = self.frames[-1]
         for let in block.statements:
+            poll()
             self.pos = let.pos
             if not frame.namespace.trusted:  # what the library does happens, for the user, where it was called
                 self.builder.pos = place(frame.function, let.pos, frame.caller)
@@ -417,6 +422,8 @@ class Specializer:
         if isinstance(condition, ir.Const) and condition.value:
             return
         b = self.builder
+        if exception == "Deoptimize" and not args:
+            message = message.replace("{", "{{").replace("}", "}}")  # it may show what the user has written
         key = ("check", condition)
         caught = self.guards[-1].handler(exception) if self.guards and exception != "Deoptimize" else 0
         of_library = self.frames[-1].namespace.trusted

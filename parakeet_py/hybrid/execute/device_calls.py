@@ -158,7 +158,7 @@ def call(
         return work() if foreign is None else foreign.by_python(work)
 
     try:
-        compiled = dispatcher.compiled_for_normal(args, signature=signature)
+        compiled = dispatcher.compiled_for_device(args, signature)
     except NotObservedError:
         return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
     if compiled.typed.procedures:

@@ -56,7 +56,7 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
         return work() if held is None else held.by_python(work)
 
     try:
-        compiled = dispatcher.compiled_for_normal(args)
+        compiled = dispatcher.compiled_for_device(args)
     except NotObservedError:
         return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
     if compiled.typed.procedures:

@@ -1,0 +1,115 @@
+"""Exceptions that come from outside while the compiler works: those of signal handlers, and asynchronous ones.
+
+A handler in Python runs between any two instructions, so its exception would unwind the compiler anywhere, and what
+catches exceptions there would take it for one of its own. In a `held` block handlers run when they always do, but what
+they raise is kept: `poll`, which the compiler calls between its steps, unwinds it where nothing is half done, and the
+exception is raised at the end of the block, whatever has become of the compiler in the meantime.
+
+What another thread sets (`PyThreadState_SetAsyncExc`) cannot be kept; `came_from_outside` tells such an exception from
+an error of the compiler by its origin: the instruction it came from is none that raises.
+"""
+
+from __future__ import annotations
+
+import _signal  # `signal` itself catches ValueError in Python, and with it what handlers raise
+import dis
+import threading
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["Interrupted", "came_from_outside", "held", "poll"]
+
+_pending: list[BaseException] = []  # what handlers have raised in the open block
+_open = False
+_SIGNALS: tuple[int, ...] = tuple(_signal.valid_signals())
+_RAISING = frozenset({"RAISE_VARARGS", "RERAISE"})
+_WITHOUT_ARGUMENTS = (StopIteration, GeneratorExit, MemoryError)  # that functions in C raise
+
+
+class Interrupted(BaseException):
+    """Unwinds the compiler; the exception that it stands for is raised at the end of the `held` block."""
+
+
+class _Handler:
+    """In the place of a signal's handler, which it calls."""
+
+    def __init__(self, handler: Any) -> None:
+        self.handler = handler
+
+    def __call__(self, number: int, frame: types.FrameType | None) -> None:
+        if not _open:
+            self.handler(number, frame)
+            return
+        try:
+            self.handler(number, frame)
+        except BaseException as error:
+            _pending.append(error)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Keep what handlers of signals raise until the end of this block, and raise it there."""
+    global _open
+    if _open or threading.current_thread() is not threading.main_thread():  # handlers run in the main thread only
+        yield
+        return
+    ours: dict[int, _Handler] = {}
+    try:
+        for number in _SIGNALS:
+            handler = _signal.getsignal(number)
+            if isinstance(handler, _Handler):  # left behind where restoring it was interrupted
+                handler = handler.handler
+            if callable(handler):
+                ours[number] = _Handler(handler)
+                _signal.signal(number, ours[number])
+    except ValueError as error:
+        if not str(error).startswith("signal only works in main thread of the main interpreter"):
+            raise  # by a handler that is not replaced yet
+    _open = True
+    try:
+        yield
+    finally:
+        _open = False  # from here on what is still in place does what the user's handler does
+        raised = _pending[:]
+        _pending.clear()
+        for number, own in ours.items():
+            if _signal.getsignal(number) is own:
+                _signal.signal(number, own.handler)
+        if raised:
+            raise raised[0] from None
+
+
+def poll() -> None:
+    """Unwind the compiler if a handler has raised."""
+    if _pending and threading.current_thread() is threading.main_thread():
+        raise Interrupted
+
+
+def came_from_outside(error: BaseException) -> bool:
+    """Did a handler raise an exception outside of `held`, or did it arise at an instruction that raises none itself, as
+    asynchronous ones do?"""
+    codes, last = [], error.__traceback__
+    while last is not None:
+        codes.append(last.tb_frame.f_code)
+        if last.tb_next is None:
+            break
+        last = last.tb_next
+    if last is None or not _codes_of_handlers().isdisjoint(codes):
+        return last is not None
+    if isinstance(error, _WITHOUT_ARGUMENTS) or error.args:
+        return False
+    return dis.opname[codes[-1].co_code[last.tb_lasti]] not in _RAISING
+
+
+def _codes_of_handlers() -> set[types.CodeType]:
+    """The functions in Python that handle signals now."""
+    found: set[types.CodeType] = set()
+    for number in _SIGNALS:
+        handler: Any = _signal.getsignal(number)
+        handler = handler.handler if isinstance(handler, _Handler) else handler
+        for function in (handler, getattr(handler, "__func__", None), vars(type(handler)).get("__call__")):
+            if isinstance(function, types.FunctionType):
+                found.add(function.__code__)
+    return found
