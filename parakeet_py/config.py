@@ -55,6 +55,7 @@ class Config:
     print_passes : passes after which the IR is logged (PARAKEET_PRINT, comma separated)
     stop_pass : pass after which compilation stops (PARAKEET_STOP)
     timeline : record what calls on devices do when, for `explain(...).timeline` (PARAKEET_TIMELINE)
+    enabled : accelerate; else decorated functions run as plain Python (switched off by PARAKEET_DISABLE)
     """
 
     threads: int | None = None
@@ -73,6 +74,7 @@ class Config:
     print_passes: tuple[str, ...] = ()
     stop_pass: str | None = None
     timeline: bool = False
+    enabled: bool = True
 
     def __post_init__(self) -> None:
         if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
@@ -98,6 +100,11 @@ class Config:
     def on_cpu(self) -> bool:
         """Whether calls run on the CPU alone."""
         return self.devices in (None, "", "cpu")
+
+    @property
+    def asked_by_gates(self) -> bool:
+        """Whether gates have to ask for these settings, which do not let them take calls."""
+        return not (self.on_cpu and self.enabled)
 
 
 def _parse_bool(text: str) -> bool:
@@ -158,18 +165,19 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "print_passes": ("PARAKEET_PRINT", _parse_names),
     "stop_pass": ("PARAKEET_STOP", str.strip),
     "timeline": ("PARAKEET_TIMELINE", _parse_bool),
+    "enabled": ("PARAKEET_DISABLE", lambda text: not _parse_bool(text)),
 }
 
 # How many `options` blocks are open, in all threads together.  Native code reads it at `open_blocks_address()`: at 0
 # the settings are those of the environment, and there is no need to ask Python for `current()`.
-_open_blocks = array("q", [0])
+open_blocks = array("q", [0])
 _default_threads = array("i", [1])  # `thread_count` of the environment's settings, once they have been read
 _open_blocks_lock = allocate_lock()
 
 
 def open_blocks_address() -> int:
     """Address of an i64: the number of `options` blocks that are open anywhere in this process."""
-    return _open_blocks.buffer_info()[0]
+    return open_blocks.buffer_info()[0]
 
 
 def default_threads_address() -> int:
@@ -185,7 +193,7 @@ def environment() -> Config:
 
 def _count_blocks(change: int) -> None:
     with _open_blocks_lock:
-        _open_blocks[0] += change
+        open_blocks[0] += change
 
 
 _from_environment: Config | None = None
@@ -206,10 +214,10 @@ def reload() -> Config:
             Config(**{name: values[name]})
         except ValueError as error:
             raise ValueError(f"{variable}={text!r}: {error}") from None
-    if _from_environment is not None and not _from_environment.on_cpu:
+    if _from_environment is not None and _from_environment.asked_by_gates:
         _count_blocks(-1)
     _from_environment = _consistent(Config(**values))
-    if not _from_environment.on_cpu:
+    if _from_environment.asked_by_gates:
         _count_blocks(1)  # gates have to ask
     _default_threads[0] = _from_environment.thread_count
     _warn_of_unknown(os.environ)
@@ -334,9 +342,17 @@ def _typed(name: str, value: Any) -> Any:
             return value
         case "devices" | "stop_pass" if value is None or isinstance(value, str):
             return value
-        case "check" | "strict" | "cache" | "deterministic" | "contract" | "fastmath" | "libdevice" | "timeline" if (
-            isinstance(value, bool)
-        ):
+        case (
+            "check"
+            | "strict"
+            | "cache"
+            | "deterministic"
+            | "contract"
+            | "fastmath"
+            | "libdevice"
+            | "timeline"
+            | "enabled"
+        ) if isinstance(value, bool):
             return value
     raise TypeError(f"the setting {name} cannot be {value!r}")
 

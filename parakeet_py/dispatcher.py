@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py import cached, extensions
+from parakeet_py import cached, extensions, tracing
 from parakeet_py import config as settings
 from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.fields import of_arguments
@@ -89,6 +89,7 @@ class Dispatcher:
         self.plain = takes_positions_only(function.__code__)
         self.repeated: Any = None  # calls on arrays of devices that may come again, see `hybrid.repeated`
         self.left: Any = None  # calls that teams have left to the CPU, see `hybrid.left`
+        self.framed: Any = None  # takes calls while there is a profiler
         self.inner: Any = None  # takes calls in positional form, for functions whose own calls are not
         extensions.watchers.add(self)
 
@@ -123,6 +124,15 @@ class Dispatcher:
             raise
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if settings.open_blocks[0] and not settings.current().enabled:
+            return self.function(*args, **kwargs)
+        if tracing.is_watched():
+            if tracing.is_traced():
+                return self.function(*args, **kwargs)
+            if tracing.asks_for_frame():
+                if self.framed is None:
+                    self.framed = tracing.framed(self.function, self.instance)
+                return self.framed(*args, **kwargs)
         normal = self.normalize(args, kwargs)
         if normal is None:
             return self.function(*args, **kwargs)
@@ -131,10 +141,9 @@ class Dispatcher:
             if self.refused.untold:
                 self.went_well(normal)
             return result
-        if self.inner is not None:
-            return self.inner(*normal)
-        if kwargs or len(normal) != len(args):
-            return self.instance(*normal)
+        if self.inner is not None or kwargs or len(normal) != len(args):
+            tracing.go_on()
+            return (self.inner or self.instance)(*normal)
         return self.call_normal(normal)
 
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
@@ -183,6 +192,7 @@ class Dispatcher:
             if self.refused.untold:
                 self.went_well(normal, signature)
             return result
+        tracing.go_on()
         return target(*normal)
 
     def decide(
@@ -480,6 +490,7 @@ class Dispatcher:
         """Let calls try the new gate first; if it is the general one, after the one that is guarded."""
         loaded.give_up = lambda reason: self.give_up(loaded, reason)
         self.made += 1
+        tracing.look()
         found = self.general if extents == "general" else self.specializations
         target = self.instance if self.inner is None else self.inner
         gates = gates_of(target)

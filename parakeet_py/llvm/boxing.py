@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py import config as settings
+from parakeet_py import tracing
 from parakeet_py.llvm import callable_type, error_state
 from parakeet_py.llvm.object_layout import check_layout
 from parakeet_py.llvm.runtime import runtime, support_code
@@ -94,10 +95,12 @@ hold = ctypes.c_void_p(None)
 def _thread_count() -> int:
     """Threads a parallel region of a call made here and now may use, asked by gates if blocks are open.
 
-    0: such calls run on other devices.
+    0: such calls run on other devices, or in Python, or in a frame that a profiler sees.
     """
     config = settings.current()
-    return config.thread_count if config.on_cpu else 0
+    if not (config.on_cpu and config.enabled) or tracing.is_traced() or tracing.wants_frame():
+        return 0
+    return config.thread_count
 
 
 @lru_cache(maxsize=1)
@@ -117,6 +120,7 @@ def symbols() -> dict[str, int]:
         dtype = np.dtype(name)
         found[f"gate.dtype.{name}"] = id(dtype)
         found[f"gate.numpy.{name}"] = id(dtype.type)
+    found["gate.tools"] = tracing.cell_address()
     found["gate.open_blocks"] = settings.open_blocks_address()
     found["gate.default_threads"] = settings.default_threads_address()
     found["gate.thread_count"] = id(_thread_count)

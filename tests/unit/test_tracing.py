@@ -1,0 +1,169 @@
+"""The switch, and calls under debuggers, coverage tools and profilers."""
+
+from __future__ import annotations
+
+import cProfile
+import os
+import pstats
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import accelerate, options
+
+
+def twice(x: Any) -> Any:
+    y = x * 2
+    return y + 1
+
+
+def with_default(x: Any, *, k: int = 2) -> Any:
+    return x * k
+
+
+def fails(x: Any, k: int) -> Any:
+    return x[k]
+
+
+def lines_of(function: Any, *args: Any) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+
+    def tracer(frame: Any, event: str, arg: Any) -> Any:
+        if frame.f_code.co_filename == __file__:
+            found.append((event, frame.f_code.co_name))
+        return tracer
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        function(*args)
+    finally:
+        sys.settrace(before)
+    return found
+
+
+def test_disabled_functions_are_python() -> None:
+    fast = accelerate(twice)
+    x = np.arange(4.0)
+    for _ in range(2):
+        with options(enabled=False):
+            assert np.array_equal(fast(x), twice(x))
+        assert not fast.specializations
+    fast(x)
+    (made,) = fast.specializations
+    seen: list[str] = []
+
+    @accelerate
+    def looks(x: Any) -> Any:
+        seen.append(sys._getframe(0).f_code.co_name)
+        return x
+
+    with options(enabled=False):
+        fast(x.astype("f4"))
+        fast(x)
+        looks(1)
+    assert fast.specializations == [made] and seen == ["looks"]
+    fast(x.astype("f4"))
+    assert len(fast.specializations) == 2
+    with pytest.raises(TypeError):
+        options(enabled=1).__enter__()
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_lines_are_seen_by_tracers(warm: bool) -> None:
+    fast, other = accelerate(twice), accelerate(with_default)
+    x = np.arange(4.0)
+    if warm:
+        for _ in range(3):
+            fast(x), other(x)
+    for _ in range(2):
+        assert lines_of(fast, x) == lines_of(twice, x)
+        assert lines_of(other, x) == lines_of(with_default, x)
+    assert np.array_equal(fast(x), twice(x)) and len(fast.specializations) == 1
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_profilers_see_calls_of_compiled_code(warm: bool) -> None:
+    fast, other, third = accelerate(twice), accelerate(with_default), accelerate(fails)
+    x = np.arange(4.0)
+
+    def work() -> None:
+        for _ in range(5):
+            fast(x)
+            other(x, k=3)
+            with pytest.raises(IndexError):
+                third(x, 7)
+
+    if warm:
+        work()
+    for _ in range(2):
+        profile = cProfile.Profile()
+        profile.runcall(work)
+        stats: Any = pstats.Stats(profile)
+        calls = {key[2]: value[0] for key, value in stats.stats.items() if key[0] == __file__}
+        assert calls == {"work": 1, "twice": 5, "with_default": 5, "fails": 5}
+        places = {key[2]: key[1] for key in stats.stats if key[0] == __file__}
+        assert places["twice"] == twice.__code__.co_firstlineno
+    assert len(fast.specializations) == 1
+    with pytest.raises(IndexError) as found:
+        third(x, 7)
+    assert [entry.name for entry in found.traceback][1:] == ["fails"]
+
+
+def run(script: Path, *command: str, **environment: str) -> str:
+    given = os.environ | {"PARAKEET_CACHE_DIR": str(script.parent / "cache")} | environment
+    ran = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, env=given, cwd=script.parent, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.py"
+    path.write_text(
+        textwrap.dedent(
+            """
+            import numpy as np
+            from parakeet_py import accelerate
+
+            @accelerate
+            def f(x, k):
+                if k > 0:
+                    x = x * 2
+                else:
+                    x = x - 1
+                return x
+
+            for k in (1, 2, 3):
+                f(np.arange(3.0), k)
+            print(len(f.specializations))
+            """
+        )
+    )
+    return path
+
+
+def test_coverage_in_a_child_process(script: Path) -> None:
+    assert run(script, "-m", "coverage", "run", "script.py") == "0\n"
+    report = run(script, "-m", "coverage", "report", "-m", "--include=script.py")
+    assert report.splitlines()[2].split()[-1] == "10"
+
+
+def test_cprofile_in_a_child_process(script: Path) -> None:
+    for _ in range(2):
+        out = run(script, "-m", "cProfile", "script.py")
+        assert out.startswith("1\n")
+        (line,) = [line for line in out.splitlines() if line.endswith("script.py:5(f)")]
+        assert line.split()[0] == "3"
+
+
+def test_the_variable(script: Path) -> None:
+    assert run(script, "script.py", PARAKEET_DISABLE="1") == "0\n"
+    assert run(script, "script.py", PARAKEET_DISABLE="0") == "1\n"
