@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 
 from parakeet_py import config as settings
 from parakeet_py.dispatcher import Dispatcher
+from parakeet_py.hybrid.residency import fingerprint
 from parakeet_py.llvm.callable_type import AcceleratedFunction
 from parakeet_py.native import Loaded
 
@@ -181,7 +182,7 @@ def _llvm(self: Any, /, *args: Any, **kwargs: Any) -> str:
 
 def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
     """The PTX of a call's kernels, as one module, for a GPU architecture such as "sm_90"; no GPU is needed."""
-    from parakeet_py.hybrid.execute.device_calls import plan_of
+    from parakeet_py.call.devices.device_calls import plan_of
     from parakeet_py.ptx.join_modules import join
 
     dispatcher = _dispatcher(self)
@@ -210,3 +211,6 @@ AcceleratedFunction.ptx = _ptx
 AcceleratedFunction.explain = _explain
 
 __all__ = ["AcceleratedFunction", "accelerate"]
+
+
+fingerprint.compile_with(accelerate(devices="cpu", split=None))

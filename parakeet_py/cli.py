@@ -394,12 +394,12 @@ def doctor(
         mark = "[green]✓[/green]" if finding.good else "[yellow]–[/yellow]"
         table.add_row(f"{mark} {finding.topic}", finding.text)
     if calibrate:
-        from parakeet_py.hybrid.devices import calibration
+        from parakeet_py.call.devices.calibrate import calibrate as measure_speeds
         from parakeet_py.hybrid.devices.device import DeviceError
         from parakeet_py.hybrid.devices.selection import open_devices
 
         try:
-            speeds = calibration.calibrate(open_devices(devices))
+            speeds = measure_speeds(open_devices(devices))
         except (DeviceError, ValueError) as error:
             raise _fail(str(error)) from None
         for name, (rate, link, start) in speeds.items():

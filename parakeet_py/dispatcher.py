@@ -252,15 +252,15 @@ class Dispatcher:
 
     def call_in_place(self, normal: tuple[Any, ...]) -> tuple[Any] | None:
         """A call on the device that arguments live on; None if they live on none."""
-        from parakeet_py.hybrid.execute import device_calls
+        from parakeet_py.call.devices import device_calls
 
         return device_calls.call_in_place(self, normal)
 
     def call_on_device(self, normal: tuple[Any, ...], device: Machine | Team) -> Any:
         """A call that is to run on another device than the CPU, or on a team."""
+        from parakeet_py.call.devices import device_calls as calls
+        from parakeet_py.call.devices import team_calls
         from parakeet_py.hybrid.devices.team import Team
-        from parakeet_py.hybrid.execute import device_calls as calls
-        from parakeet_py.hybrid.execute import team_calls
 
         with self.lock:
             signature = self.signature(normal)
@@ -602,7 +602,7 @@ class Dispatcher:
         """`compiled_for` a call in positional form, whose signature may be known already (nothing is on devices then);
         if not told otherwise, for all extents."""
         if signature is None and some_live_elsewhere(normal):
-            from parakeet_py.hybrid.execute.device_calls import foreign_arguments
+            from parakeet_py.call.devices.device_calls import foreign_arguments
 
             foreign = foreign_arguments(self, normal)
             normal = normal if foreign is None else foreign.args

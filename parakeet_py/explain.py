@@ -16,11 +16,11 @@ from parakeet_py.signature import ArraySpec, FunctionSpec, ListSpec, ScalarSpec,
 from parakeet_py.typed_ir import ir
 
 if TYPE_CHECKING:
+    from parakeet_py.call.devices.device_report import DeviceReport
+    from parakeet_py.call.devices.team_report import TeamReport
     from parakeet_py.compile import Compiled
     from parakeet_py.dispatcher import Dispatcher
     from parakeet_py.hybrid.devices.timeline import Timeline
-    from parakeet_py.hybrid.execute.dry_run import DeviceReport
-    from parakeet_py.hybrid.execute.team_report import TeamReport
     from parakeet_py.imp.storage.allocations import StorageReport
 
 
@@ -145,9 +145,9 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
         if device is None:
             normal = dispatcher.normalize(tuple(args), kwargs)
             return explain_compiled(dispatcher.compiled_for(tuple(args), kwargs), normal)
+        from parakeet_py.call.devices.device_report import device_report
+        from parakeet_py.call.devices.team_report import team_report
         from parakeet_py.hybrid.devices.team import Team
-        from parakeet_py.hybrid.execute.dry_run import device_report
-        from parakeet_py.hybrid.execute.team_report import team_report
 
         normal = dispatcher.normalize(tuple(args), kwargs)
         if normal is None:
@@ -163,9 +163,9 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
 
 def _explain_in_place(dispatcher: Dispatcher, normal: tuple[Any, ...] | None) -> Explanation | None:
     """What a call does whose arguments live on a device; None if they live on none."""
-    from parakeet_py.hybrid.execute.device_calls import foreign_arguments
-    from parakeet_py.hybrid.execute.dry_run import device_report
-    from parakeet_py.hybrid.execute.team_report import team_report
+    from parakeet_py.call.devices.device_calls import foreign_arguments
+    from parakeet_py.call.devices.device_report import device_report
+    from parakeet_py.call.devices.team_report import team_report
     from parakeet_py.hybrid.residency.team_arguments import Held
 
     foreign = None if normal is None else foreign_arguments(dispatcher, normal)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+from parakeet_py.call.devices import device_calls
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
-from parakeet_py.hybrid.execute import device_calls
 
 
 def on(device: EmulatedDevice, function: Any, *args: Any) -> Any:

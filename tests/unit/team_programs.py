@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from parakeet_py import accelerate, generate
+from parakeet_py.call.devices.team_calls import call_on_team, divided_plan_of
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute.run_record import TeamRun
-from parakeet_py.hybrid.execute.team_calls import call_on_team, divided_plan_of
 from parakeet_py.hybrid.plan.part_cost import Speed
 
 DEVICES = tuple(EmulatedDevice(f"emulated:{20 + number}", memory=1 << 22) for number in range(8))

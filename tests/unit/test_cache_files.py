@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from parakeet_py import accelerate, config, options
 from parakeet_py.cli import app
-from parakeet_py.hybrid import calibration
+from parakeet_py.hybrid.devices import calibration
 from parakeet_py.llvm import cache_files, disk_cache
 from parakeet_py.llvm.cache_files import read_file, trusted_folder, write_file
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.call.devices import device_calls
 from parakeet_py.doctor import examine
 from parakeet_py.hybrid.devices import cublas_library
-from parakeet_py.hybrid.execute import device_calls
 from tests.unit import fake_cuda
 
 DTYPES = {"sgemm": "f4", "dgemm": "f8", "cgemm": "c8", "zgemm": "c16"}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate
+from parakeet_py.call.devices import device_calls
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
-from parakeet_py.hybrid.execute import device_calls
 
 
 def center(x: Any) -> Any:

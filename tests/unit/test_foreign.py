@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
+from parakeet_py.call.devices import call_cache, device_calls
 from parakeet_py.errors import FallbackWarning
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.device_detection import lives_elsewhere
 from parakeet_py.hybrid.devices.selection import open_devices
-from parakeet_py.hybrid.execute import call_cache, device_calls
 from parakeet_py.hybrid.residency import dlpack
 from parakeet_py.hybrid.residency.array_interfaces import interface_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray

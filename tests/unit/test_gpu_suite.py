@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate
+from parakeet_py.call.devices import device_calls
 from parakeet_py.hybrid.devices import cuda
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
-from parakeet_py.hybrid.execute import device_calls
 from tests.gpu import __main__ as suite
 from tests.gpu import plugin
 from tests.gpu.twin import Twin, TwinDifference, different, is_exact

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.call.devices import device_calls
 from parakeet_py.hybrid.devices import occupancy_limit
 from parakeet_py.hybrid.devices.selection import open_devices
-from parakeet_py.hybrid.execute import device_calls
 from parakeet_py.hybrid.plan.device_plan import Plan
 from tests.unit import fake_cuda
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.call.devices import device_calls
 from parakeet_py.hybrid.devices.device import DeviceMemoryError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
-from parakeet_py.hybrid.execute import device_calls
 from parakeet_py.hybrid.residency.arrays import DeviceView, download, host_view, upload
 from tests.unit.one_device import free_bytes, on
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.call.devices.device_calls import plan_of
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
-from parakeet_py.hybrid.execute.device_calls import plan_of
 from parakeet_py.hybrid.execute.device_run import run
 from parakeet_py.hybrid.plan.device_plan import Form, Plan
 from parakeet_py.ptx import emulator

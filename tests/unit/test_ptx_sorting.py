@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.hybrid.execute.device_calls import plan_of
+from parakeet_py.call.devices.device_calls import plan_of
 from parakeet_py.ptx.skeletons import radix_sort
 from tests.ptxas import PTXAS
 from tests.unit.test_ptx import ARCHITECTURES, assemble, kernels

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.call.devices.team_calls import call_on_team, divided_plan_of
 from parakeet_py.errors import DeviceWarning
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute import device_loss, task_calls
-from parakeet_py.hybrid.execute.run_record import TeamRun
-from parakeet_py.hybrid.execute.task_calls import Schedule
-from parakeet_py.hybrid.execute.team_calls import call_on_team, divided_plan_of
+from parakeet_py.hybrid.execute.run_record import Schedule, TeamRun
 from parakeet_py.hybrid.partition.tasks import Group
 from parakeet_py.hybrid.plan.part_cost import Speed
 

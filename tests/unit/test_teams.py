@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, generate, options
+from parakeet_py.call.devices import team_calls
+from parakeet_py.call.devices.calibrate import calibrate
 from parakeet_py.errors import DeviceWarning
 from parakeet_py.hybrid.devices import calibration
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.selection import chosen
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
-from parakeet_py.hybrid.execute import team_calls
 from parakeet_py.hybrid.execute.team_run import DividedCall
 from parakeet_py.hybrid.plan.part_cost import Cost, Speed, cpu_speed, device_speed
 from tests.unit.team_programs import DEVICES, clocked, on, relax, simulated, spmv
@@ -204,7 +205,7 @@ def test_calibrated_speeds_are_remembered(tmp_path: Path) -> None:
     (device,) = simulated(1e6)
     with options(cache=True, cache_dir=tmp_path):
         assert calibration.stored("cpu") is None and cpu_speed(2) == Speed(3e9, 0.0, 5e-6)
-        found = calibration.calibrate([device])
+        found = calibrate([device])
         assert calibration.stored(device.name) == found[device.name]
         assert cpu_speed(2).operations == 2 * found["cpu"][0]
         rate, link, start = found[device.name]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.call.devices.team_calls import call_on_team, divided_plan_of
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute.run_record import TeamRun
-from parakeet_py.hybrid.execute.team_calls import call_on_team, divided_plan_of
 from parakeet_py.hybrid.partition.product_tiles import arranged
 from parakeet_py.hybrid.plan.part_cost import Speed
 

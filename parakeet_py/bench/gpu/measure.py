@@ -15,8 +15,8 @@ from parakeet_py.bench.compare import difference
 from parakeet_py.bench.gpu import peers
 from parakeet_py.bench.peers import Absent
 from parakeet_py.bench.program import Arguments, Program, Size
+from parakeet_py.call.devices import device_calls
 from parakeet_py.hybrid.devices.device import Machine
-from parakeet_py.hybrid.execute import device_calls
 from parakeet_py.hybrid.residency.device_arguments import Foreign
 from parakeet_py.hybrid.residency.device_array import asdevice
 from parakeet_py.record import record

@@ -18,8 +18,8 @@ from parakeet_py.hybrid.plan.device_plan import Plan
 from parakeet_py.typed_ir.pipeline import run_passes
 
 if TYPE_CHECKING:
-    from parakeet_py.compile import Compiled
     from parakeet_py.hybrid.devices.device import Device
+    from parakeet_py.hybrid.plan.compiled import Compiled
 
 ROOMY = 0.5  # of the threads that a multiprocessor can hold: enough, whatever the size of blocks
 FITTER = 1.2  # how much better smaller blocks must fit

@@ -10,20 +10,18 @@ calls give the same bits. Calls in which elements decide what comes next are the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.execute.parts import Parts
+from parakeet_py.hybrid.execute.run_record import RegionRun
+from parakeet_py.hybrid.execute.team_dry_run import Rehearsal
+from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.hybrid.plan.team_plan import DividedPlan
 from parakeet_py.hybrid.residency.blocks import HOST
-
-if TYPE_CHECKING:
-    from parakeet_py.dispatcher import Dispatcher
-    from parakeet_py.hybrid.execute.parts import Parts
-    from parakeet_py.hybrid.execute.run_record import RegionRun
-    from parakeet_py.hybrid.partition.regions import Region
-    from parakeet_py.typed_ir.ir import Var
+from parakeet_py.typed_ir.ir import Var
 
 _ARRAY = np.ndarray
 MOST = 1024  # kinds of calls that are remembered
@@ -51,14 +49,6 @@ class Left:
         return found
 
 
-def left_of(dispatcher: Dispatcher) -> Left:
-    """What a function's teams leave to the CPU."""
-    if dispatcher.left is None:
-        dispatcher.left = Left()
-    found: Left = dispatcher.left
-    return found
-
-
 def _key(args: Sequence[Any], team: Team) -> tuple[Any, ...]:
     kinds: list[Any] = [team]  # there is one object for each setting
     for value in args:
@@ -70,21 +60,23 @@ def _key(args: Sequence[Any], team: Team) -> tuple[Any, ...]:
     return tuple(kinds)
 
 
+class _Brief(Rehearsal):
+    """A dry run that ends as soon as a device has a part."""
+
+    def cut(self, region: Region, values: dict[Var, Any]) -> Parts | None:
+        parts = super().cut(region, values)
+        if len(self.runs) >= ENOUGH or not _alone(self.runs[-1]):
+            raise RuntimeError("this is all that matters")
+        return parts
+
+
+def _alone(run: RegionRun) -> bool:
+    return run.by == HOST and all(who == HOST for who, _, _ in run.ranges)
+
+
 def _stays(plan: DividedPlan, team: Team, leaves: Sequence[Any]) -> bool:
     """Whether nobody but the CPU has a part in a call, or in as much of it as is worth looking at."""
-    from parakeet_py.hybrid.execute.team_report import Rehearsal
-
-    class Brief(Rehearsal):
-        def cut(self, region: Region, values: dict[Var, Any]) -> Parts | None:
-            parts = super().cut(region, values)
-            if len(self.runs) >= ENOUGH or not alone(self.runs[-1]):
-                raise RuntimeError("this is all that matters")
-            return parts
-
-    def alone(run: RegionRun) -> bool:
-        return run.by == HOST and all(who == HOST for who, _, _ in run.ranges)
-
-    call = Brief(plan, team, None)
+    call = _Brief(plan, team, None)
     call.steady_joins = {division.join for region in plan.regions for division in region.divisions}
     known = call.known(leaves)
-    return (known or len(call.runs) >= ENOUGH) and all(map(alone, call.runs))
+    return (known or len(call.runs) >= ENOUGH) and all(map(_alone, call.runs))

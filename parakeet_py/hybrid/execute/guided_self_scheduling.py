@@ -31,12 +31,12 @@ from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Range
 from parakeet_py.hybrid.execute.device_loss import Lost
 from parakeet_py.hybrid.execute.member_threads import Stop, together
-from parakeet_py.hybrid.execute.parts import Parts, Written, add
+from parakeet_py.hybrid.execute.parts import Parts, add
 from parakeet_py.hybrid.execute.streaming import stream
 from parakeet_py.hybrid.partition.access import Part
 from parakeet_py.hybrid.plan.part_cost import Cost, cpu_speed, device_speed
 from parakeet_py.hybrid.plan.placement_cost import costs_of, points_of
-from parakeet_py.hybrid.residency.blocks import HOST
+from parakeet_py.hybrid.residency.blocks import HOST, Written
 from parakeet_py.hybrid.residency.byte_ranges import intersection
 
 GRAINS = 512  # pieces that an index space is divided into, at most, of whole warps; a claim is some of them

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,19 +13,16 @@ from parakeet_py.hybrid.execute.member_threads import Stop, together
 from parakeet_py.hybrid.execute.part_future import Started
 from parakeet_py.hybrid.execute.part_runs import PartRun
 from parakeet_py.hybrid.execute.streaming import UNDER_WAY, fits, no_memory
+from parakeet_py.hybrid.execute.team_call import TeamCall
 from parakeet_py.hybrid.partition.access import Part
 from parakeet_py.hybrid.partition.division import Bounds, Division
 from parakeet_py.hybrid.partition.regions import Region
-from parakeet_py.hybrid.residency.blocks import HOST, Root, SharedArray, of_host
+from parakeet_py.hybrid.residency.blocks import HOST, Root, SharedArray, Written, of_host
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, difference, intersection, size_of, union
 from parakeet_py.hybrid.residency.windows import Windows
 from parakeet_py.typed_ir.ir import Function, Map, Reduce, Scan, Scatter, Var
 from parakeet_py.typed_ir.types import Array
 
-if TYPE_CHECKING:
-    from parakeet_py.hybrid.execute.team_run import DividedCall
-
-Written = dict[Root, Spans]
 MUCH = 1 << 20  # bytes that are worth a thread to bring them
 
 
@@ -48,7 +45,7 @@ class Parts:
 
     def __init__(
         self,
-        call: DividedCall,
+        call: TeamCall,
         region: Region,
         division: Division,
         values: dict[Var, Any],

@@ -8,9 +8,26 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from parakeet_py.hybrid.devices.team import Range
-from parakeet_py.hybrid.execute.task_calls import Schedule
 from parakeet_py.hybrid.partition.division import Bounds
 from parakeet_py.hybrid.residency.blocks import HOST
+
+
+class Schedule(NamedTuple):
+    """Who has which task of a group.
+
+    Attributes
+    ----------
+    group : its name
+    lines : of the source, of each task
+    members : the memories of those who share each task
+    seconds, shared : foreseen, like this and one after the other on the whole team
+    """
+
+    group: str
+    lines: tuple[tuple[int, ...], ...]
+    members: tuple[tuple[int, ...], ...]
+    seconds: float
+    shared: float
 
 
 class RegionRun(NamedTuple):

@@ -19,17 +19,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.execute.device_loss import Lost
 from parakeet_py.hybrid.execute.member_threads import Stop, together
+from parakeet_py.hybrid.execute.run_record import Schedule
+from parakeet_py.hybrid.execute.team_call import TeamCall
 from parakeet_py.hybrid.residency.blocks import HOST, SharedArray
 from parakeet_py.hybrid.residency.byte_ranges import size_of
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.team import Team
-    from parakeet_py.hybrid.execute.team_run import DividedCall
     from parakeet_py.hybrid.partition.tasks import Group
     from parakeet_py.typed_ir.ir import Var
 
@@ -37,25 +38,7 @@ WORTH = 0.95  # of the time on the whole team, at most
 MOST = 256  # schedules that are remembered
 
 
-class Schedule(NamedTuple):
-    """Who has which task of a group.
-
-    Attributes
-    ----------
-    group : its name
-    lines : of the source, of each task
-    members : the memories of those who share each task
-    seconds, shared : foreseen, like this and one after the other on the whole team
-    """
-
-    group: str
-    lines: tuple[tuple[int, ...], ...]
-    members: tuple[tuple[int, ...], ...]
-    seconds: float
-    shared: float
-
-
-def run_tasks(call: DividedCall, group: Group, values: dict[Var, Any]) -> list[Any]:
+def run_tasks(call: TeamCall, group: Group, values: dict[Var, Any]) -> list[Any]:
     """Run the tasks of a group; gives their results in order."""
     given = [[values[arg] for arg in task.args] for task in group.tasks]
     schedule = schedule_of(call, group, given)
@@ -70,7 +53,7 @@ def run_tasks(call: DividedCall, group: Group, values: dict[Var, Any]) -> list[A
 class _AtOnce:
     """The tasks of a group, run at the same time."""
 
-    def __init__(self, call: DividedCall, group: Group, given: Sequence[list[Any]], schedule: Schedule) -> None:
+    def __init__(self, call: TeamCall, group: Group, given: Sequence[list[Any]], schedule: Schedule) -> None:
         teams = [replace(call.team, only=members) for members in schedule.members]
         self.calls = [call.within(task, team) for task, team in zip(group.tasks, teams, strict=True)]
         self.call, self.given, self.schedule = call, given, schedule
@@ -110,7 +93,7 @@ class _AtOnce:
 # ---- the choice ------------------------------------------------------------------------------------------------------
 
 
-def schedule_of(call: DividedCall, group: Group, given: Sequence[Sequence[Any]]) -> Schedule | None:
+def schedule_of(call: TeamCall, group: Group, given: Sequence[Sequence[Any]]) -> Schedule | None:
     """Who gets which task; None if they are better shared by all, one after the other."""
     team = call.team
     if team.split is not None or team.only is not None or len(team.members) < 2:
@@ -134,7 +117,7 @@ def _kind(value: Any, team: Team) -> Any:
 
 
 class _Choice:
-    def __init__(self, call: DividedCall, group: Group, given: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, call: TeamCall, group: Group, given: Sequence[Sequence[Any]]) -> None:
         self.call, self.group, self.given, self.team = call, group, given, call.team
 
     def best(self) -> Schedule | None:
@@ -179,7 +162,5 @@ class _Choice:
 
     def foreseen(self, tasks: Sequence[int], members: tuple[int, ...] | None) -> list[float]:
         """The seconds of some tasks, one after the other, on the whole team or some of it."""
-        from parakeet_py.hybrid.plan.task_estimates import Foresight
-
-        found = Foresight(self.call, replace(self.team, only=members))
+        found = self.call.plan.estimates(self.call, replace(self.team, only=members))
         return [found.seconds_of(self.group.tasks[task], self.given[task]) for task in tasks]

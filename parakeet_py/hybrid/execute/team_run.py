@@ -29,9 +29,9 @@ from parakeet_py.hybrid.execute.device_loss import Lost, member_of, with_losses
 from parakeet_py.hybrid.execute.device_run import Call, OpaqueCallback, entering
 from parakeet_py.hybrid.execute.guided_self_scheduling import Claims
 from parakeet_py.hybrid.execute.part_future import Started
-from parakeet_py.hybrid.execute.parts import Parts, Written, add
-from parakeet_py.hybrid.execute.run_record import RegionRun, TeamRun
-from parakeet_py.hybrid.execute.task_calls import Schedule, run_tasks
+from parakeet_py.hybrid.execute.parts import Parts, add
+from parakeet_py.hybrid.execute.run_record import RegionRun, Schedule, TeamRun
+from parakeet_py.hybrid.execute.task_calls import run_tasks
 from parakeet_py.hybrid.partition.access import Access, Part, Touched
 from parakeet_py.hybrid.partition.division import Division
 from parakeet_py.hybrid.partition.product_tiles import Cutting, product_parts
@@ -40,7 +40,16 @@ from parakeet_py.hybrid.partition.tasks import Task
 from parakeet_py.hybrid.plan.placement_cost import costs_of
 from parakeet_py.hybrid.plan.team_plan import DividedPlan
 from parakeet_py.hybrid.residency.arrays import DeviceView, strides_of
-from parakeet_py.hybrid.residency.blocks import HOST, Memories, Root, SharedArray, new_array, of_arguments, of_host
+from parakeet_py.hybrid.residency.blocks import (
+    HOST,
+    Memories,
+    Root,
+    SharedArray,
+    Written,
+    new_array,
+    of_arguments,
+    of_host,
+)
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans
 from parakeet_py.hybrid.residency.persistent_memory import Home, homes_of_frozen
 from parakeet_py.hybrid.residency.team_arguments import Held

@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.hybrid.execute.parts import Parts
+from parakeet_py.hybrid.execute.team_call import TeamCall
 from parakeet_py.hybrid.partition.division import Bounds, Division
 from parakeet_py.hybrid.plan.part_cost import Cost, cpu_speed, device_speed
 from parakeet_py.hybrid.plan.placement_cost import beginning, missing
@@ -27,7 +28,6 @@ from parakeet_py.typed_ir.ir import Matmul, Var
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.team import Range
-    from parakeet_py.hybrid.execute.team_run import DividedCall
     from parakeet_py.hybrid.partition.regions import Region
 
 NEARLY = 1.02  # times that differ by less are alike
@@ -49,7 +49,7 @@ class Cutting(NamedTuple):
     across: tuple[Bounds, ...]
 
 
-def product_parts(call: DividedCall, region: Region, values: dict[Var, Any]) -> Parts | None:
+def product_parts(call: TeamCall, region: Region, values: dict[Var, Any]) -> Parts | None:
     """The parts of a product of two matrices that move the fewest bytes; None if it is none, or nobody has a part."""
     if region.tiled is None:
         return None
@@ -75,7 +75,7 @@ class _Product:
     """
 
     def __init__(
-        self, call: DividedCall, region: Region, tiled: Division, values: dict[Var, Any], shapes: tuple[int, int, int]
+        self, call: TeamCall, region: Region, tiled: Division, values: dict[Var, Any], shapes: tuple[int, int, int]
     ) -> None:
         self.call, self.region, self.tiled, self.values = call, region, tiled, values
         self.rows, self.inner, self.columns = shapes

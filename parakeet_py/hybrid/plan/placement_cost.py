@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from parakeet_py.hybrid.execute.parts import Written
+from parakeet_py.hybrid.execute.team_call import TeamCall
 from parakeet_py.hybrid.partition.access import Part
 from parakeet_py.hybrid.partition.division import Division
 from parakeet_py.hybrid.plan.part_cost import Cost, Speed, cpu_speed, device_speed
-from parakeet_py.hybrid.residency.blocks import HOST
+from parakeet_py.hybrid.residency.blocks import HOST, Written
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, difference, size_of
 from parakeet_py.imp.schedule.loop_order import static_cost
 from parakeet_py.typed_ir.ir import Block, Compress, Const, For, Let, Map, Matmul, Op, Reduce, Scan, Scatter, Var
 from parakeet_py.typed_ir.rewrite import NOWHERE
 
-if TYPE_CHECKING:
-    from parakeet_py.hybrid.execute.team_run import DividedCall
-
 POINT = 10  # operations that a device does for a point of an index space before those of its body: a thread, addresses
 BLOCK = 256  # threads that a device begins at once, however few have something to do
 
 
-def costs_of(call: DividedCall, division: Division, values: dict[Var, Any], extent: int, steady: bool) -> list[Cost]:
+def costs_of(call: TeamCall, division: Division, values: dict[Var, Any], extent: int, steady: bool) -> list[Cost]:
     """What it would cost each member of a call's team, in the order of their memories.
 
     With `steady` nothing counts that differs between equal calls: measured seconds, and where bytes are.
@@ -62,7 +59,7 @@ def missing(needed: Written, who: int, steady: bool) -> int:
     return sum(size_of(difference(spans, known)) for spans, known in zip(needed.values(), valid, strict=True))
 
 
-def operations_of(call: DividedCall, division: Division, values: dict[Var, Any], who: int) -> float:
+def operations_of(call: TeamCall, division: Division, values: dict[Var, Any], who: int) -> float:
     """Scalar operations for an index of the split axis, or for an element of a tile, where `who` computes it."""
     op = division.op
     begin = 0 if who == HOST else POINT
@@ -72,7 +69,7 @@ def operations_of(call: DividedCall, division: Division, values: dict[Var, Any],
     return float(points_of(call, division, values) * cost / max(call.extent(division.extent, values), 1))
 
 
-def operations_in_turn(call: DividedCall, op: Op, values: dict[Var, Any]) -> float:
+def operations_in_turn(call: TeamCall, op: Op, values: dict[Var, Any]) -> float:
     """Scalar operations of an operator that is not cut, about."""
     match op:
         case For(start=start, stop=stop, step=Const(value=step), body=body):
@@ -87,7 +84,7 @@ def operations_in_turn(call: DividedCall, op: Op, values: dict[Var, Any]) -> flo
     return float(static_cost(Block((Let((), op, NOWHERE),))))
 
 
-def points_of(call: DividedCall, division: Division, values: dict[Var, Any]) -> int:
+def points_of(call: TeamCall, division: Division, values: dict[Var, Any]) -> int:
     """How many points the index space has."""
     op = division.op
     if isinstance(op, Matmul):

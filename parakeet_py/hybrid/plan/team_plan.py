@@ -8,6 +8,7 @@ calls in which what it stores to overlaps nothing else that it is given, one for
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from parakeet_py.typed_ir.ir import Function
 from parakeet_py.typed_ir.types import Type
 
 if TYPE_CHECKING:
-    from parakeet_py.compile import Compiled
+    from parakeet_py.hybrid.plan.compiled import Compiled
 
 
 class DividedPlan:
@@ -42,11 +43,13 @@ class DividedPlan:
     rates : what parts have taken so far
     last_run : what the last call has done, None before the first
     timeline : what the last call that was recorded has done when
+    estimates : what foresees the seconds of tasks, from a call and a team
     schedules : who has had which tasks, by what the choice rests on
     """
 
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: Compiled, estimates: Callable[[Any, Any], Any]) -> None:
         self.config = compiled.config
+        self.estimates = estimates
         self.filename = compiled.function.__code__.co_filename
         function, self.routines = as_calls(compiled.typed, team=True)
         self.function, self.sites, self.first = cut_regions(function)

@@ -205,6 +205,9 @@ class Root:
 _NONE: Spans = span(0, 0)
 
 
+Written = dict[Root, Spans]
+
+
 class SharedArray:
     """An array whose elements may be in several memories: `host` is it in the host's, valid or not."""
 

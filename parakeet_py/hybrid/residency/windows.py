@@ -9,23 +9,22 @@ Either can be filled with what the piece needs and emptied of what it has writte
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from parakeet_py.hybrid.devices.device import Device
+from parakeet_py.hybrid.devices.team import Range
 from parakeet_py.hybrid.partition.access import Access, Box, Part
+from parakeet_py.hybrid.partition.division import Bounds, Division
 from parakeet_py.hybrid.residency.arrays import GRANULE, Buffer, DeviceView, memory_of
-from parakeet_py.hybrid.residency.blocks import Root, SharedArray
+from parakeet_py.hybrid.residency.blocks import Root, SharedArray, Written
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, in_rows, rows_of, size_of, union
 from parakeet_py.typed_ir.ir import Dim, Function, Load, Store, Var, blocks_of, walk
 from parakeet_py.typed_ir.rewrite import free_in_op, fresh_copy
 from parakeet_py.typed_ir.types import Array
-
-if TYPE_CHECKING:
-    from parakeet_py.hybrid.execute.parts import Parts
 
 APART = 0.5  # of the memory of a stretch that arrays share, if each has its own
 
@@ -141,7 +140,35 @@ Windows = dict[SharedArray, Window]
 Extents = list[tuple[Extent, list[SharedArray]]]
 
 
-def extents(piece: Parts, alike: set[Root], packed: bool) -> Extents:
+class Piece(Protocol):
+    """A region cut into one part, as far as windows know it."""
+
+    @property
+    def division(self) -> Division: ...
+
+    @property
+    def values(self) -> dict[Var, Any]: ...
+
+    @property
+    def whole(self) -> list[SharedArray]: ...
+
+    @property
+    def again(self) -> bool: ...
+
+    @property
+    def ranges(self) -> Sequence[Range]: ...
+
+    @property
+    def across(self) -> Sequence[Bounds]: ...
+
+    @property
+    def needed(self) -> list[Written]: ...
+
+    @property
+    def written(self) -> list[Written]: ...
+
+
+def extents(piece: Piece, alike: set[Root], packed: bool) -> Extents:
     """What a piece touches, and of which arrays, but for those that all pieces need alike; with `packed` in boxes where
     that can be done.
 
@@ -179,7 +206,7 @@ def _stretch(root: Root, needed: Spans, written: Spans) -> Stretch:
 class _Of:
     """What a piece touches of one array: an argument of the region, or (without `var`) a result."""
 
-    def __init__(self, piece: Parts, var: Var | None, array: SharedArray) -> None:
+    def __init__(self, piece: Piece, var: Var | None, array: SharedArray) -> None:
         self.array, division = array, piece.division
         self.needed = var is not None or piece.again
         _, lo, hi = piece.ranges[0]

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py import config
+from parakeet_py.call.devices.device_calls import RECURSIVE
 from parakeet_py.compile import python_may_begin_again
 from parakeet_py.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.hybrid.devices.team import Team
-from parakeet_py.hybrid.execute.cpu_only_calls import left_of
-from parakeet_py.hybrid.execute.device_calls import RECURSIVE
+from parakeet_py.hybrid.execute.cpu_only_calls import Left
+from parakeet_py.hybrid.execute.task_estimates import Foresight
 from parakeet_py.hybrid.execute.team_run import run_divided
 from parakeet_py.hybrid.plan.team_plan import DividedPlan
 from parakeet_py.hybrid.residency.team_arguments import Held
@@ -26,12 +27,20 @@ if TYPE_CHECKING:
     from parakeet_py.dispatcher import Dispatcher
 
 
+def left_of(dispatcher: Dispatcher) -> Left:
+    """What a function's teams leave to the CPU."""
+    if dispatcher.left is None:
+        dispatcher.left = Left()
+    found: Left = dispatcher.left
+    return found
+
+
 def divided_plan_of(compiled: Compiled) -> DividedPlan:
     """The divided plan of a specialization, made once."""
     if compiled.typed.procedures:
         raise UnsupportedError(RECURSIVE, compiled.template.filename)
     if compiled.divided is None:
-        compiled.divided = DividedPlan(compiled)
+        compiled.divided = DividedPlan(compiled, Foresight)
     plan: DividedPlan = compiled.divided
     return plan
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py import config
+from parakeet_py.call.devices.call_cache import again, look, repeated_of
 from parakeet_py.compile import python_may_begin_again
 from parakeet_py.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.hybrid.devices.device import Device, DeviceMemoryError, Machine
@@ -16,7 +17,6 @@ from parakeet_py.hybrid.devices.device_detection import leaves_of, lives_elsewhe
 from parakeet_py.hybrid.devices.occupancy_limit import examine, plan_for
 from parakeet_py.hybrid.devices.selection import open_devices
 from parakeet_py.hybrid.devices.team import Team
-from parakeet_py.hybrid.execute.call_cache import again, look, repeated_of
 from parakeet_py.hybrid.execute.device_run import run
 from parakeet_py.hybrid.plan.device_plan import Plan
 from parakeet_py.hybrid.residency.array_interfaces import Interface, device_of
@@ -79,7 +79,7 @@ def call_in_place(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Any] |
     if place is None:
         return None
     if isinstance(place, Team):
-        from parakeet_py.hybrid.execute.team_calls import call_held
+        from parakeet_py.call.devices.team_calls import call_held
 
         return (call_held(dispatcher, Held(place, normal)),)
     seen = look(dispatcher, normal, place, asked)
@@ -177,7 +177,7 @@ def call(
     except DeviceMemoryError as error:
         if not error.unchanged:
             raise
-        from parakeet_py.hybrid.execute.team_calls import call_on_team
+        from parakeet_py.call.devices.team_calls import call_on_team
 
         return call_on_team(dispatcher, args, Team((device,), cpu=False))  # which computes in pieces
     except OpaqueResultChanged:

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.call.devices.device_calls import plan_of
 from parakeet_py.hybrid.devices.device import Device
 from parakeet_py.hybrid.devices.faults import lines_of
 from parakeet_py.hybrid.devices.occupancy_limit import Resources, plan_for
 from parakeet_py.hybrid.devices.timeline import Timeline
 from parakeet_py.hybrid.devices.transfer_counters import Run
-from parakeet_py.hybrid.execute.device_calls import plan_of
 from parakeet_py.hybrid.execute.device_run import Call
 from parakeet_py.hybrid.plan.device_plan import Plan
 from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView

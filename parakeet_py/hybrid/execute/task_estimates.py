@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.hybrid.execute.parts import Parts, Written
-from parakeet_py.hybrid.execute.task_calls import Schedule
-from parakeet_py.hybrid.execute.team_report import Rehearsal
+from parakeet_py.hybrid.execute.parts import Parts
+from parakeet_py.hybrid.execute.run_record import Schedule
+from parakeet_py.hybrid.execute.team_call import TeamCall
+from parakeet_py.hybrid.execute.team_dry_run import Rehearsal
 from parakeet_py.hybrid.plan.part_cost import Speed, cpu_speed, device_speed
 from parakeet_py.hybrid.plan.placement_cost import beginning, operations_in_turn, operations_of
-from parakeet_py.hybrid.residency.blocks import HOST, Memories, Root, SharedArray
+from parakeet_py.hybrid.residency.blocks import HOST, Memories, Root, SharedArray, Written
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, difference, size_of
 from parakeet_py.typed_ir.ir import Var
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.team import Team
-    from parakeet_py.hybrid.execute.team_run import DividedCall
     from parakeet_py.hybrid.partition.regions import Region
     from parakeet_py.hybrid.partition.tasks import Task
 
@@ -36,7 +36,7 @@ class _Enough(Exception):
 class Foresight(Rehearsal):
     """A rehearsal of tasks of a call, by some members of its team, from where bytes are now on."""
 
-    def __init__(self, call: DividedCall, team: Team) -> None:
+    def __init__(self, call: TeamCall, team: Team) -> None:
         super().__init__(call.plan, team, None)
         self.memories = Memories(team.devices, rehearsal=True)
         self.steady_joins = {division.join for region in call.plan.regions for division in region.divisions}

@@ -1,0 +1,1 @@
+"""Calls of accelerated functions: from the decorator to the specialization that runs."""

@@ -1,0 +1,1 @@
+"""Calls of accelerated functions on devices and teams, and reports of what they do."""
