@@ -31,7 +31,7 @@ help:
 	@echo "make test    install, then run the tests"
 	@echo "make test-gpu   the tests on a GPU, bit for bit against the emulator; reports in benchmarks/results"
 	@echo "make bench-gpu  times, bytes and flops on a GPU, beside CuPy, JAX, PyTorch and numba where installed"
-	@echo "make docs    write docs/numpy.md: which NumPy functions are native, found by calling them"
+	@echo "make docs    write docs/numpy.md (which NumPy functions are native) and docs/troubleshooting.md"
 	@echo "make fuzz    random programs against Python, for MINUTES=30"
 	@echo "make lint    formatting, lint, types"
 	@echo "make clean   remove the environment and all caches of this folder"
@@ -53,6 +53,7 @@ test: $(VENV)/.test
 
 docs: $(VENV)/.test
 	@$(BIN)/python -m tests.numpy_table --page
+	@$(BIN)/parakeet messages --markdown > docs/troubleshooting.md
 
 test-gpu:
 	@$(ON_GPU) -m tests.gpu $(ARGS)

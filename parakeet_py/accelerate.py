@@ -15,6 +15,7 @@ from parakeet_py.dispatcher import Dispatcher
 from parakeet_py.hybrid.residency import fingerprint
 from parakeet_py.llvm.callable_type import AcceleratedFunction
 from parakeet_py.native import Loaded
+from parakeet_py.positional import wrong_arguments
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -188,7 +189,7 @@ def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
     dispatcher = _dispatcher(self)
     normal = dispatcher.normalize(args, kwargs)
     if normal is None:
-        raise TypeError(f"{dispatcher.function.__name__} does not take these arguments")
+        raise wrong_arguments(dispatcher.function, args, kwargs)
     plan = plan_of(dispatcher.compiled_for_normal(normal))
     return join([plan.ptx(target, number) for number in range(len(plan.kernels))])
 

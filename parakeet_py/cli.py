@@ -316,6 +316,9 @@ def explain(
     args: Annotated[
         str | None, typer.Option(help="Arguments as a Python expression, np being NumPy: 'np.ones(10), 2.0'.")
     ] = None,
+    call: Annotated[
+        bool, typer.Option("--call", help="Call it first, so that what is handed back to Python has been seen.")
+    ] = False,
     stage: Annotated[str | None, typer.Option(help="Print one stage instead: untyped, typed, imp or llvm.")] = None,
 ) -> None:
     """Tell what the compiler makes of a function: with --args for arguments of these types, else its untyped IR."""
@@ -323,18 +326,22 @@ def explain(
     stages = {"untyped": "untyped_ir", "typed": "typed_ir", "imp": "imp", "llvm": "llvm"}
     if stage is not None and stage not in stages:
         raise _fail(f"no stage {stage}; there are {', '.join(stages)}")
-    if args is None:
+    if args is None or stage == "untyped":
         if stage not in (None, "untyped"):
             raise _fail(f"the {stage} stage needs argument types: give --args")
         typer.echo(function.untyped_ir())
         return
+    from parakeet_py.errors import ParakeetError
+
     arguments = _evaluate(args, function)
-    if stage is None:
-        typer.echo(str(function.explain(*arguments)))
-    elif stage == "untyped":
-        typer.echo(function.untyped_ir())
-    else:
-        typer.echo(getattr(function, stages[stage])(*arguments))
+    try:
+        if call:
+            for _ in range(2):  # the first call shows what is handed back, the second is compiled
+                function(*arguments)
+        shown = function.explain(*arguments) if stage is None else getattr(function, stages[stage])(*arguments)
+    except (ParakeetError, TypeError) as error:
+        raise _fail(str(error)) from None
+    typer.echo(str(shown))
 
 
 def _load(target: str) -> Any:
@@ -369,8 +376,36 @@ def _evaluate(text: str, function: Any) -> tuple[Any, ...]:
 
     scope = dict(getattr(getattr(function, "__wrapped__", function), "__globals__", {}))
     scope.setdefault("np", np)
-    result = eval(f"({text},)", scope)  # the user's own expression, on the user's own command line
+    text = text.strip().removesuffix(",")
+    try:
+        result = eval(f"({text},)" if text else "()", scope)  # the user's own expression, on their own command line
+    except Exception as error:
+        raise _fail(
+            f"--args {text!r}: {type(error).__name__}: {error}\n"
+            "it is a Python expression in the function's module, with NumPy as np: --args 'np.ones(10), 2.0'"
+        ) from None
     return tuple(result)
+
+
+@app.command()
+def messages(
+    code: Annotated[str | None, typer.Argument(help="One kind of message; all are listed if none is named.")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The whole catalogue as a page.")] = False,
+) -> None:
+    """Tell what messages about refusals mean and what to do, with examples."""
+    from parakeet_py.messages import entry_named
+    from parakeet_py.messages.page import as_list, as_text, page
+
+    if markdown:
+        typer.echo(page(), nl=False)
+        return
+    if code is None:
+        typer.echo(as_list())
+        return
+    try:
+        typer.echo(as_text(entry_named(code)))
+    except KeyError as error:
+        raise _fail(str(error.args[0])) from None
 
 
 @app.command()

@@ -24,6 +24,7 @@ from parakeet_py.imp.lower.function import lower
 from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only
 from parakeet_py.interrupts import poll
 from parakeet_py.llvm.context import OPAQUE_AGAIN
+from parakeet_py.messages.arrays import with_array_named
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
 from parakeet_py.signature import MAX_ITEMS, ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves
 from parakeet_py.typed_ir import ir
@@ -107,7 +108,7 @@ def specialize_call(
                 knowledge.hidden.append(need.source)
         except FieldsMayChange:
             _read_fewer_fields(knowledge)
-        except UnsupportedError:
+        except UnsupportedError as error:
             if _reads_short_lists(signature, args):
                 knowledge.short_lists = False
                 continue
@@ -119,7 +120,7 @@ def specialize_call(
                 continue
             functions = [i for i, spec in enumerate(signature.params) if isinstance(spec, FunctionSpec)]
             if not functions:
-                raise
+                raise with_array_named(error, function.__code__.co_varnames, args) from None
             knowledge.static.update(functions)  # Python may be able to do with them what compiled code cannot
         except NeedObservation:
             if not _reads_short_lists(signature, args):

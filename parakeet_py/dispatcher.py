@@ -30,7 +30,7 @@ from parakeet_py.interrupts import came_from_outside, held
 from parakeet_py.llvm.callable_type import gates_of, install
 from parakeet_py.llvm.error_state import asks_for_errors
 from parakeet_py.native import Knowledge, Loaded, MissingValue, call_signature, present, read_source
-from parakeet_py.positional import positional_form, python_form, takes_positions_only
+from parakeet_py.positional import positional_form, python_form, takes_positions_only, wrong_arguments
 from parakeet_py.refusals import Refusals
 from parakeet_py.signature import Signature, Source
 from parakeet_py.tracebacks import shown, unseen, user_level
@@ -228,6 +228,7 @@ class Dispatcher:
             except DoneByPython:
                 action = "python"
                 self.refused.add(signature, "almost all is handed back")
+                log_.info("%s: Python runs such calls, as almost all is handed back", self.function.__qualname__)
                 self.refused.settle(normal)
             except (UnsupportedError, NoSourceError) as found:
                 action, error = "refuse", found
@@ -384,8 +385,13 @@ class Dispatcher:
         hopeful = (
             runs <= MAX_OBSERVED_RUNS and self.evaluated_for < LONGEST_EVALUATIONS
         )  # else calls reach again and again what none of them shows
+        start = time.perf_counter()
         loaded = self.load(signature, config, extents) if config.uses_disk and hopeful else None
         if loaded is not None:
+            if config.debug or log_.isEnabledFor(logging.INFO):
+                from parakeet_py.telling import tell_loaded
+
+                tell_loaded(self.function, signature, time.perf_counter() - start, config.debug)
             return loaded
         from parakeet_py.typed_ir.specialize import NeedObservation
 
@@ -456,7 +462,7 @@ class Dispatcher:
             self.keep(compiled, extents)
             raise DoneByPython
         native = make_native(compiled)
-        if config.debug:
+        if config.debug or log_.isEnabledFor(logging.INFO):
             from parakeet_py.telling import tell_compiled
 
             tell_compiled(compiled, config.debug)
@@ -519,9 +525,7 @@ class Dispatcher:
             self.refused.settle(normal)
             most = max(self.made, len(self.refused))
             self.refused.everything = most >= MAX_SPECIALIZATIONS or not _is_readable(self.function)
-        if self.fell_back is None:
-            self.fell_back = str(error)
-            warnings.warn(FallbackWarning(str(error)), stacklevel=user_level())
+        self.tell_fallback(str(error), signature)
         return result
 
     def went_well(self, normal: tuple[Any, ...], signature: Signature | None = None) -> None:
@@ -532,9 +536,19 @@ class Dispatcher:
             reason = self.refused.went_well(normal, signature)
             if reason is not None:
                 self.observed_runs.clear()
-        if reason and self.fell_back is None:
+        if reason:
+            self.tell_fallback(reason, signature)
+
+    def tell_fallback(self, reason: str, signature: Signature | None) -> None:
+        """Say that the calls with a signature run in Python: always in the log, for the first one in a warning."""
+        if log_.isEnabledFor(logging.INFO):
+            from parakeet_py.telling import tell_fallback
+
+            tell_fallback(self.function, signature, reason)
+        if self.fell_back is None:
             self.fell_back = reason
-            warnings.warn(FallbackWarning(reason), stacklevel=user_level())
+            text = f"{self.function.__qualname__} fell back to Python. {reason}"
+            warnings.warn(FallbackWarning(text), stacklevel=user_level())
 
     def failure(self, error: Exception) -> UnsupportedError:
         """What a call is refused with on which the compiler has failed; what is no error of its own is raised."""
@@ -583,7 +597,7 @@ class Dispatcher:
         """
         normal = self.normalize(args, kwargs)
         if normal is None:
-            raise TypeError(f"{self.function.__name__} does not take these arguments")
+            raise wrong_arguments(self.function, args, kwargs)
         return self.compiled_for_normal(normal, "usual")
 
     def keep(self, compiled: Compiled, extents: Extents) -> None:

@@ -121,9 +121,27 @@ class UnsupportedError(ParakeetError):
         text = cut(f"{where}: {self.message}" if where else self.message)
         if self.pos is not None:
             text += underlined(self.lines, self.first_line, self.pos)
-        if self.hint:
-            text += f"\n  instead: {cut(self.hint)}"
+        if self.advice:
+            text += f"\n  instead: {cut(self.advice)}"
+        if self.code:
+            text += f"\n  more: parakeet messages {self.code}"
         return text
+
+    @property
+    def code(self) -> str:
+        """The name of the kind of refusal in the catalogue of messages; empty if it is of none."""
+        from parakeet_py.messages import entry_of
+
+        entry = entry_of(self.message)
+        return "" if entry is None else entry.code
+
+    @property
+    def advice(self) -> str:
+        """What to do instead: the hint, or else what the catalogue says."""
+        from parakeet_py.messages import entry_of
+
+        entry = entry_of(self.message)
+        return self.hint or ("" if entry is None else entry.hint)
 
     @classmethod
     def at(cls, function: Function, pos: Pos, message: str, hint: str = "") -> UnsupportedError:
@@ -141,7 +159,7 @@ class NotObservedError(UnsupportedError):
 
 
 class FallbackWarning(UserWarning):
-    """A function, or one call of it, runs as plain Python; the text is that of the `UnsupportedError`."""
+    """A function fell back: its calls with such arguments run in Python; the text says why and what to do."""
 
 
 class DeviceWarning(UserWarning):

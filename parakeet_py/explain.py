@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.record import record
-from parakeet_py.signature import ArraySpec, FunctionSpec, ListSpec, ScalarSpec, Spec, StaticSpec, TextSpec, TupleSpec
+from parakeet_py.signature import (
+    ArraySpec,
+    FunctionSpec,
+    ListSpec,
+    ObjectSpec,
+    ScalarSpec,
+    Spec,
+    StaticSpec,
+    TextSpec,
+    TupleSpec,
+)
 from parakeet_py.typed_ir import ir
 
 if TYPE_CHECKING:
@@ -56,7 +66,7 @@ class Explanation:
     opaque_calls : what is handed back to Python, with reasons
     storage : temporaries and results with their sizes
     times : seconds of each stage of compilation
-    fell_back : None, or why the call runs as plain Python
+    fell_back : None, or why the call runs as plain Python; with `waits`, only until such a call has been made
     device : None for the CPU, or what happens on the device that calls run on here
     """
 
@@ -71,6 +81,7 @@ class Explanation:
     widened: tuple[str, ...] = ()
     threads: int = 1
     device: DeviceReport | TeamReport | None = None
+    waits: bool = False
 
     @property
     def kernels(self) -> int:
@@ -87,7 +98,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(self.signature)})"]
         if self.fell_back is not None:
-            lines.append("runs as plain Python, because")
+            lines.append("not compiled yet, because" if self.waits else "fell back to Python, because")
             lines.extend("  " + line for line in self.fell_back.splitlines())
             return "\n".join(lines)
         if self.device is None:
@@ -132,7 +143,8 @@ class Explanation:
 
 def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any]) -> Explanation:
     """What a call with these arguments does (it is compiled, not run)."""
-    from parakeet_py.errors import NoSourceError, UnsupportedError
+    from parakeet_py.errors import NoSourceError, NotObservedError, UnsupportedError
+    from parakeet_py.positional import wrong_arguments
     from parakeet_py.signature import spec_of
 
     name = dispatcher.function.__name__
@@ -151,14 +163,15 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
 
         normal = dispatcher.normalize(tuple(args), kwargs)
         if normal is None:
-            raise TypeError(f"{name} does not take these arguments")
+            raise wrong_arguments(dispatcher.function, tuple(args), kwargs)
         compiled = dispatcher.compiled_for_normal(normal)
         if isinstance(device, Team):
             return replace(_on_devices(compiled), device=team_report(compiled, normal, device))
         return replace(_on_devices(compiled), device=device_report(compiled, normal, device))
     except (UnsupportedError, NoSourceError) as error:
         specs = tuple(describe_spec(spec_of(arg)) for arg in args)
-        return Explanation(name, specs, (), 0, (), None, {}, str(error))
+        waits = isinstance(error, NotObservedError)
+        return Explanation(name, specs, (), 0, (), None, {}, str(error), waits=waits)
 
 
 def _explain_in_place(dispatcher: Dispatcher, normal: tuple[Any, ...] | None) -> Explanation | None:
@@ -282,4 +295,6 @@ def describe_spec(spec: Spec) -> str:
         case TupleSpec(items, kind):
             parts = ", ".join(describe_spec(item) for item in items)
             return f"({parts})" if kind == "tuple" else f"{kind}[{parts}]"
+        case ObjectSpec(kind):
+            return kind.__qualname__
     return str(spec)

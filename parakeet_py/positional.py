@@ -35,6 +35,17 @@ def parameter_names(code: CodeType) -> list[str]:
     return names
 
 
+def wrong_arguments(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    """What is wrong with arguments that have no positional form."""
+    import inspect
+
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        return TypeError(f"{function.__qualname__}() {error}")
+    return TypeError(f"{function.__qualname__}() does not take these arguments")
+
+
 def positional_form(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
     """A call in positional form; None when Python would refuse it (and will say so)."""
     code = function.__code__

@@ -71,8 +71,7 @@ def read_bytecode(function: FunctionType) -> Source:
 
 def _refusal(code: CodeType, message: str, position: ast.AST | None) -> UnsupportedError:
     where = position if position is not None else ast.Constant(None, lineno=code.co_firstlineno, col_offset=0)
-    hint = "give its source (a file, or `linecache`): then more can be said"
-    return UnsupportedError(message, code.co_filename, pos_of(where), (), hint)
+    return UnsupportedError(message, code.co_filename, pos_of(where))
 
 
 def _body(code: CodeType, around: frozenset[str]) -> tuple[list[ast.stmt], ast.arguments]:

@@ -60,6 +60,21 @@ _NOTHING = {
     "RESUME", "NOP", "CACHE", "PRECALL", "MAKE_CELL", "COPY_FREE_VARS", "TO_BOOL", "NOT_TAKEN",
     "EXTENDED_ARG", "SETUP_ANNOTATIONS", "GEN_START",
 }  # fmt: skip
+# What the instructions that have no counterpart here stand for in the source.
+_WORDS = {
+    "LOAD_BUILD_CLASS": "a class cannot be defined in an accelerated function",
+    "BEFORE_WITH": "a `with` statement cannot be accelerated",
+    "BEFORE_ASYNC_WITH": "`async` cannot be accelerated",
+    "GET_AWAITABLE": "`await` cannot be accelerated",
+    "GET_AITER": "`async` cannot be accelerated",
+    "GET_ANEXT": "`async` cannot be accelerated",
+    "STORE_GLOBAL": "a global cannot be bound in an accelerated function",
+    "DELETE_GLOBAL": "a global cannot be bound in an accelerated function",
+    "DELETE_SUBSCR": "`del` of an item cannot be accelerated",
+    "DELETE_ATTR": "`del` of an attribute cannot be accelerated",
+    "MATCH_CLASS": "a pattern that looks into an object",
+    "IMPORT_STAR": "`import *` cannot be accelerated",
+}
 
 
 def blocks(code: CodeType, body_of: MakeBody) -> dict[int, Node]:
@@ -172,7 +187,7 @@ class _Run(Stack):
         if name in ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"):
             self.end(at.argval)
             return True
-        raise Unknown(f"the instruction {name}", self.place)
+        raise Unknown(_WORDS.get(name, f"the instruction {name}"), self.place)
 
     def enter(self, offset: int, stack: list[ast.expr]) -> None:
         if not _alike(self.entries.setdefault(offset, tuple(stack)), tuple(stack)):
@@ -419,4 +434,4 @@ class _Run(Stack):
                 part.module, part.level, part.listed, part.name = whole.module, whole.level, True, value
                 self.push(part)
             case _:
-                raise Unknown(f"the instruction {name}", self.place)
+                raise Unknown(_WORDS.get(name, f"the instruction {name}"), self.place)

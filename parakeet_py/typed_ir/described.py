@@ -33,14 +33,16 @@ _NOUNS = {
 
 def with_article(noun: str) -> str:
     """The noun behind "a" or "an", by its first letter: names of dtypes that begin with u are said as "you"."""
-    return f"an {noun}" if noun[0] in "aeio" else f"a {noun}"
+    return f"an {noun}" if noun[0].lower() in "aeio" else f"a {noun}"
 
 
-def described(value: Value) -> str:
-    """A value, for messages."""
+def described(value: Value, kind: type | None = None) -> str:
+    """A value, for messages; `kind` is the class of an object, if it is known."""
     match value:
         case TaggedScalar(kinds):
             return " or ".join(with_article(str(kind)) for kind in kinds)
+        case values.ObjectV() if kind is not None:
+            return with_article(kind.__name__)
         case ScalarV():
             return with_article(str(value.type))
         case ArrayV():

@@ -79,6 +79,7 @@ def parameter(s: Specializer, spec: Spec, index: int) -> Value:
             return lift(value)
         case ObjectSpec(kind):
             opaque = ObjectV(_leaf(s, OBJECT, index, f"a{index}"))
+            s.classes[opaque.var] = kind
             if issubclass(kind, np.ndarray):
                 s.unusual_arrays.add(opaque.var)
             return opaque

@@ -44,6 +44,14 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
 
 
+_HINTS = {  # what to give a loop instead
+    "a range": "pass its bounds, and write the range in the function",
+    "a set": "pass np.array(sorted(x)), if the order does not matter",
+    "a frozenset": "pass np.array(sorted(x)), if the order does not matter",
+    "a generator": "pass np.array(list(x)), or call the generator function in here",
+}
+
+
 def static_items(iterable: Value) -> list[Value] | None:
     """The items of an iterable whose length is known at compile time."""
     match iterable:
@@ -119,7 +127,8 @@ def counted(s: Specializer, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir
             return ZERO, length, ONE, lambda index: s.call(element, [item_at(index)], {})
         case Static(obj) if callable(getattr(obj, "__iter__", None)):
             raise s.unsupported(f"iteration over {type(obj).__name__}")
-    raise s.unsupported(f"iteration over {s.describe(iterable)}")
+    what = s.describe(iterable)
+    raise s.unsupported(f"iteration over {what}", _HINTS.get(what, ""))
 
 
 def lazy_source(s: Specializer, value: ComprehensionV) -> Value:

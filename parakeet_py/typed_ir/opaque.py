@@ -22,6 +22,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate import CHANGED, Key
 from parakeet_py.frontend.kept_closures import uses_up
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
+from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.random_states import given_left, given_words
 from parakeet_py.record import record
 from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
@@ -258,7 +259,7 @@ def emit_opaque(
         inside = "a recursive function" if s.procedures.active else "an element function of a parallel operator"
         raise s.unsupported(f"{reason} inside {inside} cannot be handed back to Python")
     if any(isinstance(value, ObjectV) and value.var in s.unusual_arrays for value in (*values, *keywords.values())):
-        raise s.unsupported("an array of an unusual kind, whose dtype is not known when this is compiled")
+        raise s.unsupported(UNUSUAL_ARRAY)
     if (
         operation == "call"
         and any(map(_holds_map, (*values, *keywords.values())))

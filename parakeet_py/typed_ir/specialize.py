@@ -90,6 +90,7 @@ from parakeet_py.typed_ir.values import (
     ListV,
     Namespace,
     NeverV,
+    ObjectV,
     ScalarV,
     Static,
     TaggedScalar,
@@ -183,6 +184,7 @@ class Specializer:
         self.list_changes = 0  # statements that have changed lists
         self.recursions = 0  # how often a function has been inlined into itself
         self.object_specs: dict[ir.Var, ObjectSpec] = {}  # of objects that Python has given
+        self.classes: dict[ir.Var, type] = {}  # of objects in parameters, for messages
         self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made (see `drawing`)
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.list_roots: dict[int, int] = {}  # the memory of long lists that are parameters
@@ -210,8 +212,8 @@ class Specializer:
         try:
             return self._specialize()
         except RecursionError:
-            message = "calls or branches nested too deeply to be compiled"
-            raise UnsupportedError.at(self.function, self.pos, message, "write it as a loop") from None
+            deep = "calls or branches nested too deeply to be compiled"
+            raise UnsupportedError.at(self.function, self.pos, deep, "write it as a loop") from None
         except UnsupportedError as error:
             if not self.instances.made:
                 raise
@@ -488,7 +490,10 @@ class Specializer:
         ]
 
     def describe(self, value: Value) -> str:
-        return described(value)
+        if not isinstance(value, ObjectV):
+            return described(value)
+        spec = self.object_specs.get(value.var)
+        return described(value, self.classes.get(value.var) or (None if spec is None else spec.type))
 
     @contextmanager
     def element_function(self, stores: bool = False) -> Iterator[None]:

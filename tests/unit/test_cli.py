@@ -54,6 +54,15 @@ def test_module_runs_as_a_program() -> None:
     assert "doctor" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+class TestMessages:
+    def test_lists_and_shows(self) -> None:
+        code, output = invoke("messages")
+        assert code == 0 and len(output.splitlines()) > 20 and "late-binding" in output
+        code, output = invoke("messages", "late-binding")
+        assert code == 0 and "bind the value when the function is made" in output and "def f(n):" in output
+        assert invoke("messages", "late-bindin")[1].startswith("no message late-bindin; did you mean 'late-binding'?")
+
+
 class TestBench:
     def test_lists_programs(self) -> None:
         code, output = invoke("bench", "--list")
@@ -165,12 +174,25 @@ class TestExplain:
             ("{source}:absent", [], "has no absent"),
             ("{source}:add_one", ["--stage", "llvm"], "give --args"),
             ("{source}:add_one", ["--stage", "ptx"], "no stage ptx"),
+            ("{source}:add_one", ["--args", "nothing"], "--args 'nothing': NameError: name 'nothing' is not defined"),
+            ("{source}:add_one", ["--args", "1 +"], "--args '1 +': SyntaxError: "),
+            ("{source}:add_one", ["--args", "np.ones(3)["], "with NumPy as np: --args 'np.ones(10), 2.0'"),
+            ("{source}:add_one", ["--args", "1, 2"], "add_one() too many positional arguments"),
+            ("{source}:add_one", ["--args", ""], "add_one() missing a required argument: 'x'"),
+            ("{source}:add_one", ["--args", "{1}", "--stage", "llvm"], "instead: "),
         ],
     )
     def test_refuses_what_it_cannot_find(self, source: Path, target: str, arguments: list[str], message: str) -> None:
         code, output = invoke("explain", target.format(source=source), *arguments)
         assert code == 2
         assert message in output.replace("\n", "")
+
+    def test_calls_first(self, source: Path) -> None:
+        source.write_text(SOURCE + "\nimport os.path\n\ndef strange(x):\n    return os.path.getsize('.'), np.sum(x)\n")
+        target = f"{source}:strange"
+        assert "not compiled yet" in invoke("explain", target, "--args", "np.ones(10),")[1]
+        code, output = invoke("explain", target, "--args", "np.ones(10),", "--call")
+        assert code == 0 and "not compiled yet" not in output and "stat" in output
 
 
 class TestDoctor:

@@ -32,7 +32,8 @@ def f(x):
         "model.py:4: only `np.errstate` can be used in a `with` statement\n"
         "    with open(x) as f:\n"
         "         ^^^^^^^\n"
-        "  instead: enter the context outside"
+        "  instead: enter the context outside\n"
+        "  more: parakeet messages with-statement"
     )
 
 
@@ -41,7 +42,8 @@ def test_caret_counts_characters_and_keeps_tabs() -> None:
         "model.py:2: what is sent to a generator cannot be accelerated\n"
         "    α = 'ä';\tx = yield\n"
         "            \t    ^^^^^\n"
-        "  instead: write `yield` as a statement"
+        "  instead: write `yield` as a statement\n"
+        "  more: parakeet messages generator"
     )
 
 

@@ -1,0 +1,67 @@
+"""What is unusual about an array that is not compiled, and how to make an ordinary one of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from parakeet_py.errors import UnsupportedError
+from parakeet_py.signature import ObjectSpec, spec_of
+
+UNUSUAL_ARRAY: Final = "an array of an unusual kind, whose dtype is not known when this is compiled"
+
+
+def with_array_named(error: UnsupportedError, names: Sequence[str], args: Sequence[Any]) -> UnsupportedError:
+    """The error, with what the first unusual array among the arguments is and what to do with it."""
+    if error.message != UNUSUAL_ARRAY:
+        return error
+    for name, value in zip(names, args, strict=False):
+        found = _first_unusual(name, value)
+        if found is not None:
+            place, array = found
+            what, hint = _kind_of(array, place)
+            message = f"`{place}` is {what}, which is not compiled as an array"
+            return UnsupportedError(message, error.filename, error.pos, error.lines, hint, first_line=error.first_line)
+    return error
+
+
+def _first_unusual(place: str, value: Any) -> tuple[str, np.ndarray[Any, Any]] | None:
+    if isinstance(value, list | tuple):
+        parts = (_first_unusual(f"{place}[{index}]", item) for index, item in enumerate(value))
+        return next((part for part in parts if part is not None), None)
+    if isinstance(value, np.ndarray) and isinstance(spec_of(value), ObjectSpec):
+        return place, value
+    return None
+
+
+def _kind_of(array: np.ndarray[Any, Any], name: str) -> tuple[str, str]:
+    """What an array is, and what to do instead."""
+    dtype = array.dtype
+    if isinstance(array, np.ma.MaskedArray):
+        return "a masked array", f"pass {name}.filled(0) and {name}.mask, or {name}.compressed()"
+    if isinstance(array, np.memmap):
+        return "a numpy.memmap", f"pass np.asarray({name}), which is the same memory"
+    if type(array) is not np.ndarray:
+        cls = type(array)
+        return f"a {cls.__module__}.{cls.__qualname__}", f"pass np.asarray({name}), if it is an array of numbers"
+    if dtype.names:
+        fields = ", ".join(f"{name}[{field!r}]" for field in dtype.names[:2])
+        more = " and so on" if len(dtype.names) > 2 else ""
+        return f"a structured array (of {', '.join(dtype.names)})", f"pass its fields as arrays: {fields}{more}"
+    if dtype.kind in "mM":
+        return f"an array of {dtype.name}", f"pass {name}.view('int64'), which is the same memory, and view the result"
+    if dtype.kind == "O":
+        return "an array of Python objects", f"pass {name}.astype(float), or int, if these are numbers"
+    if dtype.kind in "USTV":
+        text = "bytes" if dtype.kind == "V" else "strings"
+        return f"an array of {text} ({dtype})", f"pass numbers: np.unique({name}, return_inverse=True)[1]"
+    if not dtype.isnative:
+        return f"an array of {dtype.name} in another byte order ({dtype.str})", f"pass {name}.astype({dtype.name!r})"
+    if dtype.name in ("longdouble", "clongdouble", "float128", "complex256", "float96", "complex192"):
+        narrow = "float64" if dtype.kind == "f" else "complex128"
+        return f"an array of {dtype.name}", f"pass {name}.astype({narrow!r})"
+    if not array.flags.aligned:
+        return "an array that is not aligned in memory", f"pass {name}.copy()"
+    return f"an array of {dtype.name} whose elements share memory or that has metadata", f"pass {name}.copy()"
