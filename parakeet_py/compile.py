@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any, Literal
 
 from parakeet_py import config as settings
-from parakeet_py import library_templates
+from parakeet_py import library_templates, patches
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, source_excerpt
 from parakeet_py.fields import OF_ARGUMENTS, OF_NONE, of_arguments, variable_of
@@ -290,8 +290,9 @@ def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
         recursive=bool(compiled.imp.procedures),
         numeric=computes(compiled.typed),
         warns=_warns(compiled),
+        watched=len(patches.modules_of(compiled.specialization.module_reads)),
     )
-    return code.text + "\n" + gate, code.symbols
+    return code.text + "\n" + gate, (*code.symbols, *patches.as_symbols(compiled.specialization.module_reads))
 
 
 def _warns(compiled: Compiled) -> bool:

@@ -18,9 +18,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from parakeet_py import cached, extensions, tracing
+from parakeet_py import cached, extensions, patches, tracing
 from parakeet_py import config as settings
 from parakeet_py.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.fields import of_arguments
@@ -152,6 +152,8 @@ class Dispatcher:
         log = self.left_off() if self.hands_back else None
         if log is None and asks_for_errors():
             return self.run_python(normal)
+        if log is None and (found := self.look_at_patches()) != "unchanged":
+            return self.run_python(normal) if found == "patched" else target(*normal)
         if some_live_elsewhere(normal):
             found = self.call_in_place(normal)
             if found is not None:
@@ -225,6 +227,8 @@ class Dispatcher:
                 extents: Extents = "usual" if known is None else "general"
                 action = "native" if self.specialize(normal, signature, extents) is not None else "evaluate"
                 self.refused.unsettle(normal)
+            except patches.Patched:
+                action = "python"
             except DoneByPython:
                 action = "python"
                 self.refused.add(signature, "almost all is handed back")
@@ -241,6 +245,17 @@ class Dispatcher:
             signature = self.signature(normal)  # what is known by now may have changed it
             self.observing.add(signature)
         return action, signature, missed, error
+
+    def look_at_patches(self) -> Literal["unchanged", "accepted", "patched"]:
+        """Have modules changed since gates last knew them, and has what is compiled in been replaced?"""
+        changed = False
+        for loaded in (*self.specializations.values(), *self.general.values()):
+            versions = loaded.gate.versions
+            if not versions.are_known():
+                if not versions.accept():
+                    return "patched"
+                changed = True
+        return "accepted" if changed else "unchanged"
 
     def last_gate(self, signature: Signature) -> Loaded | None:
         """What a call with this signature meets last, before Python."""

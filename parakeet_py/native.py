@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py import patches
 from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, exception_named, exception_with
 from parakeet_py.fields import KEYS, OF_ALL, SIZE, are_apart, of_arguments, read_field, read_method, variable_of
@@ -262,6 +263,9 @@ class Loaded:
         self.give_up: Callable[[str], None] = lambda reason: None
         self.times = times
         known = runtime().symbols
+        reads = patches.of_symbols(native.symbols)
+        for module, _ in reads:
+            importlib.import_module(module)
         addresses = {name: blas.resolve(name) for name in native.symbols if name not in known}
         if state is not None:
             from parakeet_py.llvm import opaque_calls
@@ -278,6 +282,7 @@ class Loaded:
             state=state,
             threads=threads,
             warn=self.warn,
+            reads=reads,
         )
         times["load"] = time.perf_counter() - start
 

@@ -21,7 +21,7 @@ import ctypes
 import gc
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from parakeet_py.fields import KEYS, RANDOM_STATE, is_item, key_of, variable_of
@@ -29,6 +29,7 @@ from parakeet_py.llvm import boxing, error_state
 from parakeet_py.llvm.object_loader import LoadedCode
 from parakeet_py.llvm.runtime import runtime
 from parakeet_py.native import class_named
+from parakeet_py.patches import Read, Versions
 from parakeet_py.result_tree import Result, ResultEither, ResultRows, ResultStatic, ResultTuple, SetAttributes
 from parakeet_py.signature import (
     FunctionSpec,
@@ -66,6 +67,7 @@ class GateHandle:
         "_record",
         "_target",
         "_threads",
+        "_versions",
         "address",
         "code",
         "result",
@@ -84,6 +86,12 @@ class GateHandle:
         self._kept: list[object] = []
         self._threads = ctypes.c_int32(0)
         self._flags = error_state.Record()
+        self._versions = Versions(())
+
+    @property
+    def versions(self) -> Versions:
+        """What is known of the modules that are read."""
+        return self._versions
 
     @property
     def flags(self) -> error_state.Record:
@@ -141,6 +149,9 @@ def gate_symbols(
     found[f"{gate_symbol}.next"] = ctypes.addressof(handle._cell)
     found[f"{gate_symbol}.threads"] = ctypes.addressof(handle._threads)
     found[f"{gate_symbol}.flags"] = ctypes.addressof(handle._flags)
+    for place, address in enumerate(handle.versions.addresses):
+        found[f"{gate_symbol}.tag.{place}"] = address
+        found[f"{gate_symbol}.known.{place}"] = ctypes.addressof(handle.versions.known) + 8 * place
     name("warn", warn)
     name("raise_failure", raise_failure)
     name("is_opaque", is_opaque)
@@ -265,6 +276,7 @@ def load_gate(
     state: object = None,
     threads: int = 0,
     warn: Callable[..., object] | None = None,
+    reads: Sequence[Read] = (),
 ) -> GateHandle:
     """Load object code that holds a gate, fresh or from the disk cache.
 
@@ -274,6 +286,7 @@ def load_gate(
     following : what takes the calls that are not this signature's
     external : further addresses the object needs (the entry, if it is elsewhere); the runtime's are known
     threads : threads a parallel region may use; 0: as many as the settings say
+    reads : names of modules that must not have been replaced
     others : see `gate_symbols`
 
     Raises
@@ -284,6 +297,7 @@ def load_gate(
     shared = boxing.support()
     handle = GateHandle(signature, result)
     handle._threads.value = threads
+    handle._versions = Versions(reads)
     own = gate_symbols(handle, function, gate_symbol=gate_symbol, raise_failure=raise_failure, state=state, warn=warn)
     handle.follow(following)
     known = {**shared, **own, **(external or {})}

@@ -50,6 +50,9 @@ class ArgumentWriter(GateWriter):
         if self.numeric:
             self.need(self.let(f"xor i1 {self.let('call i1 @gate.asks_for_errors()')}, true"))
             self.checkpoint()
+        for place in range(self.watched):
+            tag, known = (self.let(f"load i64, ptr {self.own(f'{which}.{place}')}") for which in ("tag", "known"))
+            self.need(self.let(f"icmp eq i64 {tag}, {known}"))
         self.opaque()
         for index, spec in enumerate(signature.params):
             self.take(self.field("%args", 8 * index), spec, str(index), False)

@@ -102,6 +102,7 @@ def gate_ir(
     recursive: bool = False,
     numeric: bool = False,
     warns: bool = False,
+    watched: int = 0,
 ) -> str:
     """The LLVM IR text of a gate; it may stand in one module with the entry (one gate to a module).
 
@@ -118,9 +119,11 @@ def gate_ir(
     recursive : the entry makes calls, whose depth the context limits
     numeric : the entry computes what NumPy's floating-point error state is about (see `error_state`)
     warns : floating-point flags that the entry sets are told of
+    watched : the number of modules whose names must not have been replaced (see `patches`)
     """
     gate = _Gate(signature, result, entry_symbol, gate_symbol, has_state)
     gate.rerun, gate.kept, gate.recursive, gate.numeric, gate.warns = rerun, kept, recursive, numeric, warns
+    gate.watched = watched
     return gate.text(release_elements, always_release, declare_entry)
 
 

@@ -43,6 +43,7 @@ class GateWriter:
         self.built = 0  # entries of %objects
         self.numeric = False  # does NumPy's error state matter?
         self.warns = False  # are floating-point flags told of?
+        self.watched = 0  # modules whose names must not have been replaced
 
     def put(self, line: str) -> None:
         self.lines.append("  " + line)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py import patches
 from parakeet_py.fields import OF_ALL, has_method, holds_plainly, in_class, is_plain, stores_plainly
 from parakeet_py.library import registry
 from parakeet_py.native import class_named
@@ -196,10 +197,21 @@ def _static_attribute(s: Specializer, obj: Any, name: str) -> Value:
 def module_value(s: Specializer, module: types.ModuleType, name: str, found: Any) -> Value:
     """What a module holds under a name, which somebody may assign to between calls."""
     if _is_frozen(module.__name__) or isinstance(found, types.ModuleType):
+        _note_read(s, module.__name__, name)
         return lift(found)
     if sys.modules.get(module.__name__) is not module or name not in vars(module):
         raise s.hand_back(f".{name} of the module {module.__name__}")
     return s.hidden_value(("attribute", module.__name__, name), found)
+
+
+def _note_read(s: Specializer, module: str, name: str) -> None:
+    """The user's code reads a name of a module that is not read again at every call."""
+    reader = str(s.frames[-1].namespace.globals.get("__name__"))
+    if s.frames[-1].namespace.trusted or _is_frozen(reader) or not patches.is_watched(module):
+        return
+    if patches.is_patched(module, name):
+        raise patches.Patched(f"{module}.{name} has been replaced: calls run in Python until it is restored")
+    s.module_reads.add((module, name))
 
 
 def _class_value(s: Specializer, cls: type, name: str, found: Any) -> Value:

@@ -119,6 +119,7 @@ class Specialization:
     asked: dict[tuple[Any, ...], Any] = field(default_factory=dict)  # the observations that it depends on
     has_loops: bool = False  # of the user's own, which would take Python long
     assigns: bool = False  # attributes, after which exceptions may come
+    module_reads: frozenset[tuple[str, str]] = frozenset()  # names of NumPy's modules, see `patches`
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -191,6 +192,7 @@ class Specializer:
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
         self.rows: frozenset[int] = frozenset()  # the memory of lists in lists (see `tables`)
         self.read_late: set[Source] = set()
+        self.module_reads: set[tuple[str, str]] = set()
         self.closures_read_late = False
         self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
         self.static_extents: list[tuple[ir.Var, int, int]] = []
@@ -327,6 +329,7 @@ class Specializer:
             self.observed.asked,
             self.has_loops,
             risky,
+            frozenset(self.module_reads),
         )
 
     def run(self, block: ssa.Block) -> list[Value]:
