@@ -152,8 +152,8 @@ class Dispatcher:
         log = self.left_off() if self.hands_back else None
         if log is None and asks_for_errors():
             return self.run_python(normal)
-        if log is None and (found := self.look_at_patches()) != "unchanged":
-            return self.run_python(normal) if found == "patched" else target(*normal)
+        if log is None and (modules := self.look_at_patches()) != "unchanged":
+            return self.run_python(normal) if modules == "patched" else target(*normal)
         if some_live_elsewhere(normal):
             found = self.call_in_place(normal)
             if found is not None:
