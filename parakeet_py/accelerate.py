@@ -15,7 +15,6 @@ from parakeet_py.dispatcher import Dispatcher
 from parakeet_py.hybrid.residency import fingerprint
 from parakeet_py.llvm.callable_type import AcceleratedFunction
 from parakeet_py.native import Loaded
-from parakeet_py.positional import wrong_arguments
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -187,9 +186,7 @@ def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
     from parakeet_py.ptx.join_modules import join
 
     dispatcher = _dispatcher(self)
-    normal = dispatcher.normalize(args, kwargs)
-    if normal is None:
-        raise wrong_arguments(dispatcher.function, args, kwargs)
+    normal = dispatcher.positional(args, kwargs)
     plan = plan_of(dispatcher.compiled_for_normal(normal))
     return join([plan.ptx(target, number) for number in range(len(plan.kernels))])
 

@@ -610,10 +610,14 @@ class Dispatcher:
         UnsupportedError
             The call runs in Python.
         """
+        return self.compiled_for_normal(self.positional(args, kwargs), "usual")
+
+    def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """A call in positional form; raises `TypeError` if the function does not take these arguments."""
         normal = self.normalize(args, kwargs)
         if normal is None:
             raise wrong_arguments(self.function, args, kwargs)
-        return self.compiled_for_normal(normal, "usual")
+        return normal
 
     def keep(self, compiled: Compiled, extents: Extents) -> None:
         """Remember a compilation; where the usual extents need no guard, they are all."""

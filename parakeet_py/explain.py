@@ -144,7 +144,6 @@ class Explanation:
 def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any]) -> Explanation:
     """What a call with these arguments does (it is compiled, not run)."""
     from parakeet_py.errors import NoSourceError, NotObservedError, UnsupportedError
-    from parakeet_py.positional import wrong_arguments
     from parakeet_py.signature import spec_of
 
     name = dispatcher.function.__name__
@@ -161,9 +160,7 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
         from parakeet_py.call.devices.team_report import team_report
         from parakeet_py.hybrid.devices.team import Team
 
-        normal = dispatcher.normalize(tuple(args), kwargs)
-        if normal is None:
-            raise wrong_arguments(dispatcher.function, tuple(args), kwargs)
+        normal = dispatcher.positional(tuple(args), kwargs)
         compiled = dispatcher.compiled_for_normal(normal)
         if isinstance(device, Team):
             return replace(_on_devices(compiled), device=team_report(compiled, normal, device))

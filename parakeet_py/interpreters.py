@@ -23,7 +23,6 @@ from parakeet_py.errors import (
     UnusualExtentsError,
 )
 from parakeet_py.frontend.evaluate import Raised
-from parakeet_py.positional import wrong_arguments
 from parakeet_py.result_tree import (
     Result,
     ResultEither,
@@ -65,9 +64,7 @@ def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -
 
 def _run_for(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]], extents: Extents) -> Any:
     dispatcher = accelerated._dispatcher
-    normal = dispatcher.normalize(tuple(args), {})
-    if normal is None:
-        raise wrong_arguments(dispatcher.function, tuple(args), {})
+    normal = dispatcher.positional(tuple(args), {})
     try:
         compiled: Compiled = dispatcher.compiled_for_normal(normal, extents)
     except NotObservedError:  # what is handed back to Python has never been done

@@ -129,7 +129,7 @@ def _range(s: Specializer, *args: Value) -> Value:
         whole = isinstance(number, ScalarV) and (is_integer(number.dtype) or number.type == PYBOOL)
         if not isinstance(number, ScalarV) or not whole:
             raise s.unsupported(f"{s.describe(arg)} cannot be interpreted as an integer")
-        bounds.append(ScalarV(s.builder.cast(number.operand, PYINT)))
+        bounds.append(ScalarV(iterables.range_bound(s, number)))
     match bounds:
         case [stop]:
             return RangeV(py(0), stop, py(1))
@@ -138,6 +138,7 @@ def _range(s: Specializer, *args: Value) -> Value:
         case [start, stop, step]:
             nonzero = s.builder.prim("ne", step.operand, ir.Const(0, PYINT), type=PYBOOL)
             s.check(nonzero, "ValueError", "range() arg 3 must not be zero")
+            iterables.check_steps(s, start, stop, step)
             return RangeV(start, stop, step) if not s.dead else NeverV()
     raise s.unsupported("range expected 1 to 3 arguments")
 

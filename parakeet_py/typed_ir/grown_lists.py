@@ -21,6 +21,7 @@ import numpy as np
 from parakeet_py.typed_ir import array_lists, branches, gates, indexing, instance_lists, ir, iterables, tagged_scalars
 from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.elementwise import generate
+from parakeet_py.typed_ir.index_entries import item_place
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.requests import NotGrown
 from parakeet_py.typed_ir.types import PYBOOL, PYINT, Array, Scalar
@@ -213,10 +214,7 @@ def plain_item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
 def position(s: Specializer, grown: GrowV | ArraysV, index: Value, message: str) -> ir.Operand:
     """The place that a Python index names; IndexError with this message if there is none."""
     b = s.builder
-    number = s.numeric(index)
-    if not isinstance(number, ScalarV) or np.dtype(number.dtype).kind not in "iub":
-        raise s.unsupported(f"{s.describe(index)} as an index of a list")
-    operand, length = b.cast(number.operand, PYINT), grown.length.operand
+    operand, length = item_place(s, index, message), grown.length.operand
     if b.at_least_zero(b.form(operand)):
         if not b.provably_lt(operand, length):
             s.check(b.prim("lt", operand, length, type=PYBOOL), "IndexError", message)
@@ -330,10 +328,7 @@ def extend(s: Specializer, grown: GrowV, items: Value) -> GrowV:
 
 def insert(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
     b = s.builder
-    number = s.numeric(index)
-    if not isinstance(number, ScalarV) or np.dtype(number.dtype).kind not in "iub":
-        raise s.unsupported(f"{s.describe(index)} as an index of a list")
-    length, place = grown.length.operand, b.cast(number.operand, PYINT)
+    length, place = grown.length.operand, item_place(s, index)
     place = b.select(b.prim("lt", place, ZERO, type=PYBOOL), b.max0(b.prim("add", place, length)), place)
     place = b.index_min(place, length)
     columns = with_room(s, grown, ONE)

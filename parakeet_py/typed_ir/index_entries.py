@@ -170,9 +170,7 @@ def whole(array: ArrayV, axis: int) -> Range:
 def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *, message: str = "") -> ir.Operand:
     """Wrap a negative index around and make sure that it is in range (or else this IndexError); the index to use."""
     b = s.builder
-    if message:  # an index of a list or the like
-        _check_size(s, index, "IndexError", "cannot fit 'numpy.uint64' into an index-sized integer")
-    operand = b.cast(index.operand, PYINT)
+    operand = b.cast(index.operand, PYINT) if not message else item_place(s, index, message)
     message = message or f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
     if b.at_least_zero(b.form(operand)):
         if not b.provably_lt(operand, extent):
@@ -193,13 +191,35 @@ def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *
     return wrapped
 
 
+NO_INDEX = "cannot fit 'numpy.uint64' into an index-sized integer"
+
+
+def item_place(s: Specializer, index: Value, message: str = "") -> ir.Operand:
+    """The int that an index of a list, a tuple, a string or a range is, before negative ones are wrapped around.
+
+    A `bool` of NumPy's is none; nor is what does not fit: ranges say that such an index is out of range, methods (which
+    have no message for it) that it is too large, all others that it cannot be an index.
+    """
+    number = s.numeric(index)
+    if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
+        raise s.unsupported(f"{s.describe(index)} as an index of a list")
+    if message.startswith("range"):
+        _check_size(s, number, "IndexError", message)
+    elif message in ("", "pop index out of range"):
+        _check_size(s, number, "OverflowError", "Python int too large to convert to C ssize_t")
+    else:
+        _check_size(s, number, "IndexError", NO_INDEX)
+    return s.builder.cast(number.operand, PYINT)
+
+
 def _check_size(s: Specializer, index: ScalarV, exception: str, message: str) -> None:
     """An index of 64 bits without a sign may be none of those with one."""
     if index.dtype == "uint64":
         s.check(s.builder.prim("le", index.operand, _LARGEST, type=PYBOOL), exception, message)
 
 
-_LARGEST = ir.Const((1 << 63) - 1, Scalar("uint64"))
+_LONGEST = (1 << 63) - 1  # the longest step of a slice, in both directions; longer ones are cut, as in CPython
+_LARGEST = ir.Const(_LONGEST, Scalar("uint64"))
 
 
 def slice_entry(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
@@ -210,6 +230,7 @@ def slice_entry(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
     step = 1 if is_none(item.step) else s.static_int(item.step, "the step of a slice")
     if step == 0:
         raise s.unsupported("slice step cannot be zero")
+    step = max(min(step, _LONGEST), -_LONGEST)
     start, stop = slice_bounds(s, extent, item, step)
     if is_none(item.lower) and is_none(item.upper) and step == 1:
         return Range(ZERO, extent, ONE, whole=True)
@@ -239,7 +260,10 @@ def _dynamic_slice(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
     number = s.numeric(item.step)
     if not isinstance(number, ScalarV) or not is_integer(number.dtype):
         raise s.unsupported("slice indices must be integers or None or have an __index__ method")
-    step = b.cast(number.operand, PYINT)
+    if number.dtype == "uint64":
+        step = b.cast(b.prim("minimum", number.operand, _LARGEST), PYINT)
+    else:
+        step = b.prim("maximum", b.cast(number.operand, PYINT), ir.Const(-_LONGEST, PYINT))
     s.check(b.prim("ne", step, ZERO, type=PYBOOL), "ValueError", "slice step cannot be zero")
     forward = b.prim("gt", step, ZERO, type=PYBOOL)
     up = slice_entry(s, extent, SliceV(item.lower, item.upper, py(1)))
@@ -276,6 +300,8 @@ def _counted(s: Specializer, span: ir.Operand, step: int) -> ir.Operand:
     span = b.max0(span)
     if step == 1:
         return span
+    if step > 1 << 47:  # beyond all extents; the sum below must not wrap
+        return b.index_min(span, ONE)
     counted = b.index_add(span, ir.Const(step - 1, PYINT))
     if isinstance(counted, ir.Const):
         return ir.Const(int(counted.value.real) // step, PYINT)

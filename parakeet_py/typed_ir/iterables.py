@@ -16,7 +16,7 @@ from parakeet_py.typed_ir.demand import is_demandable
 from parakeet_py.typed_ir.indexing import read
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.python_scalars import int_add
-from parakeet_py.typed_ir.types import PYBOOL, PYINT
+from parakeet_py.typed_ir.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.values import (
     ArraysV,
     ArrayV,
@@ -172,6 +172,33 @@ def positions(s: Specializer, iterable: Value) -> tuple[ir.Operand, ItemAt]:
         return ir.Const(len(items), PYINT), found
     start, stop, step, item_at = counted(s, iterable)
     return stop, item_at
+
+
+_WIDE = (1 << 62) - 1  # the sum or difference of two such numbers fits
+
+
+def range_bound(s: Specializer, number: ScalarV) -> ir.Operand:
+    """An argument of `range`; Python goes through ranges of numbers that do not fit 64 bits with a sign."""
+    b = s.builder
+    if number.dtype == "uint64":
+        most = ir.Const((1 << 63) - 1, Scalar("uint64"))
+        s.check(b.prim("le", number.operand, most, type=PYBOOL), "Deoptimize", "a range of numbers beyond 64 bits")
+    return b.cast(number.operand, PYINT)
+
+
+def check_steps(s: Specializer, start: ScalarV, stop: ScalarV, step: ScalarV) -> None:
+    """Where a range has steps, their number is a quotient, and counting must not go beyond 64 bits."""
+    b = s.builder
+    if step.operand in (ir.Const(1, PYINT), ir.Const(-1, PYINT)):
+        return
+    for number in (start.operand, stop.operand, step.operand):
+        if isinstance(number, ir.Const):
+            if abs(number.whole) > _WIDE:
+                raise s.hand_back("a range of numbers beyond 62 bits")
+        elif not b.is_small(number):
+            low = b.prim("ge", number, ir.Const(-_WIDE, PYINT), type=PYBOOL)
+            high = b.prim("le", number, ir.Const(_WIDE, PYINT), type=PYBOOL)
+            s.check(b.logical_and(low, high), "Deoptimize", "a range of numbers beyond 62 bits")
 
 
 def range_length(s: Specializer, value: RangeV) -> ir.Operand:
