@@ -40,3 +40,10 @@ def __getattr__(name: str) -> Any:
 
         return getattr(device_array, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext parakeet_py`: the magics of `notebook`."""
+    from parakeet_py.notebook import load
+
+    load(shell)

@@ -89,4 +89,4 @@ def _restore(instance: AcceleratedFunction, state: tuple[Any, dict[str, Any], di
 
     given, options, changed = state
     equip(instance, given, options)
-    vars(instance).update(changed)
+    instance.__dict__.update(changed)

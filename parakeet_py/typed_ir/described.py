@@ -36,13 +36,13 @@ def with_article(noun: str) -> str:
     return f"an {noun}" if noun[0].lower() in "aeio" else f"a {noun}"
 
 
-def described(value: Value, kind: type | None = None) -> str:
-    """A value, for messages; `kind` is the class of an object, if it is known."""
+def described(value: Value, cls: type | None = None) -> str:
+    """A value, for messages; `cls` is the class of an object, if it is known."""
     match value:
         case TaggedScalar(kinds):
             return " or ".join(with_article(str(kind)) for kind in kinds)
-        case values.ObjectV() if kind is not None:
-            return with_article(kind.__name__)
+        case values.ObjectV() if cls is not None:
+            return with_article(cls.__name__)
         case ScalarV():
             return with_article(str(value.type))
         case ArrayV():

@@ -1,0 +1,70 @@
+"""IPython and Jupyter: `%load_ext parakeet_py` gives the magics `%%accelerate` and `%explain`.
+
+%%accelerate --strict          each function that the cell defines is decorated
+def f(x): ...
+
+%explain f(np.ones(3), 2.0)    what a call with these arguments does: it is compiled, not run
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import shlex
+from typing import Any, NoReturn
+
+from parakeet_py.accelerate import accelerate
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"%%accelerate: {message}; {self.format_usage().strip()}")
+
+
+def _options(line: str) -> dict[str, Any]:
+    """The options of the decorator that the line of a `%%accelerate` cell names."""
+    parser = _Parser(prog="%%accelerate", add_help=False, argument_default=argparse.SUPPRESS)
+    for name in ("strict", "contract", "fastmath"):
+        parser.add_argument(f"--{name}", action="store_true")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--devices")
+    return vars(parser.parse_args(shlex.split(line)))
+
+
+def functions_of(cell: str) -> list[str]:
+    """The names of the functions that a cell defines at its top level."""
+    names = [node.name for node in ast.parse(cell).body if isinstance(node, ast.FunctionDef)]
+    if not names:
+        raise ValueError("%%accelerate: the cell defines no function at its top level")
+    return names
+
+
+def load(shell: Any) -> None:
+    """Register the magics with an IPython shell."""
+
+    def accelerate_cell(line: str, cell: str) -> None:
+        options = _options(line)
+        names = functions_of(shell.transform_cell(cell))
+        shell.run_cell(cell).raise_error()
+        for name in names:
+            function = shell.user_ns[name]
+            shell.user_ns[name] = accelerate(**options)(function)
+
+    def explain(line: str) -> Any:
+        try:
+            call = ast.parse(line.strip(), mode="eval").body
+        except SyntaxError as error:
+            raise ValueError(f"%explain: {error.msg}; write a call, such as %explain f(np.ones(3))") from None
+        if not isinstance(call, ast.Call):
+            raise ValueError("%explain: write a call, such as %explain f(np.ones(3))")
+        function = shell.ev(ast.unparse(call.func))
+        function = function if hasattr(function, "explain") else accelerate(function)
+        call.func = ast.Attribute(ast.Name("_parakeet_function", ast.Load()), "explain", ast.Load())
+        shell.user_ns["_parakeet_function"] = function
+        try:
+            return shell.ev(ast.unparse(call))
+        finally:
+            del shell.user_ns["_parakeet_function"]
+
+    shell.register_magic_function(accelerate_cell, "cell", "accelerate")
+    shell.register_magic_function(explain, "line", "explain")
