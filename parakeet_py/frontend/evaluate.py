@@ -222,7 +222,7 @@ class _Evaluation:
     def replaced(self, watched: Sequence[Any]) -> bool:
         """Is something that is watched another object now? The call may have made more things watched."""
         now = self.watch()
-        return len(now) < len(watched) or any(one is not then for one, then in zip(now, watched, strict=False))
+        return len(now) < len(watched) or any(differ(one, then) for one, then in zip(now, watched, strict=False))
 
     def key(self, frame: _Frame, let: Let) -> Key:
         place = (frame.function.filename, let.pos, type(let.op).__name__)
@@ -273,6 +273,18 @@ class _Evaluation:
 def contents(value: list[Any] | dict[Any, Any]) -> list[int]:
     """What a list or dict holds, to be compared while its items live."""
     return [id(item) for item in (value.values() if isinstance(value, dict) else value)]
+
+
+def with_items(value: Any) -> list[Any]:
+    """An object, and what it holds now if it is a list or dict."""
+    if type(value) is dict:
+        return [value, *value.values()]
+    return [value, *value] if type(value) is list else [value]
+
+
+def differ(now: Sequence[Any], then: Sequence[Any]) -> bool:
+    """Are these other objects?"""
+    return len(now) != len(then) or any(one is not other for one, other in zip(now, then, strict=True))
 
 
 class _Nested:
@@ -646,4 +658,4 @@ def _as_python_shows_it(traceback: types.TracebackType | None) -> types.Tracebac
     return made
 
 
-__all__ = ["CHANGED", "Key", "Observer", "Raised", "contents", "evaluate"]
+__all__ = ["CHANGED", "Key", "Observer", "Raised", "contents", "differ", "evaluate", "with_items"]

@@ -9,27 +9,18 @@ function is not known, so none with unsteady names is given to it: only to funct
 from __future__ import annotations
 
 import builtins
-import functools
 import types
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
+from parakeet_py.callee_effects import effects_of
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
-
-_USING_UP = (sorted, min, max, any, all, sum, list, tuple, set, len, functools.reduce)
-_LIBRARIES = ("numpy", "scipy", "math")
-_KEEPING = (np.frompyfunc, np.seterrcall, np.set_printoptions)  # the exceptions among their functions
 
 
 def uses_up(target: Any) -> bool:
     """Is this a function that has done with the functions it is given when it returns, unless it returns an object?"""
-    if any(target is one for one in (*_USING_UP, *_KEEPING)):
-        return not any(target is one for one in _KEEPING)
-    module = str(getattr(target, "__module__", None) or "").partition(".")[0]
-    return module in _LIBRARIES and not isinstance(target, type)
+    return not effects_of(target).keeps
 
 
 def may_keep(function: ssa.Function, python: types.FunctionType) -> bool:

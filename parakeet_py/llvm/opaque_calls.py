@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.errors import OpaqueResultChanged
-from parakeet_py.frontend.evaluate import CHANGED, Key, Raised, contents
+from parakeet_py.frontend.evaluate import CHANGED, Key, Raised, contents, differ, with_items
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
 from parakeet_py.llvm.context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
@@ -141,7 +141,7 @@ class CallState:
         self.log: list[tuple[Key, Any]] = []
         self.logged = 0  # bytes of arrays in the log
         self.safe = calls.fresh
-        self.globals = [present(calls.function, source) for source in calls.hidden]
+        self.globals = [with_items(present(calls.function, source)) for source in calls.hidden]
 
     def keep(self, value: Any) -> None:
         entry = self.kept.setdefault(id(value), [value, 0])
@@ -222,10 +222,10 @@ class CallState:
         return 0
 
     def look_at_globals(self, plan: Plan) -> None:
-        """Has Python code bound what is in use here anew?"""
+        """Has Python code bound what is in use here anew, or changed a list or dict that is?"""
         calls, site = self.calls, plan.site
-        for source, value in zip(calls.hidden, self.globals, strict=True):
-            if present(calls.function, source) is not value:
+        for source, had in zip(calls.hidden, self.globals, strict=True):
+            if differ(with_items(present(calls.function, source)), had):
                 calls.learn(site.key, CHANGED)
                 raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed {source[-1]}, which is in use here")
 

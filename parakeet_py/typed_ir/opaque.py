@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import inspect
 import math
-import sys
 import types
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py.callee_effects import effects_of, is_fresh, is_of_numpy
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate import CHANGED, Key
 from parakeet_py.frontend.kept_closures import uses_up
@@ -32,7 +32,7 @@ from parakeet_py.typed_ir import dict_items, drawing, ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.opaque_operands import template_of
 from parakeet_py.typed_ir.places import entries
-from parakeet_py.typed_ir.purity import has_python_methods, holds_array, is_fresh, is_pure, may_store
+from parakeet_py.typed_ir.purity import has_python_methods, holds_array, is_pure, may_store
 from parakeet_py.typed_ir.python_closures import needs_captured_names
 from parakeet_py.typed_ir.requests import HandBack, NeedObservation
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
@@ -44,6 +44,7 @@ from parakeet_py.typed_ir.values import (
     IteratorV,
     ListV,
     MapV,
+    MessageV,
     MethodV,
     NeverV,
     ObjectV,
@@ -207,10 +208,11 @@ def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
         and (len(values) == 1 or values[0].object not in (vars, dir))
     ):
         raise s.unsupported(f"{values[0].object.__name__}() needs the Python function itself")
-    if isinstance(let.op, ssa.Call) and _may_keep(values[0]):
+    if _may_keep(operation, values) or _may_keep_items(values[0]):
         from parakeet_py.typed_ir import own_containers
 
-        if own_containers.given(s, let.op):
+        nested = not _may_keep(operation, values)
+        if own_containers.given(s, let.op, nested) or own_containers.lent(s, (*values, *keywords.values()), nested):
             raise s.unsupported(f"{reason}, with a list or dict that is changed")
     key = site_key(s, let.pos, type(let.op).__name__)
     if isinstance(let.op, ssa.Attribute) and isinstance(values[0], ObjectV):
@@ -266,7 +268,7 @@ def emit_opaque(
         and not _leaves_maps_alone(values[0])
     ):
         raise s.unsupported("a dict or set of the function's own, given to Python code that might change it")
-    if operation == "call" and any(map(_holds_own_list, (*values, *keywords.values()))) and not _is_known(values[0]):
+    if _may_keep(operation, values) and any(map(_holds_own_list, (*values, *keywords.values()))):
         s.give_list("a list given to Python whose items are assigned")
     if s.instances.made and any(map(_holds_instance, (*values, *keywords.values()))):
         raise s.unsupported(f"{reason}, of an object that the function has made")
@@ -312,8 +314,15 @@ def emit_opaque(
         )
     )
     roots = frozenset(root for value in values for root in roots_of(value))
+    given = roots | frozenset(root for value in keywords.values() for root in roots_of(value))
     if may_store(operation, values, tuple(keywords)):
-        s.shadows.store(roots | frozenset(root for value in keywords.values() for root in roots_of(value)))
+        s.shadows.store(given)
+        if any(isinstance(value, ObjectV) for value in values):
+            s.shadows.change(OF_OBJECTS)
+    if _may_keep(operation, values):
+        s.shadows.keep(given, bool(s.looping))
+    elif any(isinstance(value, ObjectV) for value in values[1:]) and isinstance(result, ArraySpec):
+        s.shadows.keep(OF_OBJECTS, bool(s.looping))  # of a function of NumPy's, as `frombuffer`
     kinds = [PYINT] * bool(catches) + ([] if result is None else result_types(result))
     outs = list(s.builder.emit(ir.Opaque(site, tuple(leaves)), *kinds, name="opaque"))
     if catches:
@@ -327,6 +336,10 @@ def emit_opaque(
     if drawing.is_generator(result):
         drawing.made_by_python(s, made)
     return made
+
+
+OF_OBJECTS = frozenset({0})
+"""The memory of objects that are no arrays."""
 
 
 def _has_own_methods(s: Specializer, value: Value) -> bool:
@@ -369,12 +382,8 @@ def in_numpy(s: Specializer) -> bool:
     Such a function is inlined where all of it that is reached is compiled. Otherwise it is handed back as one call:
     Python does each of its steps faster than compiled code can ask for it.
     """
-    inside = [_is_numpys(frame.namespace.globals) for frame in s.frames if not frame.namespace.trusted]
+    inside = [is_of_numpy(one.namespace.globals.get("__name__")) for one in s.frames if not one.namespace.trusted]
     return not inside[0] and any(inside)
-
-
-def _is_numpys(namespace: dict[str, Any]) -> bool:
-    return str(namespace.get("__name__")).partition(".")[0] == "numpy"
 
 
 def is_seldom(operation: str, function: Value) -> bool:
@@ -468,33 +477,37 @@ def _holds_own_list(value: Value) -> bool:
     return (isinstance(value, ListV) and value.own) or any(map(_holds_own_list, parts_of(value)))
 
 
-def _is_known(target: Value) -> bool:
-    """Does a function belong to those modules whose functions keep no lists?"""
-    module = str(getattr(target.object, "__module__", None) or "") if isinstance(target, Static) else ""
-    return module.partition(".")[0] in ("numpy", "builtins", "math", "scipy")
-
-
-def _may_keep(target: Value) -> bool:
-    """May a function keep, or give back, the lists that it is given: one of an object, or of no known module?"""
-    match target:
-        case ObjectV() | MethodV(ObjectV()):
+def _may_keep(operation: str, values: Sequence[Value]) -> bool:
+    """May an operation keep, or give back, a list or dict that it is given? What is not known does."""
+    match operation.partition(":")[0], values[0]:
+        case "call", Static(target):
+            return effects_of(target).keeps
+        case "call", MethodV(Static(target), method):
+            return effects_of(getattr(target, method, None)).keeps
+        case "call", MethodV(ArrayV() | MapV()):
+            return False
+        case "call", _:
             return True
-        case Static(obj):
-            module = str(getattr(obj, "__module__", None) or "builtins").partition(".")[0]
-            library = module in sys.stdlib_module_names and module != "__main__"
-            return not library and not _is_known(target)
-    return False
+        case "same", value:
+            return not isinstance(value, MessageV)  # which is formatted at once
+        case "truth", _:
+            return False
+        case "attribute", _:
+            return not isinstance(values[0], ObjectV)
+    return any(isinstance(value, ObjectV) for value in values)
+
+
+def _may_keep_items(target: Value) -> bool:
+    """The same of the lists in a list that a function is given; what only goes through items is not meant: of that the
+    frontend has seen what becomes of them."""
+    if not isinstance(target, Static):
+        return False
+    effects = effects_of(target.object)
+    return effects.keeps_items and not effects.items_only
 
 
 def _leaves_maps_alone(target: Value) -> bool:
-    match target:
-        case MethodV(MapV()):
-            return True  # see `hash_maps.method`
-        case Static(obj):
-            return any(
-                obj is one for one in (sorted, list, tuple, frozenset, set, dict, print, str, repr, sum, min, max)
-            )
-    return False
+    return not _may_keep("call", [target])
 
 
 def roots_of(value: Value) -> frozenset[int]:

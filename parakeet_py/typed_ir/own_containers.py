@@ -7,15 +7,32 @@ another name, and a change of it would be seen there. What unknown Python code d
 
 from __future__ import annotations
 
-import sys
-import types
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from parakeet_py.callee_effects import effects_of
 from parakeet_py.frontend import ssa
+from parakeet_py.frontend.operands import operands
 from parakeet_py.typed_ir import gates
 from parakeet_py.typed_ir.opaque import roots_of
-from parakeet_py.typed_ir.values import ArraysV, DictV, GrowV, ListV, MapV, Static, TupleV, Value
+from parakeet_py.typed_ir.values import (
+    ArraysV,
+    ArrayV,
+    ClosureV,
+    DictV,
+    Frame,
+    GrowV,
+    InstanceV,
+    ItemV,
+    ListV,
+    MapV,
+    MethodV,
+    ObjectV,
+    RefV,
+    Static,
+    TupleV,
+    Value,
+)
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize import Specializer
@@ -27,17 +44,42 @@ def _is_container(value: Value) -> bool:
     return isinstance(value, _CONTAINERS) or (isinstance(value, TupleV) and value.kind == "list")
 
 
-def given(s: Specializer, op: ssa.Call) -> list[Value]:
-    """The lists and dicts among the arguments of a call that the calling function changes."""
-    if s.frames[-1].namespace.trusted:
+def given(s: Specializer, op: ssa.Op, nested: bool = False) -> list[Value]:
+    """The lists and dicts among the arguments of a call, or the operands of another operation, that the function in
+    which it stands changes; `nested`: those of them that hold others."""
+    frame = s.frames[-1]
+    if frame.namespace.trusted:
         return []
-    operands = [arg.operand if isinstance(arg, ssa.Star) else arg for arg in op.args]
-    operands += [operand for _, operand in op.kwargs]
-    variables = [one for one in operands if isinstance(one, ssa.Var) and _is_container(s.value(one))]
-    if not variables:
-        return []
-    changed = _changed_names(s.frames[-1].function)
-    return [s.value(one) for one in variables if one.name in changed]
+    found = [one for one in operands(op) if isinstance(one, ssa.Var) and _is_container(s.value(one))]
+    changed = _changed_names(frame.function) if found else frozenset()
+    return [s.value(one) for one in found if one.name in changed and (not nested or _holds_containers(s.value(one)))]
+
+
+def lent(s: Specializer, values: Sequence[Value], nested: bool = False) -> bool:
+    """Are there lists or dicts in some values that a function further out changes, which has called this one?"""
+    return any(
+        _stands_in(own, value)
+        for frame in s.frames[:-1]
+        for own in _changed_in(frame)
+        if not nested or _holds_containers(own)
+        for value in values
+    )
+
+
+def _changed_in(frame: Frame) -> list[Value]:
+    """The lists and dicts that a function changes, as far as it has come."""
+    changed = frozenset() if frame.namespace.trusted else _changed_names(frame.function)
+    return (
+        [value for var, value in frame.env.items() if var.name in changed and _is_container(value)] if changed else []
+    )
+
+
+def _holds_containers(value: Value) -> bool:
+    if isinstance(value, GrowV) and value.pools:
+        return True
+    if isinstance(value, ListV):
+        return isinstance(value.array, ArrayV) and len(value.array.extents) > 1
+    return any(_is_container(part) or _holds_containers(part) for part in gates.parts_of(value))
 
 
 def _changed_names(function: ssa.Function) -> frozenset[str]:
@@ -45,14 +87,21 @@ def _changed_names(function: ssa.Function) -> frozenset[str]:
     return frozenset(op.object.name for op in changes if isinstance(op.object, ssa.Var))
 
 
-def is_users(function: Value) -> bool:
-    """Is this a function of the user's?"""
-    target: Any = function.object if isinstance(function, Static) else None
-    target = getattr(target, "__wrapped__", target)
-    if not isinstance(target, types.FunctionType):
-        return False
-    module = (target.__module__ or "").partition(".")[0]
-    return module == "__main__" or module not in (*sys.stdlib_module_names, "numpy", "scipy", "parakeet_py")
+def may_keep(callee: Value) -> bool:
+    """May a function that is compiled here keep, or give back, a list or dict that it is given?
+
+    What goes through it later only looks itself whether it has changed by then (`generators`).
+    """
+    match callee:
+        case Static(target):
+            target = getattr(target, "__wrapped__", target)
+            effects = effects_of(target)
+            return effects.keeps and not effects.lazy
+        case MethodV(owner):
+            return isinstance(owner, ObjectV | InstanceV | RefV | ItemV)
+        case ClosureV():
+            return True
+    return False
 
 
 def check_kept(s: Specializer, lists: Sequence[Value], places: Sequence[Value]) -> None:

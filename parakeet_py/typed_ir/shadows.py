@@ -44,6 +44,19 @@ class Shadows:
         self.fresh: set[ir.Var] = set()  # arrays that were new when they were appended to a list
         self.written: frozenset[int] = frozenset()
         self.returned: frozenset[int] = frozenset()
+        self.kept: frozenset[int] = frozenset()  # memory that Python may go on using,
+        self.changed: frozenset[int] = frozenset()  # and that is stored to here
+        self.both = False  # is there some that is both, in this order?
+
+    def keep(self, roots: frozenset[int], looping: bool) -> None:
+        """Python may go on using some memory after an operation."""
+        self.kept |= roots
+        self.both |= looping and not roots.isdisjoint(self.changed)
+
+    def change(self, roots: frozenset[int]) -> None:
+        """Compiled code stores to some memory."""
+        self.changed |= roots
+        self.both |= not roots.isdisjoint(self.kept)
 
     def add(self, s: Specializer, base: ArrayV, made_here: bool = False) -> frozenset[int]:
         """The memory of a new shadow of an array; what the iteration has `made_here`, no later one stores to."""

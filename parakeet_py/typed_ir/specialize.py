@@ -120,6 +120,7 @@ class Specialization:
     has_loops: bool = False  # of the user's own, which would take Python long
     assigns: bool = False  # attributes, after which exceptions may come
     module_reads: frozenset[tuple[str, str]] = frozenset()  # names of NumPy's modules, see `patches`
+    shared_with_python: bool = False  # is memory stored to that Python code may go on using, or the other way round?
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -330,6 +331,7 @@ class Specializer:
             self.has_loops,
             risky,
             frozenset(self.module_reads),
+            self.shadows.both,
         )
 
     def run(self, block: ssa.Block) -> list[Value]:
@@ -392,6 +394,7 @@ class Specializer:
             self.stores_of_elements += 1
             raise Sequential.at(self.frames[-1].function, self.builder.pos, "a store in an element function")
         self.shadows.store(array.roots)
+        self.shadows.change(array.roots)
 
     def give_list(self, what: str) -> None:
         """A list goes where it would be seen if its items were assigned from now on."""

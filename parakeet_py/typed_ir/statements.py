@@ -180,7 +180,7 @@ def compute(s: Specializer, op: ssa.Op) -> Value | None:
             return unary_operator(s, name, s.value(operand))
         case ssa.Call(function, args, kwargs):
             callee, named = s.value(function), s.keywords(kwargs)
-            lists = own_containers.given(s, op) if own_containers.is_users(callee) else []
+            lists = own_containers.given(s, op) if own_containers.may_keep(callee) else []
             before = list(s.builder.fields.values())
             given = grown_lists.arguments(s, callee, s.items(args))
             result = s.call(callee, one_shot.arguments(s, args, given), grown_lists.keywords(s, callee, named))

@@ -161,7 +161,7 @@ def call(
         compiled = dispatcher.compiled_for_device(args, signature)
     except NotObservedError:
         return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
-    if compiled.typed.procedures:
+    if compiled.typed.procedures or compiled.specialization.shared_with_python:
         return in_python(
             lambda: config.on_cpu(dispatcher.instance if dispatcher.inner is None else dispatcher.inner, args)
         )

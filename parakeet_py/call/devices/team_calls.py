@@ -68,7 +68,7 @@ def call_on_team(dispatcher: Dispatcher, normal: Sequence[Any], team: Team, held
         compiled = dispatcher.compiled_for_device(args)
     except NotObservedError:
         return in_python(lambda: dispatcher.evaluate(args, dispatcher.signature(args)))
-    if compiled.typed.procedures:
+    if compiled.typed.procedures or compiled.specialization.shared_with_python:
         target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
         return in_python(lambda: config.on_cpu(target, args))
     log = Log()

@@ -1,0 +1,798 @@
+"""Callees that keep a list, dict or array that they are given, which changes later: what they kept changes with it.
+
+Most of these are left to Python as a whole; that is as right as compiling them. What must not be is that the callee has
+a copy.
+"""
+
+import array
+import bisect
+import collections
+import contextlib
+import copy
+import functools
+import heapq
+import io
+import itertools
+import operator
+import queue
+import string
+import types
+import weakref
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program
+
+
+class Keeper:
+    """Keeps what it is given, and gives it back."""
+
+    def __init__(self, *values):
+        self.kept = list(values)
+
+    def array(self, value):
+        self.kept.append(value)
+        return len(value)
+
+    def __call__(self, value):
+        self.kept.append(value)
+        return value
+
+    def __add__(self, value):
+        self.kept.append(value)
+        return self
+
+    def __getitem__(self, value):
+        self.kept.append(value)
+        return 1
+
+    def __setitem__(self, index, value):
+        self.kept.append(value)
+
+    def __eq__(self, value):
+        self.kept.append(value)
+        return True
+
+    __hash__ = None
+
+    def __contains__(self, value):
+        self.kept.append(value)
+        return True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
+class Slotted:
+    """Keeps what it is given in a slot."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self, kept):
+        self.kept = kept
+
+
+_last = []
+
+
+def _keep(value):
+    _last[:] = [value]
+    return len(value)
+
+
+def unknown(value):
+    """What a string says is Python's to run."""
+    return eval("_keep(value)")
+
+
+def identity(value):
+    """Gives back what it is given."""
+    return value
+
+
+def either(value, other=None):
+    """Gives back one of two."""
+    return value if other is None else other
+
+
+def _numbers():
+    return (types.SimpleNamespace(array=_keep), 3)
+
+
+kept = functools.partial(program, [(3,), (0,), (5,)], opaque=None, fell_back=None)
+
+
+# ---- functools, types, collections ----------------------------------------------------------------------------------
+
+
+@kept()
+def partial_of_len(n):
+    a = [1, 2]
+    p = functools.partial(len, a)
+    a.append(n)
+    return p()
+
+
+@kept()
+def partial_of_sum(n):
+    a = [1, 2]
+    p = functools.partial(sum, a)
+    for i in range(n):
+        a.append(i)
+    return p(), p(10)
+
+
+@kept()
+def partial_of_max_and_sorted(n):
+    a = [1, 2]
+    p, q = functools.partial(max, a), functools.partial(sorted, a)
+    a[0] = n + 5
+    return p(), q()
+
+
+@kept()
+def partial_with_a_keyword(n):
+    a = [1, 2]
+    p = functools.partial(sum, start=0)
+    q = functools.partial(lambda x, y: (len(x), y), y=a)
+    a.append(n)
+    return p(a), q(a)
+
+
+@kept()
+def partial_of_a_set(n):
+    s = {1, 2}
+    p = functools.partial(len, s)
+    s.add(n + 7)
+    return p()
+
+
+@kept()
+def partial_of_a_dict(n):
+    d = {1: 2}
+    p = functools.partial(d.get, 5)
+    for i in range(n):
+        d[i] = i
+    d[5] = 9
+    return p(), len(d)
+
+
+@kept()
+def partial_of_a_lambda(n):
+    a = [1]
+    p = functools.partial(lambda x, k: len(x) + k, a)
+    a.append(n)
+    return p(3)
+
+
+@kept()
+def partial_in_a_loop(n):
+    a, found = [1], []
+    for i in range(n):
+        p = functools.partial(len, a)
+        a.append(i)
+        found.append(p())
+    return found
+
+
+@kept()
+def partial_of_a_partial(n):
+    a = [n]
+    p = functools.partial(functools.partial(len), a)
+    a.append(n)
+    return p()
+
+
+@kept()
+def mapping_proxy_in_a_loop(n):
+    d = {}
+    v = types.MappingProxyType(d)
+    for i in range(n):
+        d[i] = i
+    return len(v)
+
+
+@kept()
+def mapping_proxy_of_what_there_is(n):
+    d = {1: 2}
+    v = types.MappingProxyType(d)
+    d[n + 3] = 3
+    return len(v), v.get(n + 3)
+
+
+@kept()
+def mapping_proxy_given_on(n):
+    d = {}
+    v = identity(types.MappingProxyType(d))
+    d[n] = 1
+    return dict(v)
+
+
+@kept()
+def chain_map(n):
+    a, d = {1: n}, {2: n}
+    c = collections.ChainMap(a, d)
+    a[3] = 5
+    d[4] = 6
+    return len(c), c[3] + c[4]
+
+
+@kept()
+def simple_namespace(n):
+    a = [1]
+    v = types.SimpleNamespace(a=a)
+    a.append(n)
+    return len(v.a)
+
+
+@kept()
+def user_list(n):
+    a = [1]
+    v = collections.UserDict({"a": a})
+    a.append(n)
+    return len(v["a"])
+
+
+@kept()
+def deque_of_lists(n):
+    a = [1]
+    q = collections.deque([a])
+    a.append(n)
+    return len(q[0])
+
+
+@kept()
+def default_dict_of_a_list(n):
+    a = [1]
+    d = collections.defaultdict(lambda: a)
+    a.append(n)
+    return len(d[3])
+
+
+@kept()
+def named_tuple(n):
+    a = [1]
+    t = collections.namedtuple("t", "a n")(a, n)
+    a.append(n)
+    return len(t.a)
+
+
+@kept()
+def reduce_gives_an_item(n):
+    a, b = [1], [2, 3]
+    c = functools.reduce(lambda x, y: x if len(x) > len(y) else y, [a, b])
+    b.append(n)
+    return c
+
+
+@kept()
+def method_type(n):
+    a = [1]
+    m = types.MethodType(len, a)
+    a.append(n)
+    return m()
+
+
+# ---- iterators, generators, views -----------------------------------------------------------------------------------
+
+
+@kept()
+def iterator_of_a_list(n):
+    a = [1, 2]
+    it = iter(a)
+    a.append(n)
+    return list(it)
+
+
+@kept()
+def iterator_begun(n):
+    a = [1, 2]
+    it = iter(a)
+    first = next(it)
+    a.append(n)
+    return first, list(it)
+
+
+@kept()
+def enumerated(n):
+    a = [1, 2]
+    e = enumerate(a)
+    a[0] = n
+    return list(e)
+
+
+@kept()
+def zipped_and_mapped(n):
+    a = [1, 2]
+    z, m = zip(a, a, strict=True), map(lambda v: v + 1, a)
+    a.append(n)
+    return list(z), list(m)
+
+
+@kept()
+def filtered_and_reversed(n):
+    a = [1, 2, 3]
+    f, r = filter(None, a), reversed(a)
+    a[0] = n
+    return list(f), list(r)
+
+
+@kept()
+def generator_expression(n):
+    a = [1, 2]
+    g = (v + 1 for v in a)
+    a.append(n)
+    return sum(g)
+
+
+@kept()
+def generator_function(n):
+    a = [1, 2]
+
+    def items():
+        yield from a
+
+    g = items()
+    a.append(n)
+    return list(g)
+
+
+@kept()
+def chained(n):
+    a, b = [1, 2], [3]
+    c = itertools.chain(a, b)
+    b.append(n)
+    return list(c)
+
+
+@kept()
+def cycled_and_sliced(n):
+    a = [1, 2]
+    c = itertools.islice(itertools.cycle(a), 5)
+    a.append(n)
+    return list(c)
+
+
+@kept()
+def teed(n):
+    a = [1, 2]
+    left, right = itertools.tee(iter(a))
+    a.append(n)
+    return list(left), sum(right)
+
+
+@kept()
+def merged(n):
+    a, b = [1, 4], [2, 3]
+    m = heapq.merge(a, b)
+    a[1] = n + 4
+    return list(m)
+
+
+@kept()
+def dict_views(n):
+    d = {1: 2}
+    keys, values, items = d.keys(), d.values(), d.items()
+    d[n + 5] = 3
+    return len(keys), list(values), sorted(items)
+
+
+@kept()
+def memory_view(n):
+    b = bytearray(b"abc")
+    m = memoryview(b)
+    b[0] = 100 + n
+    return m[0], bytes(m)
+
+
+@kept()
+def buffer_of_a_bytearray(n):
+    b = bytearray(8)
+    x = np.frombuffer(b, np.uint8)
+    b[3] = n + 1
+    return int(x[3]), len(b)
+
+
+@kept()
+def array_of_the_library(n):
+    b = array.array("d", [1.0, 2.0])
+    x = np.frombuffer(b)
+    b[0] = n
+    return float(x[0])
+
+
+# ---- bound methods, closures, the user's own ------------------------------------------------------------------------
+
+
+@kept()
+def bound_append(n):
+    a = [1]
+    add = a.append
+    add(n)
+    a.append(2)
+    return a
+
+
+@kept()
+def bound_get(n):
+    d = {1: 2}
+    get = d.get
+    d[n] = 7
+    return get(n)
+
+
+@kept()
+def bound_count_and_len(n):
+    a = [1, 2]
+    count, length = a.count, a.__len__
+    a.append(1)
+    a.append(n)
+    return count(1), length()
+
+
+@kept()
+def attribute_getter(n):
+    a = [3, 1]
+    get = operator.methodcaller("index", 1)
+    a.insert(0, n + 5)
+    return get(a)
+
+
+@kept()
+def lambda_over_a_list(n):
+    a = [1]
+    f = lambda: len(a)  # noqa: E731
+    a.append(n)
+    return f()
+
+
+@kept()
+def closures_in_a_list(n):
+    a = [1]
+    made = [lambda: a[-1], lambda: len(a)]
+    a.append(n)
+    return [f() for f in made]
+
+
+@kept()
+def default_argument(n):
+    a = [1]
+
+    def f(x=a):
+        return len(x)
+
+    a.append(n)
+    return f(), f([])
+
+
+@kept()
+def nested_function_gives_back(n):
+    a = [1]
+
+    def same(v):
+        return v
+
+    b = same(a)
+    a.append(n)
+    return b, b is a
+
+
+@kept()
+def function_gives_back(n):
+    a = [1]
+    b = either(a)
+    a.append(n)
+    return len(b)
+
+
+@kept()
+def function_gives_back_a_default(n):
+    a = {1: 1}
+    b = either(None, a)
+    a[n + 2] = 3
+    return len(b)
+
+
+@kept()
+def object_of_the_user(n):
+    a = [1]
+    k = Keeper(a)
+    a.append(n)
+    return len(k.kept[0])
+
+
+@kept()
+def slot_of_an_object(n):
+    a = {1: 1}
+    k = Slotted(a)
+    a[n + 2] = 2
+    return len(k.kept)
+
+
+@kept()
+def called_object(n):
+    k, a = Keeper(), [1]
+    b = k(a)
+    a.append(n)
+    return len(b), len(k.kept[0])
+
+
+@kept()
+def unknown_function(n):
+    a = [1]
+    k = unknown(a)
+    for i in range(n):
+        a.append(i)
+    return k, len(_last[0])
+
+
+@kept()
+def unknown_function_and_a_dict(n):
+    d = {1: 1}
+    unknown(d)
+    for i in range(n):
+        d[i] = i
+    return len(_last[0]), _last[0] is d
+
+
+@kept()
+def unknown_function_and_a_set(n):
+    s = {1}
+    unknown(s)
+    s.add(n)
+    return len(_last[0])
+
+
+@kept()
+def unknown_function_in_a_function(n):
+    def put(v):
+        return unknown(v)
+
+    a = [1]
+    k = put(a)
+    a.append(n)
+    return k, len(_last[0])
+
+
+@kept()
+def unknown_function_in_a_loop(n):
+    a, found = [], []
+    for i in range(n):
+        a.append(i)
+        unknown(a)
+        found.append(len(_last[0]))
+    return found, len(_last[0]) if n else 0
+
+
+@kept()
+def rows_of_a_list(n):
+    rows = [[0], [1]]
+    for row in rows:
+        unknown(row)
+    rows[1].append(n)
+    return len(_last[0])
+
+
+@kept()
+def row_by_its_index(n):
+    rows = [[0], [1]]
+    unknown(rows[0])
+    rows[0].append(n)
+    return _last[0]
+
+
+@kept()
+def rows_in_an_object_array(n):
+    rows = [[0], [1, 2]]
+    o = np.array(rows, dtype=object)
+    rows[0].append(n)
+    return len(o[0])
+
+
+@kept()
+def copied_and_not(n):
+    rows = [[0], [1]]
+    shallow, deep = copy.copy(rows), copy.deepcopy(rows)
+    rows[0].append(n)
+    return len(shallow[0]), len(deep[0])
+
+
+@kept()
+def queue_of_the_library(n):
+    q, a = queue.SimpleQueue(), [1]
+    q.put(a)
+    a.append(n)
+    return q.get()
+
+
+@kept()
+def exception_keeps(n):
+    a = [1]
+    e = ValueError(a)
+    a.append(n)
+    return len(e.args[0])
+
+
+@kept()
+def context_keeps(n):
+    a = [1]
+    with contextlib.nullcontext(a) as b:
+        a.append(n)
+        return len(b)
+
+
+@kept()
+def string_kept(n):
+    out, a = io.StringIO(), ["a"]
+    out.writelines(a)
+    a.append("b" * n)
+    return out.getvalue(), string.Template("$a").substitute(a=len(a))
+
+
+@kept()
+def weak_value(n):
+    k = Keeper()
+    d = weakref.WeakValueDictionary()
+    d[1] = k
+    k.kept.append(n)
+    return d[1].kept
+
+
+@kept()
+def sorted_with_a_key_that_keeps(n):
+    k, rows = Keeper(), [[3, 1], [1, 2]]
+    ordered = sorted(rows, key=k.array)
+    rows[0].append(n)
+    return ordered, k.kept
+
+
+@kept()
+def bisected_by_a_key(n):
+    a = [1, 3, 5]
+    at = bisect.bisect(a, n, key=lambda v: v + len(a))
+    a.append(n)
+    return at, a
+
+
+# ---- parameters and their spelling ----------------------------------------------------------------------------------
+
+_objects = [lambda: (Keeper(), 3), lambda: (Keeper(), 0), lambda: (types.SimpleNamespace(array=_keep), 2)]
+spelled = functools.partial(program, _objects, opaque=None, fell_back=None)
+
+
+def kept_by(keeper):
+    """What an object keeps."""
+    return keeper.kept if isinstance(keeper, Keeper) else _last
+
+
+@spelled(name="np")
+def called_np(np, n):
+    rows = [[0, 1], [2]]
+    k = np.array(rows)
+    rows[0].append(n)
+    return k, kept_by(np)
+
+
+@spelled(name="np_in_a_loop")
+def called_np_in_a_loop(np, n):
+    rows = [[] for _ in range(3)]
+    np.array(rows)
+    for i in range(n):
+        rows[i % 3].append(i)
+    return kept_by(np)
+
+
+@spelled(name="np_and_a_dict")
+def called_np_and_a_dict(np, n):
+    rows = {1: [2], 2: [3]}
+    np.array(rows)
+    for i in range(n):
+        rows[1].append(i)
+    return kept_by(np)
+
+
+@spelled(name="len_of_another_kind")
+def called_len(np, n):
+    len = np.array
+    a = [1]
+    len(a)
+    a.append(n)
+    return kept_by(np)
+
+
+@spelled(name="sorted_of_another_kind")
+def called_sorted(np, n):
+    sorted = np.array
+    rows = [[1]]
+    sorted(rows)
+    rows[0].append(n)
+    return kept_by(np)
+
+
+@spelled(name="heappush_of_another_kind")
+def called_heappush(np, n):
+    heappush = lambda a, b: np.array(a)  # noqa: E731
+    a = [3]
+    heappush(a, 2)
+    a.append(n)
+    return kept_by(np), a
+
+
+@program([lambda: (Keeper(), 3), lambda: (Keeper(), 0)], opaque=None, fell_back=None)
+def operators_keep(k, n):
+    a, d = [1], {1: 2}
+    k + a
+    k[n] = d
+    found = k == a, a in k
+    a.append(n)
+    d[n + 5] = 1
+    return found, k.kept
+
+
+@program([lambda: (Keeper(), 3), lambda: (Keeper(), 0)], opaque=None, fell_back=None)
+def method_that_keeps_a_dict(k, n):
+    d = {1: [2]}
+    k.array(d)
+    for i in range(n):
+        d[i + 2] = [i]
+    return k.kept
+
+
+# ---- arrays: what is kept is the array itself -----------------------------------------------------------------------
+
+
+@program([(arr("f8", 4), 3), (arr("i4", 5), 0)], opaque=None, fell_back=None, mutates=(0,))
+def array_in_a_partial(x, n):
+    p = functools.partial(np.sum, x)
+    x[0] = n + 100
+    return p()
+
+
+@program(
+    [lambda: (np.arange(4.0), 3, Keeper()), lambda: (np.arange(5), 0, Keeper())],
+    opaque=None,
+    fell_back=None,
+    mutates=(0,),
+)
+def array_kept_by_an_object(x, n, k):
+    y = x * 2
+    k.array(y)
+    y[0] = n + 100
+    x[1] = n
+    return [v.tolist() for v in k.kept], y
+
+
+@program([(arr("f8", 4), 3), (arr("i4", 5), 0)], opaque=None, fell_back=None, mutates=(0,))
+def array_of_an_object(x, n):
+    k = Keeper(x, x[1:])
+    x[1] = n + 100
+    return k.kept
+
+
+@program([(arr("f8", 4), 3), (arr("i4", 5), 0)], opaque=None, fell_back=None)
+def memory_view_of_a_new_array(x, n):
+    y = x + 1
+    m = memoryview(y)
+    y[0] = n
+    return m[0], m.tolist()
+
+
+@program([(arr("f8", 4), 3), (arr("i4", 5), 0)], opaque=None, fell_back=None)
+def iterator_over_a_new_array(x, n):
+    y = x + 1
+    it, flat = iter(y), y.flat
+    y[1] = n
+    return list(it), flat[1]
+
+
+@program([(arr("f8", 4), 3), (arr("i4", 5), 0)], opaque=None, fell_back=None)
+def views_in_a_dict(x, n):
+    y = x + 1
+    d = {"all": y, "rest": y[1:]}
+    y[1] = n
+    y = y * 2
+    return d, y
