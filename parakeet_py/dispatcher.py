@@ -303,7 +303,7 @@ class Dispatcher:
     def evaluate(self, normal: tuple[Any, ...], signature: Signature, log: Sequence[tuple[Any, Any]] = ()) -> Any:
         """Run a call in the evaluator, which finds out what operations handed back to Python give."""
         from parakeet_py.frontend import to_ssa_cached
-        from parakeet_py.frontend.evaluate import evaluate, with_items
+        from parakeet_py.frontend.evaluate import evaluate
         from parakeet_py.typed_ir.observed import Observations, looked_into
 
         run = evaluate(
@@ -312,7 +312,7 @@ class Dispatcher:
             observe=Observations(self.knowledge.observed.setdefault(signature.params, {})),
             inline=looked_into,
             replay=log,
-            watch=lambda: [with_items(present(self.function, source)) for source in self.watched],
+            watch=lambda: [present(self.function, source) for source in self.watched],
         )
         args, named = python_form(self.function, normal)
         return run(*args, **named)

@@ -204,9 +204,9 @@ class _Evaluation:
             return target(*args, **kwargs)
         given = [value for value in (*args, *kwargs.values()) if type(value) in (list, dict)]
         before: list[list[int]] = []
-        watched: Sequence[Any] = ()
+        watched: Sequence[list[Any]] = ()
         try:
-            before, watched = [contents(value) for value in given], self.watch()
+            before, watched = [contents(value) for value in given], self.seen_by_watch()
         except Exception as error:
             self.stop_observing(error)
         result = target(*args, **kwargs)
@@ -219,9 +219,13 @@ class _Evaluation:
             self.stop_observing(error)
         return result
 
-    def replaced(self, watched: Sequence[Any]) -> bool:
-        """Is something that is watched another object now? The call may have made more things watched."""
-        now = self.watch()
+    def seen_by_watch(self) -> list[list[Any]]:
+        return [with_items(value) for value in self.watch()]
+
+    def replaced(self, watched: Sequence[list[Any]]) -> bool:
+        """Is something that is watched another object now, or does it hold others? The call may have made more things
+        watched."""
+        now = self.seen_by_watch()
         return len(now) < len(watched) or any(differ(one, then) for one, then in zip(now, watched, strict=False))
 
     def key(self, frame: _Frame, let: Let) -> Key:

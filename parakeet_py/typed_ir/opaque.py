@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import types
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
