@@ -26,6 +26,7 @@ from parakeet_py.interrupts import poll
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.messages.arrays import with_array_named
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
+from parakeet_py.positional import parameter_names
 from parakeet_py.signature import MAX_ITEMS, ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.numerics import computes
@@ -120,7 +121,7 @@ def specialize_call(
                 continue
             functions = [i for i, spec in enumerate(signature.params) if isinstance(spec, FunctionSpec)]
             if not functions:
-                raise with_array_named(error, function.__code__.co_varnames, args) from None
+                raise with_array_named(error, parameter_names(function.__code__), args) from None
             knowledge.static.update(functions)  # Python may be able to do with them what compiled code cannot
         except NeedObservation:
             if not _reads_short_lists(signature, args):

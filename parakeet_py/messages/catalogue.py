@@ -81,7 +81,7 @@ def f(n):
             r"next\(\) in a generator.*",
             r"this loop inside `try` cannot be accelerated",
         ),
-        "go over an array, a list, a tuple or a range made in the function; make one before: np.array(list(x))",
+        "pass an array, np.array(list(x)), or go over a list, tuple or range that the function makes itself",
         """
 def f(numbers):
     s = 0
@@ -580,6 +580,12 @@ def f(n):
     rows[0][n] = 1
     return rows
 """,
+    ),
+    Entry(
+        "element-stores",
+        "Functions of elements, for parakeet_py.map and its like, that store",
+        (r"a store in an element function",),
+        "return the values instead: elements are computed in any order, and on several threads",
     ),
     Entry(
         "not-observed",

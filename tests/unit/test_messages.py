@@ -128,6 +128,21 @@ def test_unusual_arrays_are_named(array: Any, what: str, hint: str, inside: bool
     assert caught.value.code == "unusual-array"
 
 
+def test_parameters_are_named_in_their_order() -> None:
+    @accelerate(strict=True)
+    def f(a, *rest, scale=1.0, **named):
+        return a + rest[0][0] * scale + named["last"]
+
+    odd = np.array([1, None])
+    for args, named, place in (
+        ((1.0, odd), {"last": 1.0}, "rest[0]"),
+        ((1.0, [2.0]), {"last": 1.0, "scale": odd}, "scale"),
+    ):
+        with pytest.raises(UnsupportedError) as caught:
+            f(*args, **named)
+        assert caught.value.message == f"`{place}` is an array of Python objects, which is not compiled as an array"
+
+
 def test_memmaps(tmp_path: Path) -> None:
     x = np.memmap(tmp_path / "x", dtype="f8", mode="w+", shape=(3,))
     f = accelerate(lambda x: x.sum() + 1)
