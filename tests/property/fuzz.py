@@ -45,7 +45,7 @@ FAMILIES = ("all", "general", "mixed")
 COUNTED = ("rounds", "programs", "calls", "loaded", "found", "fallbacks", "slowest")
 HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
 
-import bisect, collections, functools, heapq, itertools, math, operator  # noqa: E401, F401
+import bisect, collections, copy, functools, heapq, itertools, math, operator, types  # noqa: E401, F401
 from math import inf, nan  # noqa: F401
 
 import numpy as np  # noqa: F401

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import bisect
 import collections
+import copy
 import functools
 import heapq
 import itertools
@@ -20,6 +21,7 @@ import math
 import operator
 import re
 import textwrap
+import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +35,7 @@ from tests.numpy_table.rows import TABLE, Row, expanded
 from tests.property.recipes import made
 from tests.property.strategies import index_texts
 
-MODULES = {one.__name__: one for one in (bisect, collections, functools, heapq, itertools, math, operator)}
+MODULES = {one.__name__: one for one in (bisect, collections, copy, functools, heapq, itertools, math, operator, types)}
 """What programs have as globals, beside NumPy."""
 
 BINARY = ["{} + {}", "{} - {}", "np.maximum({}, {})", "np.minimum({}, {})"]

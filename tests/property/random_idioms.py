@@ -3,7 +3,7 @@
 Lists that grow in loops, work lists, counting in dicts and sets, nested searches that end early, recursion on parts,
 generators, closures that keep state, `try` in loops, views of views changed in place, stores by repeated indices,
 `out=` and `where=`, arrays of rank 0, small, unsigned and complex types beside others, small kernels, heaps, queues and
-what else Python's modules have.
+what else Python's modules have, callees that keep what changes later.
 
 {0}, {1}, {2} are new names, {x} and {y} any values, {n} a number, {a} and {b} arrays of rank 1 or more, {v} one of
 rank 1, {m} of rank 2, {z} of rank 0; a form is drawn only where there is what it takes.
@@ -18,10 +18,11 @@ from typing import Any
 from tests.property.idioms_of_arrays import IN_PLACE, TYPES
 from tests.property.idioms_of_control import LOOPS, TABLES
 from tests.property.idioms_of_functions import FUNCTIONS, KERNELS
+from tests.property.idioms_of_kept import KEPT
 from tests.property.idioms_of_modules import MODULES
 from tests.property.random_syntax import Syntax
 
-FAMILIES = (LOOPS, TABLES, FUNCTIONS, IN_PLACE, TYPES, KERNELS, MODULES)
+FAMILIES = (LOOPS, TABLES, FUNCTIONS, IN_PLACE, TYPES, KERNELS, MODULES, KEPT)
 
 
 @functools.cache

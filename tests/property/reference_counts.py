@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -84,7 +85,8 @@ def counted(call: Callable[..., Any], recipes: tuple[Any, ...]) -> Counts:
     outcome(call, args)
     gc.collect()
     before, blocks = [sys.getrefcount(one) for one in watched], sys.getallocatedblocks()
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         for _ in range(CALLS):
             with contextlib.suppress(Exception):  # compared below
                 call(*args)
