@@ -19,7 +19,7 @@ from parakeet_py.native import Loaded
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _make(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+def _make(function: Callable[..., Any], options: dict[str, Any], checked: bool | None = None) -> Any:
     if isinstance(function, AcceleratedFunction):
         return function if not options else _make(function.__wrapped__, options)
     if isinstance(function, staticmethod | classmethod):
@@ -27,14 +27,21 @@ def _make(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     if not callable(function):
         raise TypeError(f"{function!r} is not callable")
     instance = AcceleratedFunction.__new__(AcceleratedFunction)
-    equip(instance, function, options)
+    equip(instance, function, options, checked)
     return instance
 
 
-def equip(instance: AcceleratedFunction, given: Callable[..., Any], options: dict[str, Any]) -> None:
-    """Make an accelerated function, which has been allocated only, the one of what `accelerate` was given."""
+def equip(
+    instance: AcceleratedFunction, given: Callable[..., Any], options: dict[str, Any], checked: bool | None = None
+) -> None:
+    """Make an accelerated function, which has been allocated only, the one of what `accelerate` was given.
+
+    Its machine code is `checked`; as the environment says, if that is not given.
+    """
     function = given if isinstance(given, types.FunctionType) else _wrapper(given)
-    dispatcher = Dispatcher(function, options)
+    checked = settings.environment().checked if checked is None else checked
+    dispatcher = Dispatcher(function, options, checked)
+    dispatcher.make_other = lambda: _make(given, options, not checked)
     dispatcher.given = given
     AcceleratedFunction.__init__(instance, function, dispatcher.slow)
     dispatcher.instance = instance
@@ -125,7 +132,7 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
 
 def _dispatcher(instance: Any) -> Dispatcher:
     found: Dispatcher = instance._dispatcher
-    return found
+    return found.in_force()
 
 
 def _specializations(self: Any) -> list[Loaded]:
@@ -177,7 +184,8 @@ def _llvm(self: Any, /, *args: Any, **kwargs: Any) -> str:
     """The LLVM IR of a call's signature, before LLVM's own optimization, as text."""
     from parakeet_py.compile import generate_llvm
 
-    return generate_llvm(_dispatcher(self).compiled_for(args, kwargs))[0]
+    dispatcher = _dispatcher(self)
+    return generate_llvm(dispatcher.compiled_for(args, kwargs), dispatcher.checked)[0]
 
 
 def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from parakeet_py import config as settings
 from parakeet_py import library_templates, patches
 from parakeet_py.cached import FailureText, Native
-from parakeet_py.errors import DeoptimizedError, UnsupportedError, source_excerpt
+from parakeet_py.errors import (
+    DeoptimizedError,
+    MemorySafetyError,
+    UnsupportedError,
+    name_of_exception,
+    source_excerpt,
+)
 from parakeet_py.fields import OF_ARGUMENTS, OF_NONE, of_arguments, variable_of
 from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
@@ -25,6 +31,8 @@ from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arg
 from parakeet_py.interrupts import poll
 from parakeet_py.llvm.context import OPAQUE_AGAIN
 from parakeet_py.messages.arrays import with_array_named
+from parakeet_py.llvm.safety.accesses import Site
+from parakeet_py.llvm.safety.faults import FAULT
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
 from parakeet_py.positional import parameter_names
 from parakeet_py.signature import MAX_ITEMS, ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves
@@ -39,8 +47,12 @@ from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
 from parakeet_py.typed_ir.worth import does_little_else
 
+if TYPE_CHECKING:
+    from parakeet_py.llvm.codegen import GeneratedCode
+
 keep_with(library_templates)
 MAX_ATTEMPTS = 64
+CHECKED_LEVEL = 0  # of LLVM's optimization: checked code need not be fast, but there is much of it
 Extents = Literal["both", "usual", "general"]
 
 
@@ -272,14 +284,18 @@ class Clock:
         self.start = now
 
 
-def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
-    """The LLVM IR text of the compiled function and its gate, before optimization, and the symbols it needs."""
+def generate_llvm(compiled: Compiled, checked: bool | None = None) -> tuple[str, GeneratedCode]:
+    """The LLVM IR text of the compiled function and its gate, before optimization, and what the function needs.
+
+    It is `checked` as the settings it was compiled for say, if that is not given.
+    """
     from parakeet_py.llvm import engine
     from parakeet_py.llvm.codegen import generate
     from parakeet_py.llvm.gate_ir import gate_ir
 
     config = compiled.config
-    code = generate(compiled.imp, engine.host(), contract=config.contract, fastmath=config.fastmath)
+    checked = config.checked if checked is None else checked
+    code = generate(compiled.imp, engine.host(), contract=config.contract, fastmath=config.fastmath, checked=checked)
     gate = gate_ir(
         compiled.signature,
         compiled.specialization.result,
@@ -292,8 +308,10 @@ def generate_llvm(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
         numeric=computes(compiled.typed),
         warns=_warns(compiled),
         watched=len(patches.modules_of(compiled.specialization.module_reads)),
+        checked=checked,
     )
-    return code.text + "\n" + gate, (*code.symbols, *patches.as_symbols(compiled.specialization.module_reads))
+    symbols = (*code.symbols, *patches.as_symbols(compiled.specialization.module_reads))
+    return code.text + "\n" + gate, replace(code, symbols=symbols)
 
 
 def _warns(compiled: Compiled) -> bool:
@@ -372,18 +390,42 @@ def _harmless(compiled: Compiled) -> frozenset[int]:
     return frozenset(number for number, site in enumerate(compiled.specialization.opaque_sites) if is_harmless(site))
 
 
-def make_native(compiled: Compiled) -> Native:
-    """Object code for a specialization."""
+def make_native(compiled: Compiled, checked: bool = False) -> Native:
+    """Object code for a specialization, `checked` or not."""
     from parakeet_py.llvm import engine
 
     clock = Clock(compiled.times)
-    text, symbols = generate_llvm(compiled)
+    text, code = generate_llvm(compiled, checked)
     clock.done("generate")
     poll()
-    object_bytes = engine.compile_divided(text, min(compiled.config.thread_count, settings.available_cpus()))
+    most = min(compiled.config.thread_count, settings.available_cpus())
+    effort: dict[str, Any] = {"level": CHECKED_LEVEL, "vectorize": False} if checked else {}
+    object_bytes = engine.compile_divided(text, most, **effort)
     clock.done("llvm")
     result = compiled.specialization.result
-    return Native(object_bytes, compiled.signature, result, _failures(compiled), symbols, compiled.passes.guarded)
+    failures = _failures(compiled)
+    if checked:
+        sites = (*code.sites, Site("results", _place_of_results(compiled.template)))  # gates take the last one
+        failures = (*failures, *(_unsafe(compiled, site) for site in sites))
+    return Native(object_bytes, compiled.signature, result, failures, code.symbols, compiled.passes.guarded)
+
+
+def _place_of_results(template: ssa.Function) -> ssa.Pos:
+    """Where a function makes its last value; where it begins, if it makes none."""
+    places = [let.pos for let in template.statements()]
+    return places[-1] if places else ssa.Pos(template.first_line, 0, template.first_line, 0)
+
+
+def _unsafe(compiled: Compiled, site: Site) -> FailureText:
+    """What a failed check of checked machine code raises."""
+    template = compiled.template
+    place, trace = template.filename, entries(site.pos)
+    if site.pos is not None:
+        place = source_excerpt(template, site.pos)
+    if trace and trace[-1].filename != template.filename:
+        place = f"{trace[-1].filename}:{trace[-1].line}"
+    message = f"{site.operation}: {{0}}: {place.replace('{', '{{').replace('}', '}}')}"
+    return FailureText(name_of_exception(MemorySafetyError) or "", message, FAULT, place, trace)
 
 
 def _failures(compiled: Compiled) -> tuple[FailureText, ...]:

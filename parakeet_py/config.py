@@ -40,7 +40,8 @@ class Config:
     Attributes
     ----------
     threads : threads a parallel region, and LLVM, may use (PARAKEET_NUM_THREADS); `thread_count` resolves the default
-    check : run every IR's checker after every pass (PARAKEET_CHECK)
+    check : 0, 1: run every IR's checker after every pass, 2: check the machine code's accesses to memory, too
+        (PARAKEET_CHECK; False and True are 0 and 1)
     strict : refuse what cannot be compiled instead of handing it back to Python (PARAKEET_STRICT)
     cache : keep compiled code on disk (PARAKEET_CACHE)
     cache_dir : where to keep it (PARAKEET_CACHE_DIR)
@@ -59,7 +60,7 @@ class Config:
     """
 
     threads: int | None = None
-    check: bool = False
+    check: int = 0
     strict: bool = False
     cache: bool = True
     cache_dir: Path | None = None
@@ -83,6 +84,8 @@ class Config:
             raise ValueError(f"cache_size is a number of bytes, not {self.cache_size}")
         if self.split is not None and not 0 <= self.split <= 1:
             raise ValueError(f"split is a share, between 0 and 1, not {self.split}")
+        if not 0 <= self.check <= 2:
+            raise ValueError(f"check must be between 0 and 2, not {self.check}")
         if not 0 <= self.debug <= 4:
             raise ValueError(f"debug must be between 0 and 4, not {self.debug}")
 
@@ -97,6 +100,11 @@ class Config:
         return self.cache and self.debug < 2 and not self.print_passes and self.stop_pass is None
 
     @property
+    def checked(self) -> bool:
+        """Whether machine code checks what it does to memory."""
+        return self.check > 1
+
+    @property
     def on_cpu(self) -> bool:
         """Whether calls run on the CPU alone."""
         return self.devices in (None, "", "cpu")
@@ -104,7 +112,7 @@ class Config:
     @property
     def asked_by_gates(self) -> bool:
         """Whether gates have to ask for these settings, which do not let them take calls."""
-        return not (self.on_cpu and self.enabled)
+        return not (self.on_cpu and self.enabled) or self.checked
 
 
 def _parse_bool(text: str) -> bool:
@@ -114,6 +122,10 @@ def _parse_bool(text: str) -> bool:
         case "0" | "false" | "no" | "off":
             return False
     raise ValueError("expected one of 1, 0, true, false, yes, no, on, off")
+
+
+def _parse_level(text: str) -> int:
+    return int(text) if text.strip().isdecimal() else int(_parse_bool(text))
 
 
 def _parse_path(text: str) -> Path:
@@ -150,7 +162,7 @@ def _parse_names(text: str) -> tuple[str, ...]:
 # field -> (variable, how its text is read)
 _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "threads": ("PARAKEET_NUM_THREADS", int),
-    "check": ("PARAKEET_CHECK", _parse_bool),
+    "check": ("PARAKEET_CHECK", _parse_level),
     "strict": ("PARAKEET_STRICT", _parse_bool),
     "cache": ("PARAKEET_CACHE", _parse_bool),
     "cache_dir": ("PARAKEET_CACHE_DIR", _parse_path),
@@ -249,7 +261,7 @@ def options(**changes: Any) -> Iterator[Config]:
     Parameters
     ----------
     **changes
-        Fields of `Config`, such as ``threads=1`` or ``check=True``.
+        Fields of `Config`, such as ``threads=1`` or ``check=2``.
 
     Raises
     ------
@@ -319,6 +331,8 @@ def nearest(name: str, known: list[str], case: Callable[[str], str] = str.lower)
 
 def _typed(name: str, value: Any) -> Any:
     match name:
+        case "check" if isinstance(value, int):
+            return int(value)
         case "threads" | "debug" if (value is None and name == "threads") or (
             isinstance(value, int) and not isinstance(value, bool)
         ):
@@ -343,8 +357,7 @@ def _typed(name: str, value: Any) -> Any:
         case "devices" | "stop_pass" if value is None or isinstance(value, str):
             return value
         case (
-            "check"
-            | "strict"
+            "strict"
             | "cache"
             | "deterministic"
             | "contract"

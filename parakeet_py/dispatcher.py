@@ -15,7 +15,7 @@ import threading
 import time
 import types
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -64,10 +64,13 @@ class DoneByPython(Exception):
 class Dispatcher:
     """The Python side of one accelerated function."""
 
-    def __init__(self, function: types.FunctionType, options: dict[str, Any]) -> None:
+    def __init__(self, function: types.FunctionType, options: dict[str, Any], checked: bool = False) -> None:
         self.function = function
         self.given: Any = function  # what the decorator was given: a ufunc, a callable object
         self.options = options
+        self.checked = checked  # is all machine code here checked? Calls under other settings go to the `other`
+        self.make_other: Callable[[], Any] = lambda: self.instance
+        self.other: Any = None
         self.configured: tuple[settings.Config | None, settings.Config | None] = None, None  # in force, with our own
         self.threads: int = options.get("threads") or 0
         self.knowledge = Knowledge()
@@ -133,6 +136,8 @@ class Dispatcher:
                 if self.framed is None:
                     self.framed = tracing.framed(self.function, self.instance)
                 return self.framed(*args, **kwargs)
+        if settings.current().checked is not self.checked:
+            return self.counterpart()(*args, **kwargs)
         normal = self.normalize(args, kwargs)
         if normal is None:
             return self.function(*args, **kwargs)
@@ -145,6 +150,23 @@ class Dispatcher:
             tracing.go_on()
             return (self.inner or self.instance)(*normal)
         return self.call_normal(normal)
+
+    def counterpart(self) -> Any:
+        """The accelerated function with checked machine code if this is without, and without if this is with."""
+        if self.other is None:
+            with self.lock:
+                if self.other is None:
+                    other = self.make_other()
+                    other._dispatcher.knowledge, other._dispatcher.compilations = self.knowledge, self.compilations
+                    self.other = other
+        return self.other
+
+    def in_force(self) -> Dispatcher:
+        """This dispatcher, or its counterpart's where the settings ask for the other machine code."""
+        if settings.current().checked is self.checked:
+            return self
+        found: Dispatcher = self.counterpart()._dispatcher
+        return found
 
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
@@ -423,7 +445,7 @@ class Dispatcher:
         """Install what an earlier process has left on the disk for a signature."""
         from parakeet_py.llvm.object_loader import LoadError
 
-        flags = (config.contract, config.fastmath, extents)
+        flags = self.flags(config, extents)
         state = None
         native = cached.load(self.function, signature, flags)
         if native is None:
@@ -438,7 +460,16 @@ class Dispatcher:
             native, handed_back = found
             state = OpaqueCalls(self.function, signature.params, handed_back, self.knowledge)
         try:
-            loaded = Loaded(self.function, native, self.slow, {}, threads=self.threads, state=state, from_disk=True)
+            loaded = Loaded(
+                self.function,
+                native,
+                self.slow,
+                {},
+                threads=self.threads,
+                state=state,
+                from_disk=True,
+                checked=self.checked,
+            )
         except LoadError:  # made by a version that had other symbols
             return None
         if state is not None:
@@ -479,25 +510,37 @@ class Dispatcher:
         if runs_in_python(compiled) and not config.check:  # where all is checked, so is the code for such calls
             self.keep(compiled, extents)
             raise DoneByPython
-        native = make_native(compiled)
+        native = make_native(compiled, self.checked)
         if config.debug or log_.isEnabledFor(logging.INFO):
             from parakeet_py.telling import tell_compiled
 
-            tell_compiled(compiled, config.debug)
+            tell_compiled(compiled, config.debug, self.checked)
         signature = compiled.call_signature
         state = None
         if compiled.specialization.opaque_sites or compiled.specialization.guessed:
             from parakeet_py.llvm.opaque_calls import HandedBack, OpaqueCalls
 
             state = OpaqueCalls(self.function, signature.params, HandedBack.by(compiled), self.knowledge)
-        loaded = Loaded(self.function, native, self.slow, compiled.times, threads=self.threads, state=state)
+        loaded = Loaded(
+            self.function,
+            native,
+            self.slow,
+            compiled.times,
+            threads=self.threads,
+            state=state,
+            checked=self.checked,
+        )
         self.keep(compiled, extents)
         if state is not None:
             self.hand_back(loaded, state, signature)
         self.install(loaded, signature, extents)
         if config.uses_disk:
-            self.store(compiled, native, state, (config.contract, config.fastmath, extents))
+            self.store(compiled, native, state, self.flags(config, extents))
         return loaded
+
+    def flags(self, config: settings.Config, extents: Extents) -> tuple[object, ...]:
+        """What code depends on beside the function and the signature."""
+        return (config.contract, config.fastmath, extents, self.checked)
 
     def store(self, compiled: Compiled, native: Native, state: OpaqueCalls | None, flags: Sequence[object]) -> None:
         """Keep a specialization on the disk."""
@@ -684,6 +727,7 @@ def _would_be_the_same(compiled: Compiled, config: settings.Config) -> bool:
     """
     of_code = ("contract", "fastmath", "libdevice", "stop_pass")
     same = all(getattr(compiled.config, name) == getattr(config, name) for name in of_code)
+    same = same and bool(compiled.config.check) >= bool(config.check)  # the IRs have been checked
     specialization = compiled.specialization
     return same and not (config.print_passes or config.debug or specialization.opaque_sites or specialization.guessed)
 

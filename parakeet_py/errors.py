@@ -79,6 +79,12 @@ class CodegenError(ParakeetError):
     """Generated code was refused by the code generator: a bug of this package, never of the user's program."""
 
 
+class MemorySafetyError(ParakeetError):
+    """Checked machine code (`PARAKEET_CHECK=2`) has found an access outside of an array's memory, memory that was
+    changed where nothing is kept or used after it was freed, a pointer to no object, or a reference too many or too
+    few: a bug of this package. The text names the operation and the place in the user's source."""
+
+
 class UnsupportedError(ParakeetError):
     """Something in a function that cannot be accelerated.
 

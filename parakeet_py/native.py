@@ -19,6 +19,7 @@ from parakeet_py.cached import FailureText, Native
 from parakeet_py.errors import DeoptimizedError, UnsupportedError, exception_named, exception_with
 from parakeet_py.fields import KEYS, OF_ALL, SIZE, are_apart, of_arguments, read_field, read_method, variable_of
 from parakeet_py.llvm.context import OPAQUE_RAISED, OUT_OF_MEMORY
+from parakeet_py.llvm.safety.faults import FAULT, FAULTS
 from parakeet_py.signature import (
     MAX_ITEMS,
     ObjectSpec,
@@ -237,6 +238,7 @@ class Loaded:
     times : seconds of each stage that was needed
     from_disk : it was compiled by another process
     threads : (of the constructor) the decorator's own; 0: those of the settings
+    checked : (of the constructor) the code checks what it does to memory
     give_up : called with the reason when such calls should run in Python from now on
     """
 
@@ -252,6 +254,7 @@ class Loaded:
         threads: int = 0,
         state: Any = None,
         from_disk: bool = False,
+        checked: bool = False,
     ) -> None:
         from parakeet_py.llvm import blas
         from parakeet_py.llvm.gate import load_gate
@@ -262,7 +265,7 @@ class Loaded:
         self.from_disk = from_disk
         self.give_up: Callable[[str], None] = lambda reason: None
         self.times = times
-        known = runtime().symbols
+        known = runtime(checked).symbols
         reads = patches.of_symbols(native.symbols)
         for module, _ in reads:
             importlib.import_module(module)
@@ -270,7 +273,7 @@ class Loaded:
         if state is not None:
             from parakeet_py.llvm import opaque_calls
 
-            addresses |= opaque_calls.addresses()
+            addresses |= opaque_calls.addresses(checked)
         self.gate: GateHandle = load_gate(
             native.object_bytes,
             native.signature,
@@ -283,6 +286,7 @@ class Loaded:
             threads=threads,
             warn=self.warn,
             reads=reads,
+            checked=checked,
         )
         times["load"] = time.perf_counter() - start
 
@@ -328,7 +332,7 @@ def exception_of(failure: FailureText, words: Sequence[int]) -> Exception:
         )
     kind = exception_named(failure.exception)
     values = [
-        struct.unpack("<d", struct.pack("<q", word))[0] if how == "f" else word
+        struct.unpack("<d", struct.pack("<q", word))[0] if how == "f" else FAULTS[word] if how == FAULT else word
         for word, how in zip(words, failure.formats, strict=False)
     ]
     return exception_with(kind, failure.message, values)

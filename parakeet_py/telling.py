@@ -55,7 +55,7 @@ def tell_loaded(function: FunctionType, signature: Signature, seconds: float, le
     log.info("%s: loaded from the disk cache in %.1f ms", named(function, signature.params), 1000 * seconds)
 
 
-def tell_compiled(compiled: Compiled, level: int) -> None:
+def tell_compiled(compiled: Compiled, level: int, checked: bool = False) -> None:
     """Say what has been compiled, in as much detail as the debug level asks for."""
     from parakeet_py.imp.print import format_function as imp_text
     from parakeet_py.typed_ir.print_ir import format_function as typed_text
@@ -75,6 +75,6 @@ def tell_compiled(compiled: Compiled, level: int) -> None:
     if level >= 3:
         from parakeet_py.compile import generate_llvm
 
-        log.info("%s: LLVM IR\n%s", name, generate_llvm(compiled)[0])
+        log.info("%s: LLVM IR\n%s", name, generate_llvm(compiled, checked)[0])
     stages = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in compiled.times.items())
     log.log(logging.INFO if level >= 4 else logging.DEBUG, "%s: %s", name, stages)

@@ -1,4 +1,5 @@
-"""The ways to run a program: plain Python, the interpreters of the IRs, and native code on one and on two threads.
+"""The ways to run a program: plain Python, the interpreters of the IRs, native code on one and on two threads, and
+machine code that checks what it does to memory.
 
 A program is accelerated once; all backends share the specializations of that one object, as a user's calls would. The
 package is imported where it is needed, so that a missing stage fails the tests of that stage and no others.
@@ -31,9 +32,12 @@ def forget_accelerated() -> None:
     _accelerated.clear()
 
 
-def has_fallen_back(function: Callable[..., Any]) -> bool:
+def has_fallen_back(backend: str, function: Callable[..., Any]) -> bool:
     """Whether the object of the last run has fallen back to Python (the next run gets a fresh one then)."""
-    return bool(_accelerated[function].fell_back)
+    from parakeet_py import options
+
+    with options(check=_level(backend == "checked")):
+        return bool(_accelerated[function].fell_back)
 
 
 def run_python(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -60,11 +64,18 @@ def run_imp(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     return interpreters.run_imp(accelerated(function), args)
 
 
-def run_native(threads: int) -> Callable[..., Any]:
+def _level(checked: bool) -> int:
+    """How much is checked: the IRs, and the machine code, too, if it is `checked` or the environment says so."""
+    from parakeet_py.config import environment
+
+    return max(environment().check, 2 if checked else 1)
+
+
+def run_native(threads: int, checked: bool = False) -> Callable[..., Any]:
     def run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from parakeet_py import options
 
-        with options(threads=threads, check=True):
+        with options(threads=threads, check=_level(checked)):
             return accelerated(function)(*args, **kwargs)
 
     return run
@@ -73,7 +84,7 @@ def run_native(threads: int) -> Callable[..., Any]:
 def run_emulated(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from parakeet_py import options
 
-    with options(devices="emulated", check=True):
+    with options(devices="emulated", check=_level(False)):
         return accelerated(function)(*args, **kwargs)
 
 
@@ -84,6 +95,7 @@ BACKENDS: dict[str, Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any
     "imp": run_imp,
     "native-1": run_native(1),
     "native-2": run_native(2),
+    "checked": run_native(2, checked=True),
     "emulated": run_emulated,
 }
 

@@ -70,8 +70,8 @@ def _check_fallback(backend: str, program: Program, actual: Outcome) -> None:
     warned = [w for w in actual.warned if w.category.__name__ == "FallbackWarning"]
     if not program.fell_back:
         assert not warned, f"fell back to Python: {warned[0].message}"
-    if backend.startswith("native"):
-        assert has_fallen_back(program.function) == program.fell_back, "fell_back is not as stated"
+    if backend.startswith("native") or backend == "checked":
+        assert has_fallen_back(backend, program.function) == program.fell_back, "fell_back is not as stated"
 
 
 @pytest.mark.parametrize("program", all_programs(), ids=repr)

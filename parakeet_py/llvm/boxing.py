@@ -95,9 +95,19 @@ hold = ctypes.c_void_p(None)
 def _thread_count() -> int:
     """Threads a parallel region of a call made here and now may use, asked by gates if blocks are open.
 
-    0: such calls run on other devices, or in Python, or in a frame that a profiler sees.
+    0: such calls run on other devices, or in Python, or in a frame that a profiler sees, or as checked machine code.
     """
     config = settings.current()
+    return 0 if config.checked else _threads_here(config)
+
+
+def _checked_thread_count() -> int:
+    """The same, asked by gates of checked machine code."""
+    config = settings.current()
+    return _threads_here(config) if config.checked else 0
+
+
+def _threads_here(config: settings.Config) -> int:
     if not (config.on_cpu and config.enabled) or tracing.is_traced() or tracing.wants_frame():
         return 0
     return config.thread_count
@@ -132,11 +142,23 @@ def symbols() -> dict[str, int]:
 
 
 _support: Mapping[str, int] | None = None
+_checked: Mapping[str, int] | None = None
 _lock = threading.Lock()
 
 
-def support() -> Mapping[str, int]:
-    """Addresses of everything a gate may refer to, but what is its own; loads the native support on first use."""
+def support(checked: bool = False) -> Mapping[str, int]:
+    """Addresses of everything a gate may refer to, but what is its own; loads the native support on first use.
+
+    That of checked gates counts references by functions that look at what they count.
+    """
+    global _checked
+    if checked:
+        unchecked = support()
+        if _checked is None:
+            with _lock:
+                if _checked is None:
+                    _checked = _load_checked(unchecked)
+        return _checked
     global _support
     if _support is None:
         with _lock:
@@ -153,6 +175,19 @@ def _load() -> Mapping[str, int]:
     code = support_code("gate support", support_ir(), known, EXPORTS)
     _kept.append(rt.mem_handler)
     callable_type.set_support(code["gate.forward"], code["gate.call"])
+    return ChainMap(dict(code.addresses), known)
+
+
+def _load_checked(unchecked: Mapping[str, int]) -> Mapping[str, int]:
+    from parakeet_py.llvm.safety import objects
+
+    rt = runtime(checked=True)
+    known = dict(unchecked) | {f"gate.{name}": rt.symbols[name] for name in _RUNTIME_FUNCTIONS}
+    known["gate.mem_handler"] = id(rt.mem_handler)
+    known["gate.thread_count"] = id(_checked_thread_count)
+    _kept.append(rt.mem_handler)
+    known |= objects.functions(known)
+    code = support_code("checked gate support", support_ir(checked=True), known, EXPORTS)
     return ChainMap(dict(code.addresses), known)
 
 

@@ -35,6 +35,7 @@ declare void @gate.pk_detach(ptr, ptr)
 
 define internal ptr @new_array(ptr %descr, i64 %rank, ptr %dims, ptr %strides, ptr %data, i32 %flags) {
   call void @increment(ptr %descr)
+  ; gives away %descr
   %n = trunc i64 %rank to i32
   %r = tail call ptr @gate.PyArray_NewFromDescr(ptr @gate.ndarray, ptr %descr, i32 %n, ptr %dims, ptr %strides,
                                                 ptr %data, i32 %flags, ptr null)
@@ -53,6 +54,7 @@ own:
   %owning = or i32 %flags, $OWNDATA$
   store i32 %owning, ptr %flags_p
   call void @increment(ptr @gate.mem_handler)
+  ; gives away @gate.mem_handler
   %handler_p = getelementptr i8, ptr %array, i64 $MEM_HANDLER$
   store ptr @gate.mem_handler, ptr %handler_p
   call void @gate.pk_detach(ptr %ctx, ptr %block)
@@ -74,6 +76,7 @@ no_array:
   call void @gate.Py_DecRef(ptr %base)
   ret ptr null
 set:
+  ; gives away %base
   %r = call i32 @gate.PyArray_SetBaseObject(ptr %array, ptr %base)
   %bad = icmp slt i32 %r, 0
   br i1 %bad, label %no_base, label %good
@@ -390,6 +393,7 @@ part:
 store:
   %slot = getelementptr ptr, ptr %slots, i64 %k
   store ptr %row, ptr %slot
+  ; gives away %row
   br label %loop
 give_up:
   call void @gate.Py_DecRef(ptr %rows)

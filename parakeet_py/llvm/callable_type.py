@@ -35,7 +35,7 @@ from typing import Any, Final, Protocol
 from parakeet_py.tracebacks import unseen
 
 _HEADER: Final = object.__basicsize__
-_TP_FLAGS: Final = 168  # offset of tp_flags in PyTypeObject
+TP_FLAGS: Final = 168  # offset of tp_flags in PyTypeObject
 _TP_CALL: Final = 128  # offset of tp_call
 _DEFAULT: Final = 1 << 18  # Py_TPFLAGS_DEFAULT
 _BASETYPE: Final = 1 << 10
@@ -165,7 +165,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
 
 def _set_flags(cls: type, flags: int) -> None:
-    word = ctypes.c_ulong.from_address(id(cls) + _TP_FLAGS)
+    word = ctypes.c_ulong.from_address(id(cls) + TP_FLAGS)
     if word.value != cls.__flags__:
         raise ImportError("parakeet_py does not know the layout of type objects in this Python")
     word.value |= flags

@@ -26,6 +26,7 @@ from parakeet_py.llvm.codegen_control import emit_block
 from parakeet_py.llvm.codegen_scope import Scope, Unit
 from parakeet_py.llvm.context import OUT_OF_MEMORY
 from parakeet_py.llvm.engine import HostInfo
+from parakeet_py.llvm.safety.accesses import Checks, Site, check_zones
 from parakeet_py.record import record
 
 __all__ = ["OUT_OF_MEMORY", "GeneratedCode", "generate", "slots_in", "slots_out"]
@@ -40,14 +41,23 @@ class GeneratedCode:
     text : LLVM IR
     symbols : external functions that it needs: of the runtime, the C libraries, BLAS, and `pk_opaque`
     entry : the name of the function to call
+    sites : in checked code, what the failure codes after those of the function stand for
     """
 
     text: str
     symbols: tuple[str, ...]
     entry: str
+    sites: tuple[Site, ...] = ()
 
 
-def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, fastmath: bool = False) -> GeneratedCode:
+def generate(
+    function: ir.Function,
+    host: HostInfo,
+    *,
+    contract: bool = False,
+    fastmath: bool = False,
+    checked: bool = False,
+) -> GeneratedCode:
     """Print a function as LLVM IR.
 
     Parameters
@@ -55,9 +65,11 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
     host : the machine it will run on
     contract : products and sums may be fused (rounded once)
     fastmath : float arithmetic may be regrouped and assumed finite
+    checked : what the code does to memory is checked (`safety.accesses`)
     """
     flags = "fast " if fastmath else "contract " if contract else ""
-    module = ModuleText(host, flags)
+    checks = Checks(max(1, len(function.failures))) if checked else None
+    module = ModuleText(host, flags, checks=checks)
     unit = Unit(function, module)
     unit.hands_back = any(isinstance(statement, ir.Opaque) for statement in ir.walk(function.body))
     if function.procedures:
@@ -72,6 +84,7 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
         slot += slots_in(parameter.type)
     emit_block(scope, function.body)
     if not scope.f.dead:
+        check_zones(scope)
         slot = 0
         for result in function.results:
             codegen_arrays.leave(scope.f, result.type, scope.operand(result), "%results", slot)
@@ -82,4 +95,5 @@ def generate(function: ir.Function, host: HostInfo, *, contract: bool = False, f
     # A user's function may have the name of one of C, such as memset, and letters that are not ASCII.
     entry = re.sub(r"\W", "_", function.name, flags=re.ASCII) + ".call"
     module.define(scope.f, signature, unit.attributes(scope.f), lambda: global_name(entry))
-    return GeneratedCode(module.text(), tuple(module.symbols), entry)
+    sites = () if checks is None else tuple(checks.sites)
+    return GeneratedCode(module.text(), tuple(module.symbols), entry, sites)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from parakeet_py.llvm.codegen_builder import MEMORY_TYPE, FunctionText, Value
 from parakeet_py.llvm.context import BLOCK_HEADER
+from parakeet_py.llvm.safety import accesses
 from parakeet_py.record import record
 from parakeet_py.typed_ir.types import Array, Object, Scalar, Type, is_complex, itemsize, real_dtype
 
@@ -65,7 +66,7 @@ def fixed_stride(kind: Array, name: str) -> str | None:
     return str(itemsize(kind.dtype)) if unit is not None and name == f"stride{unit}" else None
 
 
-def field_names(kind: Array) -> list[str]:
+def field_names(kind: Array, checked: bool = False) -> list[str]:
     """The fields that describe an array of this type completely (those its layout implies left out)."""
     free = range(kind.rank) if kind.layout in "SA" else ()
     return [
@@ -75,6 +76,7 @@ def field_names(kind: Array) -> list[str]:
         "data",
         *(f"extent{axis}" for axis in range(kind.rank)),
         *(name for axis in free if fixed_stride(kind, name := f"stride{axis}") is None),
+        *(accesses.RANGE if checked else ()),
     ]
 
 
@@ -164,6 +166,8 @@ def enter(f: FunctionText, kind: Type, slots: str, first: int, emit: Callable[[s
         return load(first + 2 + rank + axis, "i64")
 
     descriptor = Descriptor(kind, {}, source)
+    if f.module.checks is not None:
+        descriptor.fields |= accesses.span(emit, descriptor)
     return descriptor
 
 
@@ -253,7 +257,7 @@ def heap_array(f: FunctionText, kind: Array, extents: list[str], out_of_memory: 
     block = f.value(f"call ptr {function}(ptr %ctx, i64 {bytes_})")
     out_of_memory(f.value(f"icmp eq ptr {block}, null"))
     data = f.value(f"getelementptr inbounds i8, ptr {block}, i64 {BLOCK_HEADER}")
-    return _new(f, kind, extents, block, data)
+    return _new(f, kind, extents, block, data, accesses.whole(f, data, bytes_))
 
 
 def stack_array(f: FunctionText, kind: Array, extents: list[str]) -> Descriptor:
@@ -261,12 +265,13 @@ def stack_array(f: FunctionText, kind: Array, extents: list[str]) -> Descriptor:
     count = 1
     for extent in extents:
         count *= int(extent)
-    data = f.alloca(f"[{max(count * itemsize(kind.dtype), 1)} x i8]", 64)
-    return _new(f, kind, extents, "null", data)
+    size = max(count * itemsize(kind.dtype), 1)
+    data = f.alloca(f"[{size} x i8]", 64) if f.module.checks is None else accesses.zoned(f, size)
+    return _new(f, kind, extents, "null", data, accesses.whole(f, data, str(size)))
 
 
-def _new(f: FunctionText, kind: Array, extents: list[str], block: str, data: str) -> Descriptor:
-    fields = {"object": "null", "base": "null", "block": block, "data": data}
+def _new(f: FunctionText, kind: Array, extents: list[str], block: str, data: str, memory: dict[str, str]) -> Descriptor:
+    fields = {"object": "null", "base": "null", "block": block, "data": data, **memory}
     fields |= {f"extent{axis}": extent for axis, extent in enumerate(extents)}
     layout = "F" if kind.layout == "F" else "C"
     return Descriptor(kind, fields | implied_strides(Array(kind.dtype, kind.rank, layout), extents, f.multiply))
@@ -313,6 +318,7 @@ def view(
     if offset != "0":  # an empty view may start outside: not inbounds
         data = f.value(f"getelementptr i8, ptr {data}, i64 {offset}")
     fields = {"object": "null", "base": base["base"], "block": base["block"], "data": data}
+    fields |= accesses.inherited(f, base)
     for position, (source, extent, step) in enumerate(axes):
         fields[f"extent{position}"] = extent
         if kind.layout in "SA":
@@ -325,6 +331,7 @@ def view(
 def reshape(f: FunctionText, kind: Array, base: Descriptor, extents: list[str]) -> Descriptor:
     """The same contiguous memory under other extents."""
     fields = {"object": "null"} | {name: base[name] for name in ("base", "block", "data")}
+    fields |= accesses.inherited(f, base)
     fields |= {f"extent{axis}": extent for axis, extent in enumerate(extents)}
     strides = implied_strides(Array(kind.dtype, kind.rank, "C"), extents, f.multiply)
     return Descriptor(kind, fields | strides)
@@ -338,6 +345,7 @@ def strided(
     if offset != "0":  # an empty array may begin outside: not inbounds
         data = f.value(f"getelementptr i8, ptr {data}, i64 {offset}")
     fields = {"object": "null", "base": base["base"], "block": base["block"], "data": data}
+    fields |= accesses.inherited(f, base)
     fields |= {f"extent{axis}": extent for axis, extent in enumerate(extents)}
     if kind.layout in "SA":
         for axis, stride in enumerate(strides):

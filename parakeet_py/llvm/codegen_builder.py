@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import field
 
 from parakeet_py.llvm.engine import HostInfo
+from parakeet_py.llvm.safety.accesses import Checks
 from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const
 
@@ -82,11 +83,13 @@ class ModuleText:
     symbols : external functions that the loader must supply, in order of first use
     elementary : who calls elementary functions of a GPU's library, given a function's text, name, dtype and arguments;
         gives None where our own are to be called
+    checks : what is checked, if the text is that of checked machine code
     """
 
     host: HostInfo
     flags: str = ""
     elementary: Callable[[FunctionText, str, str, list[str]], str | None] | None = None
+    checks: Checks | None = None
     symbols: dict[str, None] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     _declarations: dict[str, str] = field(default_factory=dict)
@@ -179,6 +182,7 @@ class FunctionText:
     number and a known positive one. `spaces` are the address spaces of pointers that
     do not point into the general one (but into a GPU's shared memory). `nodes` are metadata of this function alone,
     named `!<0>`, `!<1>`... until the function is added to the module, so that equal functions have equal texts.
+    `zones` are the arrays on the stack that lie between red zones, and their sizes, in checked code.
     """
 
     module: ModuleText
@@ -190,6 +194,7 @@ class FunctionText:
     remainders: dict[str, tuple[str, str]] = field(default_factory=dict)
     spaces: dict[str, int] = field(default_factory=dict)
     nodes: list[str] = field(default_factory=list)
+    zones: list[tuple[str, int]] = field(default_factory=list)
     _entry: list[str] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _cold: list[str] = field(default_factory=list)
@@ -244,6 +249,10 @@ class FunctionText:
         self._entry.append(f"  {name} = {instruction}")
         self._steady.add(name)
         return name
+
+    def entry_effect(self, instruction: str) -> None:
+        """Write an instruction without a result in the entry block."""
+        self._entry.append(f"  {instruction}")
 
     def steady_value(self, instruction: str) -> str:
         """The value of an instruction on values of the entry block that neither touches memory nor traps, made once."""

@@ -22,6 +22,7 @@ from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor, slots_out
 from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText, global_name
 from parakeet_py.llvm.codegen_scope import Scope, Unit
 from parakeet_py.llvm.context import Context
+from parakeet_py.llvm.safety.accesses import check_zones, span
 from parakeet_py.typed_ir.types import Array, Scalar, Type, is_complex, real_dtype
 
 LEVELS, FLOOR = "%levels", "%floor"
@@ -40,6 +41,7 @@ def define(procedure: ir.Function, caller: Unit) -> None:
         scope.values[parameter] = _parameter(f, parameter.type, f"%p{number}", given)
     emit_block(scope, procedure.body)
     if not f.dead:
+        check_zones(scope)
         value, place, slot = f"{unit.returns} zeroinitializer", 1, 0
         for result in procedure.results:
             held = scope.operand(result)
@@ -108,7 +110,10 @@ def _described(f: FunctionText, kind: Array, slots: str, first: int) -> Descript
             f.bounds[value] = 0
         return value
 
-    return Descriptor(kind, {}, source)
+    found = Descriptor(kind, {}, source)
+    if f.module.checks is not None:
+        found.fields |= span(f.entry_value, found)
+    return found
 
 
 def call(scope: Scope, statement: ir.Call) -> None:
@@ -130,7 +135,10 @@ def call(scope: Scope, statement: ir.Call) -> None:
     for out in statement.outs:
         if isinstance(out.type, Array):
             names = codegen_arrays.field_names(out.type)
-            scope.values[out] = codegen_arrays.complete(f, out.type, _taken(f, out.type, names, taken, slot))
+            array = codegen_arrays.complete(f, out.type, _taken(f, out.type, names, taken, slot))
+            if f.module.checks is not None:
+                array.fields |= span(f.value, array)
+            scope.values[out] = array
             slot += slots_out(out.type)
             continue
         parts = []

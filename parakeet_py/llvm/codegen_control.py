@@ -18,8 +18,9 @@ from parakeet_py.llvm.codegen_scalar import primitive
 from parakeet_py.llvm.codegen_scope import LoopGroup, Scope
 from parakeet_py.llvm.context import OUT_OF_MEMORY
 from parakeet_py.llvm.loop_hints import narrows, stays_scalar
+from parakeet_py.llvm.safety import accesses
 from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
-from parakeet_py.typed_ir.types import Array, Scalar
+from parakeet_py.typed_ir.types import Array, Object, Scalar
 
 
 def emit_block(scope: Scope, block: ir.Block) -> None:
@@ -33,6 +34,8 @@ def emit_block(scope: Scope, block: ir.Block) -> None:
 
 def emit(scope: Scope, statement: ir.Statement) -> None:
     """Write one statement."""
+    if scope.f.module.checks is not None:
+        scope.f.module.checks.pos = getattr(statement, "pos", None) or scope.f.module.checks.pos
     match statement:
         case ir.Let(out, rhs):
             scope.values[out] = _right_hand_side(scope, statement, out, rhs)
@@ -45,7 +48,10 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
         case ir.Store(array, indices, value):
             stored = scope.operand(value)
             assert not isinstance(stored, Descriptor)
-            place = codegen_arrays.address(scope.f, scope.array(array), [scope.scalar(index) for index in indices])
+            places = [scope.scalar(index) for index in indices]
+            if scope.f.module.checks is not None:
+                accesses.check_access(scope, array, places, "store into")
+            place = codegen_arrays.address(scope.f, scope.array(array), places)
             codegen_arrays.store_element(scope.f, dtype_of(array), place, stored, scope.access(array))
         case ir.If():
             _if(scope, statement)
@@ -62,11 +68,15 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             _check(scope, statement)
         case ir.Retain(array) | ir.Release(array):
             _count_reference(scope, array, release=isinstance(statement, ir.Release))
-        case ir.Matmul():
+        case ir.Matmul(out, left, right):
+            if scope.f.module.checks is not None:
+                accesses.check_arrays(scope, (out, left, right), "matrix product with")
             from parakeet_py.llvm import codegen_matmul  # few functions have any, and every first call would read it
 
             codegen_matmul.matmul(scope, statement, emit_block)
-        case ir.Routine():
+        case ir.Routine(_, name, outs, ins):
+            if scope.f.module.checks is not None:
+                accesses.check_arrays(scope, (*outs, *ins), f"{name} with")
             from parakeet_py.llvm import codegen_routines
 
             codegen_routines.routine(scope, statement)
@@ -110,7 +120,10 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
         case ir.Read(cell):
             return scope.read(cell)
         case Load(array, indices):
-            place = codegen_arrays.address(f, scope.array(array), [scope.scalar(index) for index in indices])
+            places = [scope.scalar(index) for index in indices]
+            if f.module.checks is not None:
+                accesses.check_access(scope, array, places, "load from")
+            place = codegen_arrays.address(f, scope.array(array), places)
             return codegen_arrays.load_element(f, dtype_of(array), place, scope.access(array))
         case Dim(array, axis):
             return scope.array(array)[f"extent{axis}"]
@@ -140,6 +153,8 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
         case ir.Pack():
             from parakeet_py.llvm.codegen_pack import pack
 
+            if f.module.checks is not None:
+                accesses.check_arrays(scope, (rhs.array, rhs.values, rhs.flags), "selection with")
             return pack(scope, rhs)
         case Stride(array, axis):
             return scope.array(array)[f"stride{axis}"]
@@ -330,8 +345,11 @@ def _count_reference(scope: Scope, holder: Var | ir.Cell, release: bool) -> None
         return
     value = scope.lookup(holder) if isinstance(holder, Var) else scope.read(holder)
     block = value["block"] if isinstance(value, Descriptor) else "null"
+    object_ = value["base"] if isinstance(value, Descriptor) else value
+    assert isinstance(object_, str)
+    if scope.f.module.checks is not None:
+        accesses.check_count(scope, block, object_ if scope.unit.hands_back else "null", holder, release)
     if scope.unit.hands_back:
-        object_ = value["base"] if isinstance(value, Descriptor) else value
         function = scope.f.module.declare("void", "pk_count", "ptr, ptr, ptr, i64")
         scope.f.effect(f"call void {function}(ptr %ctx, ptr {block}, ptr {object_}, i64 {-1 if release else 1})")
         return
@@ -353,6 +371,8 @@ def _opaque(scope: Scope, statement: ir.Opaque) -> None:
     for argument in statement.args:
         codegen_arrays.leave(f, argument.type, scope.operand(argument), given, slot)
         slot += codegen_arrays.slots_out(argument.type)
+        if f.module.checks is not None and isinstance(argument.type, Object):
+            accesses.check_object(scope, scope.scalar(argument), f"operand {argument!r} of a call of Python")
     count = sum(codegen_arrays.slots_in(out.type) for out in statement.outs)
     taken = f.alloca(f"[{count} x i64]", 8) if count else "null"
     function = f.module.declare("i32", "pk_opaque", "ptr, i64, ptr, ptr")
@@ -362,7 +382,7 @@ def _opaque(scope: Scope, statement: ir.Opaque) -> None:
     for out in statement.outs:
         value = codegen_arrays.enter(f, out.type, taken, slot, f.value)
         if isinstance(value, Descriptor):  # the slots are used again by the next call
-            loaded = {name: value[name] for name in codegen_arrays.field_names(value.type)}
+            loaded = {name: value[name] for name in codegen_arrays.field_names(value.type, f.module.checks is not None)}
             value = codegen_arrays.complete(f, value.type, loaded)
         scope.values[out] = value
         slot += codegen_arrays.slots_in(out.type)

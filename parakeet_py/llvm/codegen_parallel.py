@@ -15,6 +15,7 @@ from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen_builder import FunctionText, global_name, is_literal
 from parakeet_py.llvm.codegen_scope import Scope
 from parakeet_py.llvm.context import Context
+from parakeet_py.llvm.safety.accesses import check_zones
 from parakeet_py.typed_ir.ir import Prim
 
 WORTH_SHARING = 40_000  # scalar operations below which waking other threads costs more than it gains
@@ -29,6 +30,7 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
     inner.f.bounds |= {"%lo": 0, "%hi": 0}
     emit_block(inner, region.body)
     if not inner.f.dead:
+        check_zones(inner)
         inner.f.effect("ret void")
     inner.aliases.finish()
     signature = "define internal void @(ptr %ctx, ptr noalias readonly %frame, i64 %lo, i64 %hi)"
@@ -53,7 +55,7 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
     f.effect(f"call void {function}(ptr %ctx, ptr {name}, ptr {frame}, i64 {extent}, i64 {grain}, i32 {threads})")
     f.branch(end)
     f.begin(end)
-    if _may_fail(region.body):
+    if f.module.checks is not None or _may_fail(region.body):
         status = f.value("load i64, ptr %ctx")
         narrow = f.value(f"trunc i64 {status} to i32")
         scope.leave_if(f.binary("icmp ne", "i64", status, "0"), [scope.leave(narrow)])

@@ -170,19 +170,22 @@ class Scope:
             self.f.effect(f"store {kind} {value}, ptr {place}")
         return frame
 
+    def _parts(self, kind: Type) -> list[tuple[str, str]]:
+        return _parts(kind, self.f.module.checks is not None)
+
     # ---- cells ---------------------------------------------------------------------------------------------------
 
     def declare(self, cell: ir.Cell) -> None:
         """Make a cell: memory in the entry block that LLVM turns into values."""
         if cell not in self.cells:
-            self.cells[cell] = {name: self.f.alloca(kind) for name, kind in _parts(cell.type)}
+            self.cells[cell] = {name: self.f.alloca(kind) for name, kind in self._parts(cell.type)}
         if not isinstance(cell.type, Scalar):
-            for name, kind in _parts(cell.type):
+            for name, kind in self._parts(cell.type):
                 self.f.effect(f"store {kind} {'null' if kind == 'ptr' else 0}, ptr {self.cells[cell][name]}")
 
     def write(self, cell: ir.Cell, value: AnyValue) -> None:
         places = self.cells[cell]
-        for position, (name, kind) in enumerate(_parts(cell.type)):
+        for position, (name, kind) in enumerate(self._parts(cell.type)):
             if isinstance(value, Descriptor):
                 item = value[name]
             else:
@@ -192,7 +195,7 @@ class Scope:
     def read(self, cell: ir.Cell) -> AnyValue:
         if cell in self.cells:
             places = self.cells[cell]
-            items = {name: self.f.value(f"load {kind}, ptr {places[name]}") for name, kind in _parts(cell.type)}
+            items = {name: self.f.value(f"load {kind}, ptr {places[name]}") for name, kind in self._parts(cell.type)}
             if isinstance(cell.type, Array):
                 return complete(self.f, cell.type, items)
             return items[""] if "" in items else (items["re"], items["im"])
@@ -240,11 +243,11 @@ def _dtype(kind: Type) -> str:
     return kind.dtype
 
 
-def _parts(kind: Type) -> list[tuple[str, str]]:
+def _parts(kind: Type, checked: bool) -> list[tuple[str, str]]:
     """The machine values a cell of this type consists of: (name, LLVM type)."""
     match kind:
         case Array():
-            return [(name, field_type(name)) for name in field_names(kind)]
+            return [(name, field_type(name)) for name in field_names(kind, checked)]
         case Scalar(dtype) if is_complex(dtype):
             part = MEMORY_TYPE[real_dtype(dtype)]
             return [("re", part), ("im", part)]

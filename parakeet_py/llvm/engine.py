@@ -190,8 +190,12 @@ def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_lev
         return machine.emitted(module)
 
 
-def compile_divided(text: str, most: int) -> bytes:
+def compile_divided(text: str, most: int, *, level: int = 3, vectorize: bool = True) -> bytes:
     """Compile a module in up to `most` parts, side by side; gives objects that `load` takes as one.
+
+    Parameters
+    ----------
+    text, level, vectorize : as for `compile_ir`
 
     Raises
     ------
@@ -199,15 +203,15 @@ def compile_divided(text: str, most: int) -> bytes:
         As `compile_ir` does.
     """
     if most < 2 or not object_loader.supported():
-        return compile_ir(text)
+        return compile_ir(text, level=level, vectorize=vectorize)
     parts = divide(text, min(most, MOST_PARTS))
     if len(parts) == 1:
-        return compile_ir(text)
+        return compile_ir(text, level=level, vectorize=vectorize)
     objects: list[bytes | BaseException] = [b""] * len(parts)
 
     def compile_part(number: int) -> None:
         try:
-            objects[number] = compile_ir(parts[number])
+            objects[number] = compile_ir(parts[number], level=level, vectorize=vectorize)
         except BaseException as error:
             objects[number] = error
 

@@ -277,6 +277,7 @@ def load_gate(
     threads: int = 0,
     warn: Callable[..., object] | None = None,
     reads: Sequence[Read] = (),
+    checked: bool = False,
 ) -> GateHandle:
     """Load object code that holds a gate, fresh or from the disk cache.
 
@@ -287,6 +288,7 @@ def load_gate(
     external : further addresses the object needs (the entry, if it is elsewhere); the runtime's are known
     threads : threads a parallel region may use; 0: as many as the settings say
     reads : names of modules that must not have been replaced
+    checked : the code was made to check what it does to memory
     others : see `gate_symbols`
 
     Raises
@@ -294,13 +296,13 @@ def load_gate(
     LoadError
         The object is malformed or needs a symbol that is not known.
     """
-    shared = boxing.support()
+    shared = boxing.support(checked)
     handle = GateHandle(signature, result)
     handle._threads.value = threads
     handle._versions = Versions(reads)
     own = gate_symbols(handle, function, gate_symbol=gate_symbol, raise_failure=raise_failure, state=state, warn=warn)
     handle.follow(following)
     known = {**shared, **own, **(external or {})}
-    handle.code = runtime().load(object_bytes, [gate_symbol], known)
+    handle.code = runtime(checked).load(object_bytes, [gate_symbol], known)
     handle.address = handle.code[gate_symbol]
     return handle

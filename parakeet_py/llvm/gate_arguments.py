@@ -63,6 +63,8 @@ class ArgumentWriter(GateWriter):
             self.checkpoint()
         self.overlaps()
         self.checkpoint()
+        if self.checked:
+            self.put("call void @gate.begin()")
         self.read_lists()
 
     def threads(self) -> None:
@@ -155,7 +157,7 @@ class ArgumentWriter(GateWriter):
             self.lines.append(f"unread{number}:")
             for other in self.made:
                 self.put(f"call void @gate.Py_DecRef(ptr {other})")
-            self.put("br label %miss")
+            self.miss_if_settled()
             self.lines.append(f"b{number}:")
             self.made.append(array)
             length = self.field(self.field(array, Layout.DIMS), 0, "i64")

@@ -33,6 +33,7 @@ from parakeet_py.llvm import error_state
 from parakeet_py.llvm.context import Context
 from parakeet_py.llvm.gate_arguments import ArgumentWriter
 from parakeet_py.llvm.gate_results import ResultWriter
+from parakeet_py.llvm.safety.declarations import DECLARATIONS
 from parakeet_py.result_tree import Result, result_leaves, result_offsets
 from parakeet_py.signature import Signature, argument_slots
 
@@ -103,6 +104,7 @@ def gate_ir(
     numeric: bool = False,
     warns: bool = False,
     watched: int = 0,
+    checked: bool = False,
 ) -> str:
     """The LLVM IR text of a gate; it may stand in one module with the entry (one gate to a module).
 
@@ -120,10 +122,11 @@ def gate_ir(
     numeric : the entry computes what NumPy's floating-point error state is about (see `error_state`)
     warns : floating-point flags that the entry sets are told of
     watched : the number of modules whose names must not have been replaced (see `patches`)
+    checked : references are looked at (`safety.objects`)
     """
     gate = _Gate(signature, result, entry_symbol, gate_symbol, has_state)
     gate.rerun, gate.kept, gate.recursive, gate.numeric, gate.warns = rerun, kept, recursive, numeric, warns
-    gate.watched = watched
+    gate.watched, gate.checked = watched, checked
     return gate.text(release_elements, always_release, declare_entry)
 
 
@@ -149,12 +152,16 @@ class _Gate(ArgumentWriter, ResultWriter):
         release = self.releases(release_elements, always_release)
         thread = "null"
         if release:
+            here = "begin" if self.kept else "ready"
+            if self.checked:  # there are more blocks
+                here = "held"
+                self.put("br label %held")
+                self.lines.append("held:")
             self.put(f"br i1 {release}, label %release, label %run")
             self.lines.append("release:")
             self.put("%released = call ptr @gate.PyEval_SaveThread()")
             self.put("br label %run")
             self.lines.append("run:")
-            here = "begin" if self.kept else "ready"
             self.put(f"%thread = phi ptr [null, %{here}], [%released, %release]")
             thread = "%thread"
         self.clear_flags()
@@ -231,7 +238,7 @@ class _Gate(ArgumentWriter, ResultWriter):
     def text(self, release_elements: int, always_release: bool, declare_entry: bool) -> str:
         body, self.lines = self._body(release_elements, always_release), []
         used = "\n".join(body)
-        declared = [line for line in _FUNCTIONS if line.split("@")[1].split("(")[0] + "(" in used]
+        declared = [line for line in (*_FUNCTIONS, *DECLARATIONS) if line.split("@")[1].split("(")[0] + "(" in used]
         data = [f"@{name} = external global i64" for name in sorted(self.externals)]
         if declare_entry:
             declared.append(f"declare i32 @{self.entry}(ptr, ptr, ptr)")
@@ -250,7 +257,7 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.lines.append("again:")
             self.put_back()
             self.give_back()
-            self.put("br label %miss")
+            self.miss_if_settled()
             self.lines.append("error:")
         held = self.field("%ctx", Context.STATE)
         same = self.let(f"icmp eq ptr {held}, {self.initial_state()}")
@@ -261,7 +268,7 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.put(f"br i1 {self.let(f'icmp eq ptr {raised}, null')}, label %told_again, label %raise")
             self.lines.append("told_again:")
             self.give_back()
-            self.put("br label %miss")
+            self.miss_if_settled()
             self.lines.append("raise:")
         self.finish("null")
         self.lines.append("miss:")
@@ -274,6 +281,7 @@ class _Gate(ArgumentWriter, ResultWriter):
 
     def head(self) -> list[str]:
         arrays = sum(leaf.kind == "array" for leaf in result_leaves(self.result))
+        cleared = ("ctx", "results", "objects", "kept") if self.checked else ()  # `unsafe` may be reached early
         sizes = {
             "ctx": Context.SIZE // 8,
             "arguments": argument_slots(self.signature),
@@ -288,4 +296,5 @@ class _Gate(ArgumentWriter, ResultWriter):
             f"define ptr @{self.name}(ptr %self, ptr %args, i64 %nargsf, ptr %names) nounwind noinline optnone {{",
             "start:",
             *(f"  %{name} = alloca [{max(1, size)} x i64], align 64" for name, size in sizes.items()),
+            *(f"  store [{max(1, sizes[name])} x i64] zeroinitializer, ptr %{name}" for name in cleared),
         ]

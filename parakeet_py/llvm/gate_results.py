@@ -66,6 +66,12 @@ class ResultWriter(GateWriter):
             if self.built:
                 self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
             self.finish("null")
+        if self.checked:
+            self.lines.append("unsafe:")
+            if self.built:
+                self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
+            self.finish("null")
+            before.append(f"  call void @gate.count_blocks(ptr %ctx, ptr %results, ptr {self.own('raise_failure')})")
         self.lines = before + self.lines
 
     def told(self, value: str) -> str:
@@ -103,6 +109,8 @@ class ResultWriter(GateWriter):
             self.put(f"store i32 {cleared}, ptr {self.at(boxed, Layout.FLAGS)}")
 
     def box_leaf(self, leaf: ResultLeaf, slots: str) -> str:
+        if self.checked:
+            self.put(f"call void @gate.place(i64 {leaf.index})")
         match leaf.kind:
             case "object":
                 value = self.let(f"load ptr, ptr {slots}")
@@ -112,6 +120,8 @@ class ResultWriter(GateWriter):
                 descr = self.external(f"dtype.{leaf.dtype}")
                 if leaf.view:
                     self.put(f"store ptr null, ptr {slots}")
+                if self.checked:
+                    self.go_on_if(self.let(f"call i1 @gate.is_owned(ptr {slots})"))
                 boxed = self.let(
                     f"call ptr @gate.box_array(ptr %ctx, ptr {slots}, i64 {leaf.rank}, ptr {descr}, ptr %bases)"
                 )
@@ -206,6 +216,8 @@ class ResultWriter(GateWriter):
 
     def again(self, leaf: ResultLeaf) -> str:
         """A new reference to a boxed leaf; the one in `%objects` is dropped at the end."""
+        if self.checked:
+            self.put(f"call void @gate.place(i64 {leaf.index})")
         value = self.field("%objects", 8 * leaf.index)
         self.increment(value)
         return value
@@ -227,6 +239,8 @@ class ResultWriter(GateWriter):
         for index, item in enumerate(tree.items):
             value = self.make(item, f"{path}.{index}")
             self.put(f"store ptr {value}, ptr {self.at(items, 8 * index)}")
+            if self.checked:
+                self.put(f"call void @gate.give(ptr {value})")
         if tree.type is None:
             return made
         named = self.let(f"call ptr @gate.PyObject_Call(ptr {self.own(f'result.{path}')}, ptr {made}, ptr null)")
@@ -259,7 +273,7 @@ class ResultWriter(GateWriter):
     def finish(self, value: str) -> None:
         """Give back what the call held, and return."""
         self.give_back()
-        self.put(f"ret ptr {value}")
+        self.put(f"ret ptr {self.settle(value)}")
 
     def give_back(self) -> None:
         """Free what is left of the call's memory, and drop its state and what it has pinned."""
@@ -275,6 +289,8 @@ class ResultWriter(GateWriter):
         # A block still listed after boxing is a temporary that the function left to its context.
         self.put("call void @gate.pk_free_all(ptr %ctx)")
         mine = self.let(f"select i1 {same}, ptr null, ptr {held}")
+        if self.checked:
+            self.put(f"call void @gate.take(ptr {mine})")
         self.put(f"call void @gate.Py_DecRef(ptr {mine})")
         self.put(f"br label %clean{number}")
         self.lines.append(f"clean{number}:")

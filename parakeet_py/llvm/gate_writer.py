@@ -44,6 +44,7 @@ class GateWriter:
         self.numeric = False  # does NumPy's error state matter?
         self.warns = False  # are floating-point flags told of?
         self.watched = 0  # modules whose names must not have been replaced
+        self.checked = False
 
     def put(self, line: str) -> None:
         self.lines.append("  " + line)
@@ -92,8 +93,35 @@ class GateWriter:
         self.slot += 1
 
     def increment(self, pointer: str) -> None:
+        if self.checked:
+            self.go_on_if(self.let(f"call i1 @gate.reference(ptr {pointer})"))
+            return
         self.counter += 1
         self.lines.extend(increment_ir(f"r{self.counter}", pointer).rstrip().split("\n"))
+
+    def go_on_if(self, safe: str) -> None:
+        """Leave the call of a checked gate for `unsafe` if something is wrong."""
+        self.counter += 1
+        self.put(f"br i1 {safe}, label %b{self.counter}, label %unsafe")
+        self.lines.append(f"b{self.counter}:")
+
+    def settle(self, value: str) -> str:
+        """What a call gives if no reference is wrong; else null, with an exception."""
+        return (
+            self.let(f"call ptr @gate.settle(ptr {value}, ptr {self.own('raise_failure')})") if self.checked else value
+        )
+
+    def miss_if_settled(self) -> None:
+        """Let the call go on to the next callable, unless a reference is wrong."""
+        if self.checked:
+            self.settle("null")
+            raised = self.let("call ptr @gate.PyErr_Occurred()")
+            self.counter += 1
+            self.put(f"br i1 {self.let(f'icmp eq ptr {raised}, null')}, label %miss, label %b{self.counter}")
+            self.lines.append(f"b{self.counter}:")
+            self.put("ret ptr null")
+        else:
+            self.put("br label %miss")
 
     def of_type(self, value: str, type_symbol: str) -> None:
         self.need(self.let(f"icmp eq ptr {self.field(value, Layout.TYPE)}, {type_symbol}"))

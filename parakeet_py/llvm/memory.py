@@ -27,8 +27,12 @@ NUMPY_HANDLER_NAME = b"parakeet_py"
 
 def payloads_ir() -> str:
     """The text of what every array passes through: small payloads and NumPy's handler; needs `memory_pool.large_ir`."""
-    name = NUMPY_HANDLER_NAME.decode() + "\\00" * (127 - len(NUMPY_HANDLER_NAME))
-    return filled_in(HEADER + _SMALL + _NUMPY, NAME=name)
+    return filled_in(HEADER + _SMALL + NUMPY, NAME=numpy_name())
+
+
+def numpy_name() -> str:
+    """The name of NumPy's handler, as it stands in the text."""
+    return NUMPY_HANDLER_NAME.decode() + "\\00" * (127 - len(NUMPY_HANDLER_NAME))
 
 
 def filled_in(text: str, **constants: int | str) -> str:
@@ -116,7 +120,8 @@ out:
 }
 """
 
-_NUMPY = """
+# NumPy's handler.
+NUMPY = """
 ; struct PyDataMem_Handler { char name[127]; uint8_t version; struct { ctx, malloc, calloc, realloc, free } }
 @pk_mem_handler = constant {[127 x i8], i8, ptr, ptr, ptr, ptr, ptr} {
   [127 x i8] c"$NAME$", i8 1, ptr null,

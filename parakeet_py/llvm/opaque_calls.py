@@ -427,14 +427,14 @@ def _hold(ctx: int, address: int, delta: int) -> None:
 _hold_callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(_hold)
 
 
-@lru_cache(maxsize=1)
-def addresses() -> dict[str, int]:
-    """The addresses of the functions that compiled code calls."""
+@lru_cache(maxsize=2)
+def addresses(checked: bool = False) -> dict[str, int]:
+    """The addresses of the functions that compiled code, or checked code, calls."""
     from parakeet_py.llvm import boxing
 
     boxing.hold.value = ctypes.cast(_hold_callback, ctypes.c_void_p).value
     entered = ctypes.cast(_callback, ctypes.c_void_p).value or 0
-    return {"pk_opaque": entered, "pk_count": boxing.support()["gate.count"]}
+    return {"pk_opaque": entered, "pk_count": boxing.support(checked)["gate.count"]}
 
 
 @lru_cache(maxsize=1)

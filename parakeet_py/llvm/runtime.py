@@ -175,17 +175,33 @@ class Runtime(NamedTuple):
 
 
 _loaded: Runtime | None = None
+_checked: Runtime | None = None
 _lock = threading.Lock()
 
 
-def runtime() -> Runtime:
-    """The runtime of this process, loaded on first use."""
-    global _loaded
+def runtime(checked: bool = False) -> Runtime:
+    """The runtime of this process, or what it is to checked machine code; loaded on first use."""
+    global _loaded, _checked
     if _loaded is None:
         with _lock:
             if _loaded is None:
                 _loaded = _load()
-    return _loaded
+    if not checked:
+        return _loaded
+    if _checked is None:
+        with _lock:
+            if _checked is None:
+                _checked = _load_checked(_loaded)
+    return _checked
+
+
+def _load_checked(unchecked: Runtime) -> Runtime:
+    """The same, but that small and large arrays lie between red zones."""
+    from parakeet_py.llvm.safety.payloads import payloads_ir
+
+    text = payloads_ir() + blocks.blocks_ir() + _INTRINSICS
+    own = support_code("checked runtime", text, unchecked.symbols, (*_SMALL, "pk_block_fault", "pk_payload_fault"))
+    return Runtime({**unchecked.symbols, **own.addresses}, _capsule(own["pk_mem_handler"]))
 
 
 def _load() -> Runtime:

@@ -7,6 +7,7 @@ handing calls on, asking Python, raising failures; and, in `boxing_ir`, making a
 
 from __future__ import annotations
 
+import re
 import sys
 
 from parakeet_py.llvm import error_state
@@ -36,11 +37,16 @@ def increment_ir(name: str, pointer: str) -> str:
     )
 
 
-def support_ir() -> str:
-    """The text of the support module."""
+def support_ir(checked: bool = False) -> str:
+    """The text of the support module; the `checked` one calls `gate.reference` and `gate.give` where references are
+    taken and given away (to what keeps them: the text says so)."""
     text = _COMPARE + _OVERLAP + _CALL + ARRAYS + error_state.support_text()
+    if checked:
+        text = _GIVES_AWAY.sub(r"call void @gate.give(ptr \1)", text) + COUNTING
     constants: dict[str, object] = {
-        "INCREMENT": increment_ir("x", "%object").strip(),
+        "INCREMENT": "%counted = call i1 @gate.reference(ptr %object)"
+        if checked
+        else increment_ir("x", "%object").strip(),
         "NATIVE": ord("<"),
         "WRITEABLE": Flags.WRITEABLE,
         "OWNDATA": Flags.OWNDATA,
@@ -56,6 +62,12 @@ def support_ir() -> str:
         text = text.replace(f"${name}$", str(value))
     return text
 
+
+_GIVES_AWAY = re.compile(r"; gives away ([%@][\w.]+)")
+COUNTING = """
+declare i1 @gate.reference(ptr)
+declare void @gate.give(ptr)
+"""
 
 _COMPARE = """
 declare i32 @gate.PyObject_RichCompareBool(ptr, ptr, i32)

@@ -3,7 +3,8 @@
 Each round draws programs from a new seed and runs them against Python in one of several ways, in turn: on both
 interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
 of devices; with long arguments on several threads against one; in a process that finds the code in the disk cache;
-several times on the same arguments, with other threads and devices each time; a hundred times, for reference counts.
+several times on the same arguments, with other threads and devices each time; as machine code that checks what it does
+to memory; a hundred times, for reference counts.
 `--family mixed` draws programs about scalars of different types alone (`mixed_scalars`), `--family general` all others.
 A program that behaves differently is made smaller and written to `tests/programs/` (or `--into` a folder), where the
 next run of the tests finds it; the search goes on, and ends with status 1 if anything was found. What has been run is
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from tests.property.random_programs import Program
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
-WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again", "counts")
+WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again", "checked", "counts")
 FAMILIES = ("all", "general", "mixed")
 COUNTED = ("rounds", "programs", "calls", "loaded", "found", "fallbacks", "slowest")
 HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
@@ -85,7 +86,7 @@ def runs_of(way: str, number: int) -> dict[str, Any] | None:
 
     if way in ("stages", "threads", "counts"):
         return None
-    if way in ("emulated", "native-1", "native-2", "typed_ir", "imp", "untyped_ir"):
+    if way in ("emulated", "native-1", "native-2", "checked", "typed_ir", "imp", "untyped_ir"):
         return {way: lambda f, args: run_on(way, f, args)}
     if way in ("bytecode", "cache"):
         return {"native-1": lambda f, args: run_on("native-1", f, args)}

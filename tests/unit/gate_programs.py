@@ -35,6 +35,7 @@ def make_gate(
     state: object = None,
     release_elements: int = RELEASE_ELEMENTS,
     always_release: bool = False,
+    checked: bool = False,
 ) -> GateHandle:
     """Compile `entry_ir` (LLVM text that defines the entry, or "" if `external` has it) with a gate, and load both."""
     text = gate_ir(
@@ -46,6 +47,7 @@ def make_gate(
         always_release=always_release,
         has_state=state is not None,
         declare_entry=not entry_ir,
+        checked=checked,
     )
     return load_gate(
         engine.compile_ir(entry_ir + "\n" + text),
@@ -57,6 +59,7 @@ def make_gate(
         gate_symbol=gate_symbol,
         external=external,
         state=state,
+        checked=checked,
     )
 
 

@@ -163,7 +163,8 @@ def test_options_belong_to_their_thread() -> None:
         ({"threads": "2"}, TypeError, "the setting threads cannot be '2'"),
         ({"threads": True}, TypeError, "the setting threads cannot be True"),
         ({"threads": 0}, ValueError, "threads must be between 1 and 1024, not 0"),
-        ({"check": 1}, TypeError, "the setting check cannot be 1"),
+        ({"check": "1"}, TypeError, "the setting check cannot be '1'"),
+        ({"check": 3}, ValueError, "check must be between 0 and 2, not 3"),
         ({"debug": None}, TypeError, "the setting debug cannot be None"),
         ({"print_passes": (1,)}, TypeError, "the setting print_passes cannot be"),
         ({"split": True}, TypeError, "the setting split cannot be True"),
@@ -227,3 +228,27 @@ def test_settings_do_not_import_the_compiler() -> None:
     script = "import sys, parakeet_py.config; print('llvmlite' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(("text", "level"), [("0", 0), ("off", 0), ("1", 1), ("true", 1), ("2", 2)])
+def test_levels_of_checks(text: str, level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARAKEET_CHECK", text)
+    try:
+        assert config.reload().check == level
+        with options(check=bool(level)) as inside:
+            assert inside.check == min(level, 1)
+            assert not inside.checked
+        with options(check=2) as inside:
+            assert inside.checked
+    finally:
+        monkeypatch.undo()
+        config.reload()
+
+
+@pytest.mark.parametrize("text", ["3", "-1", "two"])
+def test_no_level_of_checks(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARAKEET_CHECK", text)
+    with pytest.raises(ValueError, match="PARAKEET_CHECK="):
+        config.reload()
+    monkeypatch.undo()
+    config.reload()

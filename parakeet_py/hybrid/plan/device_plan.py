@@ -120,7 +120,7 @@ class Plan:
         self.opaque_outs: dict[int, tuple[Type, ...]] = {}
         for body in (self.function.body, *(kernel.function.body for kernel in self.kernels)):
             self._learn(body)
-        self.check = config.check
+        self.check = bool(config.check)
         self.filename = filename
         self.last_run: Run | None = None
         self.timeline: Timeline | None = None
