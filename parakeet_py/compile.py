@@ -30,9 +30,9 @@ from parakeet_py.imp.lower.function import lower
 from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only
 from parakeet_py.interrupts import poll
 from parakeet_py.llvm.context import OPAQUE_AGAIN
-from parakeet_py.messages.arrays import with_array_named
 from parakeet_py.llvm.safety.accesses import Site
 from parakeet_py.llvm.safety.faults import FAULT
+from parakeet_py.messages.arrays import with_array_named
 from parakeet_py.native import Knowledge, call_signature, can_be_static, read_source
 from parakeet_py.positional import parameter_names
 from parakeet_py.signature import MAX_ITEMS, ArraySpec, FunctionSpec, ListSpec, Signature, Source, StaticSpec, leaves

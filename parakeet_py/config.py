@@ -356,16 +356,9 @@ def _typed(name: str, value: Any) -> Any:
             return value
         case "devices" | "stop_pass" if value is None or isinstance(value, str):
             return value
-        case (
-            "strict"
-            | "cache"
-            | "deterministic"
-            | "contract"
-            | "fastmath"
-            | "libdevice"
-            | "timeline"
-            | "enabled"
-        ) if isinstance(value, bool):
+        case "strict" | "cache" | "deterministic" | "contract" | "fastmath" | "libdevice" | "timeline" | "enabled" if (
+            isinstance(value, bool)
+        ):
             return value
     raise TypeError(f"the setting {name} cannot be {value!r}")
 
