@@ -83,7 +83,7 @@ class StaticSpec:
     """An argument specialized by value.
 
     Bools, ints, floats, complex numbers, strings, None and tuples of these are compared by exact type and value (0.0
-    and -0.0 differ, 1 and True differ); any other object by identity.
+    and -0.0 differ, 1 and True differ), plain dtypes by their number; any other object by identity.
     """
 
     value: object
@@ -547,4 +547,11 @@ def static_key(value: object) -> object:
         return kind, repr(value)  # tells -0.0 from 0.0 and makes NaN equal itself
     if isinstance(value, tuple) and kind is tuple:
         return kind, tuple(static_key(item) for item in value)
+    if isinstance(value, np.dtype) and is_plain(value):
+        return np.dtype, value.num
     return object, id(value)
+
+
+def is_plain(dtype: np.dtype[Any]) -> bool:
+    """Is this dtype one of those that are compiled, or another object that means the same (pickling makes such)?"""
+    return dtype.num in _TYPE_NUMBERS and dtype.isnative and not dtype.metadata

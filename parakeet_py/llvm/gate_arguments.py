@@ -29,6 +29,7 @@ from parakeet_py.signature import (
     StaticSpec,
     TextSpec,
     TupleSpec,
+    is_plain,
     leaf_slots,
 )
 from parakeet_py.typed_ir.types import itemsize
@@ -178,7 +179,9 @@ class ArgumentWriter(GateWriter):
                 self.checkpoint()
             return
         symbol = self.own(f"value.{path}")
-        if kind is int or kind is str:
+        if isinstance(expected, np.dtype) and is_plain(expected):
+            self.dtype_object(value, symbol, expected.num)
+        elif kind is int or kind is str:
             self.need(self.let(f"call i1 @gate.equal(ptr {value}, ptr {symbol})"))
         elif kind is float or kind is complex:
             self.of_type(value, self.external("float" if kind is float else "complex"))
@@ -189,6 +192,23 @@ class ArgumentWriter(GateWriter):
                 self.need(self.let(f"icmp eq i64 {bits}, {expected_bits}"))
         else:
             self.need(self.let(f"icmp eq ptr {value}, {symbol}"))
+
+    def dtype_object(self, value: str, expected: str, number: int) -> None:
+        """A dtype given as a value: the object that is known, or another of its class that means the same."""
+        self.counter += 1
+        here, other, equal, join = (f"{label}{self.counter}" for label in ("here", "other", "equal", "join"))
+        self.put(f"br label %{here}")
+        self.lines.append(f"{here}:")
+        same = self.let(f"icmp eq ptr {value}, {expected}")
+        self.put(f"br i1 {same}, label %{join}, label %{other}")
+        self.lines.append(f"{other}:")
+        kind = self.let(f"icmp eq ptr {self.field(value, Layout.TYPE)}, {self.field(expected, Layout.TYPE)}")
+        self.put(f"br i1 {kind}, label %{equal}, label %{join}")
+        self.lines.append(f"{equal}:")
+        means = self.let(f"call i1 @gate.same_dtype(ptr {value}, i32 {number})")
+        self.put(f"br label %{join}")
+        self.lines.append(f"{join}:")
+        self.need(self.let(f"phi i1 [true, %{here}], [false, %{other}], [{means}, %{equal}]"))
 
     def items(self, value: str, spec: TupleSpec, path: str, pinned: bool) -> None:
         self.of_type(value, self.external(spec.kind))
