@@ -102,7 +102,10 @@ def store_array(
             value = copy_array(s, value)
     scalar: ir.Operand | None = None
     if isinstance(value, ScalarV):
-        scalar = store_cast(s, value.operand, kind, one=mask is None, users=users)
+        if out:  # which a ufunc casts, as it would an array
+            scalar = b.cast(value.operand, kind)
+        else:
+            scalar = store_cast(s, value.operand, kind, one=mask is None, users=users)
     if isinstance(mask, ArrayV) and not out:
         if mask.rank > target.rank:
             s.check(ir.Const(False, PYBOOL), "ValueError", *_misfit(target, mask, "where mask"))

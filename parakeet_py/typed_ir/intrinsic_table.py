@@ -74,7 +74,7 @@ def extents_of(s: Specializer, value: Value) -> tuple[ir.Operand, ...]:
         if isinstance(operand, ir.Var):
             if operand not in b.small:
                 fits = b.prim("lt", operand, ir.Const(1 << 47, PYINT), type=PYBOOL)
-                s.check(fits, "MemoryError", "array is too big")
+                s.check(fits, "Deoptimize", "an array that is too big")
             b.learn_extent(operand)
         extents.append(operand)
     return tuple(extents)

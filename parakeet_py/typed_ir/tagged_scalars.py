@@ -96,9 +96,10 @@ def chosen(
     from parakeet_py.typed_ir import branches
 
     def chain(left: Sequence[int]) -> list[Value]:
-        if len(left) == 1:
-            return run(left[0])
-        return branches.branch(s, has_kind(s, value, left[0]), lambda: run(left[0]), lambda: chain(left[1:]))
+        *others, index = left  # the widest, which it has most often, is tested first
+        if not others:
+            return run(index)
+        return branches.branch(s, has_kind(s, value, index), lambda: run(index), lambda: chain(others))
 
     return chain(numbers or possible(s, value))
 

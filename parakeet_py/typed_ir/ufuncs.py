@@ -17,7 +17,7 @@ from parakeet_py.typed_ir.array_store import fit_outputs, store_array, weak_cast
 from parakeet_py.typed_ir.elementwise import Body, elementwise
 from parakeet_py.typed_ir.python_scalars import python_binary
 from parakeet_py.typed_ir.scalar_functions import scalar_loop
-from parakeet_py.typed_ir.types import DTYPES, PYBOOL, PYINT, Scalar
+from parakeet_py.typed_ir.types import DTYPES, PYBOOL, PYINT, Scalar, is_complex, real_dtype
 from parakeet_py.typed_ir.values import ArrayV, NeverV, ScalarV, TupleV, Value
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ BINARY_UFUNCS = {
 UNARY_UFUNCS = {"neg": np.negative, "pos": np.positive, "invert": np.invert, "abs": np.absolute}
 
 
-COMPARISON_NAMES = ("eq", "ne", "lt", "le", "gt", "ge")
+_ORDER = ("lt", "le", "gt", "ge")
+COMPARISON_NAMES = ("eq", "ne", *_ORDER)
 COMPARISONS = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal})
 
 
@@ -182,7 +183,22 @@ def binary(s: Specializer, op: str, left: Value, right: Value) -> Value:
     shortcut = powers.shortcut(left, right) if op == "pow" else None
     if shortcut is not None:
         return call_ufunc(s, shortcut, [left])
+    if op in _ORDER and isinstance(left, ScalarV) and isinstance(right, ScalarV):
+        for one, other in ((left, right), (right, left)):
+            if not one.python and is_complex(one.dtype) and (other.python or np.can_cast(other.dtype, one.dtype)):
+                return _complex_order(s, op, left, right, one.dtype)
     return call_ufunc(s, BINARY_UFUNCS[op], [left, right], operator=True)
+
+
+def _complex_order(s: Specializer, op: str, left: ScalarV, right: ScalarV, dtype: str) -> Value:
+    """A comparison of complex scalars: the real parts decide, or else the imaginary ones, whereas the ufunc has no order
+    for what is NaN in part."""
+    b, part, truth = s.builder, Scalar(real_dtype(dtype)), Scalar("bool")
+    sides = [b.cast(side.operand, Scalar(dtype)) for side in (left, right)]
+    reals = [b.prim("real", side, type=part) for side in sides]
+    imaginary = [b.prim("imag", side, type=part) for side in sides]
+    same = b.prim("eq", *reals, type=PYBOOL)
+    return ScalarV(b.select(same, b.prim(op, *imaginary, type=truth), b.prim(op, *reals, type=truth)))
 
 
 def _is_two(s: Specializer, exponent: Value) -> bool:

@@ -57,7 +57,7 @@ np.full(2, {m}, np.uint8) ; np.full_like({x}, {m}) ; np.array([{m}], dtype=np.fl
 np.array([{m}], dtype=np.int8) ; np.append({x}, {m}) ; np.clip({x}, {m}, 3) ; np.clip({x}, None, {m})
 np.maximum({x}, {m}) ; np.minimum({m}, {x}) ; np.add({x}, {m}) ; np.multiply({m}, {x}) ; np.power({x}, {m})
 np.sum({x} == {m}) ; np.roll({x}, {m}) ; np.repeat({x}, {m}) ; np.linspace(0, {m}, 3) ; np.isclose({x}, {m})
-np.concatenate([{x}, [{m}]]) ; np.searchsorted({x}, {m}) ; np.sum({x}, initial={m}) ; np.max({x}, initial={m})
+np.concatenate([{x}, [{m}]]) ; np.searchsorted(np.sort({x}), {m}) ; np.sum({x}, initial={m}) ; np.max({x}, initial={m})
 np.stack([{m}, {q}]) ; np.dot({x}, {m}) ; np.round({m}, 1) ; np.fmax({m}, {q}) ; np.ldexp(1.5, {m})
 np.copysign({x}, {m}) ; np.result_type({x}, {m}).name ; np.isscalar({m}) ; np.size({m}) ; np.ndim({m})
 sorted([{m}, {q}, 1]) ; max([{m}, {q}, {p}]) ; min({m}, {q}, {w}) ; sum([{m}, {m}]) ; sum([{m}] * 3)

@@ -10,6 +10,7 @@ and with other values in its arguments. What raises for all of them in Python is
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.arrays import Array
-from tests.corpus import Outcome, outcome
+from tests.corpus import ELEMENTARY, Outcome, outcome
 from tests.property.idioms_of_mixed_scalars import ORIGINS
 from tests.property.idioms_of_scalar_uses import EFFECTS, STEPS, USES
 from tests.property.random_expressions import MODULES, indented
@@ -234,7 +235,8 @@ class Mixed:
             text = self.pick([f"[{text}]", f"{{'all': ({text},)}}", f"({text}), {last}", f"[({text},), [{last}]]"])
         source = self.source(text)
         calls = [call for call in [*self.calls(), *self.others()] if ran_with(source, [call]) is not None]
-        return Program(source, calls[0], tuple(calls[1:]), refusable=True) if calls else self.nothing()
+        ulp = ELEMENTARY if re.search(r"exp|log|pow|\*\*", source) else 0
+        return Program(source, calls[0], tuple(calls[1:]), ulp=ulp, refusable=True) if calls else self.nothing()
 
     def kinds(self) -> list[str]:
         """Two or three types."""

@@ -352,6 +352,11 @@ def range_kind(*kinds):
     return np.dtype("int64") if found.kind in "iub" else found
 
 
+@static
+def is_narrow(kind):
+    return kind.kind in "iu" and kind != np.int64
+
+
 def length_of_range(start, stop, step):
     """The number of steps of np.arange, before it is cut off at zero."""
     if dtype_of(start).kind in "iub" and dtype_of(stop).kind in "iub" and dtype_of(step).kind in "iub":
@@ -369,8 +374,10 @@ def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=No
     check_device(device)
     if stop is None:
         start, stop = 0, start
-    if start is None:
-        start = 0
+    elif start is None:
+        hand_back("np.arange of None")
+    elif is_narrow(dtype_of(start)) or is_narrow(dtype_of(stop)):
+        hand_back("np.arange between integers whose difference wraps around")
     if step is None:
         step = 1
     if is_array(start) or is_array(stop) or is_array(step):

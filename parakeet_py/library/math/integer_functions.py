@@ -29,6 +29,8 @@ def whole(x):
         hand_back("an integer function of something else")
     if is_array(x) and x.ndim > 0:
         hand_back("an integer from an array with axes")
+    if dtype_of(x) == np.uint64:
+        check(x <= constant((1 << 63) - 1, np.uint64), "Deoptimize", "an integer beyond 64 bits")
     return cast(x, np.int64)
 
 
