@@ -275,6 +275,7 @@ def _dynamic_slice(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
     # A step beyond the span selects one element; the sum above must not wrap.
     huge = b.prim("gt", size, ir.Const(1 << 47, PYINT), type=PYBOOL)
     length = b.select(huge, b.prim("minimum", span, ONE), length)
+    step = b.select(huge, b.select(forward, ONE, ir.Const(-1, PYINT)), step)
     if isinstance(length, ir.Var):
         b.nonnegative.add(length)
         b.small.add(length)

@@ -191,8 +191,8 @@ def binary(s: Specializer, op: str, left: Value, right: Value) -> Value:
 
 
 def _complex_order(s: Specializer, op: str, left: ScalarV, right: ScalarV, dtype: str) -> Value:
-    """A comparison of complex scalars: the real parts decide, or else the imaginary ones, whereas the ufunc has no order
-    for what is NaN in part."""
+    """A comparison of complex scalars: the real parts decide, or else the imaginary ones. The ufunc has no order for
+    what is NaN in part."""
     b, part, truth = s.builder, Scalar(real_dtype(dtype)), Scalar("bool")
     sides = [b.cast(side.operand, Scalar(dtype)) for side in (left, right)]
     reals = [b.prim("real", side, type=part) for side in sides]

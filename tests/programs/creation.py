@@ -247,3 +247,13 @@ def arrays_of_what_iterators_give(x, k, n):
     first = np.fromiter(itertools.count(k), dtype=np.int16, count=k)
     last = np.fromiter((10.0 / (5 - i) for i in range(9)), "f4", n if n < 6 else 5)
     return squares, some, first, last, np.fromiter((float(v) for v in x), int, n), np.fromiter([k, 2.5], complex)
+
+
+@program([(a, b) for a in (np.uint8(100), np.int8(-100), np.int64(2), 2.5) for b in (4, np.int8(100))], opaque=None)
+def arange_that_wraps_around(a, b):
+    return np.arange(a, b)
+
+
+@program([raising(TypeError, 4)], opaque=None)
+def arange_from_none(n):
+    return np.arange(None, n)

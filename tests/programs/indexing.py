@@ -374,3 +374,8 @@ def truth_as_an_extent(flag):
 )
 def taken_along_a_later_axis(a, places):
     return np.take(a, places, axis=1), a.take(places, 1, mode="clip" if len(a) else "raise")
+
+
+@program([(arr("f8", 5), np.uint64(m)) for m in (2, 2**63, 2**64 - 1)])
+def slices_of_large_unsigned_bounds(x, m):
+    return x[::m], x[m:], x[:m]

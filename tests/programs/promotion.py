@@ -349,3 +349,14 @@ def goertzel(samples, frequencies, rate):
             before, last = last, v + factor * last - before
         power[frequency] = last * last + before * before - factor * last * before
     return power
+
+
+@program(
+    [
+        (a, b)
+        for a in (np.complex64(complex(np.inf, np.nan)), np.complex128(complex(-1.5, np.nan)), np.complex64(2.5))
+        for b in (1, 2.5, np.float32(2.5), np.int64(-2), np.complex128(complex(np.nan, 1)), 2.5 + 1j)
+    ]
+)
+def order_of_complex_scalars(a, b):
+    return a < b, a <= b, a > b, b >= a, min(a, b), max(b, a)

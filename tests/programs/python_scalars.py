@@ -575,3 +575,13 @@ _NEAR_HALVES = [2.675, 1.005, 0.125, -0.375, 0.5, -2.5, 1e300, 2.0**52 + 0.5, 2.
 def rounded_to_digits(xs):
     """Decimal digits of the exact value, halves to even."""
     return [round(x, 2) for x in xs], [round(x, 0) + round(x, 15) for x in xs], round(xs[0], 22), round(len(xs), 1)
+
+
+@program([(np.uint64(2**64 - 1),), (np.uint64(9),)], fell_back=None)
+def large_unsigned_number(m):
+    total = 0
+    for i in range(m):
+        total += i
+        if i > 2:
+            break
+    return total, math.gcd(m, 6)

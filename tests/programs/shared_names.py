@@ -441,3 +441,17 @@ def lists_given_back_by_a_function(n):
 @program([(1.0,)], fell_back=None, opaque=None)
 def attributes_of_classes_and_modules(x):
     return hasattr(Kept, "same"), hasattr(Kept, "other"), hasattr(np, "sin"), hasattr(x, "real"), hasattr(x, "other")
+
+
+@program([(arr("u2", 3), 3), (arr("i8", 3), 2)], mutates=(0,))
+def powers_beside_a_shared_name(r, k):
+    m = k * 1.5
+
+    def change(v):
+        nonlocal m
+        if k % 2 == 0:
+            m = v
+
+    change(-1.0)
+    r **= 3
+    return r, m

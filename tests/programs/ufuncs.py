@@ -407,3 +407,8 @@ def added_to_itself(a, places):
     """What is added is read before anything is changed."""
     np.add.at(a, places, a)
     np.maximum.at(a, places[:3], a[2:5])
+
+
+@program([(arr("i2", 3, values=[7, 8, 9]), np.int32(1073741823)), (arr("u1", 3, values=[7, 8, 9]), 3)], mutates=(0,))
+def scalar_result_cast_into_an_output(r, m):
+    np.multiply(m, 2, out=r[0:1], casting="unsafe")
