@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from parakeet_py.llvm.callable_type import AcceleratedFunction
 
-_ANEW: Final = ("__wrapped__", "_dispatcher")  # attributes that are made again
+_ANEW: Final = ("__wrapped__",)  # attributes that are made again
 
 
 def reduce(instance: AcceleratedFunction, frame: FrameType) -> str | tuple[Any, ...]:

@@ -117,7 +117,8 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     slow : called with the same arguments whenever no native entry takes the call; `function` by default
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_gates", "_retired", "_slow")
+    # What calls need is in slots: `functools.wraps` copies what is in `__dict__` to other functions.
+    __slots__ = ("__dict__", "__weakref__", "_dispatcher", "_gates", "_retired", "_slow")
 
     # Typing arguments: an object of this type stands for itself (see `signature.spec_of`).
     stands_for_itself = True

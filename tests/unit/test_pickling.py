@@ -140,6 +140,24 @@ def test_what_is_recursive_comes_back_so() -> None:
     assert found.me["self"] is found
 
 
+def doubled(function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapper(*args: Any) -> Any:
+        return 2 * function(*args)
+
+    return wrapper
+
+
+def test_wrappers_of_accelerated_functions() -> None:
+    f = doubled(nested(1.0))
+    assert "_dispatcher" not in vars(f) and f.__wrapped__._dispatcher.options["strict"]
+    found = cloudpickle.loads(cloudpickle.dumps(f))
+    assert np.array_equal(found(X), f(X))
+    f = accelerate(doubled(nested(1.0)))
+    for dumps in (pickle.dumps, cloudpickle.dumps):
+        assert np.array_equal(pickle.loads(dumps(f))(X), f(X))
+
+
 def test_modules_registered_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("a_module_of_its_own")
     exec("def f(x):\n    return x + K\nK = 5\n", module.__dict__)
