@@ -62,6 +62,7 @@ class Raised:
         self.error = error
 
 
+_CHANGED = frozenset({list, dict})  # what calls may change unnoticed
 _STEADY = frozenset({bool, float, complex, types.NoneType, np.bool_, np.int64, np.float64})
 OBSERVED = (ssa.Call, ssa.Attribute, ssa.Subscript, ssa.SetItem, ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary)
 
@@ -119,6 +120,7 @@ class _Evaluation:
         self.calls: dict[int, int] = {}  # of functions that are looked into
         self.turns: dict[int, int] = {}  # of loops
         self.hot: dict[int, HotLoop | None] = {}
+        self.hot_calls: dict[int, int] = {}  # in such loops
         self.shims: dict[int, types.FunctionType] = {}
         self.nested: dict[types.FunctionType, _Nested] = {}
 
@@ -567,10 +569,16 @@ class _Frame:
         return kinds[op.kind](generate())
 
     def called(self, let: Let, target: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        """A call in a hot loop."""
-        value = self.evaluation.call(self, let, target, args, keywords)
+        """A call in a hot loop; what it gives is seen in its first turns, what it may change in all."""
+        evaluation = self.evaluation
+        times = evaluation.hot_calls[id(let)] = evaluation.hot_calls.get(id(let), 0) + 1
+        if times > LONG and not (
+            evaluation.watch() or any(type(one) in _CHANGED for one in (*args, *keywords.values()))
+        ):
+            return target(*args, **keywords)
+        value = evaluation.call(self, let, target, args, keywords)
         if let.outs:
-            self.evaluation.see(self, let, value, self.evaluation.key(self, let))
+            evaluation.see(self, let, value, evaluation.key(self, let))
         return value
 
     def loop(self, op: ssa.For | ssa.While, let: Let) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ import linecache
 import re
 import warnings
 from collections.abc import Iterator, Set
+from inspect import CO_NESTED
 from types import CodeType, FunctionType, ModuleType
 
 from parakeet_py.errors import NoSourceError
@@ -248,6 +249,11 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _same_code(a: CodeType, b: CodeType) -> bool:
     return (
         a.co_code == b.co_code
+        and a.co_exceptiontable == b.co_exceptiontable
+        and (a.co_flags ^ b.co_flags) & ~CO_NESTED == 0
+        and a.co_argcount == b.co_argcount
+        and a.co_posonlyargcount == b.co_posonlyargcount
+        and a.co_kwonlyargcount == b.co_kwonlyargcount
         and a.co_names == b.co_names
         and a.co_varnames == b.co_varnames
         and a.co_freevars == b.co_freevars

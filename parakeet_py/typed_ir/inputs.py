@@ -182,7 +182,8 @@ def hidden_value(s: Specializer, source: Source, found: Any) -> Value:
     """The value of a hidden argument, which the signature has to hold."""
     if source not in s.hidden:
         raise NeedHidden(source, found)
-    if s.sites or len(s.builder.scopes) > 1:
+    table = source[0] == "attribute" and str(source[1]).startswith("parakeet_py.library.")  # which nothing replaces
+    if not table and (s.sites or len(s.builder.scopes) > 1):
         s.read_late.add(source)
     return s.hidden[source]
 

@@ -33,7 +33,7 @@ from parakeet_py.typed_ir import dict_items, drawing, ir
 from parakeet_py.typed_ir.observed import ANY, loosened
 from parakeet_py.typed_ir.opaque_operands import template_of
 from parakeet_py.typed_ir.places import entries
-from parakeet_py.typed_ir.purity import has_python_methods, holds_array, is_pure, may_store
+from parakeet_py.typed_ir.purity import OF_RANDOM, has_python_methods, holds_array, is_pure, may_store
 from parakeet_py.typed_ir.python_closures import needs_captured_names
 from parakeet_py.typed_ir.requests import HandBack, NeedObservation
 from parakeet_py.typed_ir.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
@@ -334,13 +334,20 @@ def emit_opaque(
     made = result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
     if isinstance(made, ObjectV) and isinstance(result, ObjectSpec):
         s.object_specs[made.var] = result
-    if drawing.is_generator(result):
+    if drawing.is_generator(result) and not _has_other_bits(s, values):
         drawing.made_by_python(s, made)
     return made
 
 
 OF_OBJECTS = frozenset({0})
 """The memory of objects that are no arrays."""
+
+
+def _has_other_bits(s: Specializer, values: list[Value]) -> bool:
+    """Is this a call of `np.random.Generator` with bits that are not known as PCG64's, which alone are compiled?"""
+    if not (isinstance(values[0], Static) and values[0].object is np.random.Generator):
+        return False
+    return not any(isinstance(one, ObjectV) and _class_of(s, one) is np.random.PCG64 for one in values[1:])
 
 
 def _has_own_methods(s: Specializer, value: Value) -> bool:
@@ -420,7 +427,21 @@ def _known_result(operation: str, values: list[Value]) -> Spec | None:
         return NoneSpec()
     if (target is list or target is tuple) and len(values) == 2 and isinstance(values[1], ArrayV):
         return ANY  # of another length for other arguments
-    return ObjectSpec(target) if type(target) is type and issubclass(target, BaseException) else None
+    if target is np.random.default_rng and not any(map(_may_be_generator, values[1:])):
+        return ObjectSpec(np.random.Generator)
+    known = type(target) is type and (issubclass(target, BaseException) or target in OF_RANDOM)
+    return ObjectSpec(target) if known else None
+
+
+def _may_be_generator(seed: Value) -> bool:
+    """May this be a generator, perhaps of a class of the user's, which `default_rng` gives as it is?"""
+    if isinstance(seed, Static):
+        return _is_random(seed.object)
+    return not isinstance(seed, ScalarV | ArrayV | ListV)
+
+
+def _is_random(seed: Any) -> bool:
+    return isinstance(seed, np.random.Generator | np.random.BitGenerator | np.random.RandomState)
 
 
 _OF_TEXT = (repr, ascii, format, hex, oct, bin, chr, np.array2string, np.array_repr, np.array_str, np.binary_repr)

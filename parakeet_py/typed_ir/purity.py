@@ -13,10 +13,21 @@ from parakeet_py.typed_ir.values import ArrayV, MethodV, Static, Value
 
 _HEAP_TYPE = 1 << 9  # of a class statement
 
+OF_RANDOM: frozenset[type] = frozenset(
+    getattr(np.random, name)
+    for name in ("Generator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "RandomState", "SFC64", "SeedSequence")
+)
+"""The classes of NumPy's generators, and of what they are made of."""
+
 
 def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
     """Is it known that a function changes none of its arguments, when called with so many and these keywords?"""
-    return target is given_words or target is given_left or callee_effects.is_pure(target, count, keywords)
+    return (
+        target is given_words
+        or target is given_left
+        or any(target is one for one in OF_RANDOM)
+        or callee_effects.is_pure(target, count, keywords)
+    )
 
 
 def may_store(operation: str, values: Sequence[Value], keywords: Sequence[str]) -> bool:

@@ -135,3 +135,57 @@ def generators_that_only_their_numbers_need(k):
         total += other.random() + other.integers(9)
     last = np.random.default_rng(k + 1)
     return first, total, last.random(), rng.random(), rng.integers(9), last.random()
+
+
+# ---- generators that the function seeds ------------------------------------------------------------------------------
+
+
+@program([(1, 40), (2, 0)], opaque=1)
+def seeded_inside(seed, n):
+    rng = np.random.default_rng(seed)
+    inside = 0
+    for _ in range(n):
+        x = rng.random()
+        y = rng.random()
+        if x * x + y * y < 1:
+            inside += 1
+    return inside, rng.random()
+
+
+@program([(1, 40), (2, 0)], opaque=1)
+def steps_of_a_seed(seed, n):
+    rng = np.random.default_rng(seed=seed)
+    x = 0.0
+    most = 0.0
+    for _ in range(n):
+        x += rng.normal() + rng.integers(0, 3)
+        most = max(most, x)
+    return x, most
+
+
+@program([(1, 10), (2, 0)], opaque=2)
+def bits_of_a_seed(seed, n):
+    rng = np.random.Generator(np.random.PCG64(seed))
+    total = 0.0
+    for _ in range(n):
+        total += rng.random()
+    return total
+
+
+@program([(1, 10), (2, 0)], fell_back=None, opaque=None)
+def other_bits_of_a_seed(seed, n):
+    rng = np.random.Generator(np.random.MT19937(seed))
+    total = 0.0
+    for _ in range(n):
+        total += rng.random()
+    return total
+
+
+class OwnGenerator(np.random.Generator):
+    pass
+
+
+@program([(1,), ([1, 2],), Case(lambda: (OwnGenerator(np.random.PCG64(3)),))], fell_back=None, opaque=None)
+def seeded_by_anything(seed):
+    rng = np.random.default_rng(seed)
+    return type(rng).__name__, rng.random()

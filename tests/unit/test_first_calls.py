@@ -172,3 +172,40 @@ def test_long_messages_are_cut(text: str) -> None:
     assert len(cut(text)) < LONGEST + 100 and cut(text).count("\n") < 24
     assert len(str(UnsupportedError(text, "file.py", hint=text))) < 2 * LONGEST + 400
     assert cut("as it is") == "as it is"
+
+
+def seeded(seed: int, n: int) -> float:
+    rng = np.random.default_rng(seed)
+    total = 0.0
+    for _ in range(n):
+        total += rng.normal() + rng.random()
+    return total
+
+
+def test_generators_seeded_inside_are_compiled_at_once() -> None:
+    accelerated = accelerate(seeded)
+    assert accelerated(3, 200) == seeded(3, 200)
+    assert len(accelerated.specializations) == 1 and accelerated._dispatcher.evaluated_for == 0.0
+
+
+def test_observation_is_bounded_inside_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    call = evaluator._Evaluation.call
+
+    def counted(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return call(*args)
+
+    def function(x: Any) -> Any:
+        total = 0.0
+        for i in range(5000):
+            x[i % 3] += 1
+            total += np.partition(x, 1)[0]
+        return total
+
+    monkeypatch.setattr(evaluator._Evaluation, "call", counted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert accelerate(function)(np.arange(3.0)) == function(np.arange(3.0))
+    assert 0 < calls < 1000

@@ -177,6 +177,68 @@ def test_edited_source_is_not_believed(tmp_path: Path) -> None:
         assert_same(scope["f"], (1,))
 
 
+_IN_TRY = """def f(x, y):
+    try:
+        a = x[0]
+        b = x[y]
+    except IndexError:
+        return -1
+    return a + b
+"""
+_IN_ELSE = """def f(x, y):
+    try:
+        a = x[0]
+    except IndexError:
+        return -1
+    else:
+        b = x[y]
+    return a + b
+"""
+_WITH = "def f(x, y):\n    def g(a, b):\n        return a + b\n    return g(x, y)\n"
+_RETURN = "def f(x, y):\n    return x, y\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "edited"),
+    [
+        (_IN_TRY, _IN_ELSE),
+        (_IN_ELSE, _IN_TRY),
+        (_RETURN, _RETURN.replace("x, y)", "x, *, y)", 1)),
+        (_RETURN, _RETURN.replace("x, y)", "x, /, y)", 1)),
+        (_RETURN, _RETURN.replace("x, y)", "x, *y)", 1)),
+        (_RETURN, _RETURN.replace("x, y)", "x, **y)", 1)),
+        (_RETURN, _RETURN.replace("x, y)", "*x, y)", 1)),
+        (_WITH, _WITH.replace("a, b)", "a, *b)")),
+        (_WITH, _WITH.replace("a, b)", "a, /, b)")),
+        (_RETURN, "async " + _RETURN),
+    ],
+)
+def test_what_the_instructions_do_not_say_is_compared(tmp_path: Path, source: str, edited: str) -> None:
+    path = tmp_path / "edited.py"
+    path.write_text(source)
+    scope: dict[str, Any] = {}
+    exec(compile(source, str(path), "exec"), scope)
+    read_source(scope["f"])
+    path.write_text(edited)
+    os.utime(path, (1, 1))
+    with pytest.raises(NoSourceError):
+        read_source(scope["f"])
+
+
+def test_functions_inside_others_are_found() -> None:
+    def outer(k: int) -> tuple[Any, Any]:
+        def plain(x: int) -> int:
+            return x + 1
+
+        def free(x: int) -> int:
+            return x + k
+
+        return plain, free
+
+    for function in (*outer(3), lambda x: x + 1):
+        assert read_source(function).node is not None
+
+
 def test_asserts_that_pytest_has_rewritten() -> None:
     def f(x: int) -> int:
         assert x > 0, "message"
