@@ -572,9 +572,8 @@ class _Frame:
         """A call in a hot loop; what it gives is seen in its first turns, what it may change in all."""
         evaluation = self.evaluation
         times = evaluation.hot_calls[id(let)] = evaluation.hot_calls.get(id(let), 0) + 1
-        if times > LONG and not (
-            evaluation.watch() or any(type(one) in _CHANGED for one in (*args, *keywords.values()))
-        ):
+        given = (*args, *keywords.values())
+        if times > LONG and not (evaluation.watch() or any(type(one) in _CHANGED for one in given)):
             return target(*args, **keywords)
         value = evaluation.call(self, let, target, args, keywords)
         if let.outs:
