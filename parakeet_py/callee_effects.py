@@ -140,12 +140,12 @@ def _entries() -> dict[tuple[str, str], Effects]:
     }
 
 
-def named(**wanted: bool) -> frozenset[str]:
-    """The names of the builtins that have these effects, as `named(keeps=False)`."""
+def named(within: str | None = "builtins", **wanted: bool) -> frozenset[str]:
+    """The names in a module, or in all, of what has these effects, as `named(keeps=False)`."""
     return frozenset(
         name
         for (module, name), effects in _entries().items()
-        if module == "builtins" and all(getattr(effects, effect) == value for effect, value in wanted.items())
+        if within in (None, module) and all(getattr(effects, effect) == value for effect, value in wanted.items())
     )
 
 

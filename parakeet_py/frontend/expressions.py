@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from parakeet_py.callee_effects import named
 from parakeet_py.frontend.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.builder import Builder
 from parakeet_py.frontend.exceptions import Caught, place
@@ -82,23 +83,7 @@ CONVERSIONS = {-1: "", 115: "s", 114: "r", 97: "a"}
 # Builtins that look at the frame they are called from; a compiled function has none.
 FRAME_BUILTINS = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "super"})
 # Callables that give an iterator which calls, or iterates over, what it was passed only later.
-LAZY = frozenset(
-    [
-        "map",
-        "filter",
-        "zip",
-        "enumerate",
-        "iter",
-        "reversed",
-        "chain",
-        "cycle",
-        "accumulate",
-        "starmap",
-        "takewhile",
-        "dropwhile",
-        "islice",
-    ]
-)
+LAZY = named(None, lazy=True) - {"count", "repeat"}  # which are methods of lists and arrays, too
 # Callables whose result contains or calls what they were passed; an iterator they were passed they have used up.
 KEEPING = frozenset(["tuple", "list", "set", "frozenset", "dict", "sorted", "partial", "vectorize", "frompyfunc"])
 _SORTED: Any = sorted  # these stand for themselves among literals

@@ -21,6 +21,7 @@ import ast
 from collections.abc import Iterable
 from typing import TypeGuard
 
+from parakeet_py.callee_effects import named
 from parakeet_py.frontend.walking import walk
 
 CHANGES = {
@@ -40,13 +41,13 @@ whose items may be changed where they stand (see `own_rows`)."""
 
 _READING_METHODS = frozenset({"index", "count", "copy", "get"})
 _OF_LISTS = frozenset({"sort", "add", "discard", "setdefault", *FUNCTIONS})  # what deques do not have
-_COUNTING = frozenset({"dict", "len", "sum", "min", "max", "sorted", "list", "tuple", "set", "any", "all"})
+_COUNTING = named(items_only=True)
 _NUMBERS = {"int": 0, "float": 0.0, "bool": False, "complex": 0j}
 _CALLING = frozenset({"sorted", "min", "max"})
 _VIEWS = frozenset({"items", "keys", "values"})
-_BUILTINS = frozenset({"dict", "len", "sum", "min", "max", "sorted", "list", "tuple", "set", "any", "all", "print"})
-_WALKED = frozenset({"enumerate", "zip", "reversed"})
+_BUILTINS = _COUNTING | {"print"}
 _APPLIED = frozenset({"map", "filter"})  # functions first
+WALKED = named(lazy=True) - _APPLIED - {"iter"}
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -572,7 +573,7 @@ class Uses:
     def gone_through(self, node: ast.expr) -> None:
         """What a call takes the items of before it ends."""
         match node:
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in _WALKED:
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in WALKED:
                 for part in (*args, *(keyword.value for keyword in keywords)):
                     self.gone_through(part)
             case ast.Call(func=ast.Name(id=name), args=[function, *args], keywords=[]) if name in _APPLIED:
@@ -603,7 +604,7 @@ class Uses:
         """The iterable of a loop, which the body must not change."""
         parts = [iterable]
         match iterable:
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in _WALKED:
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in WALKED:
                 parts = [*args, *(keyword.value for keyword in keywords)]
             case ast.Call(func=ast.Attribute(value=ast.Name() as name, attr=view), args=[]) if view in _VIEWS:
                 parts = [name]

@@ -16,10 +16,12 @@ import ast
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from parakeet_py.callee_effects import named
 from parakeet_py.frontend.own_lists import (
     CHANGES,
     FUNCTIONS,
     OWN_ROWS,
+    WALKED,
     changed_by_call,
     changed_item,
     counter_of,
@@ -31,9 +33,8 @@ from parakeet_py.frontend.walking import children, walk
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_LOOKING = frozenset({"len", "any", "all", "print", "bool", "sum"})  # at a list of lists
-_COPYING = frozenset({"list", "tuple", "set", "sorted", "min", "max", "frozenset", "deque", "Counter"})  # a row
-_WALKING = frozenset({"enumerate", "zip", "reversed"})
+_LOOKING = named(keeps_items=False) | {"sum"}  # at a list of lists
+_COPYING = named(items_only=True) | {"deque", "Counter"}  # a row
 _MAKING = frozenset({"list", "sorted", "set", "dict", "deque", "int", "float", "len", "sum", "abs", "min", "max"})
 _ARRAYS = frozenset({"np", "numpy"})
 
@@ -290,7 +291,7 @@ class Rows:
                 return self._is_last(call)
             case ast.Name(id=name) | ast.Attribute(attr=name) if name in FUNCTIONS and call.args[0] is node:
                 return all(map(self._is_item, call.args[1:]))
-            case ast.Name(id=name) if name in _WALKING:
+            case ast.Name(id=name) if name in WALKED:
                 return self._walked(call, self.parents[call])
             case ast.Attribute(value=ast.Name(id=module)):
                 return module in _ARRAYS
@@ -299,7 +300,7 @@ class Rows:
     def _walked(self, node: ast.expr, parent: ast.AST) -> bool:
         """It is gone through: the targets are rows of it."""
         match parent:
-            case ast.Call(func=ast.Name(id=name)) if name in _WALKING:
+            case ast.Call(func=ast.Name(id=name)) if name in WALKED:
                 return self._walked(parent, self.parents[parent])
             case ast.Call(func=ast.Name(id="len")):
                 return True
@@ -415,9 +416,9 @@ class Rows:
                 return len(call.args) == 1
             case ast.Name(id=name) if name in _LOOKING | _COPYING:
                 return True
-            case ast.Name(id=name) if name in _WALKING:
+            case ast.Name(id=name) if name in WALKED:
                 above = self.parents[call]
-                while isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in _WALKING:
+                while isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in WALKED:
                     above = self.parents[above]
                 if isinstance(above, ast.For):
                     return not any(self._inside(statement) for statement in above.body)
