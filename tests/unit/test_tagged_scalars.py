@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +13,9 @@ import pytest
 
 from parakeet_py import accelerate, interpreters
 from parakeet_py.errors import FallbackWarning
+from parakeet_py.typed_ir import ir, tagged_scalars
+from parakeet_py.typed_ir.types import PYFLOAT, PYINT, Scalar
+from parakeet_py.typed_ir.values import NONE, ScalarV, SliceV, TaggedScalar, TupleV
 
 empty, some = np.zeros(0), np.array([1.5, -2.0, 3.0])
 
@@ -194,3 +199,102 @@ def test_stored_in_arrays() -> None:
         return a, b
 
     same(put, (True, 3), (False, 3), (True, 2**60 + 1))
+
+
+# ---- the value itself ------------------------------------------------------------------------------------------------
+
+
+def tagged() -> TaggedScalar:
+    return TaggedScalar((PYINT, PYFLOAT), ir.Var("tag", PYINT), (ir.Const(3, PYINT), ir.Const(3.0, PYFLOAT)))
+
+
+@pytest.mark.parametrize("name", ["operand", "type", "dtype", "python"])
+def test_there_is_no_operand_without_a_choice(name: str) -> None:
+    value = tagged()
+    with pytest.raises(AttributeError):
+        getattr(value, name)
+    assert not isinstance(value, ScalarV)
+    assert tagged_scalars.alternative(value, 0).type == PYINT
+    assert tagged_scalars.converted(value).type == PYFLOAT
+
+
+def test_what_is_replaced_in_containers() -> None:
+    value, one = tagged(), ScalarV(ir.Const(3, PYINT))
+    held = TupleV((value, SliceV(NONE, value, NONE), TupleV((one,), "list")))
+    assert list(tagged_scalars.inside(held)) == [value, value]
+    made = tagged_scalars.replaced(held, value, one)
+    assert made == TupleV((one, SliceV(NONE, one, NONE), TupleV((one,), "list")))
+    assert tagged_scalars.replaced(held.items[2], value, one) is held.items[2]
+
+
+def test_the_widest_comes_last() -> None:
+    short, double = Scalar("float32"), Scalar("float64")
+    assert tagged_scalars.union((short, PYINT), (PYFLOAT,)) == (PYINT, PYFLOAT, short)
+    assert tagged_scalars.union((double,), (Scalar("uint8"), Scalar("bool"))) == (
+        Scalar("bool"),
+        Scalar("uint8"),
+        double,
+    )
+    assert tagged_scalars.union((PYINT, PYFLOAT, short), (double, Scalar("uint8"))) is None
+    assert tagged_scalars.is_exact(Scalar("int32"), double) and not tagged_scalars.is_exact(PYINT, double)
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_beside_its_own_parts() -> None:
+    def larger(k: Any) -> Any:
+        m = max(k, 2.5)
+        return m, float(m), [m, m], {"m": m}
+
+    made = accelerate(larger)
+    for k in (3, 1, 10**6, True):
+        for _ in range(100):
+            assert repr(made(k)) == repr(larger(k))
+    number, _, listed, entries = made(10**6)
+    assert number is listed[0] is listed[1] is entries["m"]
+    assert made.fell_back is False
+
+
+def test_references_to_chosen_results() -> None:
+    def chosen(x: Any, k: int) -> Any:
+        m = None
+        if k == 1:
+            m = 10**6
+        if k > 1:
+            m = x[0]
+        return m, [m], (m, m)
+
+    made = accelerate(chosen)
+    for k in range(3):
+        for _ in range(500):
+            made(some, k)
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for _ in range(5000):
+            made(some, k)
+        gc.collect()
+        assert sys.getallocatedblocks() - before < 1000
+        if k > 1:  # a constant is held by the code, too
+            assert sys.getrefcount(made(some, k)[0]) == sys.getrefcount(chosen(some, k)[0])
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+
+
+def test_choice_between_equal_truths_of_two_types() -> None:
+    def both(x: Any) -> Any:
+        return np.where(x > 0, x == x, True), np.where(x > 0, x != x, False)
+
+    made = accelerate(both)
+    assert repr(made(some)) == repr(both(some))
+
+
+def test_literals_beyond_64_bits() -> None:
+    def doubled(k: int) -> Any:
+        m = [k - 1.5, -(2**63)][-1] if k % 2 == 0 else k - 1.5
+        return sum([m, m])
+
+    made = accelerate(doubled)
+    for k in (3, 2, 5):
+        assert repr(made(k)) == repr(doubled(k))
