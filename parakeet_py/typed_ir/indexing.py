@@ -122,7 +122,10 @@ def basic_view(s: Specializer, array: ArrayV, entries: Sequence[Entry]) -> Array
                 source += 1
             case NewAxis():
                 axes.append((None, ONE, ZERO))
-    return make_view(s, array, starts, axes)
+    view = make_view(s, array, starts, axes)
+    if not s.frames[-1].namespace.trusted and any(isinstance(entry, NewAxis) for entry in entries):
+        s.new_axes.add(view.var)
+    return view
 
 
 def nonzero_indices(s: Specializer, mask: ArrayV) -> tuple[ir.Operand, list[ArrayV]]:

@@ -36,6 +36,7 @@ from parakeet_py.typed_ir import (
 )
 from parakeet_py.typed_ir.opaque import opaque_box, roots_of
 from parakeet_py.typed_ir.opaque_operands import template_of
+from parakeet_py.typed_ir.strided import with_steps
 from parakeet_py.typed_ir.types import PYINT, Array, Scalar
 from parakeet_py.typed_ir.values import (
     ArraysV,
@@ -117,7 +118,7 @@ def result_tree(s: Specializer, value: Value, leaves: Leaves) -> Result:
         case ArrayV(var):
             s.shadows.result(value, s.param_roots)
             view = isinstance(s.builder.definition.get(var), ir.View | ir.Reshape | ir.Strided)
-            made = leaf(var, "array", value.dtype, False, value.rank, value if view else None)
+            made = leaf(with_steps(s, var), "array", value.dtype, False, value.rank, value if view else None)
             return replace(made, view=view, readonly=value.readonly and var not in s.leaf_param)
         case ObjectV(var):
             return leaf(var, "object", "", False)

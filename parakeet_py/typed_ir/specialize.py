@@ -194,6 +194,7 @@ class Specializer:
         self.rows: frozenset[int] = frozenset()  # the memory of lists in lists (see `tables`)
         self.read_late: set[Source] = set()
         self.module_reads: set[tuple[str, str]] = set()
+        self.new_axes: set[ir.Var] = set()  # views with axes that the user's code has put in by None, whose steps are 0
         self.closures_read_late = False
         self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
         self.static_extents: list[tuple[ir.Var, int, int]] = []

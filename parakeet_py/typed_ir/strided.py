@@ -9,6 +9,7 @@ no `View`: another shape of strided memory, other items in the same bytes, diago
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parakeet_py.typed_ir import ir
@@ -78,6 +79,21 @@ def _stride_shown(s: Specializer, array: ArrayV, axis: int) -> ir.Operand:
     if array.layout in ("C", "F") and not all(array.is_nonunit(own) for own in range(array.rank)):
         raise s.hand_back("strides along axes that may have a single element")
     return stride_of(s, array, axis)
+
+
+def with_steps(s: Specializer, var: ir.Var) -> ir.Var:
+    """An array as it is shown: with the steps of 0 of axes that `x[:, None]` has put in, which layouts leave out."""
+    op = s.builder.definition.get(var)
+    if not isinstance(op, ir.View) or not _has_new_axes(s, var):
+        return var
+    assert isinstance(var.type, Array)
+    return s.builder.pure(replace(op, base=with_steps(s, op.base)), replace(var.type, layout="A"), name="shown")
+
+
+def _has_new_axes(s: Specializer, var: ir.Var) -> bool:
+    """Is an array a view of one into which the user's code has put axes, or is it one?"""
+    op = s.builder.definition.get(var)
+    return isinstance(op, ir.View) and bool(s.new_axes) and (var in s.new_axes or _has_new_axes(s, op.base))
 
 
 def _array(s: Specializer, var: ir.Var) -> ArrayV:
