@@ -207,7 +207,10 @@ tell:
   br i1 %raised, label %drop, label %done
 done:
   %nothing_said = icmp eq ptr %said, @gate.None
-  br i1 %nothing_said, label %good, label %raise
+  br i1 %nothing_said, label %silent, label %raise
+silent:
+  call void @gate.Py_DecRef(ptr %said)
+  br label %good
 raise:
   %type_p = getelementptr i8, ptr %said, i64 $TYPE$
   %type = load ptr, ptr %type_p

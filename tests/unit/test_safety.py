@@ -10,6 +10,7 @@ import gc
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -428,6 +429,18 @@ def test_item_without_a_reference() -> None:
 
     with mock.patch.object(ResultWriter, "again", listed), options(check=2):
         assert FAULTS[13] in refused(shared, np.arange(5.0))
+
+
+def test_telling_of_floating_point_flags_keeps_no_reference() -> None:
+    def multiplied(x):
+        return x * 0
+
+    f = accelerate(multiplied)
+    with options(check=2), warnings.catch_warnings(record=True) as caught:
+        for _ in range(4):
+            warnings.simplefilter("always")
+            assert np.isnan(f(np.float64(np.inf)))
+    assert [str(one.message) for one in caught] == ["invalid value encountered in scalar multiply"] * 4
 
 
 # ---- the setting -----------------------------------------------------------------------------------------------------
