@@ -45,6 +45,8 @@ def exception_with(kind: type[Exception], message: str, values: Sequence[Any]) -
     """The exception of a failed check: its message is filled with values; the argument of a KeyError is the key."""
     if not message:
         return kind()
+    if message == RANGE_ERROR:
+        return kind(*RANGE_ARGS)
     return kind(values[0] if kind is KeyError and message == KEY else message.format(*values))
 
 
@@ -52,6 +54,8 @@ LONGEST = 1000  # characters of a message
 MOST_LINES = 12
 WIDEST = 160  # columns of a source line
 KEY = "{0}"  # the message of a KeyError about an int
+RANGE_ARGS = (34, "Numerical result out of range")  # of the OverflowError of a power: errno, and what it means
+RANGE_ERROR = str(RANGE_ARGS)
 
 
 class ParakeetError(Exception):

@@ -43,7 +43,7 @@ from parakeet_py.typed_ir import (
     sorted_lists,  # noqa: F401  adds to BUILTINS
     texts,
 )
-from parakeet_py.typed_ir.array_store import store_cast
+from parakeet_py.typed_ir.array_store import keep_imaginary, store_cast
 from parakeet_py.typed_ir.builtin_calls import BUILTINS, build_exception
 from parakeet_py.typed_ir.elementwise import scalar_operand
 from parakeet_py.typed_ir.intrinsic_table import dtype_name
@@ -551,6 +551,7 @@ def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) ->
         if value.dtype == "complex128" and np.dtype(name).kind != "c":
             raise s.unsupported("float() argument must not be complex")
         return ScalarV(store_cast(s, operand, Scalar(name)))  # as `x[...] = value` does it
+    keep_imaginary(s, value.dtype, name)
     return ScalarV(s.builder.cast(operand, Scalar(name)))
 
 

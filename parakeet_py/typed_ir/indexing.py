@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.record import record
 from parakeet_py.typed_ir import ir, long_ints
-from parakeet_py.typed_ir.array_store import copy_array, store_array, store_cast
+from parakeet_py.typed_ir.array_store import copy_array, keep_imaginary, store_array, store_cast
 from parakeet_py.typed_ir.axis_order import canonical, merged_order, view_order
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.elementwise import broadcast_extents, generate, load_broadcast, shape_text
@@ -296,6 +296,7 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
             raise s.hand_back("a sequence nested more deeply than the place has axes")  # Python refuses it
         store_array(s, view, value)
         return
+    keep_imaginary(s, value.dtype, array.dtype)
     s.will_store(array)
     if len(entries) == 1 and isinstance(entries[0], Mask):
         if isinstance(value, ScalarV) or value.rank == 0:

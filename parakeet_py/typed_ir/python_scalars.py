@@ -8,8 +8,10 @@ guarded; the unusual one leaves the compiled code (`Deoptimize`) and the call is
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from parakeet_py.errors import RANGE_ERROR
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import combine_forms
 from parakeet_py.typed_ir.semantics import OVERFLOW
@@ -243,7 +245,9 @@ def _float_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ir.Operand:
     b = s.builder
     zero = ir.Const(0.0, PYFLOAT)
     if not (isinstance(y, ir.Const) and y.value.real >= 0):
-        bad = b.logical_and(b.prim("eq", x, zero, type=PYBOOL), b.prim("lt", y, zero, type=PYBOOL))
+        lowest = ir.Const(-math.inf, PYFLOAT)  # 0.0 ** -inf is inf
+        below = b.logical_and(b.prim("lt", y, zero, type=PYBOOL), b.prim("ne", y, lowest, type=PYBOOL))
+        bad = b.logical_and(b.prim("eq", x, zero, type=PYBOOL), below)
         s.check(
             b.prim("not", bad), "ZeroDivisionError", "0.0 cannot be raised to a negative power"
             if s.python_version < (3, 14) else "zero to a negative power",
@@ -264,7 +268,7 @@ def _float_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ir.Operand:
         b.prim("isinf", result, type=PYBOOL),
         b.logical_and(b.prim("isfinite", x, type=PYBOOL), b.prim("isfinite", y, type=PYBOOL)),
     )
-    s.check(b.prim("not", overflow), "OverflowError", "(34, 'Numerical result out of range')")
+    s.check(b.prim("not", overflow), "OverflowError", RANGE_ERROR)
     return result
 
 

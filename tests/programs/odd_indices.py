@@ -140,3 +140,13 @@ def unsigned_steps_of_a_list(y, step):
 @program([(np.arange(4.0),), (np.arange(6.0).reshape(3, 2),)], opaque=None)
 def steps_of_an_array(x):
     return x[:: 2**63 - 1] + 0, x[:: -(2**63)] + 0, x[:: -(2**63) + 1] + 0, x[:: 2**63] + 0, x[:: -(2**63) - 1] + 0
+
+
+@program([(0.0, -np.inf), (-0.0, -np.inf), (0.0, np.inf), (2.0, -np.inf), (0.0, 2.0)])
+def powers_of_nothing(x, y):
+    return x**y
+
+
+@program([raising(OverflowError, 10.0, 400.0), raising(OverflowError, -2.0, 1e300), (2.0, 3.0)], message=True)
+def powers_that_are_too_large(x, y):
+    return x**y
