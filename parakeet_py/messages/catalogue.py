@@ -54,7 +54,7 @@ def f(a):
         """
 def f(n):
     s = 0
-    for w in ('a', 'b', 'c') * 40:
+    for w in ("a", "b", "c") * 40:
         s += n
     return s
 """,
@@ -220,7 +220,7 @@ def f(n):
         "pass what is needed as arguments, to a function that is not accelerated",
         """
 def f(x):
-    return eval('x + 1')
+    return eval("x + 1")
 """,
         "1",
         """
@@ -305,7 +305,7 @@ def f(x):
         "1",
         """
 def f(x):
-    with np.errstate(all='ignore'):
+    with np.errstate(all="ignore"):
         return x + 1
 """,
     ),

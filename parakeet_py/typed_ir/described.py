@@ -40,11 +40,11 @@ def described(value: Value, cls: type | None = None) -> str:
     """A value, for messages; `cls` is the class of an object, if it is known."""
     match value:
         case TaggedScalar(kinds):
-            return " or ".join(with_article(str(kind)) for kind in kinds)
+            return " or ".join(with_article(str(kind).removeprefix("py")) for kind in kinds)
         case values.ObjectV() if cls is not None:
             return with_article(cls.__name__)
         case ScalarV():
-            return with_article(str(value.type))
+            return with_article(str(value.type).removeprefix("py"))  # as Python calls it
         case ArrayV():
             return f"an array of {value.rank} axes of {value.dtype}"
         case TupleV(kind=kind) | IteratorV(kind=kind):

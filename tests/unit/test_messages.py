@@ -180,6 +180,17 @@ def test_loops_name_what_they_go_through(value: Any, what: str) -> None:
     assert f"iteration over {what}\n" in text and "more: parakeet messages iteration" in text
 
 
+def test_numbers_have_the_names_of_python() -> None:
+    @accelerate
+    def f(n):
+        return [[0] for _ in range(n)] * n + [n]
+
+    with pytest.warns(FallbackWarning) as caught:
+        assert f(1) == [[0], 1]
+    assert "pyint" not in str(caught[0].message)
+    assert "a list and an int" in str(caught[0].message)
+
+
 def test_classes_are_read_from_bytecode() -> None:
     scope: dict[str, Any] = {}
     exec("def f(x):\n    class A:\n        y = x\n    return A.y\n", scope)
