@@ -11,8 +11,8 @@ an error of the compiler by its origin: the instruction it came from is none tha
 
 from __future__ import annotations
 
-import _signal  # `signal` itself catches ValueError in Python, and with it what handlers raise
 import dis
+import importlib
 import threading
 import types
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ from typing import Any
 
 __all__ = ["Interrupted", "came_from_outside", "held", "poll"]
 
+_signal: Any = importlib.import_module("_signal")  # `signal` catches ValueErrors in Python, those of handlers too
 _pending: list[BaseException] = []  # what handlers have raised in the open block
 _open = False
 _SIGNALS: tuple[int, ...] = tuple(_signal.valid_signals())
