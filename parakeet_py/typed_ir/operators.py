@@ -6,12 +6,14 @@ repetition, lexicographic order, membership) and what is known about identity. W
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parakeet_py.errors import UnsupportedError
 from parakeet_py.typed_ir import (
+    branches,
     convert,
     dict_items,
     gates,
@@ -282,12 +284,15 @@ def _ordered(s: Specializer, op: str, left: TupleV, right: TupleV) -> Value:
 
     if left.kind != right.kind:
         raise s.unsupported(f"'{op}' not supported between a {left.kind} and a {right.kind}")
-    result: ir.Operand = ir.Const(getattr(operator, op)(len(left.items), len(right.items)), PYBOOL)
+    result: Value = py(getattr(operator, op)(len(left.items), len(right.items)))
     for x, y in reversed(list(zip(left.items, right.items, strict=False))):
-        equal = s.truth(compare(s, "eq", x, y))
-        decided = s.truth(compare(s, op, x, y))
-        result = s.builder.select(equal, result, decided)
-    return ScalarV(result)
+        equal = s.truth(s.compare("eq", x, y))
+        decided = s.compare(op, x, y)  # which is the result itself, where NumPy has one of its own
+        if isinstance(decided, ScalarV) and isinstance(result, ScalarV) and decided.type == result.type:
+            result = ScalarV(s.builder.select(equal, result.operand, decided.operand))
+        else:
+            (result,) = branches.branch(s, equal, partial(list, [result]), partial(list, [decided]))
+    return result
 
 
 def _made_apart(s: Specializer, left: ArrayV, right: ArrayV) -> bool:

@@ -260,3 +260,9 @@ def changed_in_place(x, k):
     x *= v
     x[1:] = v
     return y
+
+
+@program([(x, k) for x in ANY for k in (0, 1)])
+def order_of_tuples(x, k):
+    m = x[0] if k else 2
+    return (m, 1) < (2, 0), (x[0], 1) <= (2, 3), (1, m) > (1, 2), (m, 1) == (2, 1)
