@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.accelerate import accelerate
-from parakeet_py.config import options
-from parakeet_py.errors import DeviceWarning, FallbackWarning, ParakeetError, UnsupportedError
-from parakeet_py.extensions import register, unregister
+from parakeet_py.base.config import options
+from parakeet_py.base.errors import DeviceWarning, FallbackWarning, ParakeetError, UnsupportedError
+from parakeet_py.base.extensions import register, unregister
+from parakeet_py.call.accelerate import accelerate
 from parakeet_py.operators import allpairs, generate, prange, reduce, scan, scatter, stencil
 from parakeet_py.operators import map as map
 

@@ -168,11 +168,11 @@ def _bench_settings(
     names: list[str] | None, size: str, threads: int | None, peers: str | None, budget: float, devices: str
 ) -> tuple[Any, list[Any]]:
     """The settings and programs that the options of `bench` ask for."""
+    from parakeet_py.base.config import available_cpus
     from parakeet_py.bench.peers import DEFAULT_PEERS, OURS, PEERS
     from parakeet_py.bench.program import SIZES
     from parakeet_py.bench.programs import select
     from parakeet_py.bench.runner import Settings
-    from parakeet_py.config import available_cpus
 
     chosen = tuple(name.strip() for name in peers.split(",") if name.strip()) if peers else DEFAULT_PEERS
     unknown = [name for name in chosen if name not in PEERS]
@@ -331,7 +331,7 @@ def explain(
             raise _fail(f"the {stage} stage needs argument types: give --args")
         typer.echo(function.untyped_ir())
         return
-    from parakeet_py.errors import ParakeetError
+    from parakeet_py.base.errors import ParakeetError
 
     arguments = _evaluate(args, function)
     try:
@@ -457,8 +457,8 @@ def cache(
 
     from rich.filesize import decimal
 
-    from parakeet_py.config import current
-    from parakeet_py.llvm import disk_cache
+    from parakeet_py.base.config import current
+    from parakeet_py.llvm.engine import disk_cache
 
     if size + clear + list_entries > 1:
         raise _fail("one of --size, --clear and --list at a time")

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-from parakeet_py import config
-from parakeet_py.record import record
+from parakeet_py.base import config
+from parakeet_py.base.fast_dataclass import record
 
 
 @record
@@ -62,9 +62,9 @@ def _packages() -> tuple[str, bool]:
 
 
 def _processor() -> tuple[str, bool]:
-    from parakeet_py.llvm import engine
+    from parakeet_py.llvm.engine import compiler
 
-    host = engine.host()
+    host = compiler.host()
     return f"{host.cpu}, {host.vector_bits}-bit vectors, {host.triple}", True
 
 
@@ -76,7 +76,7 @@ def _threads() -> tuple[str, bool]:
 
 
 def _disk_cache() -> tuple[str, bool]:
-    from parakeet_py.llvm import disk_cache
+    from parakeet_py.llvm.engine import disk_cache
 
     if not config.current().cache:
         return "switched off (PARAKEET_CACHE=0)", False
@@ -89,7 +89,7 @@ def _disk_cache() -> tuple[str, bool]:
 
 
 def _vector_math() -> tuple[str, bool]:
-    from parakeet_py.llvm import symbols
+    from parakeet_py.llvm.runtime import symbols
 
     names = ("_ZGVeN8v_exp", "_ZGVdN4v_exp", "_ZGVbN2v_exp", "_ZGVnN2v_exp")
     if any(symbols.resolve(name) for name in names):

@@ -13,7 +13,7 @@ import ast
 import shlex
 from typing import Any, NoReturn
 
-from parakeet_py.accelerate import accelerate
+from parakeet_py.call.accelerate import accelerate
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,4 +1,4 @@
-"""Fit the polynomials of `parakeet_py/llvm/vector_math_coefficients.py` in high precision and write that file.
+"""Fit the polynomials of `parakeet_py/llvm/math/coefficients.py` in high precision and write that file.
 
     python scripts/fit_vector_math.py
 

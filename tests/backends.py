@@ -45,28 +45,29 @@ def run_python(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
 
 
 def run_untyped_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from parakeet_py.frontend import evaluate, to_ssa
+    from parakeet_py.frontend import to_ssa
+    from parakeet_py.frontend.evaluate import evaluator
 
     assert isinstance(function, FunctionType)
-    with mock.patch.object(evaluate, "LONG", 1):  # the second turn of a loop is Python code
-        return evaluate.evaluate(to_ssa(function), function)(*args, **kwargs)
+    with mock.patch.object(evaluator, "LONG", 1):  # the second turn of a loop is Python code
+        return evaluator.evaluate(to_ssa(function), function)(*args, **kwargs)
 
 
 def run_typed_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from parakeet_py import interpreters
+    from parakeet_py.call import interpreters
 
     return interpreters.run_typed(accelerated(function), args)
 
 
 def run_imp(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from parakeet_py import interpreters
+    from parakeet_py.call import interpreters
 
     return interpreters.run_imp(accelerated(function), args)
 
 
 def _level(checked: bool) -> int:
     """How much is checked: the IRs, and the machine code, too, if it is `checked` or the environment says so."""
-    from parakeet_py.config import environment
+    from parakeet_py.base.config import environment
 
     return max(environment().check, 2 if checked else 1)
 

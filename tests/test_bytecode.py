@@ -23,13 +23,13 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.errors import FallbackWarning, UnsupportedError
+from parakeet_py.base.errors import FallbackWarning, UnsupportedError
 from parakeet_py.frontend import to_ssa
-from parakeet_py.frontend.ast_to_ssa import ast_to_ssa
-from parakeet_py.frontend.bytecode import read_bytecode
-from parakeet_py.frontend.check_ssa import check_function
-from parakeet_py.frontend.evaluate import evaluate
-from parakeet_py.frontend.source import read_source
+from parakeet_py.frontend.build.functions import ast_to_ssa
+from parakeet_py.frontend.bytecode.decompile import read_bytecode
+from parakeet_py.frontend.check import check_function
+from parakeet_py.frontend.evaluate.evaluator import evaluate
+from parakeet_py.frontend.source.function_source import read_source
 from tests.corpus import Program, all_programs, assert_same, lot, outcome
 
 NATIVE_EVERY = 12

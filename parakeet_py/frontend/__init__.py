@@ -6,10 +6,10 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Protocol
 
-from parakeet_py.config import current
-from parakeet_py.errors import NoSourceError
-from parakeet_py.frontend.ast_to_ssa import ast_to_ssa
-from parakeet_py.frontend.source import read_source
+from parakeet_py.base.config import current
+from parakeet_py.base.errors import NoSourceError
+from parakeet_py.frontend.build.functions import ast_to_ssa
+from parakeet_py.frontend.source.function_source import read_source
 from parakeet_py.frontend.ssa import Function
 
 
@@ -18,7 +18,7 @@ def _from_source(function: FunctionType) -> Function:
 
 
 def _from_bytecode(function: FunctionType) -> Function:
-    from parakeet_py.frontend.bytecode import read_bytecode
+    from parakeet_py.frontend.bytecode.decompile import read_bytecode
 
     return ast_to_ssa(read_bytecode(function))
 
@@ -39,7 +39,7 @@ def to_ssa(function: FunctionType) -> Function:
     """
     made = _read(function)
     if current().check:
-        from parakeet_py.frontend.check_ssa import check_function
+        from parakeet_py.frontend.check import check_function
 
         check_function(made)
     return made

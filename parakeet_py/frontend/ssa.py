@@ -18,7 +18,7 @@ one statement and says whether it has raised.
 
 What this IR cannot say, on purpose: goto, generators that escape, classes.
 Values are untyped Python values: operators mean what Python's operators mean, `Call` calls whatever its callee turns
-out to be. Meaning is given by specialization (typed_ir/specialize.py), which executes this IR over types.
+out to be. Meaning is given by specialization (typed_ir/specialize/specializer.py), which executes this IR over types.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-from parakeet_py.record import record
+from parakeet_py.base.fast_dataclass import record
 
 _uids = itertools.count(1)
 

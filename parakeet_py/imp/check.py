@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from parakeet_py.base.types import Array, Scalar, itemsize
 from parakeet_py.imp.ir import (
     Atomic,
     Ballot,
@@ -49,7 +50,6 @@ from parakeet_py.imp.ir import (
     Write,
 )
 from parakeet_py.imp.print import format_statement
-from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import (
     COMPARE,
     COMPLEX_PARTS,
@@ -68,7 +68,7 @@ from parakeet_py.typed_ir.ir import (
     Var,
     View,
 )
-from parakeet_py.typed_ir.types import Array, Scalar, itemsize
+from parakeet_py.typed_ir.specialize.arrays import routines
 
 KINDS = ("serial", "vector", "independent")
 LANES = ("thread", "block", "threads", "blocks", "lane")

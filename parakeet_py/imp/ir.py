@@ -37,8 +37,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import Type
 from parakeet_py.frontend.ssa import Pos
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     Cast,
     Dim,
@@ -53,7 +54,6 @@ from parakeet_py.typed_ir.ir import (
     View,
     operands_of,
 )
-from parakeet_py.typed_ir.types import Type
 
 _uids = itertools.count(1)
 

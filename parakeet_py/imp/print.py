@@ -52,7 +52,7 @@ from parakeet_py.imp.ir import (
     Write,
 )
 from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Stride, Strided, View
-from parakeet_py.typed_ir.print_ir import format_operand
+from parakeet_py.typed_ir.print import format_operand
 
 _INDENT = "    "
 

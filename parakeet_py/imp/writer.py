@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from parakeet_py.base.types import BOOL, INT64, PYINT, Array, Scalar, Type
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.imp.ir import (
     Block,
@@ -27,7 +28,6 @@ from parakeet_py.imp.ir import (
 )
 from parakeet_py.imp.storage.extents import Shapes
 from parakeet_py.typed_ir.ir import Const, Dim, Failure, Load, Operand, Prim, Var
-from parakeet_py.typed_ir.types import BOOL, INT64, PYINT, Array, Scalar, Type
 
 ZERO = Const(0, INT64)
 ONE = Const(1, INT64)

@@ -1,8 +1,8 @@
 """The words of the accelerated language that the library is written in.
 
 Library functions are ordinary Python, compiled by the same pipeline as the user's; these functions are what they may
-use beyond it. They have no Python body: the specializer knows each by identity (typed_ir/intrinsics.py). Arguments
-called *known* must have their value at compile time.
+use beyond it. They have no Python body: the specializer knows each by identity
+(typed_ir/specialize/intrinsics/words.py). Arguments called *known* must have their value at compile time.
 """
 
 from __future__ import annotations
@@ -244,7 +244,8 @@ def named(cls: Any, *items: Any) -> Any:
 
 
 def routine(name: Any, outs: Any, ins: Any) -> Any:
-    """Run a compiled loop of NumPy (see typed_ir/routines.py); a bool where it can fail: whether it has."""
+    """Run a compiled loop of NumPy (see typed_ir/specialize/arrays/routines.py); a bool where it can fail: whether it
+    has."""
     _intrinsic("routine")
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from parakeet_py.record import record
+from parakeet_py.base.fast_dataclass import record
 
 
 @record
@@ -61,7 +61,7 @@ def entry_of(message: str) -> Entry | None:
 
 def entry_named(code: str) -> Entry:
     """The entry with a code; raises `KeyError`, with a question about the nearest one."""
-    from parakeet_py.config import nearest
+    from parakeet_py.base.config import nearest
     from parakeet_py.messages.catalogue import CATALOGUE
 
     for entry in CATALOGUE:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from parakeet_py.errors import UnsupportedError
-from parakeet_py.signature import ObjectSpec, spec_of
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.signature.specs import ObjectSpec, spec_of
 
 UNUSUAL_ARRAY: Final = "an array of an unusual kind, whose dtype is not known when this is compiled"
 

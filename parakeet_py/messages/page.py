@@ -33,7 +33,7 @@ def called(source: str, args: str, name: str) -> tuple[Any, Any, list[str]]:
     import numpy as np
 
     from parakeet_py import accelerate
-    from parakeet_py.errors import FallbackWarning
+    from parakeet_py.base.errors import FallbackWarning
 
     text = source.lstrip("\n")
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)

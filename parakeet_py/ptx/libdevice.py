@@ -18,8 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from parakeet_py.llvm import engine
-from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText
+from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText
+from parakeet_py.llvm.engine import compiler
 
 FILE = "libdevice.10.bc"
 PREFIX = "__nv_"
@@ -83,7 +83,7 @@ def link(module: Any, machine: Any, context: Any) -> None:
     """Make what a module calls of the library a part of it."""
     place = find()
     assert place is not None
-    llvm = engine.binding()
+    llvm = compiler.binding()
     library = llvm.parse_bitcode(place.read_bytes(), context)
     library.triple, library.data_layout = module.triple, module.data_layout
     own = {function.name for function in module.functions if not function.is_declaration}

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import BOOL, INT64, Array, Scalar
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.imp import ir
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Load, Operand, Prim, Var
-from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar
 
 GRAIN_THREADS = 64  # threads of a block whose threads run a grain each
 

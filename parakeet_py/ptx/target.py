@@ -11,9 +11,9 @@ import threading
 from functools import lru_cache
 from typing import Any
 
-from parakeet_py import config as settings
-from parakeet_py.llvm import disk_cache, engine
-from parakeet_py.llvm.engine import CodegenError, HostInfo
+from parakeet_py.base import config as settings
+from parakeet_py.llvm.engine import compiler, disk_cache
+from parakeet_py.llvm.engine.compiler import CodegenError, HostInfo
 from parakeet_py.ptx import libdevice
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -29,7 +29,7 @@ _texts: dict[tuple[str, str], str] = {}
 
 @lru_cache(maxsize=1)
 def _target() -> Any:
-    llvm = engine.binding()
+    llvm = compiler.binding()
     with _lock:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
@@ -101,7 +101,7 @@ def compile_ptx(text: str, architecture: str = DEFAULT, name: str = "") -> str:
 
 
 def _compile(text: str, architecture: str) -> str:
-    llvm = engine.binding()
+    llvm = compiler.binding()
     machine = _machine(architecture)
     try:
         # the layout comes first: a load or store that says no alignment has that of its type
@@ -115,5 +115,5 @@ def _compile(text: str, architecture: str) -> str:
         raise CodegenError(f"LLVM refuses the generated code: {error}") from error
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = False
-    engine.run_pipeline(module, machine, options)
+    compiler.run_pipeline(module, machine, options)
     return _DEBUG.sub("", machine.emit_assembly(module))

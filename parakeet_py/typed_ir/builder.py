@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py.base.types import BOOL, PYBOOL, PYINT, Scalar, Type
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.types import BOOL, PYBOOL, PYINT, Scalar, Type
 
 if TYPE_CHECKING:
-    from parakeet_py.signature import Source
-    from parakeet_py.typed_ir.values import Value
+    from parakeet_py.signature.specs import Source
+    from parakeet_py.typed_ir.specialize.values import Value
 
 NO_POS = Pos(0, 0, 0, 0)
 SMALL = 1 << 47  # extents and indices of real arrays are below this

@@ -35,9 +35,9 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import field
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import PYINT, Array, Scalar, Type
 from parakeet_py.frontend.ssa import Pos
-from parakeet_py.record import record
-from parakeet_py.typed_ir.types import PYINT, Array, Scalar, Type
 
 _uids = itertools.count(1)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from parakeet_py.base.types import Array, Scalar, is_complex, is_float
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.types import Array, Scalar, is_complex, is_float
 
 
 def computes(function: ir.Function) -> bool:

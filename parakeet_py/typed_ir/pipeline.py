@@ -14,9 +14,9 @@ from dataclasses import field, replace
 from time import perf_counter
 from typing import Literal
 
-from parakeet_py.config import Config
-from parakeet_py.interrupts import poll
-from parakeet_py.record import record
+from parakeet_py.base.config import Config
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.interrupts import poll
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     Alloc,
@@ -28,23 +28,23 @@ from parakeet_py.typed_ir.ir import (
     Routine,
     While,
 )
-from parakeet_py.typed_ir.passes.counted_while import count_loops
-from parakeet_py.typed_ir.passes.cse import eliminate_common_subexpressions
-from parakeet_py.typed_ir.passes.dce import eliminate_dead_code
-from parakeet_py.typed_ir.passes.equal_extents import version_equal_extents
-from parakeet_py.typed_ir.passes.fuse import fuse
-from parakeet_py.typed_ir.passes.hoist_checks import hoist_checks
-from parakeet_py.typed_ir.passes.interchange import interchange_loops
-from parakeet_py.typed_ir.passes.licm import move_invariants
-from parakeet_py.typed_ir.passes.low_bits import wrap_masked
-from parakeet_py.typed_ir.passes.magnitudes import compare_squares
-from parakeet_py.typed_ir.passes.parallelize import parallelize
-from parakeet_py.typed_ir.passes.partial_counts import count_from_zero
-from parakeet_py.typed_ir.passes.promote import promote_elements
-from parakeet_py.typed_ir.passes.simplify import simplify
-from parakeet_py.typed_ir.passes.sink import sink_operators
-from parakeet_py.typed_ir.passes.unroll import unroll_loops, unroll_maps, unroll_reductions
-from parakeet_py.typed_ir.passes.wrap import wrap_indices
+from parakeet_py.typed_ir.passes.checks.equal_extents import version_equal_extents
+from parakeet_py.typed_ir.passes.checks.hoist_checks import hoist_checks
+from parakeet_py.typed_ir.passes.fusion.fuse import fuse
+from parakeet_py.typed_ir.passes.fusion.sink import sink_operators
+from parakeet_py.typed_ir.passes.loops.counted_while import count_loops
+from parakeet_py.typed_ir.passes.loops.counter_rebase import count_from_zero
+from parakeet_py.typed_ir.passes.loops.interchange import interchange_loops
+from parakeet_py.typed_ir.passes.loops.licm import move_invariants
+from parakeet_py.typed_ir.passes.loops.parallelize import parallelize
+from parakeet_py.typed_ir.passes.loops.scalar_replacement import promote_elements
+from parakeet_py.typed_ir.passes.loops.unroll import unroll_loops, unroll_maps, unroll_reductions
+from parakeet_py.typed_ir.passes.scalar.abs_comparisons import compare_squares
+from parakeet_py.typed_ir.passes.scalar.cse import eliminate_common_subexpressions
+from parakeet_py.typed_ir.passes.scalar.dce import eliminate_dead_code
+from parakeet_py.typed_ir.passes.scalar.modular_arithmetic import wrap_masked
+from parakeet_py.typed_ir.passes.scalar.periodic_indices import wrap_indices
+from parakeet_py.typed_ir.passes.scalar.simplify import simplify
 
 _log = logging.getLogger("parakeet_py")
 
@@ -192,9 +192,9 @@ def _look(function: Function, name: str, config: Config) -> None:
     printed = name in config.print_passes or "all" in config.print_passes
     if not (printed or config.check):
         return
-    from parakeet_py.telling import listen
-    from parakeet_py.typed_ir.check_ir import InvalidTypedIR, check_function
-    from parakeet_py.typed_ir.print_ir import format_function
+    from parakeet_py.base.debug_log import listen
+    from parakeet_py.typed_ir.check import InvalidTypedIR, check_function
+    from parakeet_py.typed_ir.print import format_function
 
     if printed:
         listen()

@@ -6,9 +6,9 @@ the function that it is a position in, and the place from which that function wa
 
 from __future__ import annotations
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.tracebacks import TraceEntry
 from parakeet_py.frontend.ssa import Function, Pos
-from parakeet_py.record import record
-from parakeet_py.tracebacks import TraceEntry
 
 
 @record

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.typed_ir.types import DTYPES, INTEGERS, is_complex, is_unsigned, itemsize, same_bits
+from parakeet_py.base.types import DTYPES, INTEGERS, is_complex, is_unsigned, itemsize, same_bits
 
 Value = Any  # a NumPy scalar
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base.types import PYINT, Array, Scalar, Type, real_dtype, same_bits
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir.ir import (
     COMPARE,
@@ -34,9 +35,8 @@ from parakeet_py.typed_ir.ir import (
     ViewAxis,
     dtype_of,
 )
-from parakeet_py.typed_ir.passes.linear import Linear
+from parakeet_py.typed_ir.passes.analysis.linear import Linear
 from parakeet_py.typed_ir.rewrite import NOWHERE
-from parakeet_py.typed_ir.types import PYINT, Array, Scalar, Type, real_dtype, same_bits
 
 
 def index_const(value: int) -> Const:

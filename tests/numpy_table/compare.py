@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from parakeet_py import accelerate, options
-from parakeet_py.errors import DeoptimizedError, UnsupportedError
-from parakeet_py.interpreters import box
-from parakeet_py.typed_ir.check_ir import check_function
+from parakeet_py.base.errors import DeoptimizedError, UnsupportedError
+from parakeet_py.call.interpreters import box
+from parakeet_py.typed_ir.check import check_function
 from parakeet_py.typed_ir.interpret import run_function
 from tests.corpus import Difference, Outcome, assert_same, outcome
 from tests.numpy_table.rows import Case, arguments, source

@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base.types import PYINT, Array
 from parakeet_py.hybrid.partition.division import Division
 from parakeet_py.hybrid.partition.fission import divisions
 from parakeet_py.typed_ir.ir import PARALLEL, Alloc, Dim, Function, Let, Operand, Reduce, Scan, Scatter, Var
 from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy
-from parakeet_py.typed_ir.types import PYINT, Array
 from parakeet_py.typed_ir.writer import Writer, index_const
 
 Choose = Callable[[Sequence[Division]], tuple[Division, int] | None]  # a way to cut and the place, or not to cut

@@ -22,7 +22,7 @@ from hypothesis import currently_in_test_context
 from hypothesis import note as noted
 
 from parakeet_py import options
-from parakeet_py.errors import DeoptimizedError, OpaqueResultChanged, UnsupportedError
+from parakeet_py.base.errors import DeoptimizedError, OpaqueResultChanged, UnsupportedError
 from tests.backends import BACKENDS, INTERPRETERS, accelerated
 from tests.corpus import Case, Outcome, assert_same, leaves_of, outcome
 from tests.property.random_expressions import MODULES, CountTurns, Turns

@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parakeet_py.typed_ir.check_ir import check_function
+from parakeet_py.typed_ir.check import check_function
 from parakeet_py.typed_ir.ir import Function
-from parakeet_py.typed_ir.passes.fuse import fuse
-from parakeet_py.typed_ir.print_ir import format_function
+from parakeet_py.typed_ir.passes.fusion.fuse import fuse
+from parakeet_py.typed_ir.print import format_function
 from tests.property.divided import at_random, divide
 from tests.property.test_passes import observe
 from tests.property.typed_programs import random_arguments, random_function

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parakeet_py.config import Config
+from parakeet_py.base.config import Config
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.check import check_function
 from parakeet_py.imp.interpret import run_function as run_imp
@@ -18,7 +18,7 @@ from parakeet_py.imp.print import format_function
 from parakeet_py.typed_ir.interpret import run_function as run_typed
 from parakeet_py.typed_ir.ir import Function
 from parakeet_py.typed_ir.pipeline import run_passes
-from parakeet_py.typed_ir.print_ir import format_function as format_typed
+from parakeet_py.typed_ir.print import format_function as format_typed
 from tests.property.typed_programs import random_arguments, random_function
 
 seeds = st.integers(0, 2**32 - 1)

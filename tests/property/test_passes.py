@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parakeet_py.config import Config
-from parakeet_py.typed_ir.check_ir import check_function
+from parakeet_py.base.config import Config
+from parakeet_py.typed_ir.check import check_function
 from parakeet_py.typed_ir.interpret import run_function
 from parakeet_py.typed_ir.ir import Function
 from parakeet_py.typed_ir.pipeline import PASSES, run_passes
-from parakeet_py.typed_ir.print_ir import format_function
+from parakeet_py.typed_ir.print import format_function
 from tests.property.typed_programs import random_arguments, random_function
 
 seeds = st.integers(0, 2**32 - 1)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.types import BOOL, FLOAT64, PYBOOL, PYINT, Array
 from parakeet_py.typed_ir.ir import (
     Block,
     Compress,
@@ -26,7 +27,6 @@ from parakeet_py.typed_ir.ir import (
     ViewAxis,
 )
 from parakeet_py.typed_ir.rewrite import substitute
-from parakeet_py.typed_ir.types import BOOL, FLOAT64, PYBOOL, PYINT, Array
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 
 ZERO, ONE, TWO = index_const(0), index_const(1), index_const(2)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.llvm import engine
-from parakeet_py.llvm.callable_type import AcceleratedFunction, install
-from parakeet_py.llvm.gate import GateHandle, load_gate
-from parakeet_py.llvm.gate_ir import RELEASE_ELEMENTS, gate_ir
-from parakeet_py.result_tree import Result, ResultStatic, result_offsets
-from parakeet_py.signature import Signature, argument_slots, signature_of
+from parakeet_py.llvm.engine import compiler
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
+from parakeet_py.llvm.entry.entry_stub import GateHandle, load_gate
+from parakeet_py.llvm.entry.stub_text import RELEASE_ELEMENTS, gate_ir
+from parakeet_py.signature.results import Result, ResultStatic, result_offsets
+from parakeet_py.signature.specs import Signature, argument_slots, signature_of
 
 
 def make_gate(
@@ -50,7 +50,7 @@ def make_gate(
         checked=checked,
     )
     return load_gate(
-        engine.compile_ir(entry_ir + "\n" + text),
+        compiler.compile_ir(entry_ir + "\n" + text),
         signature,
         result,
         function,

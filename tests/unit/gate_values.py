@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.result_tree import ResultLeaf
+from parakeet_py.signature.results import ResultLeaf
 from tests.unit.gate_programs import (
     bits,
 )

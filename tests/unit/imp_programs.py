@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.types import PYINT, Array, Scalar, Type
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.check import check_function
 from parakeet_py.imp.interpret import run_function as run_imp
@@ -15,7 +16,6 @@ from parakeet_py.imp.lower.function import lower
 from parakeet_py.imp.print import format_function
 from parakeet_py.typed_ir.interpret import run_function as run_typed
 from parakeet_py.typed_ir.ir import Function, Operand, Var
-from parakeet_py.typed_ir.types import PYINT, Array, Scalar, Type
 from parakeet_py.typed_ir.writer import Writer
 
 

@@ -9,13 +9,19 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate
-from parakeet_py.errors import DeoptimizedError, UnsupportedError
+from parakeet_py.base.errors import DeoptimizedError, UnsupportedError
 from parakeet_py.frontend import to_ssa_cached
-from parakeet_py.result_tree import Result, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
-from parakeet_py.signature import Spec, StaticSpec, leaf_values, signature_of
-from parakeet_py.typed_ir.check_ir import check_function
+from parakeet_py.signature.results import Result, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
+from parakeet_py.signature.specs import Spec, StaticSpec, leaf_values, signature_of
+from parakeet_py.typed_ir.check import check_function
 from parakeet_py.typed_ir.interpret import run_function
-from parakeet_py.typed_ir.specialize import NeedHidden, NeedObservation, NeedStatic, Specialization, Specializer
+from parakeet_py.typed_ir.specialize.specializer import (
+    NeedHidden,
+    NeedObservation,
+    NeedStatic,
+    Specialization,
+    Specializer,
+)
 
 
 class HandedBack(Exception):

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.types import Array, Scalar, Type
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.imp import ir
-from parakeet_py.llvm import engine
-from parakeet_py.llvm.codegen import generate, slots_in, slots_out
-from parakeet_py.llvm.context import BLOCK_HEADER, Context
-from parakeet_py.llvm.runtime import runtime
+from parakeet_py.llvm.codegen.module import generate, slots_in, slots_out
+from parakeet_py.llvm.engine import compiler
+from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER, Context
+from parakeet_py.llvm.runtime.native_runtime import runtime
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
-from parakeet_py.typed_ir.types import Array, Scalar, Type
 
 POS = Pos(1, 0, 1, 1)
 INT = Scalar("int64")
@@ -61,8 +61,8 @@ class Native:
 
     def __init__(self, fn: ir.Function, **options: Any) -> None:
         self.fn = fn
-        self.code = generate(fn, engine.host(), **options)
-        self.object = engine.compile_ir(self.code.text)
+        self.code = generate(fn, compiler.host(), **options)
+        self.object = compiler.compile_ir(self.code.text)
         self.loaded = runtime().load(self.object, [self.code.entry])
         self.entry = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(self.loaded[self.code.entry])
 

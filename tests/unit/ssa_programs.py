@@ -10,8 +10,8 @@ from types import FunctionType
 from typing import Any
 
 from parakeet_py.frontend import to_ssa
-from parakeet_py.frontend.check_ssa import check_function
-from parakeet_py.frontend.evaluate import evaluate
+from parakeet_py.frontend.check import check_function
+from parakeet_py.frontend.evaluate.evaluator import evaluate
 
 _numbers = count()
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import DeviceArray, accelerate, asdevice, options
-from parakeet_py.result_tree import ResultLeaf, ResultTuple, listed
-from parakeet_py.signature_json import from_json, to_json
-from parakeet_py.templates import Assembled, ContainerT, LeafT, StaticT
+from parakeet_py.signature.object_assembly import Assembled, ContainerT, LeafT, StaticT
+from parakeet_py.signature.results import ResultLeaf, ResultTuple, listed
+from parakeet_py.signature.serialization import from_json, to_json
 
 
 def several(x: Any, k: int) -> Any:

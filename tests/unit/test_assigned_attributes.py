@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import FallbackWarning, accelerate, options
-from parakeet_py.interpreters import run_imp, run_typed
-from parakeet_py.result_tree import ResultStatic, ResultTuple, SetAttributes
-from parakeet_py.signature_json import from_json, to_json
+from parakeet_py.call.interpreters import run_imp, run_typed
+from parakeet_py.signature.results import ResultStatic, ResultTuple, SetAttributes
+from parakeet_py.signature.serialization import from_json, to_json
 from tests.corpus import assert_same, outcome
 
 

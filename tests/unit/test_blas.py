@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py.base.types import Array
 from parakeet_py.imp import ir
-from parakeet_py.llvm import blas, codegen_matmul, engine
-from parakeet_py.llvm.codegen import generate
-from parakeet_py.llvm.runtime import runtime
+from parakeet_py.llvm.codegen import matmul
+from parakeet_py.llvm.codegen.module import generate
+from parakeet_py.llvm.engine import compiler
+from parakeet_py.llvm.runtime import blas
+from parakeet_py.llvm.runtime.native_runtime import runtime
 from parakeet_py.typed_ir.ir import Var
-from parakeet_py.typed_ir.types import Array
 from tests.unit.native import POS, Native, function
 
 RANKS = [(2, 2), (2, 1), (1, 2)]
@@ -95,7 +97,7 @@ def test_product(ranks: tuple[int, int], dtype: str, layouts: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("ranks", RANKS)
 def test_loops_without_blas(ranks: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codegen_matmul.blas, "find", lambda: None)
+    monkeypatch.setattr(matmul.blas, "find", lambda: None)
     layouts = "AAC" if ranks == (2, 2) else "CCC"
     native = Native(product(ranks, dtype, layouts))
     assert not any("cblas" in symbol for symbol in native.code.symbols)
@@ -116,11 +118,11 @@ def test_loops_without_blas(ranks: tuple[int, int], dtype: str, monkeypatch: pyt
 def test_text_for_blas_with_narrow_integers(
     ranks: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(codegen_matmul.blas, "find", lambda: blas.Blas("", "cblas_", "", "i32"))
-    code = generate(product(ranks, dtype, "AAA"), engine.host())
+    monkeypatch.setattr(matmul.blas, "find", lambda: blas.Blas("", "cblas_", "", "i32"))
+    code = generate(product(ranks, dtype, "AAA"), compiler.host())
     letter = blas.LETTERS[dtype]
     assert f"cblas_{letter}{'gemm' if ranks == (2, 2) else 'gemv'}" in code.symbols
-    engine.compile_ir(code.text)
+    compiler.compile_ir(code.text)
 
 
 def test_numpys_own_blas_is_found() -> None:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, config, doctor, options
-from parakeet_py.llvm import disk_cache
+from parakeet_py import accelerate, doctor, options
+from parakeet_py.base import config
+from parakeet_py.llvm.engine import disk_cache
 
 FACTOR = 3.0
 SHIFT = 1.0

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from parakeet_py import accelerate, config, options
+from parakeet_py import accelerate, options
+from parakeet_py.base import cache_files, config
+from parakeet_py.base.cache_files import read_file, trusted_folder, write_file
 from parakeet_py.cli import app
 from parakeet_py.hybrid.devices import calibration
-from parakeet_py.llvm import cache_files, disk_cache
-from parakeet_py.llvm.cache_files import read_file, trusted_folder, write_file
+from parakeet_py.llvm.engine import disk_cache
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX owners and permissions")
 KEY = disk_cache.digest("a key of these tests")

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from parakeet_py.llvm.callable_type import (
+from parakeet_py.llvm.entry.callable_type import (
     AcceleratedFunction,
     gates_of,
     install,
@@ -182,7 +182,7 @@ def test_attributes_can_be_added_to_the_type() -> None:
 
 
 def test_the_forward_gate() -> None:
-    from parakeet_py.llvm import boxing
+    from parakeet_py.llvm.entry import boxing
 
     boxing.support()
     f = AcceleratedFunction(plain)
@@ -202,7 +202,7 @@ def test_the_forward_gate() -> None:
 
 
 def test_slow_changes_while_threads_call() -> None:
-    from parakeet_py.llvm import boxing
+    from parakeet_py.llvm.entry import boxing
 
     boxing.support()
     f = AcceleratedFunction(plain, lambda x: x)
@@ -227,6 +227,6 @@ def test_slow_changes_while_threads_call() -> None:
 
 
 def test_the_import_is_cheap() -> None:
-    code = "import sys, parakeet_py.llvm.callable_type; print('llvmlite' in sys.modules)"
+    code = "import sys, parakeet_py.llvm.entry.callable_type; print('llvmlite' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]

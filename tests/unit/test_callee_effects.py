@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, callee_effects
-from parakeet_py.callee_effects import UNKNOWN, effects_of, is_pure
+from parakeet_py import accelerate
+from parakeet_py.base import callee_effects
+from parakeet_py.base.callee_effects import UNKNOWN, effects_of, is_pure
 
 _last: list[np.ndarray] = []
 

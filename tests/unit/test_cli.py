@@ -208,7 +208,7 @@ class TestDoctor:
         assert "numpy" in output
 
     def test_says_why_the_cache_is_not_used(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from parakeet_py import config
+        from parakeet_py.base import config
 
         with config.options(cache=False):
             finding = next(finding for finding in examine() if finding.topic == "disk cache")

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate
+from parakeet_py.base.types import Array, Object, Scalar
 from parakeet_py.imp import ir
-from parakeet_py.llvm import codegen_pack, engine
-from parakeet_py.llvm.codegen import OUT_OF_MEMORY, generate
-from parakeet_py.llvm.engine import HostInfo
-from parakeet_py.llvm.pack_library import PREFIX
+from parakeet_py.llvm.codegen import pack
+from parakeet_py.llvm.codegen.module import OUT_OF_MEMORY, generate
+from parakeet_py.llvm.engine import compiler
+from parakeet_py.llvm.engine.compiler import HostInfo
+from parakeet_py.llvm.runtime.pack_library import PREFIX
 from parakeet_py.typed_ir.ir import Dim, Failure, Load, Operand, Reshape, Var, View, ViewAxis
-from parakeet_py.typed_ir.types import Array, Object, Scalar
 from tests.unit import native as native_module
 from tests.unit.native import INT, POS, Failed, Native, block, const, elementwise, function, let, prim
 
@@ -514,9 +515,9 @@ def test_opaque_slots() -> None:
     """What is handed to Python and taken back goes through slots."""
     a, o, r, s = Var("a", Array("float64", 1)), Var("o", Object()), Var("r", Array("float64", 2, "A")), Var("s", FLOAT)
     fn = function([a, o], [ir.Opaque((r, s), 3, (a, o, const(1.5, "float64")), POS)], [r, s, o])
-    text = generate(fn, engine.host()).text
+    text = generate(fn, compiler.host()).text
     assert "call i32 @pk_opaque(ptr %ctx, i64 3" in text
-    engine.compile_ir(text)
+    compiler.compile_ir(text)
 
 
 def test_reductions_and_elementwise_loops_are_vectorized() -> None:
@@ -536,7 +537,7 @@ def test_reductions_and_elementwise_loops_are_vectorized() -> None:
             ],
             [r],
         )
-        optimized = engine.optimized_ir(generate(fn, engine.host()).text)
+        optimized = compiler.optimized_ir(generate(fn, compiler.host()).text)
         assert re.search(r"<\d+ x double>", optimized), name
         value = np.random.default_rng(0).standard_normal(1001)
         wanted = {"add": value.sum(), "maximum": max(0, value.max()), "fmin": min(0, value.min())}[name]
@@ -544,17 +545,17 @@ def test_reductions_and_elementwise_loops_are_vectorized() -> None:
     for name in ("exp", "sub", "minimum", "mod", "floordiv"):
         for dtype in ("float64",) if name == "exp" else ("float64", "float32", "int32", "uint8"):
             fn = elementwise(name, [dtype] * (1 if name == "exp" else 2), dtype, layout="C")
-            optimized = engine.optimized_ir(generate(fn, engine.host()).text)
+            optimized = compiler.optimized_ir(generate(fn, compiler.host()).text)
             assert re.search(r"store <\d+ x ", optimized), (name, dtype)
 
 
 @pytest.mark.parametrize("bits", [128, 256, 512])
 def test_text_is_valid_for_every_vector_width(bits: int) -> None:
-    host = engine.host()
+    host = compiler.host()
     other = HostInfo(host.cpu, host.features, bits, host.triple, host.data_layout)
     for name, arity in (("exp", 1), ("pow", 2), ("floordiv", 2), ("hypot", 2), ("gamma", 1)):
         for dtype in ("float16", "float32", "float64"):
-            engine.compile_ir(generate(elementwise(name, [dtype] * arity, dtype), other).text, level=1)
+            compiler.compile_ir(generate(elementwise(name, [dtype] * arity, dtype), other).text, level=1)
 
 
 def test_names_that_need_quotes() -> None:
@@ -569,7 +570,7 @@ def test_contraction_is_off_unless_asked_for() -> None:
     a = 1 + 2.0**-30
     exact = a * a  # rounded
     assert Native(fn)(a, a, -exact) == 0
-    if "+fma" in engine.host().features:
+    if "+fma" in compiler.host().features:
         assert Native(fn, contract=True)(a, a, -exact) != 0
 
 
@@ -585,11 +586,11 @@ def test_fast_math_compiles() -> None:
 @pytest.mark.parametrize("features", [None, "+fma"])
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 def test_packing(dtype: str, features: str | None) -> None:
-    host = engine.host() if features is None else engine.host()._replace(features=features)
+    host = compiler.host() if features is None else compiler.host()._replace(features=features)
     size = np.dtype(dtype).itemsize
     name = f"{PREFIX}{size}"
-    compiled = engine.compile_ir(codegen_pack.library_ir(size, host), level=0, vectorize=False, codegen_level=2)
-    code = engine.load(compiled, {}, [name])
+    compiled = compiler.compile_ir(pack.library_ir(size, host), level=0, vectorize=False, codegen_level=2)
+    code = compiler.load(compiled, {}, [name])
     word, pointer = ctypes.c_int64, ctypes.c_void_p
     run = ctypes.CFUNCTYPE(word, pointer, word, word, pointer, pointer, word)(code[name])
     rng = np.random.default_rng(0)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py.base.types import COMPLEX, DTYPES, FLOATS, INTEGERS, Array, Scalar
 from parakeet_py.imp import ir
 from parakeet_py.typed_ir.ir import Prim, Var
-from parakeet_py.typed_ir.types import COMPLEX, DTYPES, FLOATS, INTEGERS, Array, Scalar
 from tests.unit.native import INT, POS, Failed, Native, block, const, elementwise, function, let
 
 SPECIAL = (

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import config
-from parakeet_py.compile import Compiled, compile_call
-from parakeet_py.errors import UnsupportedError
+from parakeet_py.base import config
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.call.compile import Compiled, compile_call
+from parakeet_py.call.load import Knowledge
 from parakeet_py.imp import ir as imp
-from parakeet_py.native import Knowledge
-from parakeet_py.typed_ir import ir, procedures, rewrite
+from parakeet_py.typed_ir import ir, rewrite
+from parakeet_py.typed_ir.specialize.python import procedures
 
 SIZES = (20, 40, 80, 160)
 MOST_GROWTH = 2.5  # of the work, when the program is twice as long

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from parakeet_py import config
-from parakeet_py.config import Config, current, options
+from parakeet_py.base import config
+from parakeet_py.base.config import Config, current, options
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_threads_follow_the_affinity_mask() -> None:
     script = """if True:
         import os
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-        from parakeet_py.config import current
+        from parakeet_py.base.config import current
         print(current().thread_count)"""
     clean = {name: text for name, text in os.environ.items() if not name.startswith("PARAKEET_")}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=clean)
@@ -225,7 +225,7 @@ def test_threads_follow_the_affinity_mask() -> None:
 
 
 def test_settings_do_not_import_the_compiler() -> None:
-    script = "import sys, parakeet_py.config; print('llvmlite' in sys.modules)"
+    script = "import sys, parakeet_py.base.config; print('llvmlite' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

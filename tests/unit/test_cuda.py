@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
+from parakeet_py.base.errors import DeviceWarning
 from parakeet_py.doctor import examine
-from parakeet_py.errors import DeviceWarning
 from parakeet_py.hybrid.devices import cuda
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, KernelError
 from parakeet_py.hybrid.devices.selection import open_devices

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
-from parakeet_py.compile import compile_call
-from parakeet_py.config import current
-from parakeet_py.errors import DeoptimizedError
+from parakeet_py.base.config import current
+from parakeet_py.base.errors import DeoptimizedError
+from parakeet_py.call.compile import compile_call
+from parakeet_py.call.load import Knowledge
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.imp.schedule.effects import checks_before_effects, stores_only_into_its_own
-from parakeet_py.native import Knowledge
 
 
 def test_the_call_goes_to_python() -> None:

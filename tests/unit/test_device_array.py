@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import DeviceArray, accelerate, asdevice, options
-from parakeet_py.errors import DeviceWarning, FallbackWarning
+from parakeet_py.base.errors import DeviceWarning, FallbackWarning
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.selection import open_devices
 from parakeet_py.hybrid.devices.team import Team

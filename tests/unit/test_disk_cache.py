@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from parakeet_py import config
-from parakeet_py.llvm import disk_cache
+from parakeet_py.base import config
+from parakeet_py.llvm.engine import disk_cache
 
 
 @pytest.fixture
@@ -161,7 +161,10 @@ def test_keys_are_the_same_in_another_process() -> None:
 
 
 def test_a_warm_start_does_not_import_llvmlite(folder: Path) -> None:
-    script = "import sys; from parakeet_py.llvm.runtime import runtime; runtime(); print('llvmlite' in sys.modules)"
+    script = (
+        "import sys; from parakeet_py.llvm.runtime.native_runtime import runtime; "
+        "runtime(); print('llvmlite' in sys.modules)"
+    )
     environment = os.environ | {"PARAKEET_CACHE_DIR": os.fspath(folder), "PARAKEET_CACHE": "1"}
 
     def start() -> str:

@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, config
-from parakeet_py.compile import compile_call, generate_llvm
-from parakeet_py.llvm import divide as dividing
-from parakeet_py.llvm import engine, object_loader
-from parakeet_py.llvm.divide import divide
-from parakeet_py.llvm.engine import CodegenError
-from parakeet_py.llvm.object_loader import LoadError
-from parakeet_py.native import Knowledge
+from parakeet_py import accelerate
+from parakeet_py.base import config
+from parakeet_py.call.compile import compile_call, generate_llvm
+from parakeet_py.call.load import Knowledge
+from parakeet_py.llvm.engine import compiler, object_loader
+from parakeet_py.llvm.engine import split_module as dividing
+from parakeet_py.llvm.engine.compiler import CodegenError
+from parakeet_py.llvm.engine.object_loader import LoadError
+from parakeet_py.llvm.engine.split_module import divide
 from tests.unit.test_object_loader import mapping_of
 
 pytestmark = pytest.mark.skipif(not object_loader.supported(), reason="parts are loaded by the project's own linker")
@@ -71,7 +72,7 @@ def test_each_region_is_in_one_part(monkeypatch: pytest.MonkeyPatch, most: int) 
         assert all(
             f"declare void @{name}(ptr, ptr noalias readonly, i64, i64) nounwind" in host for name in regions(part)
         )
-        engine.compile_ir(part, level=0)
+        compiler.compile_ir(part, level=0)
     assert defined(text) <= defined(host)
 
 
@@ -91,7 +92,7 @@ def test_code_in_parts_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> N
         counts.append(len(parts))
         return parts
 
-    monkeypatch.setattr(engine, "divide", counted)
+    monkeypatch.setattr(compiler, "divide", counted)
     monkeypatch.setattr(dividing, "LEAST", 40)
     monkeypatch.setattr(config, "available_cpus", lambda: 4)
     x, k = arguments()
@@ -112,9 +113,9 @@ def test_code_in_parts_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_part_that_llvm_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     good = "define void @f() { ret void }"
     for parts in ([good, "this is no IR"], ["this is no IR", good]):
-        monkeypatch.setattr(engine, "divide", lambda text, most, parts=parts: parts)
+        monkeypatch.setattr(compiler, "divide", lambda text, most, parts=parts: parts)
         with pytest.raises(CodegenError, match="LLVM refuses the generated code"):
-            engine.compile_divided(good, 2)
+            compiler.compile_divided(good, 2)
 
 
 FIRST = "define i64 @one() { ret i64 1 }"
@@ -134,7 +135,7 @@ define i64 @f() {
 
 
 def in_parts() -> bytes:
-    return object_loader.joined([engine.compile_ir(text) for text in (FIRST, SECOND, THIRD)])
+    return object_loader.joined([compiler.compile_ir(text) for text in (FIRST, SECOND, THIRD)])
 
 
 def run(code: object_loader.LoadedCode) -> int:
@@ -142,7 +143,7 @@ def run(code: object_loader.LoadedCode) -> int:
 
 
 def test_objects_refer_to_those_before_them() -> None:
-    code = engine.load(in_parts(), {}, ["f", "by_address"])
+    code = compiler.load(in_parts(), {}, ["f", "by_address"])
     assert run(code) == 3
     other = ctypes.c_void_p.from_address(code["by_address"]).value
     assert other is not None
@@ -152,7 +153,7 @@ def test_objects_refer_to_those_before_them() -> None:
 
 
 def test_objects_that_are_kept() -> None:
-    code = engine.load(in_parts(), {}, ["f"])
+    code = compiler.load(in_parts(), {}, ["f"])
     address = code["f"]
     code.keep_for_ever()
     del code
@@ -160,7 +161,7 @@ def test_objects_that_are_kept() -> None:
 
 
 def test_llvm_s_own_linker_takes_objects_too() -> None:
-    code = engine._load_with_llvm(in_parts(), {}, lambda name: None, ("f",))
+    code = compiler._load_with_llvm(in_parts(), {}, lambda name: None, ("f",))
     assert run(code) == 3
     code.close()
 
@@ -172,7 +173,7 @@ def test_truncated_objects_in_one_piece_are_refused() -> None:
         with pytest.raises(LoadError):
             object_loader.separate(data[:length])
     with pytest.raises(LoadError, match="undefined symbol"):
-        engine.load(object_loader.joined(object_loader.separate(data)[1:]), {}, ["f"])
+        compiler.load(object_loader.joined(object_loader.separate(data)[1:]), {}, ["f"])
 
 
 def test_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,8 +181,8 @@ def test_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr(engine, "divide", lambda text, most: [SECOND, FIRST])
-    parts = object_loader.separate(engine.compile_divided("", 2))
+    monkeypatch.setattr(compiler, "divide", lambda text, most: [SECOND, FIRST])
+    parts = object_loader.separate(compiler.compile_divided("", 2))
     assert ["one" in object_loader._defined_symbols(one) for one in parts] == [True, False]
 
 
@@ -205,7 +206,7 @@ assert f(np.ones(3)).sum() == 6
 
 def test_what_a_first_compilation_needs_is_prepared_once_and_before_a_fork(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    head = "import numpy as np\nimport parakeet_py\n@parakeet_py.accelerate\ndef f(x):\n    return x * 2\n"
+    head = "import numpy as np\nimport parakeet_py\n@parakeet_py.call.accelerate\ndef f(x):\n    return x * 2\n"
     program.write_text(head + PREPARED)
     environment = {**os.environ, "PARAKEET_NUM_THREADS": "2", "PARAKEET_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, str(program)], check=True, timeout=60, env=environment)

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.config import Config
+from parakeet_py.base.config import Config
+from parakeet_py.base.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from parakeet_py.typed_ir import pipeline
-from parakeet_py.typed_ir.check_ir import InvalidTypedIR, check_function
+from parakeet_py.typed_ir.check import InvalidTypedIR, check_function
 from parakeet_py.typed_ir.interpret import run_function
 from parakeet_py.typed_ir.ir import (
     Block,
@@ -39,7 +40,6 @@ from parakeet_py.typed_ir.ir import (
     walk,
 )
 from parakeet_py.typed_ir.pipeline import PASSES, run_passes
-from parakeet_py.typed_ir.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from parakeet_py.typed_ir.writer import Writer, index_const
 from tests.unit.typed_ir_programs import DATA, GRID, ONE, OTHER, TWO, ZERO, Program, accumulate, array, loop, real
 
@@ -373,7 +373,7 @@ def test_independent_iterations_are_a_map_and_sums_of_ints_a_reduce(x: Var) -> N
     whole = array("whole", 1, "int64")
     p = Program(x, whole)
     loop(p, p.dim(x), lambda b, i: b.store(x, [i], b.prim("exp", b.load(x, i))))
-    from parakeet_py.typed_ir.types import INT64
+    from parakeet_py.base.types import INT64
 
     total = accumulate(p, "add", Var("s", INT64), p.dim(whole), lambda w, i: w.load(whole, i))
     before, after = only("parallelize", p, total, x=DATA, whole=np.arange(5))

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parakeet_py.llvm import engine, library
-from parakeet_py.llvm.engine import CodegenError
-from parakeet_py.llvm.runtime import DECLARATIONS, runtime, small_ir, system_ir
+from parakeet_py.llvm.engine import compiler, llvm_library
+from parakeet_py.llvm.engine.compiler import CodegenError
+from parakeet_py.llvm.runtime.native_runtime import DECLARATIONS, runtime, small_ir, system_ir
 
 AXPY = """
 define void @axpy(ptr noalias %x, ptr noalias %y, double %a, i64 %n) "prefer-vector-width"="512" {
@@ -41,7 +41,7 @@ out:
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
 def test_compile_and_run(level: int) -> None:
-    code = engine.load(engine.compile_ir(AXPY, level=level), {}, ["axpy"])
+    code = compiler.load(compiler.compile_ir(AXPY, level=level), {}, ["axpy"])
     x, y = np.arange(1001.0), np.ones(1001)
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_double, ctypes.c_int64)(code["axpy"])
     run(x.ctypes.data, y.ctypes.data, 2.0, 1001)
@@ -70,25 +70,25 @@ BROKEN = {
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN.keys())
 def test_broken_ir_raises(text: str) -> None:
     with pytest.raises(CodegenError, match="LLVM refuses the generated code"):
-        engine.compile_ir(text)
+        compiler.compile_ir(text)
 
 
 def test_host() -> None:
-    host = engine.host()
+    host = compiler.host()
     assert host.vector_bits in (128, 256, 512)
     assert host.cpu
     assert platform.machine().split("_")[0][:3] in host.triple or "arm" in host.triple or "aarch64" in host.triple
     assert "i64" in host.data_layout
-    assert engine.host() is host
+    assert compiler.host() is host
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names of x86-64 registers")
 def test_loops_become_vectors_of_the_width_asked_for() -> None:
-    register = {512: "%zmm", 256: "%ymm", 128: "%xmm"}[engine.host().vector_bits]
-    assert register in engine.emit_assembly(AXPY)
-    assert "%zmm" not in engine.emit_assembly(AXPY.replace('"512"', '"256"'))
-    assert "%ymm" not in engine.emit_assembly(AXPY, vectorize=False)
-    assert "<" not in engine.optimized_ir(AXPY, vectorize=False).split("define", 1)[1].split("}", 1)[0]
+    register = {512: "%zmm", 256: "%ymm", 128: "%xmm"}[compiler.host().vector_bits]
+    assert register in compiler.emit_assembly(AXPY)
+    assert "%zmm" not in compiler.emit_assembly(AXPY.replace('"512"', '"256"'))
+    assert "%ymm" not in compiler.emit_assembly(AXPY, vectorize=False)
+    assert "<" not in compiler.optimized_ir(AXPY, vectorize=False).split("define", 1)[1].split("}", 1)[0]
 
 
 def test_the_declarations_match_the_runtime() -> None:
@@ -109,7 +109,7 @@ def test_the_declarations_match_the_runtime() -> None:
       ret void
     }
     """
-    code = runtime().load(engine.compile_ir(DECLARATIONS + calls), ["f"])
+    code = runtime().load(compiler.compile_ir(DECLARATIONS + calls), ["f"])
     context = np.zeros(16, np.int64)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["f"])(context.ctypes.data)
     assert context[:8].tolist() == [3, 9, 1, 2, 3, 4, 5, 6]
@@ -118,11 +118,11 @@ def test_the_declarations_match_the_runtime() -> None:
 def test_symbols_given_come_before_the_library_s() -> None:
     text = "declare double @exp(double)\ndefine double @f(double %x) { %r = call double @exp(double %x) ret double %r }"
     callback = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda x: x + 100.0)
-    data = engine.compile_ir(text)
+    data = compiler.compile_ir(text)
     address = ctypes.cast(callback, ctypes.c_void_p).value
     assert address is not None
     function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
-    mine, theirs = engine.load(data, {"exp": address}, ["f"]), runtime().load(data, ["f"])
+    mine, theirs = compiler.load(data, {"exp": address}, ["f"]), runtime().load(data, ["f"])
     assert function(mine["f"])(1.0) == 101.0
     assert function(theirs["f"])(0.0) == 1.0
     assert runtime().resolve("pk_parallel") == runtime().symbols["pk_parallel"]
@@ -166,19 +166,19 @@ def _bytes_in_use() -> int:
 def test_compilations_leave_nothing_behind() -> None:
     texts = [AXPY.replace("%n)", f"%n, i{width} %unused)") for width in range(20, 32)]
     for text in texts[:4]:
-        engine.compile_ir(text)
+        compiler.compile_ir(text)
     before = _bytes_in_use()
     for text in texts[4:]:
-        engine.compile_ir(text)
+        compiler.compile_ir(text)
     assert _bytes_in_use() - before < 8 * 5_000  # LLVM's pipeline alone is six times as much
 
 
 def test_another_llvmlite_is_asked_whether_its_functions_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = library.library().path
-    monkeypatch.setattr(library, "KNOWN", ())
-    fresh = library.library.__wrapped__
+    usual = llvm_library.library().path
+    monkeypatch.setattr(llvm_library, "KNOWN", ())
+    fresh = llvm_library.library.__wrapped__
     assert os.path.samefile(fresh().path, usual)
-    monkeypatch.setitem(library._FUNCTIONS, "SetTarget", (ctypes.c_int, (ctypes.c_void_p,)))
+    monkeypatch.setitem(llvm_library._FUNCTIONS, "SetTarget", (ctypes.c_int, (ctypes.c_void_p,)))
     with pytest.raises(CodegenError, match="LLVMPY_SetTarget takes other arguments"):
         fresh()
 

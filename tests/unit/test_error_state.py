@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.llvm import error_state
+from parakeet_py.llvm.runtime import error_state
 
 ZEROS, ONES = np.zeros(3), np.ones(3)
 flags = pytest.mark.skipif(not error_state.HAS_FLAGS, reason="the flags of this processor are not known")

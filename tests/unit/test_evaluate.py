@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.frontend import evaluate as module
 from parakeet_py.frontend import ssa, to_ssa
-from parakeet_py.frontend.evaluate import CHANGED, evaluate
-from parakeet_py.frontend.frames import reads_its_frame
-from parakeet_py.signature import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, StaticSpec, TupleSpec
-from parakeet_py.typed_ir.observed import ANY, Observations, accepts, join_specs, looked_into, observed_spec
+from parakeet_py.frontend.evaluate import evaluator as module
+from parakeet_py.frontend.evaluate.evaluator import CHANGED, evaluate
+from parakeet_py.frontend.evaluate.frames import reads_its_frame
+from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, StaticSpec, TupleSpec
+from parakeet_py.typed_ir.specialize.observed import ANY, Observations, accepts, join_specs, looked_into, observed_spec
 
 
 def helper(x: Any) -> Any:

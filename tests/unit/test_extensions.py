@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from parakeet_py import accelerate, extensions, options, register, unregister
+from parakeet_py import accelerate, options, register, unregister
+from parakeet_py.base import extensions
 
 SCALE = 2.0
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from parakeet_py import FallbackWarning, accelerate, options
-from parakeet_py import compile as compiler
-from parakeet_py import dispatcher as dispatching
-from parakeet_py.errors import LONGEST, UnsupportedError, cut
-from parakeet_py.frontend import evaluate as evaluator
-from parakeet_py.typed_ir.observed import Observations
+from parakeet_py.base.errors import LONGEST, UnsupportedError, cut
+from parakeet_py.call import compile as compiler
+from parakeet_py.call import dispatcher as dispatching
+from parakeet_py.frontend.evaluate import evaluator
+from parakeet_py.typed_ir.specialize.observed import Observations
 
 
 def stored(x: Any) -> Any:
@@ -60,7 +60,7 @@ def test_failures_of_observation_do_not_show(name: str, monkeypatch: pytest.Monk
         case "observe":
             monkeypatch.setattr(Observations, "__call__", failing)
         case "looked_into":
-            monkeypatch.setattr("parakeet_py.typed_ir.observed.looked_into", failing)
+            monkeypatch.setattr("parakeet_py.typed_ir.specialize.observed.looked_into", failing)
         case "watch":
             monkeypatch.setattr(dispatching, "present", failing)
         case "code_of":

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py.base.types import BOOL, PYINT, Array, Scalar
 from parakeet_py.hybrid.partition.access import Part, Sliced, Unused, Whole
 from parakeet_py.hybrid.partition.division import Division
 from parakeet_py.hybrid.partition.fission import divisions
-from parakeet_py.typed_ir.check_ir import check_function
+from parakeet_py.typed_ir.check import check_function
 from parakeet_py.typed_ir.interpret import run_function
 from parakeet_py.typed_ir.ir import PARALLEL, Compress, Const, Function, Matmul, Operand, Scan, Scatter, Var
-from parakeet_py.typed_ir.print_ir import format_function
-from parakeet_py.typed_ir.types import BOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.print import format_function
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 from tests.property.divided import divide
 from tests.unit.imp_programs import array, function

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
+from parakeet_py.base.errors import FallbackWarning
 from parakeet_py.call.devices import call_cache, device_calls
-from parakeet_py.errors import FallbackWarning
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.device_detection import lives_elsewhere
 from parakeet_py.hybrid.devices.selection import open_devices

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from parakeet_py.errors import UnsupportedError
+from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.frontend import to_ssa
 from tests.unit.ssa_programs import assert_same, define
 

@@ -338,7 +338,7 @@ def test_keywords_and_defaults() -> None:
         return a, b, c, d, e, g
 
     from parakeet_py.frontend import to_ssa
-    from parakeet_py.frontend.evaluate import evaluate
+    from parakeet_py.frontend.evaluate.evaluator import evaluate
 
     executed = evaluate(to_ssa(f), f)
     assert executed(1, e=5) == f(1, e=5)

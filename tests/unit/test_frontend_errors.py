@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parakeet_py.errors import FallbackWarning, ParakeetError, UnsupportedError, source_excerpt
+from parakeet_py.base.errors import FallbackWarning, ParakeetError, UnsupportedError, source_excerpt
 from parakeet_py.frontend import to_ssa
 from parakeet_py.frontend.ssa import Pos
 from tests.unit.ssa_programs import define

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from parakeet_py.errors import CodegenError
+from parakeet_py.base.errors import CodegenError
 from parakeet_py.frontend import ssa, to_ssa
-from parakeet_py.frontend.check_ssa import check_function, problems
-from parakeet_py.frontend.print_ssa import format_function
+from parakeet_py.frontend.check import check_function, problems
+from parakeet_py.frontend.print import format_function
 from parakeet_py.frontend.ssa import Block, Const, Let, Pos, Var
 from tests.unit.ssa_programs import define
 

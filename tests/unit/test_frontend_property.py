@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parakeet_py.errors import UnsupportedError
+from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.frontend import to_ssa
-from parakeet_py.frontend.check_ssa import check_function
-from parakeet_py.frontend.evaluate import evaluate
+from parakeet_py.frontend.check import check_function
+from parakeet_py.frontend.evaluate.evaluator import evaluate
 from tests.unit.ssa_programs import define
 
 NAMES = ["a", "b", "c", "d"]

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from parakeet_py.errors import NoSourceError
+from parakeet_py.base.errors import NoSourceError
 from parakeet_py.frontend import to_ssa
-from parakeet_py.frontend.source import read_source
+from parakeet_py.frontend.source.function_source import read_source
 from tests.unit.ssa_programs import assert_same, define
 
 
@@ -66,7 +66,7 @@ def test_methods() -> None:
         assert isinstance(function, FunctionType)
         node = read_source(function).node
         assert isinstance(node, ast.Lambda) or not node.decorator_list
-        from parakeet_py.frontend.evaluate import evaluate
+        from parakeet_py.frontend.evaluate.evaluator import evaluate
 
         assert evaluate(to_ssa(function), function)(holder, 3) == function(holder, 3)
     assert_same(Holder.static, (3,))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from parakeet_py.base.types import FLOAT64, PYINT
 from parakeet_py.typed_ir.ir import (
     For,
     Function,
@@ -21,7 +22,6 @@ from parakeet_py.typed_ir.ir import (
     walk,
 )
 from parakeet_py.typed_ir.pipeline import count_operators, run_passes
-from parakeet_py.typed_ir.types import FLOAT64, PYINT
 from parakeet_py.typed_ir.writer import Writer, index_const
 from tests.unit.typed_ir_programs import (
     CHECKED_PASSES,

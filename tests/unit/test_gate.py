@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.llvm.callable_type import AcceleratedFunction, install
-from parakeet_py.signature import (
-    Signature,
-    StaticSpec,
-    TupleSpec,
-    signature_of,
-    spec_of,
-)
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
+from parakeet_py.signature.specs import Signature, StaticSpec, TupleSpec, signature_of, spec_of
 from tests.unit.gate_programs import (
     Probe,
     Slow,

@@ -11,18 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.config import options
-from parakeet_py.llvm.callable_type import AcceleratedFunction, install
-from parakeet_py.llvm.gate import load_gate
-from parakeet_py.llvm.gate_ir import gate_ir
-from parakeet_py.llvm.runtime import runtime
-from parakeet_py.result_tree import ResultLeaf, ResultStatic
-from parakeet_py.signature import (
-    HiddenSpec,
-    ObjectSpec,
-    Signature,
-    signature_of,
-)
+from parakeet_py.base.config import options
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
+from parakeet_py.llvm.entry.entry_stub import load_gate
+from parakeet_py.llvm.entry.stub_text import gate_ir
+from parakeet_py.llvm.runtime.native_runtime import runtime
+from parakeet_py.signature.results import ResultLeaf, ResultStatic
+from parakeet_py.signature.specs import HiddenSpec, ObjectSpec, Signature, signature_of
 from tests.unit.gate_programs import (
     Failure,
     Probe,
@@ -192,12 +187,12 @@ def test_many_threads_while_gates_change() -> None:
 
 
 def test_object_code_is_the_same_everywhere() -> None:
-    from parakeet_py.llvm import engine
+    from parakeet_py.llvm.engine import compiler
 
     x = np.ones(3)
     signature = signature_of([x, "mode"], [(("global", "np"), np)])
     entry = "define i32 @entry(ptr %c, ptr %a, ptr %r) {\n  ret i32 0\n}\n"
-    code = engine.compile_ir(entry + gate_ir(signature, ResultStatic("done"), "entry", "gate"))
+    code = compiler.compile_ir(entry + gate_ir(signature, ResultStatic("done"), "entry", "gate"))
     for _ in range(3):
         slow = Slow()
         function = AcceleratedFunction(reads_globals, slow)

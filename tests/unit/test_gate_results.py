@@ -11,14 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.llvm.runtime import runtime
-from parakeet_py.result_tree import ResultLeaf, ResultListOf, ResultStatic, ResultTuple
-from parakeet_py.signature import (
-    ScalarSpec,
-    Signature,
-    signature_of,
-    spec_of,
-)
+from parakeet_py.llvm.runtime.native_runtime import runtime
+from parakeet_py.signature.results import ResultLeaf, ResultListOf, ResultStatic, ResultTuple
+from parakeet_py.signature.specs import ScalarSpec, Signature, signature_of, spec_of
 from tests.unit.gate_programs import (
     Probe,
     address,

@@ -15,11 +15,14 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from parakeet_py.llvm import codegen_cast, codegen_scalar, engine, vector_math_inline
-from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText, Value
+from parakeet_py.base import types
+from parakeet_py.base.types import COMPLEX, DTYPES, FLOATS, is_complex, is_float, itemsize, real_dtype
+from parakeet_py.llvm.codegen import cast, scalar
+from parakeet_py.llvm.codegen.builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText, Value
+from parakeet_py.llvm.engine import compiler
+from parakeet_py.llvm.math import inline
 from parakeet_py.ptx import emulator, target
-from parakeet_py.typed_ir import ir, types
-from parakeet_py.typed_ir.types import COMPLEX, DTYPES, FLOATS, is_complex, is_float, itemsize, real_dtype
+from parakeet_py.typed_ir import ir
 from tests.ptxas import PTXAS
 from tests.unit.native import Native, elementwise
 from tests.unit.test_codegen_scalar import pairs, values
@@ -45,7 +48,7 @@ RANGES: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
 @cache
 def compiled(name: str, dtype: str) -> Callable[..., Any]:
     """The function over arrays, compiled for this machine."""
-    module = ModuleText(engine.host()._replace(features=""))  # no instruction that a GPU has not
+    module = ModuleText(compiler.host()._replace(features=""))  # no instruction that a GPU has not
     f, kind = FunctionText(module), LLVM_TYPE[dtype]
     f.branch("head")
     f.begin("head")
@@ -54,15 +57,15 @@ def compiled(name: str, dtype: str) -> Callable[..., Any]:
     def place(array: str) -> str:
         return f.value(f"getelementptr {kind}, ptr %{array}, i64 %i")
 
-    arguments = [f.value(f"load {kind}, ptr {place(array)}") for array in "xy"[: vector_math_inline.FUNCTIONS[name][1]]]
-    f.effect(f"store {kind} {vector_math_inline.call(f, name, dtype, arguments)}, ptr {place('out')}")
+    arguments = [f.value(f"load {kind}, ptr {place(array)}") for array in "xy"[: inline.FUNCTIONS[name][1]]]
+    f.effect(f"store {kind} {inline.call(f, name, dtype, arguments)}, ptr {place('out')}")
     f.effect("%next = add i64 %i, 1")
     f.branch_if(f.value("icmp ult i64 %next, %n"), "head", "end")
     f.begin("end")
     f.effect("ret void")
     module.functions.append(f.text("define void @run(ptr %x, ptr %y, ptr %out, i64 %n)"))
     assert not module.symbols, "nothing may be left to a library"
-    code = engine.load(engine.compile_ir(module.text(), vectorize=False), {}, ["run"])
+    code = compiler.load(compiler.compile_ir(module.text(), vectorize=False), {}, ["run"])
     code.keep_for_ever()
     native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(code.addresses["run"])
 
@@ -117,7 +120,7 @@ def points(name: str, dtype: str, count: int) -> Any:
 
 
 @pytest.mark.parametrize("dtype", PARTS)
-@pytest.mark.parametrize("name", sorted(set(vector_math_inline.FUNCTIONS) - set(BINARY) - {"lgamma"}))
+@pytest.mark.parametrize("name", sorted(set(inline.FUNCTIONS) - set(BINARY) - {"lgamma"}))
 def test_accuracy(name: str, dtype: str) -> None:
     x = points(name, dtype, 100)
     if name == "gamma":
@@ -183,7 +186,7 @@ def test_special_values_of_two(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", PARTS)
-@pytest.mark.parametrize("name", sorted(set(vector_math_inline.FUNCTIONS) - set(BINARY)))
+@pytest.mark.parametrize("name", sorted(set(inline.FUNCTIONS) - set(BINARY)))
 def test_special_values(name: str, dtype: str) -> None:
     kind = ctypes.c_double if dtype == "float64" else ctypes.c_float
     library = ctypes.CDLL("libm.so.6")[{"gamma": "tgamma"}.get(name, name) + ("f" if dtype == "float32" else "")]
@@ -314,7 +317,7 @@ def write_primitive(f: FunctionText, name: str, dtype: str, reassoc: bool) -> No
 
     given = ["bool", dtype, dtype] if name == "select" else [dtype] * (2 if name in TWO else 1)
     arguments = tuple(load(f, kind, array) for kind, array in zip(given, "xyz", strict=False))
-    value = codegen_scalar.primitive(f, name, dtype, arguments, reassoc=reassoc, overflow=overflow)
+    value = scalar.primitive(f, name, dtype, arguments, reassoc=reassoc, overflow=overflow)
     store(f, value, result_dtype(name, dtype))
 
 
@@ -327,7 +330,7 @@ def kernels() -> Iterator[Callable[[FunctionText], None]]:
                 if dtype in FLOATS + COMPLEX and name in ir.EXTREMA | {"add", "mul"} and applies(name, dtype):
                     yield lambda f, n=name, d=dtype: write_primitive(f, n, d, True)
         for wanted in DTYPES:
-            yield lambda f, d=dtype, w=wanted: store(f, codegen_cast.cast(f, load(f, d, "x"), d, w), w)
+            yield lambda f, d=dtype, w=wanted: store(f, cast.cast(f, load(f, d, "x"), d, w), w)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +364,7 @@ def test_everything_becomes_ptx(architecture: str, flags: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("dtype", PARTS)
-@pytest.mark.parametrize("name", sorted(vector_math_inline.FUNCTIONS))
+@pytest.mark.parametrize("name", sorted(inline.FUNCTIONS))
 def test_a_gpu_computes_the_same_bits(name: str, dtype: str) -> None:
     """The PTX, emulated, on special values and on any bits."""
     rng = np.random.default_rng(5)
@@ -372,9 +375,9 @@ def test_a_gpu_computes_the_same_bits(name: str, dtype: str) -> None:
     kind = LLVM_TYPE[dtype]
 
     def write(f: FunctionText) -> None:
-        arity = vector_math_inline.FUNCTIONS[name][1]
+        arity = inline.FUNCTIONS[name][1]
         arguments = [f.value(f"load {kind}, ptr %{array}") for array in "xy"[:arity]]
-        f.effect(f"store {kind} {vector_math_inline.call(f, name, dtype, arguments)}, ptr %out")
+        f.effect(f"store {kind} {inline.call(f, name, dtype, arguments)}, ptr %out")
 
     found = np.zeros_like(x)
     emulator.run(
@@ -441,7 +444,7 @@ def test_exact_primitives_and_casts_on_a_gpu(dtype: str) -> None:
         found = np.zeros(some.size, wanted)
 
         def write(f: FunctionText, wanted: str = wanted) -> None:
-            store(f, codegen_cast.cast(f, load(f, dtype, "x"), dtype, wanted), wanted)
+            store(f, cast.cast(f, load(f, dtype, "x"), dtype, wanted), wanted)
 
         expected = np.zeros(some.size, wanted)
         Native(elementwise("cast", [dtype], wanted))(some, expected)
@@ -455,8 +458,8 @@ def test_text_is_the_same_every_time() -> None:
     for _ in range(2):
         module = ModuleText(target.gpu())
         f = FunctionText(module)
-        x = vector_math_inline.call(f, "pow", "float32", ["%x", "%y"])
-        f.effect(f"ret float {vector_math_inline.call(f, 'sin', 'float32', [x])}")
+        x = inline.call(f, "pow", "float32", ["%x", "%y"])
+        f.effect(f"ret float {inline.call(f, 'sin', 'float32', [x])}")
         module.functions.append(f.text("define float @f(float %x, float %y)"))
         texts.append(module.text())
     assert texts[0] == texts[1]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.interpreters import run_imp, run_typed
+from parakeet_py.call.interpreters import run_imp, run_typed
 
 
 def step(a: Any, b: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice
-from parakeet_py.errors import DeviceWarning
+from parakeet_py.base.errors import DeviceWarning
 from parakeet_py.hybrid.devices.device import DeviceMemoryError, KernelError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.ptx import emulator

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
-from parakeet_py.errors import DeviceWarning
+from parakeet_py.base.errors import DeviceWarning
 from parakeet_py.hybrid.devices import cuda, cuda_probe, selection
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice

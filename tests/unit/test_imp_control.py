@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py.base.types import BOOL, FLOAT64, PYINT, Array
 from parakeet_py.imp import ir
 from parakeet_py.imp.check import IllFormed, check_function
 from parakeet_py.imp.interpret import BrokenInvariant, run_function
@@ -14,7 +15,6 @@ from parakeet_py.imp.lower.function import lower
 from parakeet_py.imp.storage.allocations import report
 from parakeet_py.imp.storage.may_alias import PYTHON
 from parakeet_py.typed_ir.ir import Block, Const, For, If, Opaque, Operand, Var, ViewAxis, While
-from parakeet_py.typed_ir.types import BOOL, FLOAT64, PYINT, Array
 from parakeet_py.typed_ir.writer import Writer, index_const
 from tests.unit.imp_programs import agree, array, function, made, scalar, statements
 

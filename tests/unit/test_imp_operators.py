@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py.base.types import FLOAT64, INT64, PYINT, Array, Scalar
 from parakeet_py.imp import ir
 from parakeet_py.imp.lower import column_reductions, compress, loops, reductions, scans, scatter
 from parakeet_py.typed_ir.ir import Block, Compress, Const, Operand, Scan, Scatter, Var, ViewAxis
-from parakeet_py.typed_ir.types import FLOAT64, INT64, PYINT, Array, Scalar
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 from tests.unit.imp_programs import agree, array, function, made, regions, scalar, statements
 

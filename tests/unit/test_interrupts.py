@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, interrupts, options
-from parakeet_py import compile as compiler
+from parakeet_py import accelerate, options
+from parakeet_py.base import interrupts
+from parakeet_py.call import compile as compiler
 
 
 class Late(Exception):

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from parakeet_py import library_templates
+from parakeet_py.call import library_ir_cache
 from parakeet_py.frontend import ssa, to_ssa
-from parakeet_py.frontend.print_ssa import format_function
-from parakeet_py.frontend.ssa_data import NotPlain, from_bytes, to_bytes
+from parakeet_py.frontend.print import format_function
+from parakeet_py.frontend.serialization import NotPlain, from_bytes, to_bytes
 from parakeet_py.library.arrays import grids
 from parakeet_py.library.reductions import nan_reductions, order_statistics, sets
 
@@ -67,7 +67,7 @@ def counted(function):
     return read(function)
 frontend.to_ssa = counted
 
-@parakeet_py.accelerate(strict=True)
+@parakeet_py.call.accelerate(strict=True)
 def {name}(x):
     return np.median(x) + np.std(x)
 
@@ -89,9 +89,9 @@ def test_another_process_does_not_make_them_again(tmp_path: Path) -> None:
 
 def test_what_is_damaged_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     code = order_statistics.median.__code__
-    monkeypatch.setattr(library_templates, "_is_kept", lambda code: True)
+    monkeypatch.setattr(library_ir_cache, "_is_kept", lambda code: True)
     for data in (b"", b"damaged", to_bytes(to_ssa(order_statistics.median))[:-7]):
-        monkeypatch.setattr(library_templates, "_kept", {"order_statistics.py": {library_templates._name(code): data}})
-        assert library_templates.find(code) is None
-    monkeypatch.setattr(library_templates, "_kept", {"order_statistics.py": {}})
-    assert library_templates.find(code) is None
+        monkeypatch.setattr(library_ir_cache, "_kept", {"order_statistics.py": {library_ir_cache._name(code): data}})
+        assert library_ir_cache.find(code) is None
+    monkeypatch.setattr(library_ir_cache, "_kept", {"order_statistics.py": {}})
+    assert library_ir_cache.find(code) is None

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from parakeet_py.llvm import memory, memory_pool
-from parakeet_py.llvm.runtime import ALIGNMENT, BLOCK_HEADER, Context, Runtime, runtime
+from parakeet_py.llvm.runtime import array_memory, memory_pool
+from parakeet_py.llvm.runtime.native_runtime import ALIGNMENT, BLOCK_HEADER, Context, Runtime, runtime
 
 PTR, I64 = ctypes.c_void_p, ctypes.c_int64
 SIZES = (0, 1, 63, 64, 1000, 65_535, 65_536, 65_537, 1 << 20, (4 << 20) - 1, 5 << 20, (33 << 20) + 12_345)
@@ -83,7 +83,7 @@ def test_a_block_is_aligned_and_whole(mem: Memory, size: int) -> None:
     count, asked, _, _, owner, capacity, _, mapped = header(block)
     assert (count, asked, owner) == (1, size, call.address)
     assert capacity >= size
-    assert (mapped > 0) == (size >= memory.LARGE)
+    assert (mapped > 0) == (size >= array_memory.LARGE)
     ctypes.memset(block + BLOCK_HEADER, 0xAB, size)
     assert call.live() == [block]
     mem.release(call.address, block)
@@ -160,9 +160,9 @@ def test_the_pool_is_bounded(mem: Memory) -> None:
         mem.free(mem.alloc(100 << 20))  # more than the bound: not kept, and nothing else either
         assert mem.runtime.pooled_bytes() <= 8 << 20
         mem.limit(1 << 40)
-        for block in [mem.alloc(memory.LARGE) for _ in range(memory_pool.POOL_LENGTH + 50)]:
+        for block in [mem.alloc(array_memory.LARGE) for _ in range(memory_pool.POOL_LENGTH + 50)]:
             mem.free(block)
-        assert mem.runtime.pooled_bytes() <= memory_pool.POOL_LENGTH * (memory.LARGE + 8192)
+        assert mem.runtime.pooled_bytes() <= memory_pool.POOL_LENGTH * (array_memory.LARGE + 8192)
     finally:
         mem.limit(64 << 20)
 
@@ -197,7 +197,7 @@ def test_many_threads_share_the_pool(mem: Memory) -> None:
         chance = np.random.default_rng(seed)
         mine: list[tuple[int, int, int]] = []
         for k in range(400):
-            size = int(chance.integers(memory.LARGE, 4 * memory.LARGE))
+            size = int(chance.integers(array_memory.LARGE, 4 * array_memory.LARGE))
             payload = mem.alloc(size)
             mark = seed * 1000 + k
             I64.from_address(payload).value = mark

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from parakeet_py.llvm.callable_type import AcceleratedFunction
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from contextlib import suppress
 
 import pytest
 
-from parakeet_py.llvm import engine, object_loader
-from parakeet_py.llvm.object_loader import LoadedCode, LoadError, UnsupportedObject, load_elf
-from parakeet_py.llvm.symbols import resolve
+from parakeet_py.llvm.engine import compiler, object_loader
+from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError, UnsupportedObject, load_elf
+from parakeet_py.llvm.runtime.symbols import resolve
 
 pytestmark = pytest.mark.skipif(not object_loader.supported(), reason="needs x86-64 Linux")
 
@@ -129,7 +129,7 @@ def exercise(code: LoadedCode) -> None:
 
 
 def compile_for(reloc: str, codemodel: str, level: int) -> bytes:
-    llvm = engine.binding()
+    llvm = compiler.binding()
     machine = llvm.Target.from_default_triple().create_target_machine(opt=level, reloc=reloc, codemodel=codemodel)
     module = llvm.parse_assembly(PROGRAM)
     module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)
@@ -142,7 +142,7 @@ FOREIGN = ctypes.c_int64(1234)
 
 @pytest.mark.parametrize("level", [0, 2, 3])
 def test_a_whole_object(level: int) -> None:
-    data = engine.compile_ir(PROGRAM, level=level)
+    data = compiler.compile_ir(PROGRAM, level=level)
     exercise(load_elf(data, resolver(ctypes.addressof(FOREIGN)), NAMES))
 
 
@@ -160,12 +160,12 @@ def test_the_code_model_that_does_not_reach_is_refused() -> None:
 
 
 def test_llvm_s_own_linker_agrees() -> None:
-    data = engine.compile_ir(
+    data = compiler.compile_ir(
         PROGRAM.replace("@absent = extern_weak global i64", "@absent = internal global i64 0").replace(
             "icmp eq ptr @absent, null", "icmp ne ptr @absent, null"
         )
     )
-    code = engine._load_with_llvm(data, {}, resolver(ctypes.addressof(FOREIGN)), NAMES)
+    code = compiler._load_with_llvm(data, {}, resolver(ctypes.addressof(FOREIGN)), NAMES)
     exercise(code)
     code.close()
 
@@ -183,27 +183,27 @@ def test_vector_constants_and_vector_math() -> None:
       ret void
     }
     """
-    code = engine.load(engine.compile_ir(text), {}, ["f"])
+    code = compiler.load(compiler.compile_ir(text), {}, ["f"])
     data = (ctypes.c_double * 4)(0.0, 0.5, 1.0, 0.25)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["f"])(data)
     assert list(data) == pytest.approx([1.0, 2.718281828459045, 20.085536923187668, 2.718281828459045])
 
 
 def test_two_copies_have_their_own_data() -> None:
-    data = engine.compile_ir(PROGRAM)
+    data = compiler.compile_ir(PROGRAM)
     first, second = (load_elf(data, resolver(ctypes.addressof(FOREIGN)), NAMES) for _ in range(2))
     exercise(first)
     exercise(second)
 
 
 def test_a_missing_symbol_is_named() -> None:
-    data = engine.compile_ir(
+    data = compiler.compile_ir(
         "declare void @nowhere_at_all()\ndefine void @f() { call void @nowhere_at_all() ret void }"
     )
     with pytest.raises(LoadError, match="undefined symbol 'nowhere_at_all'"):
-        engine.load(data, {}, ["f"])
+        compiler.load(data, {}, ["f"])
     with pytest.raises(LoadError, match="does not define 'g'"):
-        engine.load(engine.compile_ir("define void @f() { ret void }"), {}, ["g"])
+        compiler.load(compiler.compile_ir("define void @f() { ret void }"), {}, ["g"])
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_missing_symbol_is_named() -> None:
 )  # fmt: skip
 def test_what_is_not_taken_is_refused(text: str) -> None:
     with pytest.raises(UnsupportedObject):
-        load_elf(engine.compile_ir(text), resolve, ["f"])
+        load_elf(compiler.compile_ir(text), resolve, ["f"])
 
 
 def mapping_of(address: int) -> str | None:
@@ -228,13 +228,13 @@ def mapping_of(address: int) -> str | None:
 
 
 def test_no_page_is_writable_and_executable() -> None:
-    code = load_elf(engine.compile_ir(PROGRAM), resolver(ctypes.addressof(FOREIGN)), NAMES)
+    code = load_elf(compiler.compile_ir(PROGRAM), resolver(ctypes.addressof(FOREIGN)), NAMES)
     assert mapping_of(code["count"]) == "r-xp"
     assert mapping_of(code["visible"]) == "rw-p"
 
 
 def test_code_is_unmapped_with_its_last_reference() -> None:
-    code = load_elf(engine.compile_ir("define i64 @f() { ret i64 3 }"), resolve, ["f"])
+    code = load_elf(compiler.compile_ir("define i64 @f() { ret i64 3 }"), resolve, ["f"])
     address = code["f"]
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(address)() == 3
     before = mapping_of(address)
@@ -247,14 +247,14 @@ def test_code_is_unmapped_with_its_last_reference() -> None:
 
 
 def test_truncated_objects_are_refused() -> None:
-    data = engine.compile_ir(PROGRAM)
+    data = compiler.compile_ir(PROGRAM)
     for length in range(0, len(data), 61):
         with pytest.raises(LoadError):
             load_elf(data[:length], resolve, ["count"])
 
 
 def test_damaged_objects_never_crash_the_linker() -> None:
-    data = engine.compile_ir(PROGRAM)
+    data = compiler.compile_ir(PROGRAM)
     chance = random.Random(1)
     for _ in range(400):
         damaged = bytearray(data)

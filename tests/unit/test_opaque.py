@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate
-from parakeet_py.errors import FallbackWarning
-from parakeet_py.typed_ir.types import DTYPES
+from parakeet_py.base.errors import FallbackWarning
+from parakeet_py.base.types import DTYPES
 from tests.unit.opaque_calls import compiled, hidden, identity, same, x4
 
-pytestmark = pytest.mark.filterwarnings("error::parakeet_py.errors.FallbackWarning")
+pytestmark = pytest.mark.filterwarnings("error::parakeet_py.base.errors.FallbackWarning")
 
 
 pass_on = hidden("def pass_on(*args, **named): return (*args, *named.values())")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.llvm import disk_cache
+from parakeet_py.llvm.engine import disk_cache
 from tests.unit.test_cache_calls import cut, entries, flipped, grown, replaced
 
 GIVES: list[Any] = []
@@ -83,8 +83,8 @@ def test_they_come_from_the_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert from_disk(first) == [False]
     before = entries(folder)
     with monkeypatch.context() as patch:  # neither observed nor compiled
-        patch.setattr("parakeet_py.compile.compile_call", None)
-        patch.setattr("parakeet_py.frontend.evaluate.evaluate", None)
+        patch.setattr("parakeet_py.call.compile.compile_call", None)
+        patch.setattr("parakeet_py.frontend.evaluate.evaluator.evaluate", None)
         second = call(ranked, MATRIX)
     assert from_disk(second) == [True]
     assert entries(folder) == before
@@ -203,6 +203,6 @@ def test_functions_that_are_others_now(folder: Path, monkeypatch: pytest.MonkeyP
 def test_the_first_module_that_a_cached_call_imports() -> None:
     """A fresh process that finds its code on the disk begins with this module, not with the compiler."""
     done = subprocess.run(
-        [sys.executable, "-c", "import parakeet_py.llvm.opaque_cache"], capture_output=True, text=True
+        [sys.executable, "-c", "import parakeet_py.call.handed_back_cache"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr

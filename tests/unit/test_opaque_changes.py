@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.errors import FallbackWarning, OpaqueResultChanged, UnsupportedError
+from parakeet_py.base.errors import FallbackWarning, OpaqueResultChanged, UnsupportedError
 from tests.unit.opaque_calls import compiled, hidden, identity, x4
 
-pytestmark = pytest.mark.filterwarnings("error::parakeet_py.errors.FallbackWarning")
+pytestmark = pytest.mark.filterwarnings("error::parakeet_py.base.errors.FallbackWarning")
 
 
 def test_exceptions_pass_through() -> None:

@@ -9,8 +9,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, patches
-from parakeet_py.llvm import gate as gates
+from parakeet_py import accelerate
+from parakeet_py.llvm.entry import entry_stub as gates
+from parakeet_py.signature import patches
 
 pytestmark = pytest.mark.skipif(not patches.HAS_TAGS, reason="this Python keeps no version tags of dicts")
 ONES = np.ones(3)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.base.errors import NotObservedError, UnsupportedError
 from parakeet_py.bench.programs import select
 from parakeet_py.call.devices.device_calls import plan_of
-from parakeet_py.errors import NotObservedError, UnsupportedError
 from parakeet_py.hybrid.plan.device_plan import USUAL, Form, Plan
 from parakeet_py.imp import ir
 from tests.corpus import Program, all_programs, lot

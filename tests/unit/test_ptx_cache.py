@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from parakeet_py import options
-from parakeet_py.llvm import disk_cache
+from parakeet_py.llvm.engine import disk_cache
 from parakeet_py.ptx import target
 
 TEXT = """

@@ -10,13 +10,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from parakeet_py.base.types import PYINT
 from parakeet_py.typed_ir.ir import Const, For, Let, Operand, Prim, Var
-from parakeet_py.typed_ir.passes.facts import Facts
-from parakeet_py.typed_ir.passes.intervals import FULL, of_primitive
-from parakeet_py.typed_ir.passes.ranges import Ranges, small_enough
+from parakeet_py.typed_ir.passes.analysis.facts import Facts
+from parakeet_py.typed_ir.passes.analysis.intervals import FULL, of_primitive
+from parakeet_py.typed_ir.passes.analysis.ranges import Ranges, small_enough
 from parakeet_py.typed_ir.rewrite import NOWHERE
 from parakeet_py.typed_ir.semantics import evaluate
-from parakeet_py.typed_ir.types import PYINT
 from parakeet_py.typed_ir.writer import Writer, index_const
 from tests.unit.typed_ir_programs import ONE, ZERO
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from parakeet_py.record import record
+from parakeet_py.base.fast_dataclass import record
 
 
 @record

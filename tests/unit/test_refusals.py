@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import UnsupportedError, accelerate, asdevice, dispatcher, options
-from parakeet_py.refusals import FIRST_LOOK, MAX_FORGIVEN, MAX_KINDS, MAX_RAISED, SETTLED, Refusals, kind_of
-from parakeet_py.signature import NoneSpec, Signature
+from parakeet_py import UnsupportedError, accelerate, asdevice, options
+from parakeet_py.call import dispatcher
+from parakeet_py.call.fallback_cache import FIRST_LOOK, MAX_FORGIVEN, MAX_KINDS, MAX_RAISED, SETTLED, Refusals, kind_of
+from parakeet_py.signature.specs import NoneSpec, Signature
 
 SCALE: Any = object()
 

@@ -21,17 +21,17 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.errors import MemorySafetyError, ParakeetError
+from parakeet_py.base.errors import MemorySafetyError, ParakeetError
+from parakeet_py.base.types import Array, Object
 from parakeet_py.imp import ir
-from parakeet_py.llvm import codegen
-from parakeet_py.llvm.context import BLOCK_HEADER
-from parakeet_py.llvm.gate_results import ResultWriter
+from parakeet_py.llvm.codegen import module
+from parakeet_py.llvm.entry.stub_results import ResultWriter
+from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER
 from parakeet_py.llvm.safety import accesses, payloads
 from parakeet_py.llvm.safety.faults import FAULTS
-from parakeet_py.result_tree import ResultLeaf, ResultTuple
-from parakeet_py.signature import signature_of
+from parakeet_py.signature.results import ResultLeaf, ResultTuple
+from parakeet_py.signature.specs import signature_of
 from parakeet_py.typed_ir.ir import Load, Var
-from parakeet_py.typed_ir.types import Array, Object
 from tests.unit.gate_programs import Probe
 from tests.unit.native import POS, const, let
 
@@ -58,14 +58,14 @@ def corrupted(
     change: Change | None = None, whole: Callable[[ir.Function], ir.Function] | None = None
 ) -> Iterator[None]:
     """Functions that are compiled inside have their loops changed after all checks of the IR."""
-    generate = codegen.generate
+    generate = module.generate
 
     def corrupt(function: ir.Function, *args: Any, **kwargs: Any) -> Any:
         if change is not None:
             function = replace(function, body=changed(function.body, change))
         return generate(whole(function) if whole is not None else function, *args, **kwargs)
 
-    with mock.patch.object(codegen, "generate", corrupt), options(check=2):
+    with mock.patch.object(module, "generate", corrupt), options(check=2):
         yield
 
 

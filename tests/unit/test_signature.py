@@ -8,8 +8,16 @@ import math
 import numpy as np
 import pytest
 
-from parakeet_py.result_tree import ResultLeaf, ResultListOf, ResultStatic, ResultTuple, result_leaves, result_offsets
-from parakeet_py.signature import (
+from parakeet_py.signature.results import (
+    ResultLeaf,
+    ResultListOf,
+    ResultStatic,
+    ResultTuple,
+    result_leaves,
+    result_offsets,
+)
+from parakeet_py.signature.serialization import NotPortable, from_json, to_json
+from parakeet_py.signature.specs import (
     ArraySpec,
     HiddenSpec,
     NoneSpec,
@@ -26,7 +34,6 @@ from parakeet_py.signature import (
     signature_of,
     spec_of,
 )
-from parakeet_py.signature_json import NotPortable, from_json, to_json
 
 SQUARE = np.zeros((4, 4))
 RECORD = np.dtype([("a", "f8")])

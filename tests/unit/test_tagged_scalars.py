@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, interpreters
-from parakeet_py.errors import FallbackWarning
-from parakeet_py.typed_ir import ir, tagged_scalars
-from parakeet_py.typed_ir.types import PYFLOAT, PYINT, Scalar
-from parakeet_py.typed_ir.values import NONE, ScalarV, SliceV, TaggedScalar, TupleV
+from parakeet_py import accelerate
+from parakeet_py.base.errors import FallbackWarning
+from parakeet_py.base.types import PYFLOAT, PYINT, Scalar
+from parakeet_py.call import interpreters
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.paths import tagged_scalars
+from parakeet_py.typed_ir.specialize.values import NONE, ScalarV, SliceV, TaggedScalar, TupleV
 
 empty, some = np.zeros(0), np.array([1.5, -2.0, 3.0])
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.base.errors import DeviceWarning
 from parakeet_py.call.devices.team_calls import call_on_team, divided_plan_of
-from parakeet_py.errors import DeviceWarning
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team

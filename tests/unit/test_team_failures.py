@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.errors import DeviceWarning
+from parakeet_py.base.errors import DeviceWarning
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice

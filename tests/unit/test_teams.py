@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, generate, options
+from parakeet_py.base.errors import DeviceWarning
 from parakeet_py.call.devices import team_calls
 from parakeet_py.call.devices.calibrate import calibrate
-from parakeet_py.errors import DeviceWarning
 from parakeet_py.hybrid.devices import calibration
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.selection import chosen

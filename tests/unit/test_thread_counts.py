@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from parakeet_py.config import current, environment, options
-from parakeet_py.llvm.callable_type import AcceleratedFunction, install
-from parakeet_py.llvm.context import Context
-from parakeet_py.result_tree import ResultLeaf
-from parakeet_py.signature import Signature
+from parakeet_py.base.config import current, environment, options
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
+from parakeet_py.llvm.runtime.call_context import Context
+from parakeet_py.signature.results import ResultLeaf
+from parakeet_py.signature.specs import Signature
 
 TELL = f"""
 define i32 @entry(ptr %ctx, ptr %arguments, ptr %results) {{
@@ -26,9 +26,9 @@ define i32 @entry(ptr %ctx, ptr %arguments, ptr %results) {{
 
 def teller(threads: int = 0) -> Any:
     """A function that gives the number of threads its call may use."""
-    from parakeet_py.llvm import engine
-    from parakeet_py.llvm.gate import load_gate
-    from parakeet_py.llvm.gate_ir import gate_ir
+    from parakeet_py.llvm.engine import compiler
+    from parakeet_py.llvm.entry.entry_stub import load_gate
+    from parakeet_py.llvm.entry.stub_text import gate_ir
 
     result = ResultLeaf(0, "scalar", "int64", True)
     text = TELL + gate_ir(Signature(()), result, "entry", "gate")
@@ -38,7 +38,7 @@ def teller(threads: int = 0) -> Any:
 
     f = AcceleratedFunction(slow)
     gate = load_gate(
-        engine.compile_ir(text), Signature(()), result, slow, raise_failure=print, following=slow, threads=threads
+        compiler.compile_ir(text), Signature(()), result, slow, raise_failure=print, following=slow, threads=threads
     )
     install(f, [gate])
     return f
@@ -86,7 +86,7 @@ def test_every_thread_has_its_own() -> None:
 
 
 def test_the_environment_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    from parakeet_py.config import reload
+    from parakeet_py.base.config import reload
 
     f = teller()
     try:

@@ -16,8 +16,9 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from parakeet_py.llvm import engine, threads
-from parakeet_py.llvm.runtime import Context, Runtime, runtime
+from parakeet_py.llvm.engine import compiler
+from parakeet_py.llvm.runtime import thread_pool
+from parakeet_py.llvm.runtime.native_runtime import Context, Runtime, runtime
 
 BODIES = """
 declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)
@@ -128,7 +129,7 @@ SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_in
 class Pool:
     def __init__(self) -> None:
         self.runtime: Runtime = runtime()
-        self.code = self.runtime.load(engine.compile_ir(BODIES), NAMES)
+        self.code = self.runtime.load(compiler.compile_ir(BODIES), NAMES)
         self.functions = {name: SIGNATURE(self.code[name]) for name in NAMES}
 
     def run(self, name: str, frame: np.ndarray, n: int, grain: int, max_threads: int) -> np.ndarray:
@@ -192,7 +193,7 @@ def test_chunks_are_whole_grains(pool: Pool, n: int, grain: int, max_threads: in
     assert all(a[1] == b[0] for a, b in itertools.pairwise(chunks))
     assert all(lo % grain == 0 for lo, _ in chunks)
     assert all(lo < hi for lo, hi in chunks)
-    assert len(chunks) <= threads.CHUNKS_PER_THREAD * max_threads
+    assert len(chunks) <= thread_pool.CHUNKS_PER_THREAD * max_threads
 
 
 @pytest.mark.parametrize(("n", "grain", "max_threads"), [(100, 100, 4), (100, 1, 1), (100, 1, 0), (100, 1, -1)])
@@ -319,8 +320,8 @@ def test_the_caller_sleeps_through_a_long_chunk(pool: Pool) -> None:
 
 
 def test_the_serial_pool_has_the_same_interface() -> None:
-    text = threads._SERIAL + BODIES.replace("declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)", "")
-    code = runtime().load(engine.compile_ir(text), ["run_increment"])
+    text = thread_pool._SERIAL + BODIES.replace("declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)", "")
+    code = runtime().load(compiler.compile_ir(text), ["run_increment"])
     frame = np.zeros(100, np.int64)
     SIGNATURE(code["run_increment"])(0, frame.ctypes.data, 100, 1, 4)
     assert (frame == 1).all()

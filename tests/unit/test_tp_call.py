@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate
-from parakeet_py.llvm import boxing
-from parakeet_py.llvm.callable_type import AcceleratedFunction, install, vectorcall_of
+from parakeet_py.llvm.entry import boxing
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install, vectorcall_of
 
 _TP_CALL = 128  # offset in PyTypeObject
 

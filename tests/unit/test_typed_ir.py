@@ -8,7 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from parakeet_py.typed_ir.check_ir import InvalidTypedIR, check_function
+from parakeet_py.base.types import FLOAT64, INT64, PYBOOL, PYFLOAT, PYINT, Array, Scalar
+from parakeet_py.typed_ir.check import InvalidTypedIR, check_function
 from parakeet_py.typed_ir.interpret import BrokenInvariant, run_function
 from parakeet_py.typed_ir.ir import (
     Block,
@@ -28,10 +29,9 @@ from parakeet_py.typed_ir.ir import (
     ViewAxis,
     While,
 )
-from parakeet_py.typed_ir.print_ir import format_function
+from parakeet_py.typed_ir.print import format_function
 from parakeet_py.typed_ir.rewrite import NOWHERE, Rewriter, Uses, free_variables, fresh_copy, rebuild, substitute
 from parakeet_py.typed_ir.semantics import OVERFLOW, convert, evaluate
-from parakeet_py.typed_ir.types import FLOAT64, INT64, PYBOOL, PYFLOAT, PYINT, Array, Scalar
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 
 ZERO, ONE = index_const(0), index_const(1)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py.config import Config
-from parakeet_py.typed_ir.check_ir import InvalidTypedIR
+from parakeet_py.base.config import Config
+from parakeet_py.base.types import FLOAT64, INT64, PYBOOL, PYINT, Scalar
+from parakeet_py.typed_ir.check import InvalidTypedIR
 from parakeet_py.typed_ir.interpret import run_function
 from parakeet_py.typed_ir.ir import (
     Block,
@@ -25,12 +26,11 @@ from parakeet_py.typed_ir.ir import (
     While,
     walk,
 )
-from parakeet_py.typed_ir.passes.algebra import simplify_prim
-from parakeet_py.typed_ir.passes.equal_extents import GENERAL
-from parakeet_py.typed_ir.passes.facts import Facts
-from parakeet_py.typed_ir.passes.linear import Linear, atom
+from parakeet_py.typed_ir.passes.analysis.facts import Facts
+from parakeet_py.typed_ir.passes.analysis.linear import Linear, atom
+from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
+from parakeet_py.typed_ir.passes.scalar.algebra import simplify_prim
 from parakeet_py.typed_ir.pipeline import PASSES, PassReport, count_operators, run_passes
-from parakeet_py.typed_ir.types import FLOAT64, INT64, PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.writer import Writer, index_const
 from tests.unit.typed_ir_programs import (
     CHECKED_PASSES,

@@ -11,10 +11,11 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from parakeet_py.llvm import engine, vector_math, vector_math_forms, vector_math_library
-from parakeet_py.llvm.codegen import generate
-from parakeet_py.llvm.engine import HostInfo
-from parakeet_py.typed_ir.types import Scalar
+from parakeet_py.base.types import Scalar
+from parakeet_py.llvm.codegen.module import generate
+from parakeet_py.llvm.engine import compiler
+from parakeet_py.llvm.engine.compiler import HostInfo
+from parakeet_py.llvm.math import forms, functions, library
 from tests.unit.native import Native, Var, elementwise, function, let, prim
 
 EXACT: dict[str, tuple[Callable[[Any], Any], float, float]] = {
@@ -69,7 +70,7 @@ def error(found: Any, exact: Any, dtype: str) -> float:
 
 def limit(name: str, dtype: str) -> float:
     """What is promised: 2 units for float64; libmvec's float32 functions, the same as NumPy's, are a little worse."""
-    if name in vector_math._BETTER_OWN[dtype]:
+    if name in functions._BETTER_OWN[dtype]:
         return 1.1
     return 2.05 if dtype == "float64" else 2.6
 
@@ -85,7 +86,7 @@ def test_accuracy(name: str, dtype: str) -> None:
         assert max(error(f, e, dtype) for f, e in zip(out, exact, strict=True)) < limit(name, dtype)
 
 
-@pytest.mark.skipif(not vector_math_forms.supported(engine.host()), reason="needs fused multiply-add")
+@pytest.mark.skipif(not forms.supported(compiler.host()), reason="needs fused multiply-add")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_accuracy_of_gamma(dtype: str) -> None:
     x = np.random.default_rng(9).uniform(-20, 30, 500).astype(dtype)
@@ -95,9 +96,9 @@ def test_accuracy_of_gamma(dtype: str) -> None:
         assert max(error(r, mp.gamma(mp.mpf(float(v))), dtype) for r, v in zip(out, x, strict=True)) < 1.5
 
 
-@pytest.mark.skipif(not vector_math_forms.supported(engine.host()), reason="needs fused multiply-add")
+@pytest.mark.skipif(not forms.supported(compiler.host()), reason="needs fused multiply-add")
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", sorted(set(vector_math_forms.KERNELS) - {"fmod", "pow"}))
+@pytest.mark.parametrize("name", sorted(set(forms.KERNELS) - {"fmod", "pow"}))
 def test_accuracy_of_our_own_functions(name: str, dtype: str) -> None:
     x = points(name, dtype, 300)
     scalar = own(name, dtype)
@@ -106,7 +107,7 @@ def test_accuracy_of_our_own_functions(name: str, dtype: str) -> None:
     assert worst < (1.4 if name == "tanh" else 1.1)
 
 
-@pytest.mark.skipif(not vector_math_forms.supported(engine.host()), reason="needs fused multiply-add")
+@pytest.mark.skipif(not forms.supported(compiler.host()), reason="needs fused multiply-add")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_arguments_next_to_multiples_of_a_quarter_turn(name: str, dtype: str) -> None:
@@ -120,7 +121,7 @@ def test_arguments_next_to_multiples_of_a_quarter_turn(name: str, dtype: str) ->
 
 def own(name: str, dtype: str) -> Callable[..., float]:
     kind = ctypes.c_double if dtype == "float64" else ctypes.c_float
-    address = vector_math_library.resolve(vector_math_library.symbol(name, dtype))
+    address = library.resolve(library.symbol(name, dtype))
     assert address
     return ctypes.CFUNCTYPE(kind, kind)(address)
 
@@ -161,7 +162,7 @@ def test_special_values(name: str, dtype: str) -> None:
         for argument, found in zip(x, out, strict=True):
             wanted = np.array(reference(float(argument)), dtype)[()]
             assert same(found, wanted), (argument, found, wanted)
-        if name in vector_math_forms.KERNELS and vector_math_forms.supported(engine.host()):
+        if name in forms.KERNELS and forms.supported(compiler.host()):
             scalar = own(name, dtype)
             for argument in x:
                 found, wanted = (np.array(f(float(argument)), dtype)[()] for f in (scalar, reference))
@@ -192,7 +193,7 @@ def test_bits_do_not_depend_on_the_position(name: str, dtype: str) -> None:
     np.testing.assert_array_equal([scalar(*values) for values in zip(*args, strict=True)], whole)
 
 
-@pytest.mark.skipif(not vector_math_forms.supported(engine.host()), reason="needs fused multiply-add")
+@pytest.mark.skipif(not forms.supported(compiler.host()), reason="needs fused multiply-add")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_accuracy_of_powers(dtype: str) -> None:
     """Results up to the ends of the range; exact ones; special arguments beside ordinary ones."""
@@ -264,9 +265,9 @@ def test_small_powers_are_products(exponent: float, wanted: Callable[[Any], Any]
 
 def test_without_libmvec(monkeypatch: pytest.MonkeyPatch) -> None:
     """Our functions stand in where the library has none; the rest is scalar."""
-    monkeypatch.setattr(vector_math, "resolve", lambda name: None)
-    monkeypatch.setattr(vector_math_forms, "supported", lambda host: True)
-    host = engine.host()
+    monkeypatch.setattr(functions, "resolve", lambda name: None)
+    monkeypatch.setattr(forms, "supported", lambda host: True)
+    host = compiler.host()
     assert generate(elementwise("log10", ["float64"], "float64"), host).symbols[0].startswith("pk_math_log10")
     assert generate(elementwise("cbrt", ["float64"], "float64"), host).symbols == ("cbrt",)
     x = np.linspace(0.5, 3, 1000)
@@ -280,14 +281,14 @@ def test_without_libmvec(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("avx512", [False, True])
 def test_text_for_other_machines(bits: int, avx512: bool) -> None:
     """Every form compiles for every vector width, with and without AVX-512's instructions."""
-    host = engine.host()
+    host = compiler.host()
     features = ",".join(f for f in host.features.split(",") if avx512 or not f.startswith("+avx512"))
     if avx512 and "+avx512f" not in features.split(","):
         pytest.skip("this machine has no AVX-512")
     other = HostInfo(host.cpu, features, bits, host.triple, host.data_layout)
-    for name in vector_math_forms.KERNELS:
+    for name in forms.KERNELS:
         for dtype in DTYPES:
-            engine.compile_ir(vector_math_forms.library_ir(name, dtype, other), level=1, vectorize=False)
+            compiler.compile_ir(forms.library_ir(name, dtype, other), level=1, vectorize=False)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

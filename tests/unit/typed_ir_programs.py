@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.config import Config
-from parakeet_py.typed_ir.check_ir import check_function
+from parakeet_py.base.config import Config
+from parakeet_py.base.types import FLOAT64, PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir.check import check_function
 from parakeet_py.typed_ir.interpret import run_function
 from parakeet_py.typed_ir.ir import (
     Const,
@@ -20,7 +21,6 @@ from parakeet_py.typed_ir.ir import (
     ViewAxis,
 )
 from parakeet_py.typed_ir.pipeline import count_operators, run_passes
-from parakeet_py.typed_ir.types import FLOAT64, PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.writer import Writer, index_const
 
 ZERO, ONE, TWO = index_const(0), index_const(1), index_const(2)

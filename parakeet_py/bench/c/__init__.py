@@ -20,8 +20,8 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-from parakeet_py import config
-from parakeet_py.llvm import disk_cache
+from parakeet_py.base import config
+from parakeet_py.llvm.engine import disk_cache
 
 COMPILE_FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-fPIC", "-std=gnu11")
 LINK_FLAGS = ("-shared", "-fopenmp")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.fast_dataclass import record
 from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.ptx.target import compile_ptx
-from parakeet_py.record import record
 
 CHAINS, UNROLLED = 8, 16  # multiply-adds of a thread that wait for nothing but themselves; one after the other
 THREADS = 256

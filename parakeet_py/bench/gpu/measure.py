@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py import accelerate, options
+from parakeet_py.base.fast_dataclass import record
 from parakeet_py.bench.compare import difference
 from parakeet_py.bench.gpu import peers
 from parakeet_py.bench.peers import Absent
@@ -19,7 +20,6 @@ from parakeet_py.call.devices import device_calls
 from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.hybrid.residency.device_arguments import Foreign
 from parakeet_py.hybrid.residency.device_array import asdevice
-from parakeet_py.record import record
 
 LEAST, MOST = 3, 50  # repetitions
 

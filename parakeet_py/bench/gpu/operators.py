@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.fast_dataclass import record
 from parakeet_py.bench.program import Arguments, Array, Program, Size, Tolerance
-from parakeet_py.record import record
 
 HALF = Tolerance(rtol=2e-3, atol=2e-2)  # a unit in the last place
 SINGLE = Tolerance(rtol=2e-4, atol=2e-4)  # sums of float32 in another order

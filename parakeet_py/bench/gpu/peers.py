@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.fast_dataclass import record
 from parakeet_py.bench.peers import Absent, rebound
 from parakeet_py.bench.program import Arguments, Program
-from parakeet_py.record import record
 
 
 @record

@@ -8,10 +8,10 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from parakeet_py.base.fast_dataclass import record
 from parakeet_py.bench.gpu.ceilings import Ceilings
 from parakeet_py.bench.gpu.measure import Row, Times
 from parakeet_py.bench.gpu.peers import PEERS
-from parakeet_py.record import record
 
 
 @record

@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from parakeet_py.base.fast_dataclass import record
 from parakeet_py.bench.gpu import ceilings, peers
 from parakeet_py.bench.gpu.measure import Row, Timed, measure
 from parakeet_py.bench.gpu.operators import FLOPS, OPERATORS
@@ -18,7 +19,6 @@ from parakeet_py.bench.peers import quiet
 from parakeet_py.bench.program import Program, Size
 from parakeet_py.bench.programs import PROGRAMS
 from parakeet_py.hybrid.devices.device import Machine
-from parakeet_py.record import record
 
 COPIED: dict[Size, int] = {"XS": 1 << 16, "S": 1 << 24, "M": 1 << 28, "L": 1 << 30}
 WORK: dict[Size, tuple[int, int]] = {"XS": (1, 2), "S": (256, 50), "M": (4_096, 500), "L": (8_192, 1_000)}

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py import config
-from parakeet_py.accelerate import accelerate
+from parakeet_py.base import config
+from parakeet_py.call.accelerate import accelerate
 from parakeet_py.call.devices.team_calls import call_on_team, divided_plan_of
 from parakeet_py.hybrid.devices.calibration import store
 from parakeet_py.hybrid.devices.device import Machine

@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from parakeet_py.compile import kept_arguments
+from parakeet_py.base.types import DTYPES
+from parakeet_py.call.compile import kept_arguments
+from parakeet_py.call.interpreters import Undo, box
+from parakeet_py.call.load import MissingValue, can_be_static, read_source
 from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.hybrid.devices.device_detection import lives_elsewhere
 from parakeet_py.hybrid.devices.occupancy_limit import examine, plan_for
@@ -31,16 +34,13 @@ from parakeet_py.hybrid.residency.arrays import Borrowed, Buffer, DeviceView, La
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.exported import exported
 from parakeet_py.hybrid.residency.persistent_memory import Home
-from parakeet_py.interpreters import Undo, box
-from parakeet_py.native import MissingValue, can_be_static, read_source
-from parakeet_py.result_tree import Result, ResultLeaf, ResultTuple, listed, result_leaves
-from parakeet_py.signature import ArraySpec, NoneSpec, ScalarSpec, Spec, StaticSpec, leaves, static_key
-from parakeet_py.typed_ir.types import DTYPES
+from parakeet_py.signature.results import Result, ResultLeaf, ResultTuple, listed, result_leaves
+from parakeet_py.signature.specs import ArraySpec, NoneSpec, ScalarSpec, Spec, StaticSpec, leaves, static_key
 
 if TYPE_CHECKING:
-    from parakeet_py.compile import Compiled
-    from parakeet_py.config import Config
-    from parakeet_py.dispatcher import Dispatcher
+    from parakeet_py.base.config import Config
+    from parakeet_py.call.compile import Compiled
+    from parakeet_py.call.dispatcher import Dispatcher
 
 MOST = 256  # kinds of calls that are remembered
 ALIGNMENT = 16  # of addresses: kernels ask for no more

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py import config
+from parakeet_py.base import config
+from parakeet_py.base.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
+from parakeet_py.call.compile import python_may_begin_again
 from parakeet_py.call.devices.call_cache import again, look, repeated_of
-from parakeet_py.compile import python_may_begin_again
-from parakeet_py.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
+from parakeet_py.call.interpreters import Log, Undo, box, contents_kept, is_for_python, opaque_of, put_back, values_of
 from parakeet_py.hybrid.devices.device import Device, DeviceMemoryError, Machine
 from parakeet_py.hybrid.devices.device_detection import leaves_of, lives_elsewhere
 from parakeet_py.hybrid.devices.occupancy_limit import examine, plan_for
@@ -24,13 +25,12 @@ from parakeet_py.hybrid.residency.device_arguments import Foreign
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.team_arguments import Held
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
-from parakeet_py.interpreters import Log, Undo, box, contents_kept, is_for_python, opaque_of, put_back, values_of
-from parakeet_py.result_tree import listed
+from parakeet_py.signature.results import listed
 
 if TYPE_CHECKING:
-    from parakeet_py.compile import Compiled
-    from parakeet_py.dispatcher import Dispatcher
-    from parakeet_py.signature import Signature
+    from parakeet_py.call.compile import Compiled
+    from parakeet_py.call.dispatcher import Dispatcher
+    from parakeet_py.signature.specs import Signature
 
 RECURSIVE = "a function with recursion runs on the CPU"
 

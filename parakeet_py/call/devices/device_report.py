@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import Array
 from parakeet_py.call.devices.device_calls import plan_of
+from parakeet_py.call.interpreters import values_of
 from parakeet_py.hybrid.devices.device import Device
 from parakeet_py.hybrid.devices.faults import lines_of
 from parakeet_py.hybrid.devices.occupancy_limit import Resources, plan_for
@@ -24,10 +27,7 @@ from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 from parakeet_py.hybrid.residency.device_arguments import Foreign
 from parakeet_py.hybrid.residency.persistent_memory import Home
-from parakeet_py.interpreters import values_of
 from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS
-from parakeet_py.record import record
-from parakeet_py.typed_ir.types import Array
 
 MOST = 10_000  # launches that are rehearsed
 

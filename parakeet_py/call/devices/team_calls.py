@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py import config
+from parakeet_py.base import config
+from parakeet_py.base.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
+from parakeet_py.call.compile import python_may_begin_again
 from parakeet_py.call.devices.device_calls import RECURSIVE
-from parakeet_py.compile import python_may_begin_again
-from parakeet_py.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
+from parakeet_py.call.interpreters import Log, box, contents_kept, is_for_python, opaque_of, put_back, values_of
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute.cpu_only_calls import Left
 from parakeet_py.hybrid.execute.task_estimates import Foresight
@@ -19,12 +20,11 @@ from parakeet_py.hybrid.execute.team_run import run_divided
 from parakeet_py.hybrid.plan.team_plan import DividedPlan
 from parakeet_py.hybrid.residency.team_arguments import Held
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
-from parakeet_py.interpreters import Log, box, contents_kept, is_for_python, opaque_of, put_back, values_of
-from parakeet_py.result_tree import listed
+from parakeet_py.signature.results import listed
 
 if TYPE_CHECKING:
-    from parakeet_py.compile import Compiled
-    from parakeet_py.dispatcher import Dispatcher
+    from parakeet_py.call.compile import Compiled
+    from parakeet_py.call.dispatcher import Dispatcher
 
 
 def left_of(dispatcher: Dispatcher) -> Left:

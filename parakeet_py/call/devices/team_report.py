@@ -10,14 +10,14 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from parakeet_py.base.fast_dataclass import record
 from parakeet_py.call.devices.team_calls import divided_plan_of
+from parakeet_py.call.interpreters import values_of
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.devices.timeline import Timeline
 from parakeet_py.hybrid.execute.run_record import RegionRun, Schedule, TeamRun
 from parakeet_py.hybrid.execute.team_dry_run import MOST, Rehearsal
 from parakeet_py.hybrid.residency.team_arguments import Held
-from parakeet_py.interpreters import values_of
-from parakeet_py.record import record
 
 
 @record

@@ -10,9 +10,9 @@ import json
 import os
 from functools import lru_cache
 
-from parakeet_py import config
-from parakeet_py.llvm import disk_cache
-from parakeet_py.llvm.cache_files import read_file, write_file
+from parakeet_py.base import config
+from parakeet_py.base.cache_files import read_file, write_file
+from parakeet_py.llvm.engine import disk_cache
 
 FILE = "speeds.json"
 

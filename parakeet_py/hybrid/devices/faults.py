@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.base.types import Array, Scalar, is_complex
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.imp import ir as imp
 from parakeet_py.ptx.kernels.codegen import strides_passed
 from parakeet_py.ptx.outline import Kernel
-from parakeet_py.typed_ir.types import Array, Scalar, is_complex
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.transfer_counters import Meter

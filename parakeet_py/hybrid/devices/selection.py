@@ -12,10 +12,10 @@ import threading
 import warnings
 from functools import lru_cache
 
-from parakeet_py.errors import DeviceWarning
+from parakeet_py.base.errors import DeviceWarning
+from parakeet_py.base.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import DeviceError, Machine
 from parakeet_py.hybrid.devices.team import Team
-from parakeet_py.tracebacks import user_level
 
 _NAME = re.compile(r"(cpu)|(cuda)(?::(\d+))?|(emulated)(?:\*(\d+)|:(\d+))?")
 _MOST = 64  # emulated devices

@@ -19,8 +19,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from parakeet_py import config
-from parakeet_py.record import record
+from parakeet_py.base import config
+from parakeet_py.base.fast_dataclass import record
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.device import Device

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from parakeet_py.errors import DeviceWarning
+from parakeet_py.base.errors import DeviceWarning
+from parakeet_py.base.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.residency.byte_ranges import Rows
-from parakeet_py.tracebacks import user_level
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.team import Team

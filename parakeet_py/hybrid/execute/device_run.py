@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from parakeet_py.base.tracebacks import placed
+from parakeet_py.base.types import Array, Scalar
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError, KernelError
 from parakeet_py.hybrid.devices.faults import fault_text, lines_of
 from parakeet_py.hybrid.devices.timeline import recorder, recording
@@ -34,11 +36,9 @@ from parakeet_py.hybrid.residency.arrays import (
 )
 from parakeet_py.hybrid.residency.persistent_memory import Home, homes_of_frozen
 from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS, NO_FAILURE
-from parakeet_py.tracebacks import placed
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.semantics import scalar
-from parakeet_py.typed_ir.types import Array, Scalar
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.residency.device_arguments import Foreign

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.types import Array
 from parakeet_py.hybrid.devices.team import Range
 from parakeet_py.hybrid.execute.device_loss import Lost
 from parakeet_py.hybrid.execute.member_threads import Stop, together
@@ -21,7 +22,6 @@ from parakeet_py.hybrid.residency.blocks import HOST, Root, SharedArray, Written
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, difference, intersection, size_of, union
 from parakeet_py.hybrid.residency.windows import Windows
 from parakeet_py.typed_ir.ir import Function, Map, Reduce, Scan, Scatter, Var
-from parakeet_py.typed_ir.types import Array
 
 MUCH = 1 << 20  # bytes that are worth a thread to bring them
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.types import Array
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute.parts import Parts
 from parakeet_py.hybrid.execute.team_run import DividedCall
@@ -19,7 +20,6 @@ from parakeet_py.hybrid.plan.team_plan import DividedPlan
 from parakeet_py.hybrid.residency.blocks import HOST, Memories, SharedArray, new_array
 from parakeet_py.hybrid.residency.team_arguments import Held
 from parakeet_py.typed_ir.ir import Compress, Var
-from parakeet_py.typed_ir.types import Array
 
 MOST = 1000  # regions that are rehearsed: what steps of longer loops do is told by those before them
 

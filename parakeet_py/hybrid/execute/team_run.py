@@ -19,7 +19,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from parakeet_py import config as settings
+from parakeet_py.base import config as settings
+from parakeet_py.base.tracebacks import placed
+from parakeet_py.base.types import Array, Scalar
 from parakeet_py.hybrid.devices.device import DeviceError, KernelError
 from parakeet_py.hybrid.devices.faults import fault_text
 from parakeet_py.hybrid.devices.simulated_clock import set_clocks
@@ -55,12 +57,10 @@ from parakeet_py.hybrid.residency.persistent_memory import Home, homes_of_frozen
 from parakeet_py.hybrid.residency.team_arguments import Held
 from parakeet_py.hybrid.residency.windows import Windows
 from parakeet_py.imp import ir as imp
-from parakeet_py.tracebacks import placed
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var, dtype_of
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.semantics import scalar, strided
-from parakeet_py.typed_ir.types import Array, Scalar
 
 FINE = 8  # indices for each member: then nobody gets much more or less than it should
 

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from parakeet_py.record import record
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import Array
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     ZERO,
@@ -43,8 +44,7 @@ from parakeet_py.typed_ir.ir import (
     While,
     blocks_of,
 )
-from parakeet_py.typed_ir.passes.linear import Forms, Linear
-from parakeet_py.typed_ir.types import Array
+from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear
 
 Index = Linear | None  # None: it may be any
 Box = tuple[tuple[int, int], ...]  # for each axis [start, stop)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import Array
 from parakeet_py.hybrid.partition.access import Input, Touched, contract
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Dim, Function, Op, Operand, Var
-from parakeet_py.typed_ir.types import Array
 
 Bounds = tuple[int, int]  # a range [lo, hi)
 

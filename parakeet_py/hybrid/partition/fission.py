@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from parakeet_py.base.types import PYINT, Array, Scalar
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.hybrid.partition.access import Touched
 from parakeet_py.hybrid.partition.division import Division
@@ -57,7 +58,6 @@ from parakeet_py.typed_ir.ir import (
     walk,
 )
 from parakeet_py.typed_ir.rewrite import free_in_op, fresh_copy
-from parakeet_py.typed_ir.types import PYINT, Array, Scalar
 from parakeet_py.typed_ir.writer import Writer
 
 Space = Map | Reduce | Scan | Compress | Scatter

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.types import INTEGERS, Array, Scalar, Type, itemsize
 from parakeet_py.typed_ir.ir import Block, Const, Function, Lambda, Operand, Prim, Var, dtype_of
 from parakeet_py.typed_ir.rewrite import fresh_copy
-from parakeet_py.typed_ir.types import INTEGERS, Array, Scalar, Type, itemsize
 from parakeet_py.typed_ir.writer import Writer
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from parakeet_py.base.types import PYINT, Array
 from parakeet_py.hybrid.partition.access import Access, Touched
 from parakeet_py.hybrid.partition.division import Across, Division
 from parakeet_py.hybrid.partition.part_functions import standalone
 from parakeet_py.typed_ir.ir import ONE, ZERO, Dim, Matmul, Var, ViewAxis
-from parakeet_py.typed_ir.passes.linear import atom
-from parakeet_py.typed_ir.types import PYINT, Array
+from parakeet_py.typed_ir.passes.analysis.linear import atom
 from parakeet_py.typed_ir.writer import Writer
 
 Cut = Mapping[int, int]  # of an array: its axes that are cut, and which axes of the result they are

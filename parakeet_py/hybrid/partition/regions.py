@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import Array, Object
 from parakeet_py.hybrid.partition.access import Touched
 from parakeet_py.hybrid.partition.division import Division
 from parakeet_py.hybrid.partition.fission import divisions
@@ -21,7 +23,6 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.function import lower_unmanaged
 from parakeet_py.imp.storage import reference_counts
 from parakeet_py.ptx.kernels.lowering import lower_map
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     Alloc,
@@ -43,9 +44,8 @@ from parakeet_py.typed_ir.ir import (
     blocks_of,
     walk,
 )
-from parakeet_py.typed_ir.passes.alias import Aliases
+from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, free_variables
-from parakeet_py.typed_ir.types import Array, Object
 
 
 @record

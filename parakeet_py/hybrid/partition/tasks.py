@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import Object
 from parakeet_py.hybrid.plan.host_code import HostFunction
 from parakeet_py.imp import ir as imp
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Block, Let, Opaque, Var, blocks_of, walk
-from parakeet_py.typed_ir.passes.alias import Aliases, Atoms, Effects
+from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Atoms, Effects
 from parakeet_py.typed_ir.rewrite import free_in_op
-from parakeet_py.typed_ir.types import Object
 
 
 @record

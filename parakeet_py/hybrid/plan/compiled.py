@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any, Protocol
 
-from parakeet_py.config import Config
+from parakeet_py.base.config import Config
 from parakeet_py.typed_ir.ir import Function
 
 

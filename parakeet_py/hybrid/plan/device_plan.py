@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from parakeet_py.config import Config
+from parakeet_py.base.config import Config
+from parakeet_py.base.types import Array, Scalar, Type, is_complex, real_dtype
 from parakeet_py.hybrid.devices.device import Device
 from parakeet_py.hybrid.devices.timeline import Timeline
 from parakeet_py.hybrid.devices.transfer_counters import Run
@@ -23,7 +24,6 @@ from parakeet_py.ptx.kernels.codegen import NARROW, kernel_ir, stored_roots, str
 from parakeet_py.ptx.kernels.lowering import lower_for_gpu
 from parakeet_py.ptx.outline import Kernel
 from parakeet_py.typed_ir.ir import Function, Stride, Var, dtype_of
-from parakeet_py.typed_ir.types import Array, Scalar, Type, is_complex, real_dtype
 
 _CODES = {
     "bool": "B",

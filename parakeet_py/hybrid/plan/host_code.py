@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, Protocol
 
+from parakeet_py.base.types import FLOATS, Array, Scalar, Type
 from parakeet_py.hybrid.plan.host_scalars import ELEMENTARY, elementary
 from parakeet_py.imp import ir
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
 from parakeet_py.typed_ir.semantics import OVERFLOW, convert, evaluate, scalar
-from parakeet_py.typed_ir.types import FLOATS, Array, Scalar, Type
 
 
 class Runtime(Protocol):

@@ -13,19 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.config import Config
+from parakeet_py.base.config import Config
+from parakeet_py.base.tracebacks import placed
+from parakeet_py.base.types import Array, Scalar, Type
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.function import lower
-from parakeet_py.llvm import blas, engine
-from parakeet_py.llvm.codegen import generate, slots_in, slots_out
-from parakeet_py.llvm.context import OUT_OF_MEMORY, Context
-from parakeet_py.llvm.runtime import runtime
-from parakeet_py.tracebacks import placed
+from parakeet_py.llvm.codegen.module import generate, slots_in, slots_out
+from parakeet_py.llvm.engine import compiler
+from parakeet_py.llvm.runtime import blas
+from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY, Context
+from parakeet_py.llvm.runtime.native_runtime import runtime
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.semantics import scalar
-from parakeet_py.typed_ir.types import Array, Scalar, Type
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)  # lets go of the GIL
 
@@ -39,12 +40,12 @@ class HostPart:
             from parakeet_py.imp.check import check_function
 
             check_function(self.function)
-        code = generate(self.function, engine.host(), contract=config.contract, fastmath=config.fastmath)
+        code = generate(self.function, compiler.host(), contract=config.contract, fastmath=config.fastmath)
         native = runtime()
         symbols = native.symbols
         found = {name: blas.resolve(name) for name in code.symbols if name not in symbols}
         external = {name: address for name, address in found.items() if address is not None}
-        self._loaded = native.load(engine.compile_ir(code.text), [code.entry], external)
+        self._loaded = native.load(compiler.compile_ir(code.text), [code.entry], external)
         self._entry = _ENTRY(self._loaded[code.entry])
         self._free_all = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols["pk_free_all"])
         self._kinds: dict[int, tuple[str, ...]] = {}

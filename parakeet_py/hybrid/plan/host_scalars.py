@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from parakeet_py.config import Config
+from parakeet_py.base.config import Config
+from parakeet_py.base.types import Scalar
 from parakeet_py.hybrid.plan.host_parts import HostPart
 from parakeet_py.typed_ir.ir import FLOAT_UNARY, Function, Var
-from parakeet_py.typed_ir.types import Scalar
 from parakeet_py.typed_ir.writer import Writer
 
 ELEMENTARY = (FLOAT_UNARY | {"pow", "power", "atan2", "hypot"}) - {

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.base.types import Type
 from parakeet_py.hybrid.devices.timeline import Timeline
 from parakeet_py.hybrid.partition.regions import Region, cut_regions
 from parakeet_py.hybrid.partition.tasks import Group
@@ -23,7 +24,6 @@ from parakeet_py.hybrid.plan.routine_calls import as_calls
 from parakeet_py.hybrid.residency.windows import spread
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir.ir import Function
-from parakeet_py.typed_ir.types import Type
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.plan.compiled import Compiled

@@ -203,7 +203,7 @@ def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
     TypeError
         Devices have no elements of this dtype, or `device` is no name.
     """
-    from parakeet_py import config as settings
+    from parakeet_py.base import config as settings
     from parakeet_py.hybrid.devices.selection import chosen, existing
 
     if device is None or isinstance(device, str):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from parakeet_py.base.types import Array
 from parakeet_py.hybrid.devices.device import Device
 from parakeet_py.hybrid.devices.team import Range
 from parakeet_py.hybrid.partition.access import Access, Box, Part
@@ -24,7 +25,6 @@ from parakeet_py.hybrid.residency.blocks import Root, SharedArray, Written
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, in_rows, rows_of, size_of, union
 from parakeet_py.typed_ir.ir import Dim, Function, Load, Store, Var, blocks_of, walk
 from parakeet_py.typed_ir.rewrite import free_in_op, fresh_copy
-from parakeet_py.typed_ir.types import Array
 
 APART = 0.5  # of the memory of a stretch that arrays share, if each has its own
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from parakeet_py.base.types import INT64, Array, itemsize
 from parakeet_py.imp.ir import (
     Cell,
     Let,
@@ -26,7 +27,6 @@ from parakeet_py.imp.ir import (
 from parakeet_py.imp.writer import ONE, ZERO, Writer, array_type
 from parakeet_py.typed_ir.ir import Block as TypedBlock
 from parakeet_py.typed_ir.ir import Const, Operand, Var, View, ViewAxis
-from parakeet_py.typed_ir.types import INT64, Array, itemsize
 
 TASKS = 32  # slices of scratch memory of a region whose iterations need some
 STACK_BYTES = 16 << 10  # arrays of constant size up to this are put on the stack inside regions

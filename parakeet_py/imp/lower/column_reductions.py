@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.types import INT64, Array
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import Combination, combine
@@ -16,7 +17,6 @@ from parakeet_py.imp.lower.loops import Axis, nest
 from parakeet_py.imp.schedule.loop_order import Study, static_cost, work
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Block, Const, Operand, Reshape, Var
-from parakeet_py.typed_ir.types import INT64, Array
 
 TILE = 2048
 UNROLL = 4  # rows combined at once, so that the tile is read and written once for all of them

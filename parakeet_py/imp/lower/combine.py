@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import BOOL, is_complex, is_float
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Cast, Lambda, Operand, Prim, Var, dtype_of
-from parakeet_py.typed_ir.types import BOOL, is_complex, is_float
 
 _REGROUPED = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor"})
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from parakeet_py.base.types import INT64, Array, itemsize
 from parakeet_py.imp.ir import Cell, Pack
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.count_flags import count, in_bytes
@@ -22,7 +23,6 @@ from parakeet_py.imp.schedule.axis_merging import merge
 from parakeet_py.imp.schedule.loop_order import Study, static_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Compress, Const, Operand, Var, dtype_of
-from parakeet_py.typed_ir.types import INT64, Array, itemsize
 
 BLOCKS = 512
 BLOCK = 8192

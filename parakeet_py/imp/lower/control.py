@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.types import BOOL, Scalar
 from parakeet_py.imp.ir import Block, Break, Cell, If, Statement, While
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
-from parakeet_py.typed_ir.types import BOOL, Scalar
 
 FALSE = Const(False, BOOL)
 TRUE = Const(True, BOOL)

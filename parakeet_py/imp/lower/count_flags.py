@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from parakeet_py.base.types import INT64, Array, Scalar, itemsize
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.schedule.loop_order import Study
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Block, Cast, Const, Operand, Prim, Var, dtype_of
-from parakeet_py.typed_ir.types import INT64, Array, Scalar, itemsize
 
 RUN = 192  # less than 256, and a multiple of the lanes of all vector registers
 

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import BOOL, INT64, Scalar, is_complex, is_float, itemsize
 from parakeet_py.imp.ir import Break, Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import Combination, Conditions, choice, definition, takes
 from parakeet_py.imp.lower.extremum_lanes import ArgExtremum, Run, in_lanes
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import COMPARE, Block, Const, Load, Operand, Prim, Var, dtype_of, scalar_type
 from parakeet_py.typed_ir.semantics import evaluate, integer_bounds, scalar
-from parakeet_py.typed_ir.types import BOOL, INT64, Scalar, is_complex, is_float, itemsize
 
 ARG_LEAF = 2048  # contributions of which the best key is known before its place; a quarter in short runs
 TRUTH_LEAF = 256

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import BOOL, INT64, Scalar, is_float, itemsize
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import Combination, Conditions, takes
 from parakeet_py.imp.lower.loops import Axis
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Block, Cast, Const, Operand, Prim, Var
 from parakeet_py.typed_ir.semantics import integer_bounds
-from parakeet_py.typed_ir.types import BOOL, INT64, Scalar, is_float, itemsize
 
 LANE_BYTES = 256  # of keys that are looked at side by side
 

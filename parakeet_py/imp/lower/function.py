@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from parakeet_py.base.types import BOOL, INT64, PYINT, Array, Scalar, Type
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.control import lower_for, lower_if, lower_while
@@ -26,10 +27,9 @@ from parakeet_py.imp.storage.memory_reuse import reuse
 from parakeet_py.imp.storage.unescaped_arrays import private_arrays
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir import ir as typed
-from parakeet_py.typed_ir import routines
 from parakeet_py.typed_ir.ir import Const, Operand, Var, ViewAxis
 from parakeet_py.typed_ir.semantics import OVERFLOW, TOO_DEEP
-from parakeet_py.typed_ir.types import BOOL, INT64, PYINT, Array, Scalar, Type
+from parakeet_py.typed_ir.specialize.arrays import routines
 
 INT_OVERFLOW = typed.Failure("OverflowError", OVERFLOW)
 RECURSION = typed.Failure("RecursionError", TOO_DEEP)

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import INT64
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Operand, Var
-from parakeet_py.typed_ir.types import INT64
 
 TILE = 4096
 GRAIN_WORK = 4096  # scalar operations below which a range is never split

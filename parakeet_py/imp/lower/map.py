@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from parakeet_py.base.types import INT64
 from parakeet_py.imp.lower.builder import Lowering, Outs
 from parakeet_py.imp.lower.loops import GRAIN_WORK, Axis, axes_of, order_of, split_space, walk_range
 from parakeet_py.imp.schedule import late_checks
@@ -21,7 +22,6 @@ from parakeet_py.imp.schedule.index_set_splitting import cut_loop, turning
 from parakeet_py.imp.schedule.loop_order import Study, static_cost, stride_cost, study, work
 from parakeet_py.imp.writer import ONE
 from parakeet_py.typed_ir.ir import Const, Map, Operand, Var
-from parakeet_py.typed_ir.types import INT64
 
 
 def lower_map(lo: Lowering, outs: tuple[Var, ...], op: Map) -> None:

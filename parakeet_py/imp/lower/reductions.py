@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import BOOL, INT64, Array, Scalar
 from parakeet_py.imp.ir import Break, Cell, While
 from parakeet_py.imp.lower.builder import Lowering, Outs
 from parakeet_py.imp.lower.combine import Combination, combination, combine, declare, fold, takes
@@ -34,9 +36,7 @@ from parakeet_py.imp.lower.map import map_nest
 from parakeet_py.imp.schedule.axis_merging import merge, merged_outs
 from parakeet_py.imp.schedule.loop_order import Study, slides, static_cost, stride_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO, array_type
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
-from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar
 
 LEAF = 1024
 CHUNK = 8192

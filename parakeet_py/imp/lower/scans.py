@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.types import INT64
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import Combination, combination, combine, declare, fold
@@ -20,7 +21,6 @@ from parakeet_py.imp.lower.map import map_nest
 from parakeet_py.imp.schedule.loop_order import Study, stride_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.typed_ir.ir import Const, Operand, Scan, Var
-from parakeet_py.typed_ir.types import INT64
 
 TILE = 512
 BLOCKS = 512

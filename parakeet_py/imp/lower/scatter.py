@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.types import BOOL, INT64, Array, Scalar, is_complex, is_float
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import primitives
 from parakeet_py.imp.lower.loops import Axis, axes_of, nest, order_of, split_space, walk_range
@@ -22,7 +23,6 @@ from parakeet_py.imp.lower.map import check_then_store, map_nest
 from parakeet_py.imp.schedule.loop_order import Study, static_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Scatter, Var, dtype_of
-from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, is_float
 
 BLOCKS = 16
 POINTS = 32768  # fewer are not worth sharing

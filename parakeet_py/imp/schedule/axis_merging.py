@@ -14,12 +14,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from parakeet_py.base.types import INT64, Array
 from parakeet_py.imp.lower.builder import Lowering, Outs, Pattern
 from parakeet_py.imp.lower.loops import Axis
 from parakeet_py.imp.schedule.loop_order import Access, Study
 from parakeet_py.imp.writer import array_type
 from parakeet_py.typed_ir.ir import Operand, Reshape, Var
-from parakeet_py.typed_ir.types import INT64, Array
 
 Runs = tuple[tuple[int, int], ...]  # (first axis, number of axes) of each run of axes that has become one
 

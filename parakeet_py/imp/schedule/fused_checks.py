@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from parakeet_py.base.types import BOOL
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.typed_ir.ir import Block, Check, Const, Let, Operand, Prim, Var
-from parakeet_py.typed_ir.types import BOOL
 
 _FORBIDDING = frozenset({"isnan", "isinf"})
 

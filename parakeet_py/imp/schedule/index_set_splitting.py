@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import INT64, PYINT
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.schedule.loop_order import DEAR, Study, static_cost
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Const, If, Operand, Prim, Var, scalar_type, walk
-from parakeet_py.typed_ir.types import INT64, PYINT
 
 MOST = 4  # copies of the body: two for each cut, three for an equality
 COPY_COST = 40  # bodies up to this cost are copied

@@ -1,27 +1,27 @@
 """Checks that wait for a vector loop's end.
 
 `math.log(x)` raises for what has no logarithm, so a loop of it could leave at any iteration, and such loops are not
-widened. Where a check guards nothing that comes after it (`typed_ir/passes/waiting.py`), all iterations run as if none
-failed, and only remember whether one would have. If so, the loop runs once more with its checks where they stand, to
-fail as it should. What the first run has stored by then nobody sees (see `lower.map`).
+widened. Where a check guards nothing that comes after it (`typed_ir/passes/checks/deferred_checks.py`), all iterations
+run as if none failed, and only remember whether one would have. If so, the loop runs once more with its checks where
+they stand, to fail as it should. What the first run has stored by then nobody sees (see `lower.map`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from parakeet_py.base.types import BOOL
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.schedule.loop_order import Study, static_cost
 from parakeet_py.typed_ir.ir import Const, Operand, Var
-from parakeet_py.typed_ir.passes import waiting
-from parakeet_py.typed_ir.types import BOOL
+from parakeet_py.typed_ir.passes.checks import deferred_checks
 
 LARGEST = 1000  # scalar operations of a body that is written twice
 
 
 def can_wait(found: Study) -> bool:
     """Whether all checks of a body may be made after all iterations."""
-    return found.simple and static_cost(found.block) <= LARGEST and waiting.can_wait(found.block)
+    return found.simple and static_cost(found.block) <= LARGEST and deferred_checks.can_wait(found.block)
 
 
 def loop(lo: Lowering, index: Var, start: Operand, stop: Operand, point: Callable[[], None]) -> None:

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import field
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import INT64, Array, is_complex
 from parakeet_py.imp.lower.builder import Lowering
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
@@ -49,7 +50,6 @@ from parakeet_py.typed_ir.ir import (
     operands_of,
     walk,
 )
-from parakeet_py.typed_ir.types import INT64, Array, is_complex
 
 _SLOW = {
     **dict.fromkeys(("div", "sqrt", "floordiv", "mod"), 4),

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import INT64, Array, Scalar, itemsize
 from parakeet_py.imp.ir import Declare, Function, Let, NewArray, Read, Write, walk
 from parakeet_py.imp.storage.reference_counts import Owner
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Operand, Prim, Reshape, Strided, Var, View
-from parakeet_py.typed_ir.print_ir import format_operand
+from parakeet_py.typed_ir.print import format_operand
 from parakeet_py.typed_ir.semantics import evaluate, scalar
-from parakeet_py.typed_ir.types import INT64, Array, Scalar, itemsize
 
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//"}
 

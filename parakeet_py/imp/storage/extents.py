@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from parakeet_py.base.types import Array
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
-from parakeet_py.typed_ir.types import Array
 
 _COMMUTATIVE = frozenset({"add", "mul", "minimum", "maximum"})
 _NUMBERED = frozenset({"add", "sub", "mul", "minimum", "maximum", "floordiv", "mod", "neg"})

@@ -7,9 +7,9 @@ of everything written to it, an array that an opaque call returned those of ever
 
 from __future__ import annotations
 
+from parakeet_py.base.types import Array
 from parakeet_py.imp.ir import Block, Call, Cell, Declare, Let, NewArray, Opaque, Read, Statement, Write, walk
 from parakeet_py.typed_ir.ir import Operand, Reshape, Strided, Var, View
-from parakeet_py.typed_ir.types import Array
 
 Roots = dict[Var | Cell, frozenset[int]]
 PYTHON = 0  # memory made by opaque calls

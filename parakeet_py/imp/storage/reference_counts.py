@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from parakeet_py.base.types import Array, Object
 from parakeet_py.imp.ir import (
     Atomic,
     Ballot,
@@ -49,7 +50,6 @@ from parakeet_py.imp.ir import (
     walk,
 )
 from parakeet_py.typed_ir.ir import Const, Load, Operand, Prim, Reshape, Strided, Var, View, operands_of
-from parakeet_py.typed_ir.types import Array, Object
 
 Owner = Var | Cell
 

@@ -7,6 +7,7 @@ it: what was stored there makes no difference, and one run is enough.
 
 from __future__ import annotations
 
+from parakeet_py.base.types import Array
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     Alloc,
@@ -25,7 +26,6 @@ from parakeet_py.typed_ir.ir import (
     operands_of,
     walk,
 )
-from parakeet_py.typed_ir.types import Array
 
 
 def private_arrays(function: Function) -> frozenset[Var]:

@@ -30,7 +30,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.reductions.sorting import axis_last, memory_order
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shared import converted, single_axis
-from parakeet_py.typed_ir.routines import gufunc
+from parakeet_py.typed_ir.specialize.arrays.routines import gufunc
 
 SWAPPED = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
 

@@ -1,4 +1,5 @@
-"""Hash tables of dicts and sets whose keys are integers, floats, or tuples of them (see `typed_ir/hash_maps.py`).
+"""Hash tables of dicts and sets whose keys are integers, floats, or tuples of them (see
+`typed_ir/specialize/containers/hash_maps.py`).
 
 The entries lie in columns, in the order of insertion. A table of 2**k places, at least half of them free, finds them
 (open addressing, linear probing: Knuth, The Art of Computer Programming, volume 3, section 6.4): a place is 0, or the

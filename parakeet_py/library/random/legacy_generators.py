@@ -11,7 +11,6 @@ import random as python_random
 
 import numpy as np
 
-from parakeet_py import random_states
 from parakeet_py.library.arrays.shape import size_of
 from parakeet_py.library.intrinsics import (
     allocate,
@@ -29,6 +28,7 @@ from parakeet_py.library.intrinsics import (
     reshape,
 )
 from parakeet_py.library.registry import implements, static
+from parakeet_py.signature import random_states
 
 WORDS = 624
 SHIFT = 397  # between a word and the one that is mixed into it
@@ -51,8 +51,8 @@ def generator(name):
     """The words of a state and the position among them."""
     if not is_known_state(name):
         hand_back("a generator whose state is not known")
-    key = hidden_array("parakeet_py.random_states", state_name(name, "key"))
-    return key, hidden_array("parakeet_py.random_states", state_name(name, "position"))
+    key = hidden_array("parakeet_py.signature.random_states", state_name(name, "key"))
+    return key, hidden_array("parakeet_py.signature.random_states", state_name(name, "position"))
 
 
 def twisted(word, after, mixed):

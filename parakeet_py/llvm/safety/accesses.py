@@ -18,16 +18,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import itemsize
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.llvm.safety import faults
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Var
-from parakeet_py.typed_ir.types import itemsize
 
 if TYPE_CHECKING:
-    from parakeet_py.llvm.codegen_arrays import Descriptor
-    from parakeet_py.llvm.codegen_builder import FunctionText
-    from parakeet_py.llvm.codegen_scope import Scope
+    from parakeet_py.llvm.codegen.arrays import Descriptor
+    from parakeet_py.llvm.codegen.builder import FunctionText
+    from parakeet_py.llvm.codegen.scope import Scope
 
 RANGE = ("low", "high")
 ZONE = 64  # bytes on both sides of an array on the stack

@@ -32,16 +32,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from parakeet_py.errors import MemorySafetyError
-from parakeet_py.llvm.boxing_ir import LENT
-from parakeet_py.llvm.callable_type import TP_FLAGS
-from parakeet_py.llvm.context import Context
-from parakeet_py.llvm.object_layout import Layout
-from parakeet_py.llvm.runtime import runtime, support_code
+from parakeet_py.base.errors import MemorySafetyError
+from parakeet_py.llvm.entry.boxing_text import LENT
+from parakeet_py.llvm.entry.callable_type import TP_FLAGS
+from parakeet_py.llvm.entry.stub_support import increment_ir
+from parakeet_py.llvm.runtime.call_context import Context
+from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
+from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.llvm.safety import faults
 from parakeet_py.llvm.safety.payloads import readable_ir
-from parakeet_py.llvm.support_ir import increment_ir
-from parakeet_py.result_tree import result_leaves, result_offsets
+from parakeet_py.signature.results import result_leaves, result_offsets
 
 BEGIN, REFERENCE, TAKE, GIVE, DROP, PLACE, FAULT, BLOCKS, SETTLE = range(9)
 _EVENTS = dict(BEGIN=0, REFERENCE=1, TAKE=2, GIVE=3, DROP=4, PLACE=5, FAULT=6, BLOCKS=7, SETTLE=8)

@@ -17,8 +17,8 @@ Nothing that is wrong is touched: a block that is no block is not freed.
 
 from __future__ import annotations
 
-from parakeet_py.llvm import symbols
-from parakeet_py.llvm.memory import HEADER, NUMPY, filled_in, numpy_name
+from parakeet_py.llvm.runtime import symbols
+from parakeet_py.llvm.runtime.array_memory import HEADER, NUMPY, filled_in, numpy_name
 from parakeet_py.llvm.safety.faults import AFTER_FREE, BEFORE, BEHIND, DEAD_BLOCK, MISALIGNED, UNREADABLE
 
 ZONE = 0xA5

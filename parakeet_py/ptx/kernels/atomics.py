@@ -10,14 +10,14 @@ Atomics on floats come in any order, so sums and products may differ in the last
 
 from __future__ import annotations
 
+from parakeet_py.base.types import is_complex, is_float, is_unsigned, itemsize, real_dtype
 from parakeet_py.imp import ir
-from parakeet_py.llvm import codegen_arrays
-from parakeet_py.llvm.codegen_arrays import AnyValue
-from parakeet_py.llvm.codegen_builder import LLVM_TYPE, FunctionText
-from parakeet_py.llvm.codegen_scalar import primitive
-from parakeet_py.llvm.codegen_scope import Scope
+from parakeet_py.llvm.codegen import arrays
+from parakeet_py.llvm.codegen.arrays import AnyValue
+from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText
+from parakeet_py.llvm.codegen.scalar import primitive
+from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.typed_ir.ir import Var, dtype_of
-from parakeet_py.typed_ir.types import is_complex, is_float, is_unsigned, itemsize, real_dtype
 
 BITS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 SCOPE = 'syncscope("device")'
@@ -35,7 +35,7 @@ def call(f: FunctionText, text: str) -> str:
 def atomic(scope: Scope, out: Var, op: ir.Atomic) -> AnyValue:
     f = scope.f
     dtype = dtype_of(out)
-    place = codegen_arrays.address(f, scope.array(op.array), [scope.scalar(index) for index in op.indices])
+    place = arrays.address(f, scope.array(op.array), [scope.scalar(index) for index in op.indices])
     if is_complex(dtype):
         part, value = real_dtype(dtype), scope.operand(op.value)
         assert isinstance(value, tuple)

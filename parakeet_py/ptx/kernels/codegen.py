@@ -20,20 +20,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import Array, Scalar, is_complex, is_float, itemsize, real_dtype
 from parakeet_py.imp import ir
-from parakeet_py.llvm import codegen_arrays
-from parakeet_py.llvm.codegen_arrays import AnyValue, Descriptor, complete, fixed_stride
-from parakeet_py.llvm.codegen_builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText
-from parakeet_py.llvm.codegen_control import emit_block
-from parakeet_py.llvm.codegen_scope import Scope, Unit
-from parakeet_py.llvm.engine import HostInfo
+from parakeet_py.llvm.codegen import arrays
+from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor, complete, fixed_stride
+from parakeet_py.llvm.codegen.builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText
+from parakeet_py.llvm.codegen.control import emit_block
+from parakeet_py.llvm.codegen.scope import Scope, Unit
+from parakeet_py.llvm.engine.compiler import HostInfo
 from parakeet_py.ptx.kernels.atomics import BITS, SCOPE, atomic, call
 from parakeet_py.ptx.kernels.warp_products import warp_product
 from parakeet_py.ptx.libdevice import call as libdevice_call
 from parakeet_py.ptx.outline import Kernel
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Var, dtype_of
-from parakeet_py.typed_ir.types import Array, Scalar, is_complex, is_float, itemsize, real_dtype
 
 NO_FAILURE = (1 << 63) - 1  # the order in a record that no thread has lowered
 FAILURE_WORDS = 8
@@ -143,7 +143,7 @@ def _enter(
         f.bounds[extent] = 0
     for axis in strides_passed(kind):
         fields[f"stride{axis}"] = integer(f"{name}.s{axis}")
-    unit = codegen_arrays.unit_axis(kind)
+    unit = arrays.unit_axis(kind)
     if kind.layout in "SA" and unit is not None:
         fields[f"stride{unit}"] = fixed_stride(kind, f"stride{unit}") or ""
     return complete(f, kind, fields)
@@ -284,7 +284,7 @@ class KernelUnit(Unit):
         f.spaces[place] = _SHARED  # not cast to a general pointer: LLVM would forget how it is aligned
         fields = {"object": "null", "base": "null", "block": "null", "data": place}
         fields |= {f"extent{axis}": extent for axis, extent in enumerate(extents)}
-        strides = codegen_arrays.implied_strides(Array(out.type.dtype, out.type.rank, "C"), extents, f.multiply)
+        strides = arrays.implied_strides(Array(out.type.dtype, out.type.rank, "C"), extents, f.multiply)
         return Descriptor(out.type, fields | strides)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from parakeet_py.base.types import INT64, Array, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering, Outs
@@ -20,7 +21,6 @@ from parakeet_py.imp.schedule.loop_order import Study
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.kernels.regions import THREADS, WARP
 from parakeet_py.typed_ir.ir import Const, Lambda, Operand, Prim, Var
-from parakeet_py.typed_ir.types import INT64, Array, itemsize
 
 UNROLLED = 64  # operations of the contributions that a thread asks for together
 TOGETHER = 4  # contributions that a thread asks for together

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from parakeet_py.base.types import Scalar, is_complex, is_float
 from parakeet_py.imp import ir
 from parakeet_py.ptx.kernels.codegen import stored_roots
 from parakeet_py.ptx.outline import DeviceFunction, Kernel
 from parakeet_py.typed_ir.ir import Cast, Load, Operand, Prim, Var
-from parakeet_py.typed_ir.types import Scalar, is_complex, is_float
 
 # Rounded in one way only, so that it makes no difference who computes them.
 EXACT = frozenset(

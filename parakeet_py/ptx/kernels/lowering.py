@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from parakeet_py.base.types import INT64, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.builder import Lowering, NeedsScratch, Outs
 from parakeet_py.imp.lower.function import lower_unmanaged
@@ -43,7 +44,6 @@ from parakeet_py.ptx.skeletons.scatter import lower_scatter
 from parakeet_py.ptx.skeletons.tiled_maps import lower_tiles
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Var
-from parakeet_py.typed_ir.types import INT64, itemsize
 
 VECTOR_BYTES = 16
 MAX_WIDTH = 8  # points of a thread

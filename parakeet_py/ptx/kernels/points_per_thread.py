@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base.types import INT64
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.schedule.loop_order import Study
 from parakeet_py.typed_ir.ir import Block, Cast, Let, Load, Operand, Prim, Var, operands_of
-from parakeet_py.typed_ir.types import INT64
 
 _INDEX_ARITHMETIC = frozenset({"add", "sub", "mul", "minimum", "maximum"})
 

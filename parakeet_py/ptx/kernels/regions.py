@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base.types import INT64, Scalar
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.loops import Axis
 from parakeet_py.imp.writer import ZERO
 from parakeet_py.typed_ir.ir import Cast, Const, Operand, Var
-from parakeet_py.typed_ir.types import INT64, Scalar
 
 THREADS = 256  # of a block
 WARP = 32

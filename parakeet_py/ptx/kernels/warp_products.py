@@ -14,8 +14,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from parakeet_py.imp import ir
-from parakeet_py.llvm import codegen_arrays
-from parakeet_py.llvm.codegen_scope import Scope
+from parakeet_py.llvm.codegen import arrays
+from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.ptx.kernels.atomics import call
 from parakeet_py.typed_ir.ir import dtype_of
 
@@ -78,7 +78,7 @@ class _Warp(ABC):
         *leading, first, second = (scope.scalar(index) for index in factor.at)
         more = (other, deep) if factor.along else (deep, other)
         places = [f.add(one, offset) for one, offset in zip((first, second), more, strict=True)]
-        return codegen_arrays.address(f, scope.array(factor.array), [*leading, *places])
+        return arrays.address(f, scope.array(factor.array), [*leading, *places])
 
     def unpacked(self, kind: str, found: str) -> list[str]:
         return [self.f.value(f"extractvalue {kind} {found}, {number}") for number in range(4)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.types import INT64, Array, Scalar
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower import compress as on_cpu
 from parakeet_py.imp.lower.builder import Lowering
@@ -20,7 +21,6 @@ from parakeet_py.ptx.kernels.combining import across_block, stride
 from parakeet_py.ptx.kernels.regions import THREADS, grid_of_blocks, unravel
 from parakeet_py.ptx.skeletons.scan_tiles import Tile, rounds_of
 from parakeet_py.typed_ir.ir import Block, Cast, Compress, Const, Lambda, Let, Operand, Prim, Var
-from parakeet_py.typed_ir.types import INT64, Array, Scalar
 
 _INT32 = Scalar("int32")  # places inside a tile
 

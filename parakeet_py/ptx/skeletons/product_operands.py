@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import Array, Scalar, is_complex
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import primitives
 from parakeet_py.imp.writer import ONE, ZERO, array_type
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import (
     Cast,
     Const,
@@ -27,7 +28,6 @@ from parakeet_py.typed_ir.ir import (
     ViewAxis,
     dtype_of,
 )
-from parakeet_py.typed_ir.types import Array, Scalar, is_complex
 
 
 @record

@@ -6,6 +6,7 @@ Inside a thread: loops.
 
 from __future__ import annotations
 
+from parakeet_py.base.types import INT64, Array, Scalar, Type
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.writer import ZERO, array_type
 from parakeet_py.ptx.kernels.regions import grid
@@ -14,7 +15,6 @@ from parakeet_py.ptx.skeletons.reductions import lower_reduce
 from parakeet_py.ptx.skeletons.tensor_core_products import lower_product
 from parakeet_py.ptx.skeletons.tiled_products import multiply_add
 from parakeet_py.typed_ir.ir import Block, Lambda, Let, Load, Matmul, Prim, Reduce, Var
-from parakeet_py.typed_ir.types import INT64, Array, Scalar, Type
 
 
 def lower_matmul(lo: Lowering, outs: tuple[Var, ...], op: Matmul, tf32: bool = False) -> None:

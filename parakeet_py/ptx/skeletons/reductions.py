@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.types import INT64, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower import reductions as on_cpu
 from parakeet_py.imp.lower.builder import Lowering
@@ -45,7 +46,6 @@ from parakeet_py.ptx.skeletons.reductions_by_axis import by_axis
 from parakeet_py.ptx.skeletons.tensor_core_products import lower_product
 from parakeet_py.ptx.skeletons.tiled_maps import Shape
 from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var, dtype_of
-from parakeet_py.typed_ir.types import INT64, itemsize
 
 PER_THREAD = 16  # contributions that a thread takes before there are more blocks
 MAX_BLOCKS = 1024  # partial results that the last block combines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base.types import BOOL, INT64
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering, Outs
@@ -29,7 +30,6 @@ from parakeet_py.ptx.kernels.combining import (
 from parakeet_py.ptx.kernels.regions import THREADS, WARP, grid, grid_of_blocks, index_of, split32, unravel, walked
 from parakeet_py.ptx.skeletons.tiled_maps import Shape
 from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
-from parakeet_py.typed_ir.types import BOOL, INT64
 
 PER_THREAD = 16  # contributions that a thread takes before there are more blocks
 MAX_BLOCKS = 1024  # that several blocks for each point may make

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base.types import INT64, Array, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
@@ -21,7 +22,6 @@ from parakeet_py.imp.lower.combine import Combination, combine, declare, fold
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.ptx.kernels.regions import THREADS, WARP
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
-from parakeet_py.typed_ir.types import INT64, Array, itemsize
 
 WARPS = THREADS // WARP
 REGISTER_BYTES = 64  # of a thread's elements

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base.types import BOOL, INT64, Array
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower import scans as on_cpu
 from parakeet_py.imp.lower.builder import Lowering
@@ -26,7 +27,6 @@ from parakeet_py.ptx.kernels.combining import across_block
 from parakeet_py.ptx.kernels.regions import THREADS, WARP, grid, grid_of_blocks, index_of, unravel
 from parakeet_py.ptx.skeletons.scan_tiles import WARPS, Store, Tile, Values, rounds_of
 from parakeet_py.typed_ir.ir import Const, Operand, Scan, Var
-from parakeet_py.typed_ir.types import BOOL, INT64, Array
 
 WARP_LINE, BLOCK_LINE = 16, 1024  # elements of a line from which a warp, a block works on it
 FEW_LINES, LONG_LINE = 64, 1 << 15  # at most so many lines of at least so many elements are scanned one by one

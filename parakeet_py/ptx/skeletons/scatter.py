@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from parakeet_py.base.types import BOOL, INT64, Array, Scalar, is_complex, is_float, is_unsigned, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower import scatter as on_cpu
 from parakeet_py.imp.lower.builder import Lowering
@@ -24,7 +25,6 @@ from parakeet_py.ptx.kernels.atomics import WORD
 from parakeet_py.ptx.kernels.combining import TOGETHER, stride
 from parakeet_py.ptx.kernels.regions import THREADS, grid, grid_of_blocks, index_of, split32, unravel
 from parakeet_py.typed_ir.ir import Cast, Const, Operand, Prim, Scatter, Var
-from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_complex, is_float, is_unsigned, itemsize
 
 COUNT = Scalar("uint32")
 COUNTED = 1 << 32  # points that are so few that 32 bits hold their number

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.types import BOOL, INT64, Array, Scalar, is_float, is_unsigned, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import combination
@@ -19,7 +20,6 @@ from parakeet_py.imp.writer import ZERO
 from parakeet_py.ptx.kernels.regions import THREADS, WARP
 from parakeet_py.ptx.skeletons.scan_tiles import WARPS, scan_warp
 from parakeet_py.typed_ir.ir import Block, Cast, Const, Lambda, Let, Operand, Prim, Var, scalar_type
-from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, is_float, is_unsigned, itemsize
 
 DIGIT_BITS = 8
 DIGITS = 1 << DIGIT_BITS

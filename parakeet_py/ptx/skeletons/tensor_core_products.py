@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.types import BOOL, INT64, Array, Scalar, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
@@ -32,7 +33,6 @@ from parakeet_py.ptx.skeletons.tiled_products import (
     tiles_of,
 )
 from parakeet_py.typed_ir.ir import Const, Operand, Var
-from parakeet_py.typed_ir.types import BOOL, INT64, Array, Scalar, itemsize
 
 TILE = 128  # rows and columns of the result that a block computes
 SLICE_BYTES = 64  # of a line of a slice along the shared axis

@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import INT64, Array, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.builder import Lowering, Outs
 from parakeet_py.imp.lower.loops import Axis
 from parakeet_py.imp.schedule.loop_order import Access, Study, access_cost, coefficient, static_cost
 from parakeet_py.imp.writer import ONE, array_type
 from parakeet_py.ptx.kernels.regions import THREADS, WARP, grid_of_blocks, split32
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Cast, Const, Load, Operand, Prim, Var
-from parakeet_py.typed_ir.types import INT64, Array, itemsize
 
 ROWS = 4  # points of a thread along y
 MAX_UNROLLED = 256  # operations of all points of a thread together

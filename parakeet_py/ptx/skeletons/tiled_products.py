@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import BOOL, INT64, Array, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.kernels.regions import THREADS, grid, grid_of_blocks, split32
 from parakeet_py.ptx.skeletons.product_operands import Factor, Product, flat, zero_of
-from parakeet_py.record import record
 from parakeet_py.typed_ir.ir import Cast, Const, Operand, Prim, Var
-from parakeet_py.typed_ir.types import BOOL, INT64, Array, itemsize
 
 ACROSS = 16  # threads along a side of a tile
 MANY_TILES = 264  # large tiles that occupy a GPU; fewer blocks than this share out the depth

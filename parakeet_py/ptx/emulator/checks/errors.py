@@ -8,7 +8,7 @@ caller that only wants to know that the kernel went wrong catches one class.
 
 from __future__ import annotations
 
-from parakeet_py.errors import ParakeetError
+from parakeet_py.base.errors import ParakeetError
 
 
 class EmulatorError(ParakeetError):

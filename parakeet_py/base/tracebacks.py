@@ -1,0 +1,189 @@
+"""Tracebacks as Python would show them: the user's functions in them, and none of the package's own.
+
+Compiled code has no Python frames. When a call of it ends in an exception, entries are made for the functions that it
+was compiled from: each has a frame that never ran, of a code object with the file, name and positions of the user's
+function, as Cython makes them. That happens only then: calls that return cost nothing.
+
+A call also passes through functions of the package (what compiles, what runs a call in Python). `shown` takes their
+entries off an exception's traceback, and the function that does so is `unseen`: CPython adds no entry for a frame whose
+instruction lies before the first RESUME of its code, where a function begins for tools, and an unseen function has
+nothing behind it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import opcode
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from parakeet_py.base.fast_dataclass import record
+
+F = TypeVar("F", bound=Callable[..., Any])
+_PACKAGE = __name__.partition(".")[0]
+_FOLDER = os.path.join(os.path.dirname(__file__), "")
+_BETWEEN = ("contextlib", "functools")  # what package functions are called through
+_INNER = 4  # entries of the package's own above which an exception is a failure of the package itself
+
+
+@record
+class TraceEntry:
+    """A line of a traceback: a function, named by its file, name and first line, and the place in it.
+
+    Lines count from 1, columns (UTF-8 bytes) from 0; an `end_line` of 0 leaves columns out.
+    """
+
+    filename: str
+    name: str
+    first_line: int
+    line: int
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+
+    def __iter__(self) -> Iterator[str | int]:
+        return (getattr(self, name) for name in type(self).__match_args__)
+
+
+def placed(entries: Sequence[TraceEntry], inner: types.TracebackType | None = None) -> types.TracebackType | None:
+    """A traceback of `entries`, outermost first, and behind them `inner`."""
+    for entry in reversed(entries):
+        inner = types.TracebackType(inner, stand_in(entry), 0 if entry.end_line else -1, entry.line)
+    return inner
+
+
+def own_entry(function: types.FunctionType) -> tuple[TraceEntry, ...]:
+    """A function in which the place is not known."""
+    code = function.__code__
+    return (TraceEntry(code.co_filename, code.co_name, code.co_firstlineno, code.co_firstlineno),)
+
+
+def entry_at(traceback: types.TracebackType) -> TraceEntry:
+    """The first line of a traceback."""
+    code = traceback.tb_frame.f_code
+    ends = next(itertools.islice(code.co_positions(), traceback.tb_lasti // 2, None), (None,) * 4)
+    line, end_line, column, end_column = ends
+    where = (column or 0, end_line or 0, end_column or 0) if None not in ends else ()
+    return TraceEntry(code.co_filename, code.co_name, code.co_firstlineno, line or traceback.tb_lineno, *where)
+
+
+def stand_in(entry: TraceEntry) -> types.FrameType:
+    """A frame that says it is at a place of the user's function; it never ran, and has no variables."""
+    api = ctypes.pythonapi
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 3)(("PyFrame_New", api))
+    thread = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", api))()
+    module = _module_of(entry.filename)
+    frame: types.FrameType = new(thread, _code(entry), {"__name__": module, "__file__": entry.filename}, {})
+    return frame
+
+
+@lru_cache(maxsize=256)
+def _code(entry: TraceEntry) -> types.CodeType:
+    """Code that does nothing, at the place of an entry."""
+    code = compile("", entry.filename, "exec")
+    return code.replace(
+        co_name=entry.name,
+        co_qualname=entry.name,
+        co_firstlineno=entry.first_line,
+        co_linetable=bytes(_linetable(entry, len(code.co_code) // 2)),
+    )
+
+
+def _linetable(entry: TraceEntry, units: int) -> Iterator[int]:
+    """The table of positions (CPython, Objects/locations.md) that has all instructions of a code at one place."""
+    delta = entry.line - entry.first_line
+    while units > 0:
+        length = min(units, 8)
+        if entry.end_line:
+            yield 0x80 | 14 << 3 | length - 1
+            yield from _signed(delta)
+            yield from _unsigned(entry.end_line - entry.line)
+            yield from _unsigned(entry.column + 1)
+            yield from _unsigned(entry.end_column + 1)
+        else:
+            yield 0x80 | 13 << 3 | length - 1
+            yield from _signed(delta)
+        delta, units = 0, units - length
+
+
+def _unsigned(value: int) -> Iterator[int]:
+    while value >= 64:
+        yield 64 | value & 63
+        value >>= 6
+    yield value
+
+
+def _signed(value: int) -> Iterator[int]:
+    return _unsigned(-value << 1 | 1 if value < 0 else value << 1)
+
+
+def _module_of(filename: str) -> str:
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) == filename:
+            return name
+    return "__main__"
+
+
+# ---- the package's own functions -------------------------------------------------------------------------------------
+
+
+def is_own(frame: types.FrameType) -> bool:
+    """Is this a frame of one of the package's own functions?"""
+    name = frame.f_globals.get("__name__")
+    named = isinstance(name, str) and (name == _PACKAGE or name.startswith(_PACKAGE + "."))
+    return named or frame.f_code.co_filename.startswith(_FOLDER)
+
+
+def shown(error: BaseException) -> types.TracebackType | None:
+    """The traceback of an exception that leaves the package, without the package's own functions at its beginning.
+
+    Where there is nothing else in it, it stays as it is if the package itself has failed. Exceptions that the package
+    has caught on the way (their tracebacks begin in it) are no longer its context.
+    """
+    inner = error
+    while (context := inner.__context__) is not None:
+        if context.__traceback__ is not None and is_own(context.__traceback__.tb_frame):
+            inner.__context__ = context.__context__
+        else:
+            inner = context
+    rest, count = error.__traceback__, 0
+    while rest is not None and is_own(rest.tb_frame):
+        rest, count = rest.tb_next, count + 1
+    if rest is None and count > _INNER and not type(error).__module__.startswith(_PACKAGE):
+        return error.__traceback__
+    return rest
+
+
+def unseen(function: F) -> F:
+    """The function, for which tracebacks have no entry: its RESUME is moved behind all else.
+
+    It is a short one, as one jump has to reach the end.
+    """
+    made: Any = function
+    code: types.CodeType = made.__code__
+    old, resume = code.co_code, opcode.opmap["RESUME"]
+    begin = next(at for at in range(0, len(old), 2) if old[at] == resume) // 2
+    ahead = len(old) // 2 - begin - 1
+    if ahead > 255:
+        raise ValueError(f"{code.co_name} is too long")
+    jump, back = opcode.opmap["JUMP_FORWARD"], opcode.opmap["JUMP_BACKWARD_NO_INTERRUPT"]
+    end = bytes([resume, old[2 * begin + 1], opcode.EXTENDED_ARG, ahead + 3 >> 8, back, ahead + 3 & 255])
+    made.__code__ = code.replace(
+        co_code=old[: 2 * begin] + bytes([jump, ahead]) + old[2 * begin + 2 :] + end,
+        co_linetable=code.co_linetable + bytes([0x80 | 15 << 3 | 2]),  # three instructions without a place
+    )
+    return function
+
+
+def user_level() -> int:
+    """The `stacklevel`, for a warning given by the caller, of the innermost function that is not the package's own."""
+    frame: types.FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and (is_own(frame) or frame.f_globals.get("__name__") in _BETWEEN):
+        frame, level = frame.f_back, level + 1
+    return level

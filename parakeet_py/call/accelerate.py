@@ -1,0 +1,222 @@
+"""The decorator, and what an accelerated function tells of itself.
+
+An accelerated function is an `AcceleratedFunction`, a native callable. Its calls try the gates of the specializations
+made so far; what none of them takes goes to its `Dispatcher`, in Python.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from parakeet_py.base import config as settings
+from parakeet_py.call.dispatcher import Dispatcher
+from parakeet_py.call.load import Loaded
+from parakeet_py.hybrid.residency import fingerprint
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _make(function: Callable[..., Any], options: dict[str, Any], checked: bool | None = None) -> Any:
+    if isinstance(function, AcceleratedFunction):
+        return function if not options else _make(function.__wrapped__, options)
+    if isinstance(function, staticmethod | classmethod):
+        return type(function)(_make(function.__func__, options))
+    if not callable(function):
+        raise TypeError(f"{function!r} is not callable")
+    instance = AcceleratedFunction.__new__(AcceleratedFunction)
+    equip(instance, function, options, checked)
+    return instance
+
+
+def equip(
+    instance: AcceleratedFunction, given: Callable[..., Any], options: dict[str, Any], checked: bool | None = None
+) -> None:
+    """Make an accelerated function, which has been allocated only, the one of what `accelerate` was given.
+
+    Its machine code is `checked`; as the environment says, if that is not given.
+    """
+    function = given if isinstance(given, types.FunctionType) else _wrapper(given)
+    checked = settings.environment().checked if checked is None else checked
+    dispatcher = Dispatcher(function, options, checked)
+    dispatcher.make_other = lambda: _make(given, options, not checked)
+    dispatcher.given = given
+    AcceleratedFunction.__init__(instance, function, dispatcher.slow)
+    dispatcher.instance = instance
+    if not dispatcher.plain:
+        dispatcher.inner = AcceleratedFunction(function, lambda *normal: dispatcher.call_normal(normal))
+    instance._dispatcher = dispatcher
+
+
+def _wrapper(target: Callable[..., Any]) -> types.FunctionType:
+    """A Python function that calls a ufunc, a builtin or a callable object."""
+    import functools
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return target(*args, **kwargs)
+
+    made: Any = call
+    functools.update_wrapper(made, target, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    del made.__wrapped__
+    assert isinstance(made, types.FunctionType)
+    return made
+
+
+_OPTIONS = frozenset(("strict", "threads", "devices", "split", "deterministic", "contract", "fastmath", "libdevice"))
+
+
+@overload
+def accelerate(function: F, /) -> F: ...
+
+
+@overload
+def accelerate(
+    *,
+    strict: bool = ...,
+    threads: int | None = ...,
+    devices: str | None = ...,
+    split: float | None = ...,
+    deterministic: bool = ...,
+    contract: bool = ...,
+    fastmath: bool = ...,
+    libdevice: bool = ...,
+) -> Callable[[F], F]: ...
+
+
+def accelerate(function: Any = None, /, **options: Any) -> Any:
+    """Make a NumPy function fast; its results, side effects and exceptions stay what they are.
+
+    Parameters
+    ----------
+    function
+        A Python function or method, a lambda, a ufunc or a builtin. Used as a decorator with or without options.
+    strict : bool
+        Raise `UnsupportedError` instead of falling back to Python or handing single calls back to it.
+    threads : int, optional
+        Threads a parallel region may use; all CPUs of the process by default.
+    devices : str, optional
+        Devices to run on, such as ``"cpu"``, ``"cuda:0"`` or ``"cpu,emulated*2"``, which share the work of a call.
+    split : float, optional
+        The share of every index space that devices other than the CPU get, between 0 and 1.
+    deterministic : bool
+        Results are bit-identical for any number of threads (the default).
+    contract, fastmath : bool
+        Allow fused multiply-add; allow reassociation of floating point, and on GPUs products of float32 matrices
+        whose factors are rounded to TF32.
+    libdevice : bool
+        Elementary functions on GPUs are those of NVIDIA's libdevice, where CUDA or the package ``nvidia-cuda-nvcc`` is
+        installed: faster in single precision, but not those of the CPU to the bit.
+
+    Returns
+    -------
+    AcceleratedFunction
+        A callable with `specializations`, `opaque_calls`, `fell_back`, `explain(*args)`, `untyped_ir()`,
+        `typed_ir(*args)`, `imp(*args)`, `llvm(*args)` and `ptx(*args, target="sm_90")`.
+    """
+    for name in options:
+        if name not in _OPTIONS:
+            known = sorted(_OPTIONS)
+            hint = settings.nearest(name, known)
+            raise TypeError(f"accelerate() has no option {name!r}; {hint}the options are {', '.join(known)}")
+    with settings.options(**options):
+        pass  # refuses values that make no sense now, not at the first call
+    if function is None:
+        return lambda target: _make(target, options)
+    return _make(function, options)
+
+
+# ---- what an accelerated function can be asked -----------------------------------------------------------------------
+
+
+def _dispatcher(instance: Any) -> Dispatcher:
+    found: Dispatcher = instance._dispatcher
+    return found.in_force()
+
+
+def _specializations(self: Any) -> list[Loaded]:
+    """The specializations loaded so far."""
+    dispatcher = _dispatcher(self)
+    return list(dict.fromkeys((*dispatcher.specializations.values(), *dispatcher.general.values())))
+
+
+def _opaque_calls(self: Any) -> list[str]:
+    """What is handed back to Python, over all specializations: "name (line n): reason"."""
+    dispatcher = _dispatcher(self)
+    found: dict[str, None] = {}
+    for compiled in dispatcher.compilations.values():
+        found |= dict.fromkeys(compiled.specialization.opaque_calls)
+    for loaded in dispatcher.specializations.values():
+        if loaded.state is not None and loaded.from_disk:
+            found |= dict.fromkeys(loaded.state.handed_back.opaque_calls)
+    return list(found)
+
+
+def _fell_back(self: Any) -> str | bool:
+    """False, or the reason why some call ran as plain Python."""
+    return _dispatcher(self).fell_back or False
+
+
+def _untyped_ir(self: Any) -> str:
+    """The untyped SSA as text."""
+    from parakeet_py.frontend import to_ssa_cached
+    from parakeet_py.frontend.print import format_function
+
+    return format_function(to_ssa_cached(_dispatcher(self).function))
+
+
+def _typed_ir(self: Any, /, *args: Any, **kwargs: Any) -> str:
+    """The typed IR of a call's signature, after fusion, as text."""
+    from parakeet_py.typed_ir.print import format_function
+
+    return format_function(_dispatcher(self).compiled_for(args, kwargs).typed)
+
+
+def _imp(self: Any, /, *args: Any, **kwargs: Any) -> str:
+    """The loops of a call's signature as text."""
+    from parakeet_py.imp.print import format_function
+
+    return format_function(_dispatcher(self).compiled_for(args, kwargs).imp)
+
+
+def _llvm(self: Any, /, *args: Any, **kwargs: Any) -> str:
+    """The LLVM IR of a call's signature, before LLVM's own optimization, as text."""
+    from parakeet_py.call.compile import generate_llvm
+
+    dispatcher = _dispatcher(self)
+    return generate_llvm(dispatcher.compiled_for(args, kwargs), dispatcher.checked)[0]
+
+
+def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
+    """The PTX of a call's kernels, as one module, for a GPU architecture such as "sm_90"; no GPU is needed."""
+    from parakeet_py.call.devices.device_calls import plan_of
+    from parakeet_py.ptx.join_modules import join
+
+    dispatcher = _dispatcher(self)
+    normal = dispatcher.positional(args, kwargs)
+    plan = plan_of(dispatcher.compiled_for_normal(normal))
+    return join([plan.ptx(target, number) for number in range(len(plan.kernels))])
+
+
+def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """What happens in a call with these arguments: stages, kernels, storage, what is handed back."""
+    from parakeet_py.call.explain import explain
+
+    return explain(_dispatcher(self), args, kwargs)
+
+
+AcceleratedFunction.specializations = property(_specializations)
+AcceleratedFunction.opaque_calls = property(_opaque_calls)
+AcceleratedFunction.fell_back = property(_fell_back)
+AcceleratedFunction.untyped_ir = _untyped_ir
+AcceleratedFunction.typed_ir = _typed_ir
+AcceleratedFunction.imp = _imp
+AcceleratedFunction.llvm = _llvm
+AcceleratedFunction.ptx = _ptx
+AcceleratedFunction.explain = _explain
+
+__all__ = ["AcceleratedFunction", "accelerate"]
+
+
+fingerprint.compile_with(accelerate(devices="cpu", split=None))

@@ -1,0 +1,457 @@
+"""From a call to object code: the stages in the order they run, for one signature.
+
+`compile_call` finds the signature of a call (starting again while the specializer asks for hidden arguments or for the
+value of a parameter), then runs the stages: specialize, passes, lower to Imp. `make_native` goes on to object code. A
+`Compiled` keeps what each stage made, for `explain()`, the text functions and the interpreters.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Literal
+
+from parakeet_py.base import config as settings
+from parakeet_py.base.errors import (
+    DeoptimizedError,
+    MemorySafetyError,
+    UnsupportedError,
+    name_of_exception,
+    source_excerpt,
+)
+from parakeet_py.base.interrupts import poll
+from parakeet_py.call import library_ir_cache
+from parakeet_py.call.load import Knowledge, call_signature, can_be_static, read_source
+from parakeet_py.call.specialization_cache import FailureText, Native
+from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
+from parakeet_py.imp import ir as imp
+from parakeet_py.imp.lower.function import lower
+from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only
+from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
+from parakeet_py.llvm.safety.accesses import Site
+from parakeet_py.llvm.safety.faults import FAULT
+from parakeet_py.messages.arrays import with_array_named
+from parakeet_py.signature import patches
+from parakeet_py.signature.attribute_sources import OF_ARGUMENTS, OF_NONE, of_arguments, variable_of
+from parakeet_py.signature.positional import parameter_names
+from parakeet_py.signature.specs import (
+    MAX_ITEMS,
+    ArraySpec,
+    FunctionSpec,
+    ListSpec,
+    Signature,
+    Source,
+    StaticSpec,
+    leaves,
+)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.numerics import computes
+from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
+from parakeet_py.typed_ir.pipeline import PassReport, run_passes
+from parakeet_py.typed_ir.places import entries
+from parakeet_py.typed_ir.semantics import OVERFLOW
+from parakeet_py.typed_ir.specialize.opaque.opaque import is_harmless, seldom_sites
+from parakeet_py.typed_ir.specialize.profitability import does_little_else
+from parakeet_py.typed_ir.specialize.restarts import FieldsMayChange, NeedObservation, NeedText
+from parakeet_py.typed_ir.specialize.specializer import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
+
+if TYPE_CHECKING:
+    from parakeet_py.llvm.codegen.module import GeneratedCode
+
+keep_with(library_ir_cache)
+MAX_ATTEMPTS = 64
+CHECKED_LEVEL = 0  # of LLVM's optimization: checked code need not be fast, but there is much of it
+Extents = Literal["both", "usual", "general"]
+
+
+@dataclass(slots=True)
+class Compiled:
+    """One specialization and what every stage made of it."""
+
+    function: FunctionType
+    template: ssa.Function
+    call_signature: Signature
+    specialization: Specialization
+    typed: ir.Function
+    imp: imp.Function
+    config: settings.Config
+    passes: PassReport
+    times: dict[str, float] = field(default_factory=dict)
+    plan: Any = None  # how it runs on other devices, once it has
+    divided: Any = None  # how a team runs it, once one has
+
+    @property
+    def signature(self) -> Signature:
+        """The signature without distinctions that do not matter to this code."""
+        return self.specialization.signature
+
+    @property
+    def read_after_opaque(self) -> tuple[Source, ...]:
+        """The hidden arguments (data, not functions) that an operation handed back to Python must not replace."""
+        if not self.specialization.opaque_sites:
+            return ()
+        late = self.specialization.read_late
+        hidden = self.specialization.signature.hidden
+        return tuple(one.source for one in hidden if one.source in late and not isinstance(one.spec, StaticSpec))
+
+    @property
+    def unfused(self) -> ir.Function:
+        """The typed function as the specializer made it."""
+        return self.specialization.function
+
+
+def specialize_call(
+    template: ssa.Function,
+    function: FunctionType,
+    args: Sequence[Any],
+    knowledge: Knowledge,
+    strict: bool = False,
+    guess: bool = False,
+) -> Specialization:
+    """Specialize for a call, learning what the function needs on the way."""
+    for _ in range(MAX_ATTEMPTS):
+        signature = call_signature(function, args, knowledge)
+        try:
+            return Specializer(
+                template,
+                function,
+                signature,
+                knowledge.observed.get(signature.params, {}),
+                strict,
+                guess,
+                knowledge.fields,
+                knowledge.takes_texts,
+            ).specialize()
+        except NeedHidden as need:
+            if need.source in knowledge.hidden:  # there is no such attribute
+                knowledge.fields = OF_ARGUMENTS if _is_held(need.source) else OF_NONE
+            else:
+                knowledge.hidden.append(need.source)
+        except FieldsMayChange:
+            _read_fewer_fields(knowledge)
+        except UnsupportedError as error:
+            if _reads_short_lists(signature, args):
+                knowledge.short_lists = False
+                continue
+            if any(isinstance(spec, ListSpec) for spec in signature.params):
+                knowledge.long_lists = False  # Python may do what compiled code cannot, with the lists themselves
+                continue
+            if knowledge.texts:
+                knowledge.texts, knowledge.takes_texts = set(), False  # they may do as values
+                continue
+            functions = [i for i, spec in enumerate(signature.params) if isinstance(spec, FunctionSpec)]
+            if not functions:
+                raise with_array_named(error, parameter_names(function.__code__), args) from None
+            knowledge.static.update(functions)  # Python may be able to do with them what compiled code cannot
+        except NeedObservation:
+            if not _reads_short_lists(signature, args):
+                raise
+            knowledge.short_lists = False  # what is handed back may be compiled with items that are known one by one
+        except NeedText as need:
+            knowledge.texts.add(need.index)
+        except NeedStatic as need:
+            if _reads_short_lists(signature, args, need.index):
+                knowledge.short_lists = False
+            else:
+                _learn_static(need, args, function, template, signature, knowledge)
+        except NeedWhole as need:
+            if _reads_short_lists(signature, args, need.index):
+                knowledge.short_lists = False
+            elif need.index < len(args):
+                knowledge.whole.add(need.index)
+            else:
+                knowledge.whole_hidden.add(signature.hidden[need.index - len(args)].source)
+    raise UnsupportedError(f"{function.__name__} depends on too many global values")
+
+
+def _reads_short_lists(signature: Signature, args: Sequence[Any], index: int | None = None) -> bool:
+    """Is the length of a list left open (of the one in parameter `index`, if it is given) that need not be?"""
+    return any(
+        isinstance(spec, ListSpec) and len(value) <= MAX_ITEMS and index in (None, place)
+        for place, (spec, value) in enumerate(zip(signature.params, args, strict=True))
+    )
+
+
+def _read_fewer_fields(knowledge: Knowledge) -> None:
+    """Leave to Python what objects hold: first those that variables hold, then the arguments too."""
+    held = list(filter(_is_held, knowledge.hidden))
+    knowledge.fields = OF_ARGUMENTS if held else OF_NONE
+    gone = held or [source for source in knowledge.hidden if of_arguments(source)]
+    knowledge.hidden = [source for source in knowledge.hidden if source not in gone]
+
+
+def _is_held(source: Source) -> bool:
+    """Is a hidden argument read from an object that a variable holds?"""
+    return variable_of(source) != source
+
+
+def _learn_static(
+    need: NeedStatic,
+    args: Sequence[Any],
+    function: FunctionType,
+    template: ssa.Function,
+    signature: Signature,
+    knowledge: Knowledge,
+) -> None:
+    if need.index < len(args):
+        value = args[need.index]
+        known = need.index in knowledge.static
+        knowledge.static.add(need.index)
+    else:
+        source = signature.hidden[need.index - len(args)].source
+        value = read_source(function, source, args)
+        known = source in knowledge.static_hidden
+        knowledge.static_hidden.add(source)
+    if known or not can_be_static(value):
+        raise UnsupportedError(f"{need} has to be known when the function is compiled", template.filename)
+
+
+def compile_call(
+    function: FunctionType,
+    args: Sequence[Any],
+    knowledge: Knowledge,
+    config: settings.Config,
+    guess: bool = False,
+    extents: Extents = "both",
+) -> Compiled:
+    """Everything up to Imp for the signature of a call.
+
+    With `guess`, code that reaches an operation of unknown result type is compiled to give up; only a function that has
+    done nothing until then that shows outside can be compiled like that. `extents` is that of `run_passes`; a function
+    that hands operations back to Python, and may be entered again after one, is always compiled for all.
+
+    Raises
+    ------
+    UnsupportedError
+        The function cannot be compiled for these arguments.
+    NeedObservation
+        What an operation handed back to Python gives is not known.
+    """
+    times: dict[str, float] = {}
+    clock = Clock(times)
+    template = to_ssa_cached(function)
+    clock.done("frontend")
+    specialization = specialize_call(template, function, args, knowledge, config.strict, guess)
+    signature = specialization.signature
+    specialization.signature = _relaxed(specialization)
+    if config.check:
+        from parakeet_py.typed_ir.check import check_function as check_typed
+
+        check_typed(specialization.function)
+    clock.done("specialize")
+    passes = PassReport()
+    whole = bool(specialization.opaque_sites or specialization.guessed)
+    typed = run_passes(specialization.function, config, passes, "both" if whole else extents)
+    clock.done("passes")
+    lowered = lower(typed, config)
+    if config.check:
+        from parakeet_py.imp.check import check_function as check_imp
+
+        check_imp(lowered)
+    if specialization.guessed:
+        early = checks_before_effects(lowered)
+        codes = (code for code, site in enumerate(lowered.failures) if site.failure.exception == "Deoptimize")
+        if any(code not in early for code in codes):
+            raise specialization.guessed[0]
+    clock.done("lower")
+    made = Compiled(function, template, signature, specialization, typed, lowered, config, passes, times)
+    if specialization.assigns and not set(range(1, len(lowered.failures))) <= set(_rerun(made)):
+        raise UnsupportedError("exceptions after an assignment to an attribute", template.filename)
+    return made
+
+
+def _relaxed(specialization: Specialization) -> Signature:
+    """The signature without what does not matter: overlap, where nothing of the pair is ever written."""
+    signature = specialization.signature
+    stored = specialization.stored_params
+    pairs = tuple(pair for pair in signature.pairs if pair[0] in stored or pair[1] in stored)
+    if pairs == signature.pairs:
+        return signature
+    if signature.disjoint or not pairs:
+        return Signature(signature.params, signature.hidden, True, pairs)
+    return signature
+
+
+def runs_in_python(compiled: Compiled) -> bool:
+    """Does a call do so little beside what it hands back that Python is faster as a whole?"""
+    sites = compiled.specialization.opaque_sites
+    return bool(sites) and does_little_else(compiled.typed, seldom_sites(sites))
+
+
+class Clock:
+    """Adds up the seconds of stages."""
+
+    def __init__(self, times: dict[str, float]) -> None:
+        self.times = times
+        self.start = time.perf_counter()
+
+    def done(self, stage: str) -> None:
+        """Everything since the last mark was this stage."""
+        now = time.perf_counter()
+        self.times[stage] = self.times.get(stage, 0.0) + now - self.start
+        self.start = now
+
+
+def generate_llvm(compiled: Compiled, checked: bool | None = None) -> tuple[str, GeneratedCode]:
+    """The LLVM IR text of the compiled function and its gate, before optimization, and what the function needs.
+
+    It is `checked` as the settings it was compiled for say, if that is not given.
+    """
+    from parakeet_py.llvm.codegen.module import generate
+    from parakeet_py.llvm.engine import compiler
+    from parakeet_py.llvm.entry.stub_text import gate_ir
+
+    config = compiled.config
+    checked = config.checked if checked is None else checked
+    code = generate(compiled.imp, compiler.host(), contract=config.contract, fastmath=config.fastmath, checked=checked)
+    gate = gate_ir(
+        compiled.signature,
+        compiled.specialization.result,
+        code.entry,
+        "gate",
+        has_state=bool(compiled.specialization.opaque_sites or compiled.specialization.guessed),
+        rerun=_rerun(compiled),
+        kept=kept_arguments(compiled),
+        recursive=bool(compiled.imp.procedures),
+        numeric=computes(compiled.typed),
+        warns=_warns(compiled),
+        watched=len(patches.modules_of(compiled.specialization.module_reads)),
+        checked=checked,
+    )
+    symbols = (*code.symbols, *patches.as_symbols(compiled.specialization.module_reads))
+    return code.text + "\n" + gate, replace(code, symbols=symbols)
+
+
+def _warns(compiled: Compiled) -> bool:
+    """May Python run a call once more, after it has set floating-point flags? Nothing of it may show outside."""
+    from parakeet_py.llvm.runtime.error_state import HAS_FLAGS
+
+    done = compiled.specialization
+    shows = done.stored_params or done.opaque_sites or done.guessed or done.assigns
+    return HAS_FLAGS and computes(compiled.typed) and not shows
+
+
+_PYTHON_RUNS = ("Deoptimize", GENERAL.exception)
+
+
+def _rerun(compiled: Compiled) -> tuple[int, ...]:
+    """The statuses after which Python runs the call instead: nothing has happened yet that anybody could see.
+
+    What has been stored into `kept_arguments` is undone. Exceptions of NumPy's functions are left to these themselves,
+    because of their messages, but not where Python would have to go through loops again.
+    """
+    quick = not compiled.specialization.has_loops
+    codes = [
+        code
+        for code, failure in enumerate(site.failure for site in compiled.imp.failures)
+        if (compiled.specialization.assigns and code)
+        or failure.exception in _PYTHON_RUNS
+        or failure.message == OVERFLOW
+        or (failure.of_library and quick)
+    ]
+    if codes and not may_be_undone(compiled):
+        early = checks_before_effects(compiled.imp, _harmless(compiled))
+        codes = [code for code in codes if code in early]
+    return (*codes, OPAQUE_AGAIN) if compiled.specialization.opaque_sites else tuple(codes)
+
+
+def kept_arguments(compiled: Compiled) -> tuple[int, ...]:
+    """The arguments (leaf positions) whose contents are kept during a call.
+
+    What is read-only changes at most by way of an argument that overlaps it and is not.
+    """
+    if not may_be_undone(compiled):
+        return ()
+    stored = compiled.specialization.stored_params
+    specs = [leaf.spec for leaf in leaves(compiled.signature)]
+    return tuple(at for at, spec in enumerate(specs) if at in stored and isinstance(spec, ArraySpec) and spec.writeable)
+
+
+def may_be_undone(compiled: Compiled) -> bool:
+    """May Python begin a call again that compiled code has given up half-way, with `kept_arguments` as they were?
+
+    That is so where compiled code may find, after it has stored into arguments, that only Python knows how to go on,
+    and nothing else shows of what it has done. Ints that leave 64 bits are no reason: that is rare, and copies cost
+    time.
+    """
+    return not gives_up_early(compiled) and shows_in_arguments_only(compiled.imp, _harmless(compiled))
+
+
+def gives_up_early(compiled: Compiled) -> bool:
+    """Is it found before anything shows that only Python knows how to go on?"""
+    assigns = compiled.specialization.assigns
+    failures = [(code, site.failure.exception) for code, site in enumerate(compiled.imp.failures) if code]
+    codes = {code for code, exception in failures if assigns or exception in _PYTHON_RUNS}
+    return not codes or codes <= checks_before_effects(compiled.imp, _harmless(compiled))
+
+
+def python_may_begin_again(compiled: Compiled, error: Exception, unchanged: bool) -> bool:
+    """After a call that was given up: may Python run it from the beginning? `unchanged`: no argument was stored to."""
+    checked = compiled.specialization.assigns and not isinstance(error, MemoryError)
+    if (isinstance(error, DeoptimizedError) or checked) and gives_up_early(compiled):
+        return True
+    return unchanged and (not compiled.specialization.opaque_sites or may_be_undone(compiled))
+
+
+def _harmless(compiled: Compiled) -> frozenset[int]:
+    """The numbers of opaque sites that change nothing outside."""
+    return frozenset(number for number, site in enumerate(compiled.specialization.opaque_sites) if is_harmless(site))
+
+
+def make_native(compiled: Compiled, checked: bool = False) -> Native:
+    """Object code for a specialization, `checked` or not."""
+    from parakeet_py.llvm.engine import compiler as engine
+
+    clock = Clock(compiled.times)
+    text, code = generate_llvm(compiled, checked)
+    clock.done("generate")
+    poll()
+    most = min(compiled.config.thread_count, settings.available_cpus())
+    effort: dict[str, Any] = {"level": CHECKED_LEVEL, "vectorize": False} if checked else {}
+    object_bytes = engine.compile_divided(text, most, **effort)
+    clock.done("llvm")
+    result = compiled.specialization.result
+    failures = _failures(compiled)
+    if checked:
+        sites = (*code.sites, Site("results", _place_of_results(compiled.template)))  # gates take the last one
+        failures = (*failures, *(_unsafe(compiled, site) for site in sites))
+    return Native(object_bytes, compiled.signature, result, failures, code.symbols, compiled.passes.guarded)
+
+
+def _place_of_results(template: ssa.Function) -> ssa.Pos:
+    """Where a function makes its last value; where it begins, if it makes none."""
+    places = [let.pos for let in template.statements()]
+    return places[-1] if places else ssa.Pos(template.first_line, 0, template.first_line, 0)
+
+
+def _unsafe(compiled: Compiled, site: Site) -> FailureText:
+    """What a failed check of checked machine code raises."""
+    template = compiled.template
+    place, trace = template.filename, entries(site.pos)
+    if site.pos is not None:
+        place = source_excerpt(template, site.pos)
+    if trace and trace[-1].filename != template.filename:
+        place = f"{trace[-1].filename}:{trace[-1].line}"
+    message = f"{site.operation}: {{0}}: {place.replace('{', '{{').replace('}', '}}')}"
+    return FailureText(name_of_exception(MemorySafetyError) or "", message, FAULT, place, trace)
+
+
+def _failures(compiled: Compiled) -> tuple[FailureText, ...]:
+    formats: dict[int, str] = {}
+    bodies = [compiled.imp.body, *(one.body for one in compiled.imp.procedures)]
+    for statement in [statement for body in bodies for statement in imp.walk(body)]:
+        if isinstance(statement, imp.Check):
+            kinds = [ir.dtype_of(arg) for arg in statement.args]
+            formats[statement.failure] = "".join("f" if kind.startswith("float") else "i" for kind in kinds)
+    return tuple(
+        FailureText(
+            site.failure.exception,
+            site.failure.message,
+            formats.get(code, ""),
+            source_excerpt(compiled.template, site.pos) if site.failure.exception == "Deoptimize" else "",
+            entries(site.pos),
+        )
+        for code, site in enumerate(compiled.imp.failures)
+    )

@@ -1,0 +1,297 @@
+"""What happened in a call: stages and their times, kernels, fusion, storage, what went back to Python.
+
+`Explanation` is for programs (attributes) and for people (`str`, `html`).
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
+from parakeet_py.signature.specs import (
+    ArraySpec,
+    FunctionSpec,
+    ListSpec,
+    ObjectSpec,
+    ScalarSpec,
+    Spec,
+    StaticSpec,
+    TextSpec,
+    TupleSpec,
+)
+from parakeet_py.typed_ir import ir
+
+if TYPE_CHECKING:
+    from parakeet_py.call.compile import Compiled
+    from parakeet_py.call.devices.device_report import DeviceReport
+    from parakeet_py.call.devices.team_report import TeamReport
+    from parakeet_py.call.dispatcher import Dispatcher
+    from parakeet_py.hybrid.devices.timeline import Timeline
+    from parakeet_py.imp.storage.allocations import StorageReport
+
+
+_GUARDED = "this is for extents that fit without broadcasting or clipping; other calls get a form of their own"
+
+_PYTHON = "Python runs such calls as a whole: there is little to do beside what is handed back"
+
+
+@record
+class Operator:
+    """One parallel operator left after fusion: its kind, the line of the user's source and its index space."""
+
+    kind: str
+    line: int
+    rank: int
+    outs: int
+
+    def __str__(self) -> str:
+        results = "" if self.outs == 1 else f", {self.outs} results" if self.outs else ", stores in place"
+        return f"{self.kind} over {self.rank} axes (line {self.line}{results})"
+
+
+@record
+class Explanation:
+    """What one call does.
+
+    Attributes
+    ----------
+    signature : argument types as text
+    operators : parallel operators after fusion, outermost ones, in order
+    operators_before : how many there were before fusion
+    kernels : how many of them are run (parallel regions and matrix products)
+    opaque_calls : what is handed back to Python, with reasons
+    storage : temporaries and results with their sizes
+    times : seconds of each stage of compilation
+    fell_back : None, or why the call runs as plain Python; with `waits`, only until such a call has been made
+    device : None for the CPU, or what happens on the device that calls run on here
+    """
+
+    name: str
+    signature: tuple[str, ...]
+    operators: tuple[Operator, ...]
+    operators_before: int
+    opaque_calls: tuple[str, ...]
+    storage: StorageReport | None
+    times: dict[str, float]
+    fell_back: str | None
+    widened: tuple[str, ...] = ()
+    threads: int = 1
+    device: DeviceReport | TeamReport | None = None
+    waits: bool = False
+
+    @property
+    def kernels(self) -> int:
+        return len(self.operators)
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """What the last call of this signature on devices has done when, if it was recorded: `options(timeline=True)`.
+
+        Its `save` writes the JSON that chrome://tracing and Perfetto read, or a page of HTML.
+        """
+        return None if self.device is None else self.device.timeline
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}({', '.join(self.signature)})"]
+        if self.fell_back is not None:
+            lines.append("not compiled yet, because" if self.waits else "fell back to Python, because")
+            lines.extend("  " + line for line in self.fell_back.splitlines())
+            return "\n".join(lines)
+        if self.device is None:
+            lines.append(f"runs on cpu, up to {self.threads} threads")
+        else:
+            lines.extend(str(self.device).splitlines())
+        lines.append(f"operators: {self.operators_before} before fusion, {self.kernels} after")
+        lines.extend(f"  {operator}" for operator in self.operators)
+        if self.opaque_calls:
+            lines.append("handed back to Python:")
+            lines.extend(f"  {call}" for call in self.opaque_calls)
+        if self.storage is not None and self.device is None:
+            for what, allocations in (("temporaries", self.storage.temporaries), ("results", self.storage.results)):
+                lines.append(f"{what}: {', '.join(map(str, allocations)) or 'none'}")
+        for note in self.widened:
+            lines.append(f"note: {note}")
+        if self.times:
+            total = sum(self.times.values())
+            stages = ", ".join(f"{stage} {1000 * seconds:.1f}" for stage, seconds in self.times.items())
+            lines.append(f"compiled in {1000 * total:.1f} ms ({stages})")
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """A self-contained page."""
+        rows = "".join(f"<tr><td>{html.escape(str(operator))}</td></tr>" for operator in self.operators)
+        stages = "".join(
+            f"<tr><td>{html.escape(stage)}</td><td>{1000 * seconds:.2f} ms</td></tr>"
+            for stage, seconds in self.times.items()
+        )
+        calls = "".join(f"<li>{html.escape(call)}</li>" for call in self.opaque_calls) or "<li>nothing</li>"
+        return (
+            "<!doctype html><meta charset=utf-8><style>body{font:14px sans-serif;margin:2em}td{padding:2px 12px}"
+            "pre{background:#f4f4f4;padding:1em}</style>"
+            f"<title>{html.escape(self.name)}</title><h1>{html.escape(self.name)}</h1><pre>{html.escape(str(self))}</pre>"
+            f"<h2>Operators</h2><table>{rows}</table><h2>Handed back to Python</h2><ul>{calls}</ul>"
+            f"<h2>Compile time</h2><table>{stages}</table>"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any]) -> Explanation:
+    """What a call with these arguments does (it is compiled, not run)."""
+    from parakeet_py.base.errors import NoSourceError, NotObservedError, UnsupportedError
+    from parakeet_py.signature.specs import spec_of
+
+    name = dispatcher.function.__name__
+    device = dispatcher.device()
+    try:
+        if some_live_elsewhere((*args, *kwargs.values())):
+            found = _explain_in_place(dispatcher, dispatcher.normalize(tuple(args), kwargs))
+            if found is not None:
+                return found
+        if device is None:
+            normal = dispatcher.normalize(tuple(args), kwargs)
+            return explain_compiled(dispatcher.compiled_for(tuple(args), kwargs), normal)
+        from parakeet_py.call.devices.device_report import device_report
+        from parakeet_py.call.devices.team_report import team_report
+        from parakeet_py.hybrid.devices.team import Team
+
+        normal = dispatcher.positional(tuple(args), kwargs)
+        compiled = dispatcher.compiled_for_normal(normal)
+        if isinstance(device, Team):
+            return replace(_on_devices(compiled), device=team_report(compiled, normal, device))
+        return replace(_on_devices(compiled), device=device_report(compiled, normal, device))
+    except (UnsupportedError, NoSourceError) as error:
+        specs = tuple(describe_spec(spec_of(arg)) for arg in args)
+        waits = isinstance(error, NotObservedError)
+        return Explanation(name, specs, (), 0, (), None, {}, str(error), waits=waits)
+
+
+def _explain_in_place(dispatcher: Dispatcher, normal: tuple[Any, ...] | None) -> Explanation | None:
+    """What a call does whose arguments live on a device; None if they live on none."""
+    from parakeet_py.call.devices.device_calls import foreign_arguments
+    from parakeet_py.call.devices.device_report import device_report
+    from parakeet_py.call.devices.team_report import team_report
+    from parakeet_py.hybrid.residency.team_arguments import Held
+
+    foreign = None if normal is None else foreign_arguments(dispatcher, normal)
+    if foreign is None:
+        return None
+    compiled = dispatcher.compiled_for_normal(foreign.args)
+    if isinstance(foreign, Held):
+        return replace(_on_devices(compiled), device=team_report(compiled, foreign.args, foreign.team, foreign))
+    return replace(_on_devices(compiled), device=device_report(compiled, foreign.args, foreign.device, foreign))
+
+
+def _on_devices(compiled: Compiled) -> Explanation:
+    """What is known beforehand of calls that run on devices."""
+    from parakeet_py.hybrid.plan.routine_calls import as_calls
+
+    found = explain_compiled(compiled)
+    by_host = tuple(str(call) for call in as_calls(compiled.typed)[1].values())
+    return replace(found, opaque_calls=found.opaque_calls + by_host)
+
+
+def explain_compiled(compiled: Compiled, normal: tuple[Any, ...] | None = None) -> Explanation:
+    """What is known of a compiled call; its arguments in positional form give the sizes of what it allocates."""
+    from parakeet_py.call.interpreters import values_of
+    from parakeet_py.imp.storage.allocations import report
+
+    values = () if normal is None else values_of(compiled, normal)
+    names = leaf_names(compiled)
+    return Explanation(
+        compiled.function.__name__,
+        tuple(describe_spec(spec) for spec in compiled.signature.params),
+        tuple(operators_of(compiled.typed.body)),
+        len(list(operators_of(compiled.unfused.body))),
+        compiled.specialization.opaque_calls,
+        report(compiled.imp, names, values),
+        dict(compiled.times),
+        None,
+        _notes(compiled, names),
+        compiled.config.thread_count,
+    )
+
+
+def _notes(compiled: Compiled, names: Sequence[str]) -> tuple[str, ...]:
+    """What else is to be said of a call."""
+    from parakeet_py.call.compile import runs_in_python
+
+    if runs_in_python(compiled):
+        return (*compiled.specialization.widened, _PYTHON)
+    return compiled.specialization.widened + ((_GUARDED,) if compiled.passes.guarded else ()) + _kept(compiled, names)
+
+
+def _kept(compiled: Compiled, names: Sequence[str]) -> tuple[str, ...]:
+    """A note on arguments that are copied before the call."""
+    from parakeet_py.call.compile import kept_arguments
+
+    kept = [names[leaf] for leaf in kept_arguments(compiled)]
+    reason = "are kept, because Python may have to run the call from the beginning"
+    return (f"the contents of {', '.join(kept)} {reason}",) if kept else ()
+
+
+def leaf_names(compiled: Compiled) -> list[str]:
+    """What to call the leaf arguments of a function: x, points[0], the name of a global."""
+    from parakeet_py.signature.positional import parameter_names
+    from parakeet_py.signature.specs import leaves
+
+    signature = compiled.signature
+    names = parameter_names(compiled.function.__code__)
+    names += [str(hidden.source[-1]) for hidden in signature.hidden]
+    return [names[leaf.path[0]] + "".join(f"[{index}]" for index in leaf.path[1:]) for leaf in leaves(signature)]
+
+
+def operators_of(block: ir.Block) -> list[Operator]:
+    """The outermost parallel operators of a block, in order (those in loops and branches included)."""
+    found: list[Operator] = []
+    for let in block.statements:
+        op = let.op
+        match op:
+            case ir.Reduce(extents=extents, reduced_extents=reduced):
+                found.append(Operator("Reduce", let.pos.line, len(extents) + len(reduced), len(let.outs)))
+            case ir.Map(extents=extents) | ir.Scan(extents=extents) | ir.Scatter(extents=extents):
+                found.append(Operator(type(op).__name__, let.pos.line, len(extents), len(let.outs)))
+            case ir.Compress(extents=extents):
+                found.append(Operator("Compress", let.pos.line, len(extents), len(let.outs) - 1))
+            case ir.Matmul():
+                found.append(Operator("Matmul", let.pos.line, 2, 1))
+            case ir.Routine(name, outs, _):
+                found.append(Operator(name, let.pos.line, getattr(outs[0].type, "rank", 1), len(outs)))
+            case _:
+                for inner in ir.blocks_of(op):
+                    found.extend(operators_of(inner))
+    return found
+
+
+def describe_spec(spec: Spec) -> str:
+    """A spec as people write it: float64[2 axes, C order]."""
+    match spec:
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner, axes):
+            order = {"C": "", "F": ", Fortran order", "S": ", rows", "A": ", strided"}[layout]
+            order += f", axes in order {' '.join(map(str, axes))}" if axes else ""
+            ones = "".join(f", axis {axis} of 1" for axis, one in enumerate(unit) if one)
+            last = f", last axis of {inner}" if inner else ""
+            return f"{dtype}[{rank} axes{order}{ones}{last}{'' if writeable else ', read-only'}]"
+        case ScalarSpec(dtype, python):
+            names = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
+            return names[dtype] if python else dtype
+        case StaticSpec(value):
+            return repr(value)
+        case FunctionSpec(code, _, cells, defaults):
+            parts = ", ".join(describe_spec(item) for item in (*cells, *defaults))
+            return f"{code.co_qualname}" + (f" over {parts}" if parts else "")
+        case TextSpec():
+            return "str"
+        case ListSpec(dtype):
+            return f"list of {'floats' if dtype == 'float64' else 'ints'}"
+        case TupleSpec(items, kind):
+            parts = ", ".join(describe_spec(item) for item in items)
+            return f"({parts})" if kind == "tuple" else f"{kind}[{parts}]"
+        case ObjectSpec(kind):
+            return kind.__qualname__
+    return str(spec)

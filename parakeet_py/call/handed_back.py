@@ -1,0 +1,446 @@
+"""Operations handed back to Python, at run time: what compiled code calls when it meets one.
+
+    i32 pk_opaque(ptr ctx, i64 site, ptr arguments, ptr results)
+
+Compiled code leaves the operands in the slots of results ([object, base, block, data, dims, strides] for an array) and
+takes the results from the slots of arguments ([object, data, dims, strides]). This is a ctypes callback, which takes
+the GIL by itself. It makes Python objects of the operands, does the operation, compares the result's type with the one
+the code was compiled for, and keeps the result alive until the call is over.
+
+The context's STATE is the specialization's `OpaqueCalls` when a call begins. The first operation of the call replaces
+it by a `CallState`, a new reference that the gate drops at the end.
+
+Memory that compiled code has made for itself is given to Python for good (`gate.lend_array`): a NumPy array owns the
+block from then on, so Python may keep it, change it and return it. The block's count is made so large that compiled
+code never frees it, and the call state keeps the array alive as long as compiled code runs.
+
+When a result has another type than expected, compiled code cannot go on. If all that has happened so far can be told
+again, the call is run by the evaluator, which does not repeat the operations but takes their results from a log. That
+is so when compiled code has only stored into memory of its own, and no array was given to anybody who might have
+changed it. Otherwise the call ends in `OpaqueResultChanged`. In both cases the next compilation knows better.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import FunctionType, NoneType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.base.errors import OpaqueResultChanged
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.tracebacks import is_own, placed
+from parakeet_py.base.types import Array, Object, Scalar, Type, itemsize
+from parakeet_py.call.handed_back_plans import FLAGS, LOGGED, MAX_LOG, Perform, Plan
+from parakeet_py.call.load import Knowledge, present
+from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key, Raised, contents, differ, with_items
+from parakeet_py.imp import ir as imp
+from parakeet_py.imp.schedule.effects import stores_only_into_its_own
+from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
+from parakeet_py.llvm.runtime.object_layout import Layout
+from parakeet_py.signature.object_assembly import ContainerT, Template, rebuild
+from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
+from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
+from parakeet_py.typed_ir.specialize.opaque import opaque
+from parakeet_py.typed_ir.specialize.opaque.opaque import OpaqueSite
+from parakeet_py.typed_ir.specialize.type_names import with_article
+
+if TYPE_CHECKING:
+    from parakeet_py.call.compile import Compiled
+
+_SMALL = (bool, int, float, complex, str, NoneType)
+
+
+@record
+class HandedBack:
+    """What compiled code hands back to Python: all that is known of it when the code has been made.
+
+    Attributes
+    ----------
+    sites : number, operation and types of the operands of each place that is left
+    hidden : hidden arguments that no operation may replace
+    fresh : does compiled code store only into memory of its own?
+    guessed : are there operations that are taken to be out of reach?
+    """
+
+    sites: tuple[tuple[int, OpaqueSite, tuple[Type, ...]], ...]
+    hidden: tuple[Source, ...]
+    fresh: bool
+    guessed: bool
+
+    @classmethod
+    def by(cls, compiled: Compiled) -> HandedBack:
+        """By a specialization."""
+        sites = compiled.specialization.opaque_sites
+        statements = [one for one in imp.walk(compiled.imp.body) if isinstance(one, imp.Opaque)]
+        left = {one.site: (one.site, sites[one.site], tuple(arg.type for arg in one.args)) for one in statements}
+        fresh = stores_only_into_its_own(compiled.imp)
+        guessed = bool(compiled.specialization.guessed)
+        return cls(tuple(left.values()), compiled.read_after_opaque, fresh, guessed)
+
+    @property
+    def opaque_calls(self) -> tuple[str, ...]:
+        """The operations, for people: "name (line n): reason"."""
+        return opaque.descriptions(site for _, site, _ in self.sites)
+
+
+class OpaqueCalls:
+    """What the operations of one specialization need at run time."""
+
+    __slots__ = (
+        "forget",
+        "fresh",
+        "function",
+        "handed_back",
+        "hidden",
+        "knowledge",
+        "observed",
+        "performers",
+        "plans",
+    )
+
+    def __init__(
+        self, function: FunctionType, params: tuple[Spec, ...], handed_back: HandedBack, knowledge: Knowledge
+    ) -> None:
+        self.function = function
+        self.knowledge = knowledge
+        self.observed = knowledge.observed.setdefault(params, {})
+        self.handed_back = handed_back
+        self.plans = {number: Plan(site, types) for number, site, types in handed_back.sites}
+        self.performers: dict[int, Perform] = {}
+        self.hidden = handed_back.hidden
+        self.fresh = handed_back.fresh
+        self.forget: Callable[[], None] = lambda: None
+
+    def tell_again(self, state: CallState | None) -> bool:
+        """May Python do a call that compiled code gives up, without what has been handed back already?"""
+        if not (self.fresh if state is None else state.safe):
+            return False
+        _pending.log = (self, [] if state is None else state.log)
+        return True
+
+    def learn(self, key: Key, result: Any) -> None:
+        """An operation has given a result that this specialization is not made for."""
+        Observations(self.observed)(key, result)
+        self.forget()
+
+
+class CallState:
+    """What one call keeps: the objects compiled code holds references to, and a log of what it has done."""
+
+    __slots__ = ("calls", "exception", "globals", "kept", "log", "logged", "safe")
+
+    def __init__(self, calls: OpaqueCalls) -> None:
+        self.calls = calls
+        self.kept: dict[int, list[Any]] = {}  # by `id`: the object and how often it is held
+        self.exception: BaseException | None = None
+        self.log: list[tuple[Key, Any]] = []
+        self.logged = 0  # bytes of arrays in the log
+        self.safe = calls.fresh
+        self.globals = [with_items(present(calls.function, source)) for source in calls.hidden]
+
+    def keep(self, value: Any) -> None:
+        entry = self.kept.setdefault(id(value), [value, 0])
+        entry[1] += 1
+
+    def count(self, address: int, delta: int) -> None:
+        """Compiled code takes or drops a reference to an object (which is another's to keep if it is not here)."""
+        entry = self.kept.get(address)
+        if entry is not None:
+            entry[1] += delta
+            if entry[1] <= 0:
+                del self.kept[address]
+
+    def prepare(self, number: int) -> Perform:
+        """What performs an operation."""
+        plan = self.calls.plans[number]
+        found = plan.performer(bool(self.calls.hidden))
+        if found is None:
+
+            def found(state: CallState, ctx: int, arguments: int, results: int) -> int:
+                return state.perform_any(plan, ctx, arguments, results)
+
+        self.calls.performers[number] = found
+        return found
+
+    def perform_any(self, plan: Plan, ctx: int, arguments: int, results: int) -> int:
+        """An operation whose operands have to be put together."""
+        leaves = self.take(ctx, arguments, plan.types)
+        try:
+            result = self.generally(plan, leaves)
+        except OpaqueResultChanged:
+            raise
+        except BaseException as error:
+            if not self.catch(plan, results, error):
+                raise
+            return 0
+        if plan.site.catches:
+            ctypes.c_int64.from_address(results).value = 0
+            results += 8
+        if self.safe and plan.evaluated:
+            self.note(plan.site.key, result)
+        if plan.result is not None:
+            status = self.settle(plan, results, result)
+            if status:
+                return status
+        if self.calls.hidden:
+            self.look_at_globals(plan)
+        return 0
+
+    def catch(self, plan: Plan, results: int, error: BaseException) -> bool:
+        """Tell compiled code, if it catches this exception of an operation."""
+        handler = opaque.caught_by(plan.site, error)
+        if handler:
+            ctypes.memset(results, 0, 8 * plan.slots)
+            ctypes.c_int64.from_address(results).value = handler
+            if self.safe and plan.evaluated:
+                self.note(plan.site.key, Raised(error))
+            if self.calls.hidden:
+                self.look_at_globals(plan)
+        return handler != 0
+
+    def settle(self, plan: Plan, results: int, result: Any) -> int:
+        """Write a result, if it is as compiled code expects it."""
+        assert plan.result is not None
+        if type(result) is not plan.accepted and not (
+            plan.dtype is not None
+            and type(result) is np.ndarray
+            and result.dtype is plan.dtype
+            and result.ndim == plan.result.rank  # type: ignore[union-attr]
+            and result.flags.num & FLAGS == plan.flags
+        ):
+            found = observed_spec(result)
+            if not accepts(plan.result, found):
+                site = plan.site
+                self.calls.learn(site.key, result)
+                return self.leave(f"{site.text} has given {_kind(result)}, not what it gave before", site)
+        self.put(results, plan.result, result)
+        return 0
+
+    def look_at_globals(self, plan: Plan) -> None:
+        """Has Python code bound what is in use here anew, or changed a list or dict that is?"""
+        calls, site = self.calls, plan.site
+        for source, had in zip(calls.hidden, self.globals, strict=True):
+            if differ(with_items(present(calls.function, source)), had):
+                calls.learn(site.key, CHANGED)
+                raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed {source[-1]}, which is in use here")
+
+    def generally(self, plan: Plan, leaves: Sequence[Any]) -> Any:
+        """The result of an operation whose operands have to be put together."""
+        site = plan.site
+        lists: list[Any] = []
+        operands = [rebuild(template, leaves) for template in site.operands]
+        if plan.lists:
+            _find_lists(site.operands, operands, lists)
+        if self.safe and plan.evaluated and not plan.safe:
+            self.safe = opaque.is_safe(site, operands)
+        if not lists:
+            return opaque.perform(site.operation, operands, site.keywords)
+        before = [contents(value) for value in lists]
+        result = opaque.perform(site.operation, operands, site.keywords)
+        if any(contents(value) != had for value, had in zip(lists, before, strict=True)):
+            self.calls.learn(site.key, CHANGED)
+            raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed a list or dict it was given")
+        return result
+
+    def note(self, key: Key, result: Any) -> None:
+        """Log an operation, as long as that costs little memory."""
+        if isinstance(result, np.ndarray):
+            self.logged += result.nbytes
+        else:
+            self.logged += LOGGED if type(result) in _SMALL or isinstance(result, np.generic) else MAX_LOG // 8
+        self.log.append((key, result))
+        if self.logged > MAX_LOG:
+            self.forget_log()
+
+    def forget_log(self) -> None:
+        """The call cannot be told again from here on."""
+        self.safe = False
+        self.log.clear()
+
+    def leave(self, what: str, site: OpaqueSite) -> int:
+        """The call cannot go on in compiled code."""
+        if not self.safe:
+            hint = "the call is abandoned in the middle; the next ones will be right"
+            raise OpaqueResultChanged(f"{_where(site)}: {what} ({hint})")
+        _pending.log = (self.calls, self.log)
+        return OPAQUE_AGAIN
+
+    # ---- operands and results ------------------------------------------------------------------------------------
+
+    def take(self, ctx: int, slots: int, types: Sequence[Type]) -> list[Any]:
+        """The Python objects of the operands."""
+        leaves: list[Any] = []
+        for kind in types:
+            match kind:
+                case Array(dtype, rank):
+                    leaves.append(self.array(ctx, slots, dtype, rank))
+                    slots += 8 * (4 + 2 * rank)
+                case Scalar(dtype, python):
+                    leaves.append(_scalar(slots, dtype, python))
+                    slots += 16 if dtype == "complex128" else 8
+                case Object():
+                    leaves.append(_object_at(slots).value)
+                    slots += 8
+        return leaves
+
+    def array(self, ctx: int, slots: int, dtype: str, rank: int) -> Any:
+        if _word(slots):
+            return _object_at(slots).value
+        array = _lend()(ctx, slots, rank, id(np.dtype(dtype)))
+        if not _word(slots + 8):
+            owner = array if array.base is None else array.base  # of the block
+            self.kept.setdefault(id(owner), [owner, 1])
+        return array
+
+    def put(self, slots: int, spec: Spec, value: Any) -> int:
+        """Write the leaves of a result; gives the slot behind them."""
+        match spec:
+            case ScalarSpec(dtype):
+                if dtype in _C_TYPES:
+                    _C_TYPES[dtype].from_address(slots).value = value
+                else:
+                    bits = np.asarray(value, dtype).tobytes()
+                    ctypes.memmove(slots, bits, len(bits))
+                return slots + (16 if dtype == "complex128" else 8)
+            case ArraySpec(rank=rank):
+                self.keep(value)
+                at = id(value)
+                fields = (ctypes.c_int64 * 2).from_address(slots)
+                fields[0], fields[1] = at, _word(at + Layout.DATA)
+                ctypes.memmove(slots + 16, _word(at + Layout.DIMS), 8 * rank)
+                ctypes.memmove(slots + 16 + 8 * rank, _word(at + Layout.STRIDES), 8 * rank)
+                return slots + 16 + 16 * rank
+            case ObjectSpec():
+                self.keep(value)
+                ctypes.c_int64.from_address(slots).value = id(value)
+                return slots + 8
+            case TupleSpec(items, kind):
+                parts = (value.start, value.stop, value.step) if kind == "slice" else value
+                for item, part in zip(items, parts, strict=True):
+                    slots = self.put(slots, item, part)
+        return slots
+
+
+def _find_lists(templates: Sequence[Template], values: Sequence[Any], lists: list[Any]) -> None:
+    """List the lists and dicts among values whose contents compiled code knows, to see whether they are changed."""
+    for template, value in zip(templates, values, strict=True):
+        if not isinstance(template, ContainerT):
+            continue
+        if type(value) in (list, dict):
+            lists.append(value)
+        if template.kind in ("tuple", "list", "dict"):
+            _find_lists(template.items, list(value.values()) if template.kind == "dict" else value, lists)
+
+
+def _word(address: int) -> int:
+    return ctypes.c_void_p.from_address(address).value or 0
+
+
+_object_at: Any = ctypes.py_object.from_address  # its value: the object that the word at an address points to
+_C_TYPES: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
+
+
+def _scalar(address: int, dtype: str, python: bool) -> Any:
+    c_type = _C_TYPES.get(dtype)
+    if c_type is None:
+        value = np.frombuffer(ctypes.string_at(address, itemsize(dtype)), dtype)[0]
+        return value.item() if python else value
+    plain = c_type.from_address(address).value
+    return plain if python else _NUMPY_TYPES[dtype](plain)
+
+
+_NUMPY_TYPES = {dtype: np.dtype(dtype).type for dtype in _C_TYPES}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.ndim} axes of {value.dtype}"
+    return "None" if value is None else with_article(type(value).__name__)
+
+
+def _where(site: OpaqueSite) -> str:
+    return f"{site.trace[0].filename}:{site.trace[0].line}" if site.trace else f"line {site.line}"
+
+
+# ---- what can be told again ------------------------------------------------------------------------------------------
+
+
+class _Pending(threading.local):
+    log: tuple[OpaqueCalls, list[tuple[Key, Any]]] | None = None
+
+
+_pending = _Pending()
+
+
+def take_log(knowledge: Knowledge) -> list[tuple[Key, Any]] | None:
+    """What has happened in the call of this thread that compiled code has just left; None if there is no such call."""
+    found, _pending.log = _pending.log, None
+    return found[1] if found is not None and found[0].knowledge is knowledge else None
+
+
+# ---- the way in ------------------------------------------------------------------------------------------------------
+
+
+def _enter(ctx: int, number: int, arguments: int | None, results: int | None) -> int:
+    state = _object_at(ctx + Context.STATE).value
+    if type(state) is OpaqueCalls:
+        state = CallState(state)
+        _own(state)
+        ctypes.c_void_p.from_address(ctx + Context.STATE).value = id(state)
+    status = OPAQUE_RAISED
+    try:
+        perform = state.calls.performers.get(number) or state.prepare(number)
+        status = perform(state, ctx, arguments or 0, results or 0)
+    except BaseException as error:
+        error.__traceback__ = _trimmed(error.__traceback__, state.calls.plans[number].site)
+        state.exception = error
+    if status:
+        ctypes.c_int64.from_address(ctx + Context.STATUS).value = status
+    return status
+
+
+def _own(state: object) -> None:
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(state))
+
+
+def _trimmed(traceback: TracebackType | None, site: OpaqueSite) -> TracebackType | None:
+    """The traceback with the functions that were compiled in the place of this file's frames."""
+    while traceback is not None and is_own(traceback.tb_frame):
+        traceback = traceback.tb_next
+    return placed(site.trace, traceback)
+
+
+_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(_enter)
+
+
+def _hold(ctx: int, address: int, delta: int) -> None:
+    state = _object_at(ctx + Context.STATE).value
+    if type(state) is CallState:
+        state.count(address, delta)
+
+
+_hold_callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(_hold)
+
+
+@lru_cache(maxsize=2)
+def addresses(checked: bool = False) -> dict[str, int]:
+    """The addresses of the functions that compiled code, or checked code, calls."""
+    from parakeet_py.llvm.entry import boxing
+
+    boxing.hold.value = ctypes.cast(_hold_callback, ctypes.c_void_p).value
+    entered = ctypes.cast(_callback, ctypes.c_void_p).value or 0
+    return {"pk_opaque": entered, "pk_count": boxing.support(checked)["gate.count"]}
+
+
+@lru_cache(maxsize=1)
+def _lend() -> Any:
+    """`gate.lend_array(ctx, slots, rank, dtype)` as a function that gives the array."""
+    from parakeet_py.llvm.entry import boxing
+
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+    return prototype(boxing.support()["gate.lend_array"])

@@ -1,0 +1,336 @@
+"""Operations handed back to Python, as far as they can be prepared: a `Plan` for each place.
+
+Nearly all of them take a few values and give a value of one type again and again. For these a Python function is
+written, `perform_call`, that does nothing but read the slots of the operands, do the operation, look at the type of the
+result and write its slots:
+
+    def perform_call(state, ctx, arguments, results):
+        given = Given.from_address(arguments)
+        x1 = given.f1
+        ...
+        result = function(x0, x1)
+        ...
+
+All others (operands in lists, results of another type) are done by `CallState` step by step.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import keyword
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.base.types import Array, Object, Scalar, Type
+from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
+from parakeet_py.llvm.codegen.arrays import slots_in
+from parakeet_py.llvm.runtime.object_layout import Flags, Layout
+from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression
+from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
+from parakeet_py.typed_ir.specialize.observed import ANY
+from parakeet_py.typed_ir.specialize.opaque.opaque import OpaqueSite, result_types
+from parakeet_py.typed_ir.specialize.opaque.purity import holds_array, is_pure
+
+MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be told again; objects count as an eighth of it
+FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
+LOGGED = 64  # bytes that a scalar in the log counts for
+_NOT_EVALUATED = ("same", "truth")  # no operations of the evaluator
+_C_TYPES: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
+_OPERATORS: dict[str, dict[str, Any]] = {"binary": BINARY, "compare": COMPARE, "inplace": INPLACE, "unary": UNARY}
+_ARRAY = np.empty(0)
+_Word = ctypes.c_int64
+
+Perform = Callable[[Any, int, int, int], int]  # (call state, ctx, slots of the operands, of the results): a status
+
+
+class Plan:
+    """One operation, as far as it can be prepared."""
+
+    __slots__ = ("accepted", "dtype", "evaluated", "flags", "lists", "result", "safe", "site", "slots", "types")
+
+    def __init__(self, site: OpaqueSite, types: tuple[Type, ...]) -> None:
+        self.site, self.types = site, types
+        self.result = site.result
+        self.evaluated = site.operation not in _NOT_EVALUATED
+        self.lists = any(map(_makes_lists, site.operands))
+        kinds = [] if site.result is None else result_types(site.result)
+        self.slots = bool(site.catches) + sum(map(slots_in, kinds))
+        self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in types)
+        self.accepted: type | None = None  # the type of results that are accepted without a further look
+        if isinstance(site.result, ScalarSpec):
+            kind = np.dtype(site.result.dtype).type
+            self.accepted = {"bool": bool, "float64": float, "complex128": complex}.get(site.result.dtype)
+            self.accepted = self.accepted if site.result.python else kind
+        self.dtype: np.dtype[Any] | None = None  # likewise for arrays in C order, with their flags
+        self.flags = 0
+        if isinstance(site.result, ArraySpec):
+            self.dtype = np.dtype(site.result.dtype)
+            self.flags = _flags(site.result.writeable)
+
+    def performer(self, hidden: bool) -> Perform | None:
+        """The function for this operation, if it is of the usual kind. `hidden`: globals have to be looked at
+        afterwards."""
+        if not all(name.isidentifier() and not keyword.iskeyword(name) for name in self.site.keywords):
+            return None
+        return _Writer(self, hidden).function()
+
+
+def _flags(writeable: bool) -> int:
+    """Those of an array in C order that say how it may be used."""
+    return Flags.C | Flags.ALIGNED | (Flags.WRITEABLE if writeable else 0)
+
+
+def _makes_lists(template: Template) -> bool:
+    if not isinstance(template, ContainerT):
+        return False
+    return template.kind in ("list", "list_of", "items_of", "dict") or any(map(_makes_lists, template.items))
+
+
+class _Writer:
+    """Writes `perform_call` for one plan."""
+
+    def __init__(self, plan: Plan, hidden: bool) -> None:
+        self.plan, self.hidden = plan, hidden
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"plan": plan, "key": plan.site.key, "MAX_LOG": MAX_LOG}
+
+    def put(self, line: str, depth: int = 1) -> None:
+        self.lines.append("    " * depth + line)
+
+    def function(self) -> Perform | None:
+        may_change_lists = self.plan.lists and self.plan.site.operation != "same"
+        if may_change_lists or not self.take():
+            return None
+        operands = [self.operand(template) for template in self.plan.site.operands]
+        self.look_for_arrays(operands)
+        call = self.operation(operands)
+        if call is None:
+            return None
+        if self.plan.site.catches:
+            self.names["handler"] = _Word.from_address
+            self.put("try:")
+            self.put(call, 2)
+            self.put("except BaseException as error:")
+            self.put("if not state.catch(plan, results, error):", 2)
+            self.put("raise", 3)
+            self.put("return 0", 2)
+            self.put("handler(results).value = 0")
+            self.put("results += 8")
+        else:
+            self.put(call)
+        self.log()
+        self.check_and_store()
+        self.put("return 0")
+        text = "def perform_call(state, ctx, arguments, results):\n" + "\n".join(self.lines)
+        exec(compile(text, __file__, "exec"), self.names)
+        made: Perform = self.names["perform_call"]
+        return made
+
+    def operation(self, operands: Sequence[str]) -> str | None:
+        """The statement that does the operation, as `opaque.perform` does it."""
+        kind, _, name = self.plan.site.operation.partition(":")
+        match kind, operands:
+            case "call", [function, *given]:
+                split = len(given) - len(self.plan.site.keywords)
+                named = [f"{name}={value}" for name, value in zip(self.plan.site.keywords, given[split:], strict=True)]
+                return f"result = {function}({', '.join([*given[:split], *named])})"
+            case "attribute", [thing] if name.isidentifier() and not keyword.iskeyword(name):
+                return f"result = {thing}.{name}"
+            case "subscript", [thing, index]:
+                return f"result = {thing}[{index}]"
+            case "set_item", [thing, index, value]:
+                return f"result = {thing}[{index}] = {value}" if self.plan.result is None else None
+            case "truth", [thing]:
+                return f"result = True if {thing} else False"
+            case "same", [thing]:
+                return f"result = {thing}"
+        table = _OPERATORS.get(kind)
+        if table is None:
+            return None
+        self.names["operation"] = table[name]
+        return f"result = operation({', '.join(operands)})"
+
+    def operand(self, template: Template) -> str:
+        """The name of an operand, which has been put together."""
+        match template:
+            case LeafT(position):
+                return f"x{position}"
+            case StaticT(value):
+                return self.static(value)
+            case ContainerT():
+                made = f"operand{len(self.lines)}"
+                self.put(f"{made} = {expression(template, self.names)}")
+                return made
+        raise AssertionError(template)
+
+    def take(self) -> bool:
+        """Read the operands; False if there is one that is not read here."""
+        fields: list[tuple[str, Any]] = []
+        reads: list[tuple[str, int]] = []
+        offset = 0
+        for number, kind in enumerate(self.plan.types):
+            x = f"x{number}"
+            match kind:
+                case Scalar(dtype, python) if dtype in _C_TYPES:
+                    fields.append((f"f{number}", _C_TYPES[dtype]))
+                    if _C_TYPES[dtype] is ctypes.c_bool:
+                        fields.append((f"p{number}", ctypes.c_char * 7))
+                    if python:
+                        reads.append((f"{x} = given.f{number}", 1))
+                    else:
+                        self.names[f"type{number}"] = np.dtype(dtype).type
+                        reads.append((f"{x} = type{number}(given.f{number})", 1))
+                    offset += 8
+                case Object():
+                    fields.append((f"f{number}", ctypes.py_object))
+                    reads.append((f"{x} = given.f{number}", 1))
+                    offset += 8
+                case Array(dtype, rank):
+                    words = 4 + 2 * rank
+                    fields += [(f"w{number}", _Word), (f"p{number}", _Word * (words - 1))]
+                    self.names["object_at"] = ctypes.py_object.from_address
+                    reads += [
+                        (f"if given.w{number}:", 1),
+                        (f"{x} = object_at(arguments + {offset}).value", 2),
+                        ("else:", 1),
+                        (f"{x} = state.array(ctx, arguments + {offset}, {dtype!r}, {rank})", 2),
+                    ]
+                    offset += 8 * words
+                case _:
+                    return False
+        if fields:
+            self.names["at"] = type("Given", (ctypes.Structure,), {"_fields_": fields}).from_address  # type: ignore[attr-defined]
+            self.put("given = at(arguments)")
+        for line, depth in reads:
+            self.put(line, depth)
+        return True
+
+    def look_for_arrays(self, operands: Sequence[str]) -> None:
+        """Whether the call can still be told again after this operation, as `CallState.generally` decides."""
+        plan, site = self.plan, self.plan.site
+        if plan.safe or not plan.evaluated:
+            return
+        holds = []
+        for template, name in zip(site.operands, operands, strict=True):
+            match template:
+                case LeafT(position) if isinstance(plan.types[position], Scalar):
+                    pass
+                case StaticT(value) if not holds_array(value):
+                    pass
+                case LeafT(position) if isinstance(plan.types[position], Array):
+                    holds.append("True")
+                case _:
+                    holds.append(f"holds_array({name})")
+        unsafe = "True"
+        if site.regular:
+            if not holds or self.leaves_arrays_alone():
+                return
+            self.names |= {"holds_array": holds_array, "is_pure": is_pure}
+            unsafe = f"({' or '.join(holds)})"
+            if site.operation == "call" and not isinstance(site.operands[0], StaticT):
+                unsafe += f" and not is_pure({operands[0]}, {len(operands) - 1}, {site.keywords!r})"
+        self.put(f"if state.safe and {unsafe}:")
+        self.put("state.safe = False", 2)
+
+    def leaves_arrays_alone(self) -> bool:
+        """Is it known beforehand that the operation changes no array it is given?"""
+        site = self.plan.site
+        if site.operation != "call":
+            return site.operation != "set_item" and not site.operation.startswith("inplace")
+        match site.operands[0]:
+            case StaticT(function):
+                return is_pure(function, len(site.operands) - 1, site.keywords)
+            case ContainerT("method", (LeafT(position),), (name,)) if isinstance(self.plan.types[position], Array):
+                return is_pure(getattr(_ARRAY, name, None), len(site.operands) - 1, site.keywords)
+        return False
+
+    def log(self) -> None:
+        if not self.plan.evaluated:
+            return
+        self.put("if state.safe:")
+        if isinstance(self.plan.result, ScalarSpec | NoneSpec):
+            self.put(f"state.logged += {LOGGED}", 2)
+            self.put("state.log.append((key, result))", 2)
+            self.put("if state.logged > MAX_LOG:", 2)
+            self.put("state.forget_log()", 3)
+        else:
+            self.put("state.note(key, result)", 2)
+
+    def check_and_store(self) -> None:
+        """Store a result of the usual type; leave all others to `settle`."""
+        condition, store = self.usual(self.plan.result, "result", 0)
+        if self.plan.result is None:
+            pass
+        elif condition:
+            self.put(f"if {condition}:")
+            for line in store or ["pass"]:
+                self.put(line, 2)
+            self.put("elif status := state.settle(plan, results, result):")
+            self.put("return status", 2)
+        else:
+            self.put("if status := state.settle(plan, results, result):")
+            self.put("return status", 2)
+        if self.hidden:
+            self.put("state.look_at_globals(plan)")
+
+    def usual(self, expected: Spec | None, result: str, offset: int) -> tuple[str, list[str]]:
+        """The condition for a usual result, and what stores it that many bytes on."""
+        names = self.names
+        at = f"results + {offset}" if offset else "results"
+        match expected:
+            case NoneSpec():
+                return f"{result} is None", []
+            case ScalarSpec(dtype, python) if dtype in _C_TYPES:
+                names[f"out_{dtype}"] = _C_TYPES[dtype].from_address
+                store = [f"out_{dtype}({at}).value = {result}"]
+                if python and dtype == "int64":
+                    return f"type({result}) is int and {-(1 << 63)} <= {result} < {1 << 63}", store
+                kind = self.static({"bool": bool, "float64": float}[dtype] if python else np.dtype(dtype).type)
+                return f"type({result}) is {kind}", store
+            case ArraySpec(dtype, rank, writeable=writeable):
+                names |= {"ndarray": np.ndarray, f"words{rank}": (_Word * (2 + 2 * rank)).from_address}
+                names["word"] = _Word.from_address
+                condition = (
+                    f"type({result}) is ndarray and {result}.dtype is {self.static(np.dtype(dtype))} "
+                    f"and {result}.ndim == {rank} and {result}.flags.num & {FLAGS} == {_flags(writeable)}"
+                )
+                store = [
+                    f"array = {result}",
+                    "state.keep(array)",
+                    f"words{rank}({at})[:] = "
+                    f"(id(array), word(id(array) + {Layout.DATA}).value, *array.shape, *array.strides)",
+                ]
+                return condition, store
+            case ObjectSpec(kind) if expected == ANY or _says_all(kind):
+                names["word"] = _Word.from_address
+                condition = "True" if expected == ANY else f"type({result}) is {self.static(kind)}"
+                return condition, [f"state.keep({result})", f"word({at}).value = id({result})"]
+            case TupleSpec(items, "tuple" | "list" as kind, None) if items:
+                conditions = [f"type({result}) is {kind} and len({result}) == {len(items)}"]
+                stores: list[str] = []
+                for number, item in enumerate(items):
+                    condition, store = self.usual(item, f"{result}[{number}]", offset)
+                    if not condition:
+                        return "", []
+                    conditions.append(condition)
+                    stores += store
+                    offset += 8 * sum(map(slots_in, result_types(item)))
+                return " and ".join(conditions), stores
+        return "", []
+
+    def static(self, value: Any) -> str:
+        """The name of a known value."""
+        name = f"static{len(self.names)}"
+        self.names[name] = value
+        return name
+
+
+def _says_all(kind: type) -> bool:
+    """Have all values of a class the same spec, that of any object of the class?"""
+    known = (np.ndarray, int, str, type(np.mean), types.BuiltinFunctionType, types.MethodType)
+    if kind in known or issubclass(kind, tuple | list | slice | type) or not isinstance(kind, type):
+        return False
+    return "__call__" not in dir(kind)

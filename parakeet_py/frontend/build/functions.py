@@ -1,0 +1,239 @@
+"""Functions to SSA: parameters, captures, nested functions and the elements of comprehensions.
+
+`ast_to_ssa` converts the syntax tree of one function in a single walk (builder.py holds the state, expressions.py and
+statements.py the grammar), then drops the gates nobody reads (prune.py). Functions inside it are converted where they
+are defined, lambda-lifted: what they take from around them becomes `Function.captures`.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.frontend.build.bindings import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
+from parakeet_py.frontend.build.prune import prune
+from parakeet_py.frontend.build.statements import Statements
+from parakeet_py.frontend.desugar.cells import without_nonlocal
+from parakeet_py.frontend.desugar.comprehensions import without_changes_inside
+from parakeet_py.frontend.desugar.exceptions import without_try
+from parakeet_py.frontend.desugar.generators import is_generator, without_yield
+from parakeet_py.frontend.desugar.lru_cache import without_caches
+from parakeet_py.frontend.desugar.patterns import without_match
+from parakeet_py.frontend.ownership.nested_list_aliases import without_row_names
+from parakeet_py.frontend.source.function_source import Source
+from parakeet_py.frontend.source.scopes import Comprehension, Scope, Scopes
+from parakeet_py.frontend.ssa import Block, Function, Itself, Operand, Param, Var
+from parakeet_py.frontend.syntax_walk import walk
+
+__all__ = ["ast_to_ssa"]
+
+
+def ast_to_ssa(source: Source) -> Function:
+    """The untyped IR of a function.
+
+    Raises
+    ------
+    UnsupportedError
+        It uses something that cannot be accelerated.
+    """
+    node = source.node
+    scopes = Scopes()
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise UnsupportedError(
+            "an async function cannot be accelerated",
+            source.filename,
+            pos_of(node),
+            source.lines,
+            "await outside and pass the result in",
+            first_line=source.first_line,
+        )
+
+    def refuse(inner: ast.AST, message: str, hint: str) -> None:
+        pos, first = pos_of(inner), source.first_line
+        raise UnsupportedError(message, source.filename, pos, source.lines, hint, first_line=first)
+
+    node = _rewritten(node, refuse)
+    try:
+        builder = FunctionBuilder(source, scopes, scopes.scope(node))
+        return builder.function(node, "<lambda>" if isinstance(node, ast.Lambda) else node.name).function
+    except RecursionError:
+        message = "the function is too deeply nested to be accelerated"
+        hint = "split it into smaller functions"
+        first = source.first_line
+        raise UnsupportedError(message, source.filename, pos_of(node), source.lines, hint, first_line=first) from None
+
+
+_Node = ast.FunctionDef | ast.Lambda
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def _rewritten(node: _Node, refuse: Callable[[ast.AST, str, str], None]) -> _Node:
+    """The same function without what other syntax can say; most functions have nothing of that."""
+    rewritings: tuple[tuple[tuple[type[ast.AST], ...], Callable[[_Node], _Node]], ...] = (
+        (_FUNCTIONS, without_caches),
+        ((ast.ListComp,), without_changes_inside),
+        ((ast.For, ast.Expr), without_row_names),
+        (_FUNCTIONS, without_nonlocal),
+        ((ast.Yield, ast.YieldFrom), lambda node: without_yield(node, refuse)),
+        ((ast.Match,), lambda node: without_match(node, refuse)),
+        ((ast.Try,), lambda node: without_try(node, refuse)),
+    )
+    inside = _classes_inside(node)
+    for wanted, without in rewritings:
+        if not inside.isdisjoint(wanted):
+            made = without(node)
+            if made is not node:
+                node, inside = made, _classes_inside(made)
+    return node
+
+
+def _classes_inside(node: ast.AST) -> set[type[ast.AST]]:
+    return set(map(type, walk(node)[1:]))
+
+
+class FunctionBuilder(Statements):
+    """Converts one function; `captured` are the names it takes from the functions around it, `unbound` those of them
+    that may be unbound when it is made."""
+
+    def __init__(
+        self,
+        source: Source,
+        scopes: Scopes,
+        scope: Scope,
+        captured: tuple[str, ...] = (),
+        unbound: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(source, scopes, scope.declared_global)
+        self.generator = False
+        self.local_names = frozenset(scope.locals)
+        self.own_lists = scope.own_lists
+        self.own_queues = scope.own_queues
+        self.own_counters = scope.own_counters
+        self.own_rows = scope.own_rows
+        self.deleted_names = frozenset(scope.deleted)
+        self.free_names = frozenset(captured)
+        self.captured = captured
+        self.rebound = frozenset(scope.rebound)
+        self.unsteady = frozenset({*scope.rebound, *scope.looped})  # names that inner functions may see change
+        self.unsteady_captures = frozenset[str]()
+        values = {name: Var(name) for name in captured}
+        flags = {name: Var(name + ".bound") for name in unbound}
+        self.captures = (*values.values(), *flags.values())
+        for name, var in values.items():
+            self.env[name] = Binding(var, flags.get(name, TRUE))
+        for name in scope.locals:
+            self.env[name] = Binding(NOTHING, FALSE)
+
+    def function(self, node: ast.FunctionDef | ast.Lambda, name: str, recursive: bool = False) -> Converted:
+        """The finished function; one that is `recursive` reads its own name."""
+        params = self.parameters(node.args)
+        if recursive:
+            itself = self.emit(Itself(), node, name)
+            self.bind(name, itself)
+            self.held[itself] = frozenset((one, self.env[one].identity()) for one in self.captured)
+        if isinstance(node, ast.Lambda):
+            return self.finish(name, params, self.expression(node.body, "result"))
+        self.generator = is_generator(node)
+        self.block([*node.body, ast.copy_location(ast.Return(None), node)])
+        return self.finish(name, params, self.control(RETURN))
+
+    def finish(self, name: str, params: tuple[Param, ...], result: Operand) -> Converted:
+        body = prune(Block(tuple(self.arm.out), (result,)))
+        source = self.source
+        place = source.first_line, source.lines
+        unsteady = tuple(sorted(self.unsteady_captures))
+        function = Function(name, params, self.captures, body, source.filename, *place, self.generator, unsteady)
+        if not isinstance(result, Var):
+            return Converted(function, frozenset(), frozenset())
+        returned = frozenset(captured for captured, _ in self.held.get(result, ()) if captured in self.captured)
+        return Converted(function, returned, frozenset({result.name} if result in self.captures else ()))
+
+    def parameters(self, arguments: ast.arguments) -> tuple[Param, ...]:
+        params: list[Param] = []
+
+        def add(arg: ast.arg, kind: str, positional_only: bool = False, has_default: bool = False) -> None:
+            var = Var(arg.arg)
+            self.bind(arg.arg, var)
+            params.append(Param(var, arg.arg, kind, positional_only, has_default))
+
+        positional = arguments.posonlyargs + arguments.args
+        first_default = len(positional) - len(arguments.defaults)
+        for index, arg in enumerate(positional):
+            add(arg, "positional", index < len(arguments.posonlyargs), index >= first_default)
+        if arguments.vararg:
+            add(arguments.vararg, "vararg")
+        for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+            add(arg, "keyword", has_default=default is not None)
+        if arguments.kwarg:
+            add(arguments.kwarg, "varkw")
+        return tuple(params)
+
+    # ---- functions inside it ----------------------------------------------------------------------------------------
+
+    def nested_function(self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...]) -> Template:
+        scope = self.scopes.scope(node)
+        captured = tuple(free for free in scope.free if free in self.env)
+        recursive = name in captured
+        if recursive and (name in self.rebound or self.loops):  # the name may stand for another function by then
+            self.refuse_recursion(name, node)
+        captured = tuple(one for one in captured if one != name)
+
+        def convert(unbound: tuple[str, ...]) -> Converted:
+            builder = FunctionBuilder(self.source, self.scopes, scope, captured, unbound)
+            builder.declared_global = {**self.declared_global, **scope.declared_global}
+            builder.capture_unsteady(self.unsteady | frozenset(unbound))
+            return builder.function(node, name, recursive)
+
+        return Template(name, captured, defaults, convert)
+
+    def element_function(self, node: Comprehension, level: int, part: str) -> Template:
+        targets, element, condition = self.scopes.comprehension_names(node, level)
+        used = condition if part == "condition" else element
+        captured = tuple(name for name in used if name in self.env)
+        scope = Scope(locals=dict.fromkeys(targets), declared_global=self.declared_global)
+
+        def convert(unbound: tuple[str, ...]) -> Converted:
+            builder = FunctionBuilder(self.source, self.scopes, scope, captured, unbound)
+            builder.capture_unsteady(self.unsteady | frozenset(unbound))
+            builder.unsteady |= frozenset(targets)  # they change from item to item
+            counters = {name: kind for name, kind in self.own_counters.items() if kind[0] == "Counter"}
+            builder.own_counters = {name: kind for name, kind in counters.items() if name in captured}
+            if sys.version_info >= (3, 12) and not isinstance(node, ast.GeneratorExp):
+                builder.free_names = self.free_names  # these comprehensions are no longer functions of their own
+            return builder.element(node, level, part)
+
+        return Template(part, captured, (), convert)
+
+    def capture_unsteady(self, names: frozenset[str]) -> None:
+        """What is captured may be bound again if it is one of these names."""
+        self.unsteady_captures = names & frozenset(self.captured)
+        self.unsteady |= self.unsteady_captures
+
+    def element(self, node: Comprehension, level: int, part: str) -> Converted:
+        """The function of one item that gives an element of a comprehension, or whether it is wanted."""
+        generator = node.generators[level]
+        item = Var(generator.target.id if isinstance(generator.target, ast.Name) else "item")
+        self.assign(generator.target, item, generator.target)
+        if part == "condition":
+            tests = generator.ifs
+            test = tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.And(), tests), tests[0])
+            result = self.truth(test)
+        elif level + 1 < len(node.generators):
+            result = self.comprehension(node, "inner", level + 1)
+        elif isinstance(node, ast.DictComp):
+            pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
+            result = self.expression(pair, "pair")
+        else:
+            result = self.expression(node.elt, "element")
+        inner = part != "condition" and level + 1 < len(node.generators)  # is used up before the next item comes
+        if isinstance(result, Var) and not inner:
+            for name, _ in self.held.get(result, ()):
+                if name in self.local_names:
+                    self.refuse(
+                        node,
+                        f"the functions made here use `{name}`, which changes from item to item",
+                        f"give them `{name}` as a default argument: `lambda ..., {name}={name}: ...`",
+                    )
+        return self.finish(part, (Param(item, item.name),), result)

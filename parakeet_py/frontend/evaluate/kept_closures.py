@@ -1,0 +1,85 @@
+"""Which functions the evaluator leaves to Python: those whose nested functions may outlive what they have captured.
+
+Nested functions capture values here and names in Python. That is the same until a captured name is bound again
+(`ssa.Function.unsteady`). The frontend refuses calls that would show it; what code that nobody sees does with a nested
+function is not known, so none with unsteady names is given to it: only to functions that use it up, as `sorted` and
+`scipy.integrate.quad` do.
+"""
+
+from __future__ import annotations
+
+import builtins
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from parakeet_py.base.callee_effects import effects_of
+from parakeet_py.frontend import ssa
+from parakeet_py.frontend.operands import operands
+
+
+def uses_up(target: Any) -> bool:
+    """Is this a function that has done with the functions it is given when it returns, unless it returns an object?"""
+    return not effects_of(target).keeps
+
+
+def may_keep(function: ssa.Function, python: types.FunctionType) -> bool:
+    """Does a function, or one inside it, let unknown code have a nested function with unsteady names?"""
+    made = {
+        let.outs[0]: let.op.function
+        for let in function.statements()
+        if isinstance(let.op, ssa.MakeClosure) and let.outs
+    }
+    unsteady = {var for var, nested in made.items() if nested.unsteady}
+    if unsteady:
+        definitions = {out: let.op for let in function.statements() for out in let.outs}
+        for let in function.statements():
+            if (
+                isinstance(let.op, ssa.Comprehension)
+                and let.op.kind == "generator"
+                and not unsteady.isdisjoint(operands(let.op))
+            ):
+                unsteady.add(let.outs[0])
+        uses = (var for op in _ops(function) for var in _kept_by(op, definitions, python) if var in unsteady)
+        results = {
+            result for block in _blocks(function.body) for result in block.results if isinstance(result, ssa.Var)
+        }
+        if next(uses, None) is not None or not results.isdisjoint(unsteady):
+            return True
+    return any(may_keep(nested, python) for nested in {id(one): one for one in made.values()}.values())
+
+
+def _ops(function: ssa.Function) -> Iterator[ssa.Op]:
+    return (let.op for let in function.statements())
+
+
+def _blocks(block: ssa.Block) -> Iterator[ssa.Block]:
+    yield block
+    for let in block.statements:
+        for inner in ssa.blocks_of(let.op):
+            yield from _blocks(inner)
+
+
+def _kept_by(op: ssa.Op, definitions: dict[ssa.Var, ssa.Op], python: types.FunctionType) -> list[ssa.Operand]:
+    """The operands of an operation that may be there after it."""
+    match op:
+        case ssa.Comprehension(kind, iterable):
+            return [iterable] if kind == "generator" else []
+        case ssa.Call(function) if uses_up(_resolved(function, definitions, python)):
+            return []
+        case ssa.Call(function):
+            return [operand for operand in operands(op) if operand is not function]
+        case ssa.Compare() | ssa.If() | ssa.For() | ssa.While():
+            return []
+    return list(operands(op))
+
+
+def _resolved(operand: ssa.Operand, definitions: dict[ssa.Var, ssa.Op], python: types.FunctionType) -> Any:
+    """The object that an operand stands for, if it is a global or an attribute of a module."""
+    match definitions.get(operand) if isinstance(operand, ssa.Var) else None:
+        case ssa.Global(name):
+            return python.__globals__.get(name, getattr(builtins, name, None))
+        case ssa.Attribute(held, name):
+            module = _resolved(held, definitions, python)
+            return getattr(module, name, None) if isinstance(module, types.ModuleType) else None
+    return None

@@ -1,0 +1,388 @@
+"""Statements: bindings, cells, loops, branches, checks, calls back into Python.
+
+Counted loops have Python's `range` meaning. With step 1 the loop counts its index itself; with any other step the
+number of iterations is computed first, so that an index near the end of int64 cannot wrap into an endless loop. Loops
+are written already rotated (test before the first iteration, then at the bottom), the form LLVM's loop passes want.
+"""
+
+from __future__ import annotations
+
+import re
+
+from parakeet_py.base.types import Array, Object, Scalar
+from parakeet_py.imp import ir
+from parakeet_py.llvm.codegen import arrays, parallel
+from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor
+from parakeet_py.llvm.codegen.builder import is_literal
+from parakeet_py.llvm.codegen.cast import cast
+from parakeet_py.llvm.codegen.loop_hints import narrows, stays_scalar
+from parakeet_py.llvm.codegen.scalar import primitive
+from parakeet_py.llvm.codegen.scope import LoopGroup, Scope
+from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
+from parakeet_py.llvm.safety import accesses
+from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
+
+
+def emit_block(scope: Scope, block: ir.Block) -> None:
+    """Write the statements of a block; what cannot be reached is left out."""
+    with scope.f.inner():
+        for statement in block.statements:
+            if scope.f.dead:
+                return
+            emit(scope, statement)
+
+
+def emit(scope: Scope, statement: ir.Statement) -> None:
+    """Write one statement."""
+    if scope.f.module.checks is not None:
+        scope.f.module.checks.pos = getattr(statement, "pos", None) or scope.f.module.checks.pos
+    match statement:
+        case ir.Let(out, rhs):
+            scope.values[out] = _right_hand_side(scope, statement, out, rhs)
+        case ir.Declare(cell, init):
+            scope.declare(cell)
+            if init is not None:
+                scope.write(cell, scope.operand(init))
+        case ir.Write(cell, value):
+            scope.write(cell, scope.operand(value))
+        case ir.Store(array, indices, value):
+            stored = scope.operand(value)
+            assert not isinstance(stored, Descriptor)
+            places = [scope.scalar(index) for index in indices]
+            if scope.f.module.checks is not None:
+                accesses.check_access(scope, array, places, "store into")
+            place = arrays.address(scope.f, scope.array(array), places)
+            arrays.store_element(scope.f, dtype_of(array), place, stored, scope.access(array))
+        case ir.If():
+            _if(scope, statement)
+        case ir.For():
+            _for(scope, statement)
+        case ir.While():
+            _while(scope, statement)
+        case ir.Break():
+            scope.f.branch(scope.exits[-1])
+            scope.f.dead = True
+        case ir.Parallel():
+            parallel.emit_region(scope, statement, emit_block)
+        case ir.Check():
+            _check(scope, statement)
+        case ir.Retain(array) | ir.Release(array):
+            _count_reference(scope, array, release=isinstance(statement, ir.Release))
+        case ir.Matmul(out, left, right):
+            if scope.f.module.checks is not None:
+                accesses.check_arrays(scope, (out, left, right), "matrix product with")
+            from parakeet_py.llvm.codegen import matmul  # few functions have any, and every first call would read it
+
+            matmul.matmul(scope, statement, emit_block)
+        case ir.Routine(_, name, outs, ins):
+            if scope.f.module.checks is not None:
+                accesses.check_arrays(scope, (*outs, *ins), f"{name} with")
+            from parakeet_py.llvm.codegen import routines
+
+            routines.routine(scope, statement)
+        case ir.Opaque():
+            _opaque(scope, statement)
+        case ir.Call():
+            from parakeet_py.llvm.codegen import calls
+
+            calls.call(scope, statement)
+        case ir.Grid() | ir.Barrier() | ir.WarpProduct() | ir.Launch():
+            scope.unit.statement(scope, statement)
+
+
+# ---- right-hand sides ------------------------------------------------------------------------------------------------
+
+
+def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyValue:
+    f = scope.f
+    match rhs:
+        case Prim(name, operands):
+            values = []
+            for operand in operands:
+                value = scope.operand(operand)
+                assert not isinstance(value, Descriptor)
+                values.append(value)
+            return primitive(
+                f,
+                name,
+                dtype_of(operands[-1]),
+                tuple(values),
+                reassoc=let.reassoc,
+                python=isinstance(out.type, Scalar) and out.type.python,
+                overflow=lambda bit: scope.leave_if(
+                    bit, scope.failure(scope.unit.overflow_code(let.pos), scope.order, [])
+                ),
+            )
+        case Cast(operand):
+            value = scope.operand(operand)
+            assert not isinstance(value, Descriptor)
+            return cast(f, value, dtype_of(operand), dtype_of(out))
+        case ir.Read(cell):
+            return scope.read(cell)
+        case Load(array, indices):
+            places = [scope.scalar(index) for index in indices]
+            if f.module.checks is not None:
+                accesses.check_access(scope, array, places, "load from")
+            place = arrays.address(f, scope.array(array), places)
+            return arrays.load_element(f, dtype_of(array), place, scope.access(array))
+        case Dim(array, axis):
+            return scope.array(array)[f"extent{axis}"]
+        case ir.NewArray(extents, space):
+            assert isinstance(out.type, Array)
+            sizes = [scope.scalar(extent) for extent in extents]
+            if space == "stack":
+                return arrays.stack_array(f, out.type, sizes)
+            if space == "shared":
+                return scope.unit.value(scope, let)
+            return arrays.heap_array(
+                f, out.type, sizes, lambda bit: scope.leave_if(bit, scope.failure(OUT_OF_MEMORY, "0", []))
+            )
+        case View(base, starts, axes):
+            assert isinstance(out.type, Array)
+            return arrays.view(
+                f,
+                out.type,
+                scope.array(base),
+                [scope.scalar(start) for start in starts],
+                [(axis.source, scope.scalar(axis.extent), scope.scalar(axis.step)) for axis in axes],
+            )
+        case Reshape(base, extents):
+            assert isinstance(out.type, Array)
+            sizes = [scope.scalar(extent) for extent in extents]
+            return arrays.reshape(f, out.type, scope.array(base), sizes)
+        case ir.Pack():
+            from parakeet_py.llvm.codegen.pack import pack
+
+            if f.module.checks is not None:
+                accesses.check_arrays(scope, (rhs.array, rhs.values, rhs.flags), "selection with")
+            return pack(scope, rhs)
+        case Stride(array, axis):
+            return scope.array(array)[f"stride{axis}"]
+        case Strided(base, offset, extents, strides):
+            assert isinstance(out.type, Array)
+            place, *numbers = [scope.scalar(operand) for operand in (offset, *extents, *strides)]
+            sizes, steps = numbers[: len(extents)], numbers[len(extents) :]
+            return arrays.strided(f, out.type, scope.array(base), place, sizes, steps)
+        case ir.Lane() | ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.Atomic() | ir.Offered():
+            return scope.unit.value(scope, let)
+
+
+# ---- control ---------------------------------------------------------------------------------------------------------
+
+
+def _if(scope: Scope, statement: ir.If) -> None:
+    f = scope.f
+    condition = scope.scalar(statement.condition)
+    if condition in ("true", "false"):
+        emit_block(scope, statement.then if condition == "true" else statement.orelse)
+        return
+    then, end = f.label("then"), f.label("end")
+    orelse = f.label("else") if statement.orelse.statements else end
+    f.branch_if(condition, then, orelse)
+    reached = orelse == end
+    for label, block in ((then, statement.then), (orelse, statement.orelse)):
+        if label != end:
+            f.begin(label)
+            emit_block(scope, block)
+            if not f.dead:
+                f.branch(end)
+                reached = True
+    if reached:
+        f.begin(end)
+
+
+def _for(scope: Scope, statement: ir.For) -> None:
+    f = scope.f
+    start, stop, step = (scope.scalar(operand) for operand in (statement.start, statement.stop, statement.step))
+    index = f.fresh(re.sub("[^A-Za-z0-9_]", "_", statement.index.name) + ".")
+    counter, first, last = index, start, stop
+    if step != "1":
+        counter, first, last = f"{index}.k", "0", _iterations(scope, start, stop, step)
+    body, end = f.label("loop"), f.label("end")
+    before = f.block
+    order = "slt" if step == "1" else "ult"
+    f.branch_if(f.binary(f"icmp {order}", "i64", first, last), body, end)
+
+    f.begin(body)
+    counting = f.reserve()
+    indexing = f.reserve() if counter != index else None
+    scope.values[statement.index] = index
+    if (least := f.bound(start)) is not None and (f.bound(step) or -1) > 0:
+        f.bounds[index] = least
+    scope.exits.append(end)
+    outer_order = scope.order
+    if (scope.parent is not None or scope.unit.is_region) and len(scope.exits) == 1:
+        scope.order = index
+    properties = [f.module.shared_node('!{!"llvm.loop.mustprogress"}')]
+    inside = list(ir.walk(statement.body))
+    scalar = stays_scalar(statement)
+    open_ended = statement.kind == "vector" and not (is_literal(start) and is_literal(stop))
+    if open_ended and any(isinstance(inner, ir.Write) for inner in inside):
+        # several accumulators at once hide how long an operation takes; `unroll.disable` would forbid that too
+        properties.append(f.module.shared_node('!{!"llvm.loop.unroll.runtime.disable"}'))
+    elif (open_ended and not scalar) or any(isinstance(inner, ir.For | ir.While) for inner in inside):
+        properties.append(f.module.shared_node('!{!"llvm.loop.unroll.disable"}'))  # only costs time to compile
+    if open_ended and narrows(statement):
+        properties.append(f.module.shared_node('!{!"llvm.loop.interleave.count", i32 4}'))
+    if scalar:
+        properties.append(f.module.shared_node('!{!"llvm.loop.vectorize.enable", i1 false}'))
+    grouped = statement.kind in ("vector", "independent") and _enter_group(scope, statement.body, properties)
+    widened, f.widened = f.widened, statement.kind == "vector"
+    emit_block(scope, statement.body)
+    f.widened = widened
+    if grouped:
+        scope.groups.pop()
+    scope.order = outer_order
+    scope.exits.pop()
+
+    if f.dead:  # the body always leaves: one iteration at most
+        f.fill(counting, f"{counter} = phi i64 [ {first}, %{before} ]")
+        if indexing is not None:
+            f.fill(indexing, f"{index} = phi i64 [ {start}, %{before} ]")
+        f.begin(end)
+        return
+    latch = f.block
+    # no iteration follows the last index that is before `stop`, so counting by 1 cannot overflow
+    f.effect(f"{counter}.next = add {'nsw' if step == '1' else 'nuw'} i64 {counter}, 1")
+    f.fill(counting, f"{counter} = phi i64 [ {first}, %{before} ], [ {counter}.next, %{latch} ]")
+    if indexing is not None:
+        f.effect(f"{index}.next = add i64 {index}, {step}")
+        f.fill(indexing, f"{index} = phi i64 [ {start}, %{before} ], [ {index}.next, %{latch} ]")
+    again = f.binary(f"icmp {order}", "i64", f"{counter}.next", last)
+    node = f.node(f"distinct !{{self, {', '.join(properties)}}}")
+    f.branch_if(again, body, end, f", !llvm.loop {node}")
+    f.begin(end)
+
+
+def _iterations(scope: Scope, start: str, stop: str, step: str) -> str:
+    """len(range(start, stop, step)) as an unsigned number."""
+    f = scope.f
+    if not step.startswith("%"):
+        low, high = (start, stop) if int(step) > 0 else (stop, start)
+        size = str(abs(int(step)))
+    else:
+        up = f.binary("icmp sgt", "i64", step, "0")
+        low, high = f.select(up, "i64", start, stop), f.select(up, "i64", stop, start)
+        size = f.select(up, "i64", step, f.binary("sub", "i64", "0", step))
+    span = f.binary("sub", "i64", f.binary("sub", "i64", high, low), "1")
+    count = f.binary("add", "i64", f.binary("udiv", "i64", span, size), "1")
+    return f.select(f.binary("icmp slt", "i64", low, high), "i64", count, "0")
+
+
+def _enter_group(scope: Scope, body: ir.Block, properties: list[str]) -> bool:
+    """Say that the accesses of a loop's body are independent between iterations."""
+    own = frozenset(
+        statement.out
+        for statement in ir.walk(body)
+        if isinstance(statement, ir.Let) and isinstance(statement.rhs, ir.NewArray)
+    )
+    roots = scope.unit.function.roots
+    if any(array not in roots for array in own):
+        return False
+    node = scope.f.node("distinct !{}")
+    own_roots = frozenset(root for array in own for root in roots[array])
+    scope.groups.append(LoopGroup(node, own, own_roots))
+    properties.append(scope.f.node(f'!{{!"llvm.loop.parallel_accesses", {node}}}'))
+    return True
+
+
+def _while(scope: Scope, statement: ir.While) -> None:
+    f = scope.f
+    head, body, end = f.label("while"), f.label("body"), f.label("end")
+    f.branch(head)
+    f.begin(head)
+    scope.exits.append(end)
+    emit_block(scope, statement.head)
+    if not f.dead:
+        f.branch_if(scope.scalar(statement.condition), body, end)
+        f.begin(body)
+        emit_block(scope, statement.body)
+        if not f.dead:
+            f.branch(head)
+    scope.exits.pop()
+    f.begin(end)
+
+
+def _check(scope: Scope, statement: ir.Check) -> None:
+    condition = scope.scalar(statement.condition)
+    if condition == "true":
+        return
+    f = scope.f
+    order = scope.order if statement.order is None else scope.scalar(statement.order)
+    arguments = [_message_argument(scope, argument) for argument in statement.args[:6]]
+    lines = scope.failure(statement.failure, order, arguments)
+    if condition == "false":
+        for line in lines:
+            f.effect(line)
+        f.dead = True
+        return
+    bad, good = f.label("bad"), f.label("good")
+    f.branch_if(condition, good, bad)
+    f.cold(bad, lines)
+    f.begin(good)
+
+
+def _message_argument(scope: Scope, operand: Operand) -> str:
+    """A check's argument as 64 bits."""
+    dtype = dtype_of(operand)
+    value = scope.operand(operand)
+    assert not isinstance(value, Descriptor)
+    if dtype.startswith("float"):
+        wide = cast(scope.f, value, dtype, "float64")
+        return scope.f.value(f"bitcast double {wide} to i64")
+    whole = cast(scope.f, value, dtype, "int64")
+    assert isinstance(whole, str)
+    return whole
+
+
+# ---- references and calls back into Python ---------------------------------------------------------------------------
+
+
+def _count_reference(scope: Scope, holder: Var | ir.Cell, release: bool) -> None:
+    """Objects and memory of Python are kept alive by the caller, and only blocks are counted; unless the function calls
+    back into Python, which may give it new objects at any time."""
+    if not isinstance(holder.type, Array) and not scope.unit.hands_back:
+        return
+    value = scope.lookup(holder) if isinstance(holder, Var) else scope.read(holder)
+    block = value["block"] if isinstance(value, Descriptor) else "null"
+    object_ = value["base"] if isinstance(value, Descriptor) else value
+    assert isinstance(object_, str)
+    if scope.f.module.checks is not None:
+        accesses.check_count(scope, block, object_ if scope.unit.hands_back else "null", holder, release)
+    if scope.unit.hands_back:
+        function = scope.f.module.declare("void", "pk_count", "ptr, ptr, ptr, i64")
+        scope.f.effect(f"call void {function}(ptr %ctx, ptr {block}, ptr {object_}, i64 {-1 if release else 1})")
+        return
+    if block == "null":
+        return
+    if release:
+        function = scope.f.module.declare("void", "pk_release", "ptr, ptr")
+        scope.f.effect(f"call void {function}(ptr %ctx, ptr {block})")
+    else:
+        function = scope.f.module.declare("void", "pk_retain", "ptr")
+        scope.f.effect(f"call void {function}(ptr {block})")
+
+
+def _opaque(scope: Scope, statement: ir.Opaque) -> None:
+    f = scope.f
+    count = sum(arrays.slots_out(argument.type) for argument in statement.args)
+    given = f.alloca(f"[{count} x i64]", 8) if count else "null"
+    slot = 0
+    for argument in statement.args:
+        arrays.leave(f, argument.type, scope.operand(argument), given, slot)
+        slot += arrays.slots_out(argument.type)
+        if f.module.checks is not None and isinstance(argument.type, Object):
+            accesses.check_object(scope, scope.scalar(argument), f"operand {argument!r} of a call of Python")
+    count = sum(arrays.slots_in(out.type) for out in statement.outs)
+    taken = f.alloca(f"[{count} x i64]", 8) if count else "null"
+    function = f.module.declare("i32", "pk_opaque", "ptr, i64, ptr, ptr")
+    status = f.value(f"call i32 {function}(ptr %ctx, i64 {statement.site}, ptr {given}, ptr {taken})")
+    scope.leave_if(f.binary("icmp ne", "i32", status, "0"), [scope.leave(status)])
+    slot = 0
+    for out in statement.outs:
+        value = arrays.enter(f, out.type, taken, slot, f.value)
+        if isinstance(value, Descriptor):  # the slots are used again by the next call
+            loaded = {name: value[name] for name in arrays.field_names(value.type, f.module.checks is not None)}
+            value = arrays.complete(f, value.type, loaded)
+        scope.values[out] = value
+        slot += arrays.slots_in(out.type)

@@ -1,0 +1,89 @@
+"""What LLVM is told of loops, where its own choice is slow.
+
+Loops that stay scalar, as vector code would be slower:
+
+* A loop around one of some known turns that only stores: LLVM writes the inner one out, and then stores scattered
+  elements of several runs at a time.
+* A loop that walks across the rows of an array of bytes or 16-bit numbers and does little more than move them: vectors
+  of them are put together element by element.
+
+And loops of little but comparisons: of a vector of float64, eight bytes are stored. Several vectors a turn hide that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parakeet_py.base.types import Array
+from parakeet_py.imp import ir
+from parakeet_py.typed_ir.ir import Cast, Const, Load, Prim, Var, dtype_of
+
+_FEW_TURNS = 8  # as many elements side by side are stored by shuffles
+_LITTLE = 12  # operations beside the loads
+_NARROW = frozenset({"bool", "int8", "uint8", "int16", "uint16"})
+
+
+def stays_scalar(loop: ir.For) -> bool:
+    """Whether a loop whose iterations are independent is better not made vector code."""
+    if loop.kind == "independent" and any(map(_stores_a_run, loop.body.statements)):
+        return True
+    return loop.kind in ("vector", "independent") and _moves_across(loop)
+
+
+def narrows(loop: ir.For) -> bool:
+    """Whether a loop does little but make truth values of numbers four times as long or longer."""
+    stored, loaded, operations = set(), set(), 0
+    for statement in loop.body.statements:
+        match statement:
+            case ir.Let(rhs=Load(array, _)):
+                loaded.add(np.dtype(dtype_of(array)).itemsize)
+            case ir.Store(array, _):
+                stored.add(dtype_of(array))
+            case ir.Let(rhs=Prim() | Cast()):
+                operations += 1
+            case _:
+                return False
+    return stored == {"bool"} and max(loaded, default=0) >= 4 and operations <= _LITTLE
+
+
+def _stores_a_run(statement: ir.Statement) -> bool:
+    """Whether this is a vector loop of some known turns that only stores."""
+    if not isinstance(statement, ir.For) or statement.kind != "vector":
+        return False
+    bounds = (statement.start, statement.stop)
+    if not all(isinstance(bound, Const) for bound in bounds):
+        return False
+    first, last = (int(bound.value.real) for bound in bounds if isinstance(bound, Const))
+    inside = ir.walk(statement.body)
+    return last - first > _FEW_TURNS and not any(isinstance(one, ir.Write | ir.For) for one in inside)
+
+
+def _moves_across(loop: ir.For) -> bool:
+    """Whether narrow elements of different rows are loaded or stored in each turn, and little is done with them."""
+    moved: set[Var] = {loop.index}  # what moves by one from turn to turn
+    across, operations = False, 0
+    for statement in loop.body.statements:
+        match statement:
+            case ir.Let(rhs=Load(array, indices)):
+                across |= _is_across(array, indices, moved)
+            case ir.Store(array, indices):
+                across |= _is_across(array, indices, moved)
+            case ir.Let(out, Prim("add" | "sub", (left, _)) as op) if left in moved or op.args[1] in moved:
+                moved.add(out)
+            case ir.Let(rhs=Prim() | Cast()):
+                operations += 1
+            case ir.Check():
+                pass
+            case _:
+                return False
+    return across and operations <= _LITTLE
+
+
+def _is_across(array: Var, indices: tuple[Var | Const, ...], moved: set[Var]) -> bool:
+    """Whether an access moves from row to row of an array of narrow elements."""
+    kind = array.type
+    assert isinstance(kind, Array)
+    if not indices or kind.layout not in ("C", "F") or dtype_of(array) not in _NARROW:
+        return False
+    *others, last = indices if kind.layout == "C" else indices[::-1]
+    return last not in moved and any(index in moved for index in others)

@@ -1,0 +1,99 @@
+"""From Imp to LLVM IR text.
+
+`generate` prints one compiled function:
+
+    i32 @<name>(ptr ctx, ptr args, ptr results)      the status: 0, or the code of the failure that ended the call
+
+and one internal function for each of its parallel regions. `codegen_arrays` tells how values lie in `args` and
+`results`. The text parses and verifies; it declares only what it uses, because reading and optimizing it is on the
+path of the first call. On a failure, blocks are left to the caller, which frees what the context lists.
+
+Topics have their own files: `codegen_scalar` (primitives, with `codegen_division`, `codegen_reciprocal`,
+`codegen_complex`, `codegen_cast`), `codegen_arrays` (descriptors, elements), `codegen_control` (statements),
+`codegen_parallel` (regions), `vector_math` (elementary functions), `blas` (matrix products); `codegen_builder` writes
+text, `codegen_scope` keeps the values.
+"""
+
+from __future__ import annotations
+
+import re
+
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.imp import ir
+from parakeet_py.llvm.codegen import arrays
+from parakeet_py.llvm.codegen.arrays import slots_in, slots_out
+from parakeet_py.llvm.codegen.builder import FunctionText, ModuleText, global_name
+from parakeet_py.llvm.codegen.control import emit_block
+from parakeet_py.llvm.codegen.scope import Scope, Unit
+from parakeet_py.llvm.engine.compiler import HostInfo
+from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
+from parakeet_py.llvm.safety.accesses import Checks, Site, check_zones
+
+__all__ = ["OUT_OF_MEMORY", "GeneratedCode", "generate", "slots_in", "slots_out"]
+
+
+@record
+class GeneratedCode:
+    """The text of a module.
+
+    Attributes
+    ----------
+    text : LLVM IR
+    symbols : external functions that it needs: of the runtime, the C libraries, BLAS, and `pk_opaque`
+    entry : the name of the function to call
+    sites : in checked code, what the failure codes after those of the function stand for
+    """
+
+    text: str
+    symbols: tuple[str, ...]
+    entry: str
+    sites: tuple[Site, ...] = ()
+
+
+def generate(
+    function: ir.Function,
+    host: HostInfo,
+    *,
+    contract: bool = False,
+    fastmath: bool = False,
+    checked: bool = False,
+) -> GeneratedCode:
+    """Print a function as LLVM IR.
+
+    Parameters
+    ----------
+    host : the machine it will run on
+    contract : products and sums may be fused (rounded once)
+    fastmath : float arithmetic may be regrouped and assumed finite
+    checked : what the code does to memory is checked (`safety.accesses`)
+    """
+    flags = "fast " if fastmath else "contract " if contract else ""
+    checks = Checks(max(1, len(function.failures))) if checked else None
+    module = ModuleText(host, flags, checks=checks)
+    unit = Unit(function, module)
+    unit.hands_back = any(isinstance(statement, ir.Opaque) for statement in ir.walk(function.body))
+    if function.procedures:
+        from parakeet_py.llvm.codegen import calls
+
+        for procedure in function.procedures:
+            calls.define(procedure, unit)
+    scope = Scope(unit, FunctionText(module))
+    slot = 0
+    for parameter in function.params:
+        scope.values[parameter] = arrays.enter(scope.f, parameter.type, "%args", slot, scope.f.entry_value)
+        slot += slots_in(parameter.type)
+    emit_block(scope, function.body)
+    if not scope.f.dead:
+        check_zones(scope)
+        slot = 0
+        for result in function.results:
+            arrays.leave(scope.f, result.type, scope.operand(result), "%results", slot)
+            slot += slots_out(result.type)
+        scope.f.effect("ret i32 0")
+    scope.aliases.finish()
+    signature = "define i32 @(ptr %ctx, ptr noalias %args, ptr noalias %results)"
+    # A user's function may have the name of one of C, such as memset, and letters that are not ASCII.
+    entry = re.sub(r"\W", "_", function.name, flags=re.ASCII) + ".call"
+    module.define(scope.f, signature, unit.attributes(scope.f), lambda: global_name(entry))
+    sites = () if checks is None else tuple(checks.sites)
+    return GeneratedCode(module.text(), tuple(module.symbols), entry, sites)

@@ -1,0 +1,80 @@
+"""Parallel regions: bodies over a range [lo, hi), run by the thread pool.
+
+    void region(ptr ctx, ptr frame, i64 lo, i64 hi)
+
+A region too small to share is called here and now over its whole range; otherwise it is handed to `pk_parallel`. In
+both cases it is the same function, so there is one copy of its code and one result. The body reports failures through
+`pk_fail`; whoever started the region looks at the status after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from parakeet_py.imp import ir
+from parakeet_py.llvm.codegen.builder import FunctionText, global_name, is_literal
+from parakeet_py.llvm.codegen.scope import Scope
+from parakeet_py.llvm.runtime.call_context import Context
+from parakeet_py.llvm.safety.accesses import check_zones
+from parakeet_py.typed_ir.ir import Prim
+
+WORTH_SHARING = 40_000  # scalar operations below which waking other threads costs more than it gains
+
+
+def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, ir.Block], None]) -> None:
+    """Write the region as a function of its own and, here, its start."""
+    f, unit = scope.f, scope.unit
+    extent, grain, work = (scope.scalar(operand) for operand in (region.extent, region.grain, region.work))
+    inner = Scope(unit, FunctionText(unit.module), parent=scope, order="%lo")
+    inner.values[region.lo], inner.values[region.hi] = "%lo", "%hi"
+    inner.f.bounds |= {"%lo": 0, "%hi": 0}
+    emit_block(inner, region.body)
+    if not inner.f.dead:
+        check_zones(inner)
+        inner.f.effect("ret void")
+    inner.aliases.finish()
+    signature = "define internal void @(ptr %ctx, ptr noalias readonly %frame, i64 %lo, i64 %hi)"
+
+    def new_name() -> str:
+        unit.regions += 1
+        return global_name(f"{unit.function.name}.{region.name}.{unit.regions}")
+
+    name = unit.module.define(inner.f, signature, f"noinline {unit.attributes(inner.f)}", new_name)
+
+    frame = scope.fill_frame(inner)
+    share, alone, end = f.label("share"), f.label("alone"), f.label("end")
+    f.branch_if(_worth_sharing(f, extent, work), share, alone)
+    f.begin(alone)
+    f.effect(f"call void {name}(ptr %ctx, ptr {frame}, i64 0, i64 {extent})")
+    f.branch(end)
+    f.begin(share)
+    with f.inner():
+        place = f.value(f"getelementptr inbounds i8, ptr %ctx, i64 {Context.MAX_THREADS}")
+        threads = f.value(f"load i32, ptr {place}")
+    function = f.module.declare("void", "pk_parallel", "ptr, ptr, ptr, i64, i64, i32")
+    f.effect(f"call void {function}(ptr %ctx, ptr {name}, ptr {frame}, i64 {extent}, i64 {grain}, i32 {threads})")
+    f.branch(end)
+    f.begin(end)
+    if f.module.checks is not None or _may_fail(region.body):
+        status = f.value("load i64, ptr %ctx")
+        narrow = f.value(f"trunc i64 {status} to i32")
+        scope.leave_if(f.binary("icmp ne", "i64", status, "0"), [scope.leave(narrow)])
+
+
+def _worth_sharing(f: FunctionText, extent: str, work: str) -> str:
+    if is_literal(work):
+        least = -(-WORTH_SHARING // max(int(work), 1))
+        return f.binary("icmp sge", "i64", extent, str(least))
+    some = f.intrinsic("smax", "i64", work, "1")
+    rounded = f.binary("udiv", "i64", f.binary("add", "i64", some, str(WORTH_SHARING - 1)), some)
+    return f.binary("icmp sge", "i64", extent, rounded)
+
+
+def _may_fail(body: ir.Block) -> bool:
+    for statement in ir.walk(body):
+        match statement:
+            case ir.Check() | ir.Opaque() | ir.Routine() | ir.Let(rhs=ir.NewArray(space="heap")):
+                return True
+            case ir.Let(rhs=Prim(name=name)) if name.endswith("_checked"):
+                return True
+    return False

@@ -1,0 +1,320 @@
+"""LLVM itself: from IR text to object code and, for people, assembly text.
+
+LLVM is llvmlite's, called by way of `library`; llvmlite's own binding is only imported for other machines and where
+the loader does not do (`binding`). A process that finds all its code in the disk cache pays for neither.  Text goes in;
+it is parsed and verified first, because LLVM answers broken IR deeper down by ending the process.  What fails here
+raises `CodegenError`.
+
+Code is position independent in the small code model: calls leave through stubs, foreign data through a table of
+addresses, both made by the loader next to the code, so that an object runs wherever it is put.  Vector width is
+asked for by the text itself ("prefer-vector-width"="512" on the functions, `host().vector_bits`).
+
+Loop strength reduction is switched off for the whole process, as LLVM has no smaller switch: it takes more than half
+of code generation and gains nothing measurable on loops over arrays. So are versions of loops for stride 1.
+
+What a user's function becomes is compiled in parts, side by side (`compile_divided`, `divide`), each in a context and
+on a target machine that nobody else uses meanwhile: LLVM is most of a first call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from parakeet_py.base.errors import CodegenError
+from parakeet_py.llvm.engine import object_loader
+from parakeet_py.llvm.engine.llvm_library import Library, Module, TargetMachine, library, optimize, text_of
+from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError, UnsupportedObject
+from parakeet_py.llvm.engine.split_module import divide
+from parakeet_py.llvm.runtime.symbols import resolve
+
+__all__ = ["CodegenError", "HostInfo", "compile_divided", "compile_ir", "emit_assembly", "host", "load", "optimized_ir"]
+
+MOST_PARTS = 8
+
+_lock = threading.Lock()
+_idle: dict[int, list[TargetMachine]] = {}  # target machines that nobody uses, by level
+
+
+class HostInfo(NamedTuple):
+    """What LLVM says about a machine.
+
+    Attributes
+    ----------
+    cpu : LLVM's name of the CPU
+    features : LLVM's feature string
+    vector_bits : widest vectors worth asking for: 512, 256 or 128
+    triple, data_layout : for the head of a module
+    """
+
+    cpu: str
+    features: str
+    vector_bits: int
+    triple: str
+    data_layout: str
+
+    @property
+    def gpu(self) -> bool:
+        """Whether this is a GPU: without a C library, vectors, or traps on division."""
+        return self.triple.startswith("nvptx")
+
+
+@lru_cache(maxsize=1)
+def _ready() -> Library:
+    """LLVM's library, with the native target ready."""
+    with _lock:
+        found = library()
+        found.InitializeNativeTarget()
+        found.InitializeNativeAsmPrinter()
+        found.InitializeNativeAsmParser()
+        found.SetCommandLine(b"parakeet_py", b"-disable-lsr")
+        # strides are counted in bytes: a loop with a version for stride 1 never runs it, and is scalar for all others
+        found.SetCommandLine(b"parakeet_py", b"-enable-mem-access-versioning=false")
+    return found
+
+
+@lru_cache(maxsize=1)
+def binding() -> Any:
+    """llvmlite's binding, with the native target ready: for all that is not code for this machine."""
+    import llvmlite.binding as llvm
+
+    _ready()
+    return llvm
+
+
+@contextmanager
+def _own_target_machine(level: int) -> Iterator[TargetMachine]:
+    """A target machine that nobody else uses meanwhile."""
+    with _lock:
+        idle = _idle.setdefault(level, [])
+        machine = idle.pop() if idle else None
+    if machine is None:
+        machine = _target_machine(level)
+    try:
+        yield machine
+    finally:
+        idle.append(machine)
+
+
+def _target_machine(level: int) -> TargetMachine:
+    return TargetMachine(*_cpu_and_features(), level)
+
+
+def _cpu_and_features() -> tuple[str, str]:
+    """What code is made for."""
+    _ready()
+    cpu, features = text_of("GetHostCPUName"), _flat(_features())
+    if cpu.startswith("znver"):  # one load after another is faster there
+        features += ",+prefer-no-gather"
+    return cpu, features
+
+
+def _features() -> dict[str, bool]:
+    """The features of this machine's CPU, and whether it has them."""
+    listed = text_of("GetHostCPUFeatures").split(",")
+    return {feature[1:]: feature[0] == "+" for feature in listed if feature}
+
+
+def _flat(features: dict[str, bool]) -> str:
+    return ",".join(f"{'+' if has else '-'}{name}" for name, has in sorted(features.items()))
+
+
+@lru_cache(maxsize=1)
+def host() -> HostInfo:
+    """This machine, as the code generator sees it (loads LLVM)."""
+    _ready()
+    features = _features()
+    if all(features.get(name) for name in ("avx512f", "avx512vl", "avx512dq", "avx512bw")):
+        bits = 512
+    else:
+        bits = 256 if features.get("avx2") else 128
+    with _own_target_machine(3) as machine:
+        data_layout = machine.data_layout
+    return HostInfo(
+        cpu=text_of("GetHostCPUName"),
+        features=_flat(features),
+        vector_bits=bits,
+        triple=text_of("GetProcessTriple"),
+        data_layout=data_layout,
+    )
+
+
+def run_pipeline(module: Any, machine: Any, options: Any) -> None:
+    """Run LLVM's default pipeline over a module of llvmlite's.
+
+    llvmlite (0.50) never disposes of the pipeline, some 200 KB after a run: the class that says how comes behind one
+    that says nothing in the order of `ModulePassManager`'s bases. It is disposed of here, and detached, so that a
+    llvmlite that does so itself would not do it again.
+    """
+    llvm = binding()
+    builder = llvm.create_pass_builder(machine, options)
+    pipeline = builder.getModulePassManager()
+    try:
+        pipeline.run(module, builder)
+    finally:
+        llvm.newpassmanagers.NewPassManager._dispose(pipeline)
+        pipeline.detach()
+
+
+@contextmanager
+def _optimized(text: str, level: int, vectorize: bool, machine: TargetMachine) -> Iterator[Module]:
+    """The verified, optimised module of `text`."""
+    with Module(text, machine) as module:
+        optimize(module, machine, level, vectorize)
+        yield module
+
+
+def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_level: int | None = None) -> bytes:
+    """Compile a module of LLVM IR text to a relocatable object for this machine.
+
+    Parameters
+    ----------
+    text : the module; triple and data layout are set here
+    level : optimisation, 0 to 3
+    vectorize : allow the loop and the straight-line vectoriser
+    codegen_level : effort of instruction selection and register allocation, if another than `level`
+
+    Raises
+    ------
+    CodegenError
+        The text does not parse or does not verify.
+    """
+    with (
+        _own_target_machine(level if codegen_level is None else codegen_level) as machine,
+        _optimized(text, level, vectorize, machine) as module,
+    ):
+        return machine.emitted(module)
+
+
+def compile_divided(text: str, most: int, *, level: int = 3, vectorize: bool = True) -> bytes:
+    """Compile a module in up to `most` parts, side by side; gives objects that `load` takes as one.
+
+    Parameters
+    ----------
+    text, level, vectorize : as for `compile_ir`
+
+    Raises
+    ------
+    CodegenError
+        As `compile_ir` does.
+    """
+    if most < 2 or not object_loader.supported():
+        return compile_ir(text, level=level, vectorize=vectorize)
+    parts = divide(text, min(most, MOST_PARTS))
+    if len(parts) == 1:
+        return compile_ir(text, level=level, vectorize=vectorize)
+    objects: list[bytes | BaseException] = [b""] * len(parts)
+
+    def compile_part(number: int) -> None:
+        try:
+            objects[number] = compile_ir(parts[number], level=level, vectorize=vectorize)
+        except BaseException as error:
+            objects[number] = error
+
+    others = {number: threading.Thread(target=compile_part, args=(number,)) for number in range(1, len(parts))}
+    started = {number: other for number, other in others.items() if started_thread(other)}
+    try:
+        for number in range(len(parts)):
+            if number not in started:
+                compile_part(number)
+    finally:
+        for other in started.values():
+            other.join()
+    made: list[bytes] = []
+    for one in objects:
+        if isinstance(one, BaseException):
+            raise one
+        made.append(one)
+    return object_loader.joined([*made[1:], made[0]])  # the first part refers to the others
+
+
+def started_thread(thread: threading.Thread) -> bool:
+    """Start a thread; False where the system allows no more of them."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
+
+
+def emit_assembly(text: str, *, level: int = 3, vectorize: bool = True) -> str:
+    """The assembly text of what `compile_ir` would give, for people to read."""
+    with _own_target_machine(level) as machine, _optimized(text, level, vectorize, machine) as module:
+        return machine.emitted(module, assembly=True).decode()
+
+
+def optimized_ir(text: str, *, level: int = 3, vectorize: bool = True) -> str:
+    """The IR after LLVM's passes, for people to read."""
+    with _own_target_machine(level) as machine, _optimized(text, level, vectorize, machine) as module:
+        return str(module)
+
+
+def load(object_bytes: bytes, symbols: Mapping[str, int], exports: Iterable[str]) -> LoadedCode:
+    """Load an object into this process (imports llvmlite only where `object_loader` cannot do it).
+
+    Parameters
+    ----------
+    object_bytes : what `compile_ir` gave, fresh or from the disk cache
+    symbols : addresses of what the object refers to; names not here are looked up in libmvec, libm and libc
+    exports : names of functions or data to give the addresses of
+
+    Raises
+    ------
+    LoadError
+        A symbol is missing, or the object is malformed.
+    """
+    names = tuple(exports)
+
+    def lookup(name: str) -> int | None:
+        address = symbols.get(name)
+        return resolve(name) if address is None else address
+
+    if object_loader.supported():
+        objects = object_loader.separate(object_bytes)
+        try:
+            return object_loader.load_elves(objects, lookup, names)
+        except UnsupportedObject:
+            pass
+    return _load_with_llvm(object_bytes, symbols, lookup, names)
+
+
+_library_names = itertools.count()
+
+
+def _load_with_llvm(
+    object_bytes: bytes, symbols: Mapping[str, int], lookup: Callable[[str], int | None], exports: tuple[str, ...]
+) -> LoadedCode:
+    """Load through LLVM's ORC, for machines and object formats that `object_loader` does not know."""
+    builder = binding().JITLibraryBuilder()
+    objects = object_loader.separate(object_bytes)
+    for one in objects:
+        builder.add_object_img(one)
+    builder.add_current_process()
+    is_elf = objects[0].startswith(b"\x7fELF")
+    for name in object_loader.undefined_symbols(*objects) if is_elf else symbols:
+        address = lookup(name)
+        if address is None:
+            raise LoadError(f"undefined symbol {name!r}")
+        builder.import_symbol(name, address)
+    for name in exports:
+        builder.export_symbol(name)
+    try:
+        library = builder.link(_orc(), f"parakeet_py.{next(_library_names)}")
+        addresses = {name: int(library[name]) for name in exports}
+    except RuntimeError as error:
+        raise LoadError(str(error)) from error
+    return LoadedCode(addresses, len(object_bytes), library.close)
+
+
+@lru_cache(maxsize=1)
+def _orc() -> Any:
+    llvm = binding()
+    cpu, features = _cpu_and_features()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small"
+    )
+    return llvm.create_lljit_compiler(machine, use_jit_link=False, suppress_errors=True)

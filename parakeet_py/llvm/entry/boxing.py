@@ -1,0 +1,195 @@
+"""Native support for call gates: the parts of entering and leaving compiled code that all functions share.
+
+One module of LLVM IR, compiled once per machine and kept in the disk cache: comparing dtypes, looking up globals,
+making NumPy arrays of results, raising failures. It is loaded next to the runtime; gates call it by name. All names
+begin with `gate.`, so that a gate can stand in one module with code that declares the same C functions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+import types
+import warnings
+from collections import ChainMap
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.base import config as settings
+from parakeet_py.base.types import DTYPES
+from parakeet_py.call import tracing
+from parakeet_py.llvm.entry import callable_type
+from parakeet_py.llvm.entry.stub_support import support_ir
+from parakeet_py.llvm.runtime import error_state
+from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
+from parakeet_py.llvm.runtime.object_layout import check_layout
+
+_PYTHON_FUNCTIONS = (
+    "PyBool_Type PyErr_Clear PyErr_Occurred PyErr_SetObject PyErr_SetString PyEval_RestoreThread PyEval_SaveThread "
+    "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyList_GetSlice "
+    "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
+    "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
+    "PyContextVar_Get PyDict_Next PyObject_SetAttr PyObject_SetItem PyVectorcall_Call Py_GetRecursionLimit "
+    "_PyObject_New"
+)
+_RUNTIME_FUNCTIONS = ("pk_detach", "pk_release", "pk_free_all", "pk_stack_floor")
+_NUMPY_FUNCTIONS = {  # places in the table of NumPy's C API
+    "PyArray_CopyInto": 50,
+    "PyArray_NewCopy": 85,
+    "PyArray_ToList": 86,
+    "PyArray_NewFromDescr": 94,
+    "PyArray_SetBaseObject": 282,
+}
+_OBJECTS: dict[str, object] = {
+    "None": None,
+    "True": True,
+    "False": False,
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "complex": complex,
+    "tuple": tuple,
+    "list": list,
+    "slice": slice,
+    "function": types.FunctionType,
+    "ndarray": np.ndarray,
+    "numpy.True": np.True_,
+    "numpy.False": np.False_,
+}
+EXPORTS = (
+    "gate.same_dtype",
+    "gate.overlaps_itself",
+    "gate.equal",
+    "gate.global",
+    "gate.field",
+    "gate.item",
+    "gate.random_state",
+    "gate.keys",
+    "gate.opaque",
+    "gate.fail",
+    "gate.ask_threads",
+    "gate.drop",
+    "gate.read_list",
+    "gate.box_array",
+    "gate.lend_array",
+    "gate.box_list",
+    "gate.box_items",
+    "gate.box_rows",
+    "gate.count",
+    "gate.forward",
+    "gate.call",
+    "gate.asks_for_errors",
+    "gate.flags_set",
+)
+
+
+_FILTERS = sys.intern("filters")
+
+# What `gate.count` calls to count references to objects (void hold(ptr ctx, ptr object, i64 delta)).
+hold = ctypes.c_void_p(None)
+
+
+def _thread_count() -> int:
+    """Threads a parallel region of a call made here and now may use, asked by gates if blocks are open.
+
+    0: such calls run on other devices, or in Python, or in a frame that a profiler sees, or as checked machine code.
+    """
+    config = settings.current()
+    return 0 if config.checked else _threads_here(config)
+
+
+def _checked_thread_count() -> int:
+    """The same, asked by gates of checked machine code."""
+    config = settings.current()
+    return _threads_here(config) if config.checked else 0
+
+
+def _threads_here(config: settings.Config) -> int:
+    if not (config.on_cpu and config.enabled) or tracing.is_traced() or tracing.wants_frame():
+        return 0
+    return config.thread_count
+
+
+@lru_cache(maxsize=1)
+def symbols() -> dict[str, int]:
+    """Addresses of the Python and NumPy functions and objects that gates mention, under their names with `gate.`"""
+    found = {f"gate.{name}": id(value) for name, value in _OBJECTS.items()}
+    for name in _PYTHON_FUNCTIONS.split():
+        found[f"gate.{name}"] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    table = (ctypes.c_void_p * 320).from_address(prototype(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, None))
+    if table[2] != id(np.ndarray):
+        raise ImportError("parakeet_py does not know the table of NumPy's C interface")
+    for name, index in _NUMPY_FUNCTIONS.items():
+        found[f"gate.{name}"] = table[index] or 0
+    for name in DTYPES:
+        dtype = np.dtype(name)
+        found[f"gate.dtype.{name}"] = id(dtype)
+        found[f"gate.numpy.{name}"] = id(dtype.type)
+    found["gate.tools"] = tracing.cell_address()
+    found["gate.open_blocks"] = settings.open_blocks_address()
+    found["gate.default_threads"] = settings.default_threads_address()
+    found["gate.thread_count"] = id(_thread_count)
+    found["gate.error_state"] = id(error_state.variable())
+    found["gate.warnings"] = id(vars(warnings))
+    found["gate.filters"] = id(_FILTERS)
+    found["gate.hold"] = ctypes.addressof(hold)
+    return found
+
+
+_support: Mapping[str, int] | None = None
+_checked: Mapping[str, int] | None = None
+_lock = threading.Lock()
+
+
+def support(checked: bool = False) -> Mapping[str, int]:
+    """Addresses of everything a gate may refer to, but what is its own; loads the native support on first use.
+
+    That of checked gates counts references by functions that look at what they count.
+    """
+    global _checked
+    if checked:
+        unchecked = support()
+        if _checked is None:
+            with _lock:
+                if _checked is None:
+                    _checked = _load_checked(unchecked)
+        return _checked
+    global _support
+    if _support is None:
+        with _lock:
+            if _support is None:
+                _support = _load()
+    return _support
+
+
+def _load() -> Mapping[str, int]:
+    check_layout()
+    rt = runtime()
+    known = symbols() | {f"gate.{name}": rt.symbols[name] for name in _RUNTIME_FUNCTIONS}
+    known["gate.mem_handler"] = id(rt.mem_handler)
+    code = support_code("gate support", support_ir(), known, EXPORTS)
+    _kept.append(rt.mem_handler)
+    callable_type.set_support(code["gate.forward"], code["gate.call"])
+    return ChainMap(dict(code.addresses), known)
+
+
+def _load_checked(unchecked: Mapping[str, int]) -> Mapping[str, int]:
+    from parakeet_py.llvm.safety import objects
+
+    rt = runtime(checked=True)
+    known = dict(unchecked) | {f"gate.{name}": rt.symbols[name] for name in _RUNTIME_FUNCTIONS}
+    known["gate.mem_handler"] = id(rt.mem_handler)
+    known["gate.thread_count"] = id(_checked_thread_count)
+    _kept.append(rt.mem_handler)
+    known |= objects.functions(known)
+    code = support_code("checked gate support", support_ir(checked=True), known, EXPORTS)
+    return ChainMap(dict(code.addresses), known)
+
+
+_kept: list[Any] = []

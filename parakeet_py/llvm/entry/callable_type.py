@@ -1,0 +1,262 @@
+"""The type of decorated functions: a Python object whose calls can enter machine code directly.
+
+CPython calls an object through a pointer in the instance (the vectorcall protocol, PEP 590) when its type says so.
+`AcceleratedFunction` has such a pointer. While it is null, CPython falls back to `__call__`, an ordinary Python method
+that hands the call to `slow`. `set_vectorcall` points it at a native gate: from then on a call goes from the
+interpreter to machine code without a Python frame. The pointer is one aligned word, written with the GIL held, so calls
+in other threads see the old gate or the new one.
+
+Callers in C may also use the type's `tp_call`, with a tuple and a dict; Cython's do. The class statement puts there
+what looks up `__call__` and runs it in Python. Once the native support is loaded, `tp_call` is `gate.call` of
+`support_ir` instead, which goes on to where the instance's pointer leads; without support there are no gates to
+enter. So it is in subclasses that have no `__call__` of their own. `f.__call__(...)` itself does the same.
+
+Two levels make the type. The base comes from `PyType_FromSpec` through ctypes and has nothing but the word for the
+pointer. The class is an ordinary Python subclass, which brings `__dict__`, weak references, garbage collection and
+deallocation from CPython itself: no destructor or traversal is written by hand. Two flags that a class statement
+cannot ask for are set in the finished type: HAVE_VECTORCALL (a class with a `__call__` of its own does not inherit it),
+and METHOD_DESCRIPTOR, which lets the interpreter call a decorated method with `self` in front instead of building a
+bound method first.
+
+Gates are kept as long as the instance lives, even those no longer in use: another thread may still be running one.
+Whoever calls an instance holds a reference to it, so code is never freed under a call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from parakeet_py.base.tracebacks import unseen
+
+_HEADER: Final = object.__basicsize__
+TP_FLAGS: Final = 168  # offset of tp_flags in PyTypeObject
+_TP_CALL: Final = 128  # offset of tp_call
+_DEFAULT: Final = 1 << 18  # Py_TPFLAGS_DEFAULT
+_BASETYPE: Final = 1 << 10
+_HAVE_VECTORCALL: Final = 1 << 11
+_METHOD_DESCRIPTOR: Final = 1 << 17
+_T_PYSSIZET: Final = 19
+_READONLY: Final = 1
+_TP_MEMBERS: Final = 72  # Py_tp_members, a slot number
+
+
+class Gate(Protocol):
+    """A native entry: where it is, and what it calls when the arguments are not its own."""
+
+    @property
+    def address(self) -> int: ...
+
+    def follow(self, target: Any) -> None: ...
+
+
+class _Member(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = (("slot", ctypes.c_int), ("function", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("basicsize", ctypes.c_int),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.c_void_p),
+    )
+
+
+_kept: list[object] = []  # C structures that the type points into
+
+
+def _make_base() -> Any:
+    """A type whose instances are an object header and one word, the vectorcall pointer."""
+    members = (_Member * 2)(_Member(b"__vectorcalloffset__", _T_PYSSIZET, _HEADER, _READONLY, None), _Member())
+    slots = (_Slot * 2)(_Slot(_TP_MEMBERS, ctypes.addressof(members)), _Slot())
+    name = b"parakeet_py.VectorcallBase"
+    size = _HEADER + ctypes.sizeof(ctypes.c_void_p)
+    spec = _Spec(name, size, 0, _DEFAULT | _BASETYPE | _HAVE_VECTORCALL, ctypes.addressof(slots))
+    _kept.extend((members, slots, name, spec))
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
+    return prototype(("PyType_FromSpec", ctypes.pythonapi))(ctypes.addressof(spec))
+
+
+_Base: Any = _make_base()
+
+
+# What introspection reads of a function besides its name, docstring and annotations.
+_OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__builtins__")
+
+
+class _Signature:
+    """`__signature__`: that of the wrapped function; None on the type, so that its own is still found."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> inspect.Signature | None:
+        return None if instance is None else inspect.signature(instance.__wrapped__)
+
+
+class AcceleratedFunction(_Base):  # type: ignore[misc]
+    """A function that runs as machine code once its argument types have been seen.
+
+    Parameters
+    ----------
+    function : the Python function; its name, docstring, annotations and attributes are taken over
+    slow : called with the same arguments whenever no native entry takes the call; `function` by default
+    """
+
+    # What calls need is in slots: `functools.wraps` copies what is in `__dict__` to other functions.
+    __slots__ = ("__dict__", "__weakref__", "_dispatcher", "_gates", "_retired", "_slow")
+
+    # Typing arguments: an object of this type stands for itself (see `signature.spec_of`).
+    stands_for_itself = True
+
+    __signature__ = _Signature()
+
+    def __init__(self, function: Callable[..., Any], slow: Callable[..., Any] | None = None) -> None:
+        self._slow: Callable[..., Any] = function if slow is None else slow
+        self._gates: tuple[Gate, ...] = ()
+        self._retired: list[object] = []
+        functools.update_wrapper(self, function)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _set_call(cls)
+
+    @unseen
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if vectorcall_of(self) is None:
+            return self._slow(*args, **kwargs)
+        return _vectorcall_call(self, args, kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_FUNCTIONS:
+            return getattr(self.__wrapped__, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def __repr__(self) -> str:
+        name = getattr(self, "__qualname__", None) or repr(self.__wrapped__)
+        return f"<accelerated function {name} at {id(self):#x}>"
+
+    def __copy__(self) -> AcceleratedFunction:
+        return self  # as functions do
+
+    def __deepcopy__(self, memo: object) -> AcceleratedFunction:
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        from parakeet_py.call.pickling import reduce
+
+        return reduce(self, sys._getframe(1))
+
+
+def _set_flags(cls: type, flags: int) -> None:
+    word = ctypes.c_ulong.from_address(id(cls) + TP_FLAGS)
+    if word.value != cls.__flags__:
+        raise ImportError("parakeet_py does not know the layout of type objects in this Python")
+    word.value |= flags
+
+
+def _offset_of_slow() -> int:
+    """Where an instance keeps `_slow`: CPython lays slots out by itself, so look."""
+    probe = AcceleratedFunction(_make_base)
+    words = (ctypes.c_void_p * (AcceleratedFunction.__basicsize__ // 8)).from_address(id(probe))
+    return 8 * next(index for index, word in enumerate(words) if word == id(_make_base) and 8 * index > _HEADER)
+
+
+class _Called:
+    """Any class with a `__call__` in Python."""
+
+    def __call__(self) -> None: ...
+
+
+def _call_slot(cls: type) -> ctypes.c_void_p:
+    return ctypes.c_void_p.from_address(id(cls) + _TP_CALL)
+
+
+_vectorcall_call = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.py_object)(
+    ("PyVectorcall_Call", ctypes.pythonapi)
+)
+_CALL_IN_PYTHON: Final = _call_slot(_Called).value  # what looks `__call__` up
+if _call_slot(AcceleratedFunction).value != _CALL_IN_PYTHON:
+    raise ImportError("parakeet_py does not know the layout of type objects in this Python")
+
+_set_flags(AcceleratedFunction, _HAVE_VECTORCALL | _METHOD_DESCRIPTOR)
+SLOW_OFFSET: Final = _offset_of_slow()
+
+# A vectorcall function that hands every call to the object at SLOW_OFFSET, and what `tp_call` is then; known once the
+# native support is loaded.
+_forward: int | None = None
+_native_call: int | None = None
+
+
+def set_support(forward: int, call: int) -> None:
+    """Tell where the native code is that calls `slow` without a detour through `__call__`, and the `tp_call` for it."""
+    global _forward, _native_call
+    _forward, _native_call = forward, call
+    found: list[type] = [AcceleratedFunction]
+    for cls in found:
+        _set_call(cls)
+        found.extend(cls.__subclasses__())
+
+
+def _set_call(cls: type) -> None:
+    """Let callers of a class's `tp_call` enter machine code, unless the class has a `__call__` of its own."""
+    inherited = inspect.getattr_static(cls, "__call__") is AcceleratedFunction.__call__
+    if _native_call is not None and inherited and _call_slot(cls).value == _CALL_IN_PYTHON:
+        _call_slot(cls).value = _native_call
+
+
+def set_vectorcall(instance: AcceleratedFunction, address: int | None) -> None:
+    """Let calls enter machine code at `address`, a vectorcall function; None: back to `slow`.
+
+    The caller keeps the code alive; `install` does both.
+    """
+    ctypes.c_void_p.from_address(id(instance) + _HEADER).value = address
+
+
+def vectorcall_of(instance: AcceleratedFunction) -> int | None:
+    """Where calls enter; None before there is native code."""
+    return ctypes.c_void_p.from_address(id(instance) + _HEADER).value
+
+
+def set_slow(instance: AcceleratedFunction, slow: Callable[..., Any]) -> None:
+    """Change what takes the calls that no gate takes."""
+    instance._retired.append(instance._slow)  # a thread may be running in it
+    instance._slow = slow
+    install(instance, instance._gates)
+
+
+def install(instance: AcceleratedFunction, gates: Sequence[Gate]) -> None:
+    """Let calls try `gates` in this order, and then `slow`.
+
+    Safe while other threads call the instance: links are made from the last gate to the first, so that at every
+    moment every chain ends in `slow`.
+    """
+    following: object = instance._slow
+    for gate in reversed(gates):
+        gate.follow(following)
+        following = gate
+    set_vectorcall(instance, gates[0].address if gates else _forward)
+    instance._retired.extend(gate for gate in instance._gates if gate not in gates)
+    instance._gates = tuple(gates)
+
+
+def gates_of(instance: AcceleratedFunction) -> tuple[Gate, ...]:
+    """The gates that calls try, in order."""
+    return instance._gates

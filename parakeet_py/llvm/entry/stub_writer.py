@@ -1,0 +1,127 @@
+"""Writing the text of a gate: blocks, checks, symbols.
+
+A gate is one function made of checks that all leave for the same block, `miss`. Conditions are gathered with `need` and
+tested together by `checkpoint`: before whatever may only be read once they hold, and at the latest before the call.
+"""
+
+from __future__ import annotations
+
+from parakeet_py.llvm.entry.stub_support import increment_ir
+from parakeet_py.llvm.runtime.object_layout import Layout
+from parakeet_py.signature.results import Result
+from parakeet_py.signature.specs import ListSpec, Signature, TextSpec
+
+
+class Extent:
+    """What a gate knows of an array leaf: the addresses it spans and its number of elements, as IR values."""
+
+    __slots__ = ("elements", "high", "low")
+
+    def __init__(self, low: str, high: str, elements: str) -> None:
+        self.low, self.high, self.elements = low, high, elements
+
+
+class GateWriter:
+    """The text of one gate so far, and what its parts must know of each other."""
+
+    def __init__(self, signature: Signature, result: Result, entry: str, name: str, has_state: bool) -> None:
+        self.signature, self.result, self.entry, self.name = signature, result, entry, name
+        self.has_state = has_state
+        self.lines: list[str] = []
+        self.counter = 0
+        self.externals: set[str] = set()
+        self.slot = 0
+        self.leaf = 0
+        self.extents: dict[int, Extent] = {}
+        self.paired = {index for pair in signature.pairs for index in pair}
+        self.pins: list[str] = []
+        self.long_lists: list[tuple[str, ListSpec | TextSpec, int]] = []  # with the first slot of their leaf
+        self.made: list[str] = []  # arrays of their items
+        self.arrays: dict[int, str] = {}  # the objects of array leaves
+        self.kept: tuple[int, ...] = ()  # leaves whose contents are copied before the call
+        self.checks: list[str] = []
+        self.built = 0  # entries of %objects
+        self.numeric = False  # does NumPy's error state matter?
+        self.warns = False  # are floating-point flags told of?
+        self.watched = 0  # modules whose names must not have been replaced
+        self.checked = False
+
+    def put(self, line: str) -> None:
+        self.lines.append("  " + line)
+
+    def let(self, value: str) -> str:
+        self.counter += 1
+        self.put(f"%v{self.counter} = {value}")
+        return f"%v{self.counter}"
+
+    def need(self, *conditions: str) -> None:
+        """Remember conditions for the next `checkpoint`."""
+        self.checks.extend(conditions)
+
+    def checkpoint(self) -> None:
+        """Go on only if all remembered conditions hold."""
+        if not self.checks:
+            return
+        both = self.checks[0]
+        for condition in self.checks[1:]:
+            both = self.let(f"and i1 {both}, {condition}")
+        self.checks.clear()
+        self.counter += 1
+        label = f"b{self.counter}"
+        self.put(f"br i1 {both}, label %{label}, label %miss")
+        self.lines.append(f"{label}:")
+
+    def external(self, name: str) -> str:
+        """A symbol of the whole process."""
+        self.externals.add(f"gate.{name}")
+        return f"@gate.{name}"
+
+    def own(self, name: str) -> str:
+        """A symbol of this gate."""
+        self.externals.add(f"{self.name}.{name}")
+        return f"@{self.name}.{name}"
+
+    def at(self, pointer: str, offset: int) -> str:
+        return pointer if offset == 0 else self.let(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+
+    def field(self, pointer: str, offset: int, type_: str = "ptr") -> str:
+        return self.let(f"load {type_}, ptr {self.at(pointer, offset)}")
+
+    def store_slot(self, type_: str, value: str) -> None:
+        place = self.at("%arguments", 8 * self.slot)
+        self.put(f"store {type_} {value}, ptr {place}")
+        self.slot += 1
+
+    def increment(self, pointer: str) -> None:
+        if self.checked:
+            self.go_on_if(self.let(f"call i1 @gate.reference(ptr {pointer})"))
+            return
+        self.counter += 1
+        self.lines.extend(increment_ir(f"r{self.counter}", pointer).rstrip().split("\n"))
+
+    def go_on_if(self, safe: str) -> None:
+        """Leave the call of a checked gate for `unsafe` if something is wrong."""
+        self.counter += 1
+        self.put(f"br i1 {safe}, label %b{self.counter}, label %unsafe")
+        self.lines.append(f"b{self.counter}:")
+
+    def settle(self, value: str) -> str:
+        """What a call gives if no reference is wrong; else null, with an exception."""
+        return (
+            self.let(f"call ptr @gate.settle(ptr {value}, ptr {self.own('raise_failure')})") if self.checked else value
+        )
+
+    def miss_if_settled(self) -> None:
+        """Let the call go on to the next callable, unless a reference is wrong."""
+        if self.checked:
+            self.settle("null")
+            raised = self.let("call ptr @gate.PyErr_Occurred()")
+            self.counter += 1
+            self.put(f"br i1 {self.let(f'icmp eq ptr {raised}, null')}, label %miss, label %b{self.counter}")
+            self.lines.append(f"b{self.counter}:")
+            self.put("ret ptr null")
+        else:
+            self.put("br label %miss")
+
+    def of_type(self, value: str, type_symbol: str) -> None:
+        self.need(self.let(f"icmp eq ptr {self.field(value, Layout.TYPE)}, {type_symbol}"))

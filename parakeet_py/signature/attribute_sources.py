@@ -1,0 +1,165 @@
+"""Attributes of objects that a function reads as it reads its arguments.
+
+`self.k` in a method is a hidden argument: the value is taken from the object at every call, and compiled code never
+looks at the object. That is right for plain attributes, values that the instance or its class holds. Methods are read
+likewise, through the class: the function is a hidden argument, and a call of it is a call of any other function.
+Properties are functions too (`typed_ir/attributes`). Other descriptors, classes that compute attributes, and classes of
+C extensions are left to Python.
+
+What global and closure variables hold has fields as well, which are read only; its methods are left to Python.
+
+Items of dicts are fields too: of Python's own dicts, under keys that are texts or ints. A field's name says what it is,
+an attribute or an item (`item_name`); `KEYS` names the tuple of all keys of a dict, in their order, `RANDOM_STATE` the
+state of one of NumPy's random generators.
+"""
+
+from __future__ import annotations
+
+import types
+from _collections import _tuplegetter  # type: ignore[import-not-found]  # the fields of named tuples
+from typing import Any
+
+_ABSENT = object()
+KEYS = "[*]"
+SIZE = "#"  # as the name in a class: how many names it has
+RANDOM_STATE = "<state>"
+OF_NONE, OF_ARGUMENTS, OF_ALL = range(3)  # whose attributes a function may read as it reads its arguments
+MAX_KEYS = 64  # of a dict whose keys are asked for
+_PLACES = (types.MemberDescriptorType, _tuplegetter)  # descriptors that only say where in the instance the value is
+_USUAL = (object.__dict__["__getattribute__"], tuple.__dict__["__getattribute__"])  # the same code in both
+_HEAP_TYPE = 1 << 9  # made by a class statement
+# What the two makers of named tuples, and class statements without special methods, leave in a class that acts.
+_OF_NAMED_TUPLES = frozenset(("__new__", "__repr__", "__getnewargs__", "__replace__", "__dict__", "__weakref__"))
+
+
+def item_name(key: object) -> str | None:
+    """The name of the field that a dict holds under a key; None for keys that are no fields."""
+    if type(key) is str:
+        return f"[s{key}"
+    return f"[i{key}" if type(key) is int else None
+
+
+def key_of(name: str) -> str | int:
+    """The key of an item."""
+    return name[2:] if name[1] == "s" else int(name[2:])
+
+
+def is_item(name: str) -> bool:
+    """Does a field's name stand for an item (or all keys) of a dict?"""
+    return name.startswith("[")
+
+
+_VARIABLES = {"global": 2, "cell": 2, "attribute": 3}
+
+
+def variable_of(source: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """The part of a source that says which variable is read; what follows are fields of what that holds."""
+    return source[: _VARIABLES.get(str(source[0]), len(source))]
+
+
+def of_arguments(source: tuple[str | int, ...]) -> bool:
+    """Is a hidden argument read from an argument, or an object that a variable holds, which others need not have?"""
+    return source[0] in ("field", "method", "apart") or len(variable_of(source)) < len(source)
+
+
+def read_item(value: Any, name: str) -> Any:
+    """What a dict holds under a key, or all its keys; raises `AttributeError` where there is no such field."""
+    if type(value) is not dict:
+        raise AttributeError(name)
+    if name != KEYS:
+        try:
+            return value[key_of(name)]
+        except KeyError:
+            raise AttributeError(name) from None
+    if len(value) > MAX_KEYS or any(item_name(key) is None for key in value):
+        raise AttributeError(name)
+    return tuple(value)
+
+
+def store_field(value: Any, name: str, new: Any) -> None:
+    """Let an object have an attribute, or a dict an item."""
+    if is_item(name):
+        value[key_of(name)] = new
+    else:
+        setattr(value, name, new)
+
+
+def holds_plainly(cls: type, name: str) -> bool:
+    """Would an attribute of this name be a value that the instance, or its class, holds?"""
+    if is_item(name):
+        return cls is dict
+    if not is_plain(cls):
+        return False
+    found = in_class(cls, name)
+    return found is _ABSENT or isinstance(found, _PLACES) or not hasattr(type(found), "__get__")
+
+
+def is_plain(cls: type) -> bool:
+    """Are attributes of instances looked up as `object` does it?"""
+    made_by_statement = cls.__flags__ & _HEAP_TYPE and cls.__module__.partition(".")[0] not in ("numpy", "builtins")
+    return bool(
+        made_by_statement
+        and any(in_class(cls, "__getattribute__") is usual for usual in _USUAL)
+        and in_class(cls, "__getattr__") is _ABSENT
+        and not issubclass(cls, type | types.ModuleType)
+    )
+
+
+def behaves_as_tuple(cls: type) -> bool:
+    """Has a class of tuples no operator, iteration or attribute access of its own?"""
+    held = [item for base in cls.__mro__[: cls.__mro__.index(tuple)] for item in vars(base).items()]
+    own = {name for name, what in held if name.startswith("__") and (callable(what) or hasattr(what, "__get__"))}
+    return own <= _OF_NAMED_TUPLES
+
+
+def stores_plainly(cls: type) -> bool:
+    """Does setting an attribute do no more than that?"""
+    return in_class(cls, "__setattr__") is object.__dict__["__setattr__"]
+
+
+def in_class(cls: type, name: str) -> Any:
+    """What the class and its bases hold under a name, as it is."""
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return _ABSENT
+
+
+def has_method(cls: type, name: str) -> bool:
+    """Do instances have a method of this name, a Python function or an accelerated one?"""
+    found = in_class(cls, name)
+    if isinstance(found, staticmethod):
+        found = found.__func__
+    return is_plain(cls) and (isinstance(found, types.FunctionType) or getattr(type(found), "stands_for_itself", False))
+
+
+def read_method(value: Any, names: tuple[str, ...]) -> Any:
+    """The function behind a method of an attribute ... of a value; raises `AttributeError` if there is none."""
+    cls = type(read_field(value, names[:-1]))
+    if not has_method(cls, names[-1]):
+        raise AttributeError(names[-1])
+    return getattr(cls, names[-1])
+
+
+def are_apart(args: Any, paths: tuple[str | int, ...]) -> bool:
+    """Are two arguments, or attributes (of attributes ...) of them, different objects? `paths` has both in a row."""
+    second = next(place for place, part in enumerate(paths) if place and isinstance(part, int))
+    one, other = (read_field(args[path[0]], tuple(map(str, path[1:]))) for path in (paths[:second], paths[second:]))
+    return one is not other
+
+
+def read_field(value: Any, names: tuple[str, ...]) -> Any:
+    """The attribute of an attribute ... of a value; raises `AttributeError` where one is not held plainly."""
+    for name in names:
+        if is_item(name):
+            value = read_item(value, name)
+            continue
+        if name == RANDOM_STATE:
+            from parakeet_py.signature.random_states import state_of
+
+            value = state_of(value)
+            continue
+        if not holds_plainly(type(value), name):
+            raise AttributeError(name)
+        value = getattr(value, name)
+    return value

@@ -1,0 +1,557 @@
+"""Signatures: what one specialization knows about its arguments, and how its results are put together again.
+
+A *spec* is the type of one argument as the native gate can check it: arrays by dtype, rank, layout, unit axes and
+writeability; scalars by type only; tuples, lists and slices item by item; strings, functions, modules, types and dtypes
+by value or identity; everything else is an opaque Python object of an exact type. An argument that is a lambda or a
+nested function is known by its code, and what its closure holds item by item: each evaluation of its definition makes
+another object. `spec_of` types a value. A
+`Signature` adds the hidden arguments (globals, closure cells and module attributes, read at every call) and whether the
+memory of the array arguments overlaps.
+
+Specs are exact: a value has one spec, and a gate made for a signature accepts precisely the calls that have it. An
+array that is C-contiguous has layout C, never S or A. So two specializations of a function never accept the same call;
+but lists of numbers that are read into arrays may be taken by a gate of that kind, too, after it has turned out that
+short ones are better known item by item.
+
+*Leaves* are what the machine code receives: arrays, scalars and opaque objects, flattened depth first, parameters in
+order and then hidden arguments. Each leaf takes a fixed number of 8-byte slots (`leaf_slots`). Results have leaves too,
+see `result_tree`. Nothing here knows of LLVM: frontend, specializer, code generation and the disk cache share these
+classes; `signature_json` writes them into the disk cache.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from parakeet_py.base import extensions
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import DTYPES
+
+MAX_ITEMS = 32  # longer tuples and lists, and nested ones with more items in all, are opaque objects
+MANY_NUMBERS = 4  # longer lists of numbers are data, whose length decides nothing
+MAX_DEPTH = 4
+AS_ARRAY = -1  # in the path of a leaf: the items of a list as an array
+MAX_INNER = 4  # largest extent of a last axis that specializations know
+
+Layout = Literal["C", "F", "S", "A"]
+
+
+# ---- specs -----------------------------------------------------------------------------------------------------------
+
+
+@record
+class ArraySpec:
+    """An exact, native, aligned `numpy.ndarray`.
+
+    Layout: C (C-contiguous), F (Fortran-contiguous and not C), S (neither, but the last axis has stride ==
+    itemsize), A (none of these). `unit` says which axes have extent 1. `inner` is the extent of the last axis if
+    that is 2, 3 or 4 and there are others (coordinates, colour channels: loops over them are unrolled), else 0.
+    `writeable` is the array's flag. A writeable array whose elements share memory with each other is never an
+    `ArraySpec`. `order` holds the axes of a layout S or A from the largest stride to the smallest, axes of extent 1
+    where they are; it is empty if that is the order of the axes, or if some stride is 0.
+    """
+
+    dtype: str
+    rank: int
+    layout: Layout
+    unit: tuple[bool, ...]
+    writeable: bool = True
+    inner: int = 0
+    order: tuple[int, ...] = ()
+
+
+@record
+class ScalarSpec:
+    """An exact Python bool, int (that fits int64), float or complex if `python`, else a NumPy scalar of the dtype."""
+
+    dtype: str
+    python: bool = False
+
+
+@record
+class NoneSpec:
+    """None."""
+
+
+@record(eq=False)
+class StaticSpec:
+    """An argument specialized by value.
+
+    Bools, ints, floats, complex numbers, strings, None and tuples of these are compared by exact type and value (0.0
+    and -0.0 differ, 1 and True differ), plain dtypes by their number; any other object by identity.
+    """
+
+    value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StaticSpec) and static_key(self.value) == static_key(other.value)
+
+    def __hash__(self) -> int:
+        return hash(static_key(self.value))
+
+
+@record
+class ObjectSpec:
+    """An object whose exact type is `type`; it is passed through as it is.
+
+    It has no better spec, unless it is taken `whole`: then it is any object of the type.
+    """
+
+    type: type
+    whole: bool = False
+
+
+@record
+class TupleSpec:
+    """An exact tuple or list of `len(items)` items, or a slice (items start, stop, step).
+
+    `named` is the class of a named tuple; only results of operations that Python does are known so (`observed_spec`).
+    """
+
+    items: tuple[Spec, ...]
+    kind: Literal["tuple", "list", "slice"] = "tuple"
+    named: type | None = None
+
+
+@record
+class ListSpec:
+    """A list of more than `MANY_NUMBERS` Python floats, or ints that fit int64, as an argument: its items are read into
+    an array, which is its leaf. Whatever its length, it has this spec."""
+
+    dtype: Literal["float64", "int64"]
+
+    @property
+    def leaf(self) -> ArraySpec:
+        return ArraySpec(self.dtype, 1, "C", (False,), False)
+
+
+@record
+class TextSpec:
+    """A string whose characters are looked at, as an argument: its code points are read into an array, its leaf."""
+
+    @property
+    def leaf(self) -> ArraySpec:
+        return ArraySpec("uint32", 1, "C", (False,), False)
+
+
+def code_points(text: str) -> np.ndarray[Any, Any]:
+    """The code points of a string."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def text_of(codes: np.ndarray[Any, Any]) -> str:
+    """The string of these code points."""
+    return codes.astype(np.uint32, copy=False).tobytes().decode("utf-32-le", "surrogatepass")
+
+
+@record(eq=False)
+class FunctionSpec:
+    """Any function with this code and these globals; the contents of its closure's cells, and then its defaults."""
+
+    code: types.CodeType
+    globals: dict[str, Any]
+    cells: tuple[Spec, ...]
+    defaults: tuple[Spec, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionSpec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return id(self.code), id(self.globals), self.cells, self.defaults
+
+
+Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec | ListSpec | TextSpec | FunctionSpec
+
+# ("global", name): function.__globals__, then builtins.  ("cell", index): the contents of function.__closure__[index].
+# ("attribute", module name, name): the __dict__ of sys.modules[module name].  ("class", module name, class name, name):
+# the __dict__ of the class with that qualified name; `fields.SIZE` as the name: how many names it has.
+# ("field", index, name, ...): an attribute (of an attribute ...) of the argument with that index, see `fields`.
+# ("method", index, ..., name): what the class of that argument, or of that attribute of it, holds under a name.
+# ("apart", index, name, ..., index, name, ...): are the two of them,
+# arguments or attributes of these, different objects?  The first three, followed by names: fields of what is there.
+Source = tuple[str | int, ...]
+
+
+@record
+class HiddenSpec:
+    """A value the function reads from outside its arguments, at every call, and what it must be."""
+
+    source: Source
+    spec: Spec
+
+
+@record
+class Signature:
+    """What a call must look like to run one specialization.
+
+    `pairs` are pairs of indices into `leaves(signature)`, both arrays. With `disjoint` the extents of every pair are
+    disjoint; without it, and with pairs, at least one pair overlaps. No pairs: memory is not looked at.
+    """
+
+    params: tuple[Spec, ...]
+    hidden: tuple[HiddenSpec, ...] = ()
+    disjoint: bool = True
+    pairs: tuple[tuple[int, int], ...] = ()
+
+
+# ---- leaves and slots ------------------------------------------------------------------------------------------------
+
+LeafSpec = ArraySpec | ScalarSpec | ObjectSpec
+
+
+@record
+class Leaf:
+    """One value handed to machine code. `path[0]` counts the parameters and then the hidden arguments."""
+
+    path: tuple[int, ...]
+    spec: LeafSpec
+    slot: int  # the first of its slots in the argument array
+
+
+def leaf_slots(spec: LeafSpec) -> int:
+    """Number of 8-byte slots of an argument leaf: array [object, data, dims, strides], scalar 1 (complex128: 2)."""
+    match spec:
+        case ArraySpec():
+            return 2 + 2 * spec.rank
+        case ScalarSpec():
+            return 2 if spec.dtype == "complex128" else 1
+        case ObjectSpec():
+            return 1
+
+
+def leaves(signature: Signature) -> tuple[Leaf, ...]:
+    """All leaves in the order of their slots."""
+    found: list[Leaf] = []
+    slot = 0
+    for path, spec in _leaf_specs(signature):
+        found.append(Leaf(path, spec, slot))
+        slot += leaf_slots(spec)
+    return tuple(found)
+
+
+def _leaf_specs(signature: Signature) -> list[tuple[tuple[int, ...], LeafSpec]]:
+    """The paths and specs of all leaves in order."""
+    found: list[tuple[tuple[int, ...], LeafSpec]] = []
+    for index, top in enumerate((*signature.params, *(hidden.spec for hidden in signature.hidden))):
+        if isinstance(top, ArraySpec | ScalarSpec | ObjectSpec):  # most of them
+            found.append(((index,), top))
+        else:
+            found += _walk(top, (index,))
+    return found
+
+
+def argument_slots(signature: Signature) -> int:
+    """Number of slots of the whole argument array."""
+    return sum(leaf_slots(leaf.spec) for leaf in leaves(signature))
+
+
+def _walk(spec: Spec, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], LeafSpec]]:
+    match spec:
+        case TupleSpec():
+            for index, item in enumerate(spec.items):
+                yield from _walk(item, (*path, index))
+        case ListSpec() | TextSpec():
+            yield (*path, AS_ARRAY), spec.leaf
+        case FunctionSpec():
+            for index, item in enumerate((*spec.cells, *spec.defaults)):
+                yield from _walk(item, (*path, index))
+        case ArraySpec() | ScalarSpec() | ObjectSpec():
+            yield path, spec
+
+
+# ---- typing values ---------------------------------------------------------------------------------------------------
+
+_SCALAR_TYPES = {np.dtype(name).type: name for name in DTYPES}
+_PYTHON_TYPES: dict[type, str] = {bool: "bool", float: "float64", complex: "complex128"}
+_TYPE_NUMBERS = {np.dtype(name).num: name for name in DTYPES}
+_DISPATCHER = type(np.mean)  # the type of NumPy's overridable functions
+_IDENTITY_TYPES = (
+    *(types.ModuleType, types.FunctionType, staticmethod, classmethod, property, type),
+    *(np.dtype, np.ufunc, np.vectorize, _DISPATCHER, type(Ellipsis)),
+)
+_WARN_ON_WRITE = 1 << 31  # set on the results of np.broadcast_arrays
+
+
+def spec_of(value: object, depth: int = 0) -> Spec:
+    """The spec of one argument.
+
+    Everything machine code cannot take as it is becomes an `ObjectSpec`: subclasses of ndarray, arrays of other byte
+    order, unaligned arrays, unsupported dtypes, writeable arrays that overlap themselves, Python ints beyond int64,
+    long or deeply nested lists, subclasses of Python's own types.
+    """
+    kind = type(value)
+    if kind is np.ndarray:
+        return _array_spec(value)  # type: ignore[arg-type]
+    if value is None:
+        return NoneSpec()
+    if kind in _PYTHON_TYPES:
+        return ScalarSpec(_PYTHON_TYPES[kind], True)
+    if kind is int:
+        return ScalarSpec("int64", True) if -(2**63) <= value < 2**63 else ObjectSpec(int)  # type: ignore[operator]
+    if kind in _SCALAR_TYPES:
+        return ScalarSpec(_SCALAR_TYPES[kind])
+    if isinstance(value, tuple | list) and kind in (tuple, list):
+        return _sequence_spec(value, depth)
+    if isinstance(value, slice):
+        return TupleSpec(tuple(spec_of(item, MAX_DEPTH) for item in (value.start, value.stop, value.step)), "slice")
+    if kind is str or isinstance(value, _IDENTITY_TYPES):
+        return StaticSpec(value)
+    if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType | types.NoneType):
+        return StaticSpec(value)
+    if kind in (types.BuiltinMethodType, types.MethodType) and draws(value):
+        return StaticSpec(value)
+    if getattr(kind, "stands_for_itself", False):
+        return StaticSpec(value)  # decorated functions
+    if extensions.body_of(value) is not None:
+        return StaticSpec(value)
+    return ObjectSpec(kind)
+
+
+def draws(value: Any) -> bool:
+    """Is this one of the functions of random numbers that are compiled, though they are methods of hidden objects?"""
+    names = _DRAWING.get(getattr(value, "__module__", None) or "random", ())
+    return value.__name__ in names and getattr(value, "__self__", None) is not None and _in_module(value)
+
+
+def _in_module(value: Any) -> bool:
+    holder = sys.modules.get(value.__module__ or "random")
+    return getattr(holder, value.__name__, None) is value
+
+
+_DRAWING = {
+    "random": ("random", "uniform", "randint", "randrange"),
+    "numpy.random": ("rand", "random", "random_sample", "uniform", "randint"),
+}
+
+
+def argument_spec(value: object) -> Spec:
+    """The spec of an argument; only there, functions that are defined inside of others are known by their code, and
+    long lists of numbers by the type of these."""
+    if type(value) is list and len(value) > MANY_NUMBERS:
+        return _list_spec(value) or spec_of(value)
+    if type(value) is types.FunctionType and "<" in value.__qualname__:
+        return _function_spec(value)
+    return spec_of(value)
+
+
+def _list_spec(value: list[object]) -> Spec | None:
+    kinds = set(map(type, value)) if type(value[0]) in (int, float) else set()
+    if kinds == {float}:
+        return ListSpec("float64")
+    if kinds == {int} and min(value) >= -(2**63) and max(value) < 2**63:  # type: ignore[type-var, operator]
+        return ListSpec("int64")
+    return None
+
+
+def _function_spec(function: types.FunctionType) -> Spec:
+    if function.__kwdefaults__:
+        return StaticSpec(function)
+    try:
+        held = function_items(function)
+    except ValueError:  # a variable that is not bound yet
+        return StaticSpec(function)
+    if any(_holds_a_list(item) for item in held):
+        return StaticSpec(function)
+    specs = tuple(spec_of(item, 1) for item in held)
+    if sum(map(_count, specs)) > MAX_ITEMS:
+        return StaticSpec(function)
+    split = len(function.__closure__ or ())
+    return FunctionSpec(function.__code__, function.__globals__, specs[:split], specs[split:])
+
+
+def _holds_a_list(value: object) -> bool:
+    return isinstance(value, list) or (isinstance(value, tuple) and any(map(_holds_a_list, value)))
+
+
+def function_items(function: types.FunctionType) -> list[object]:
+    """What a function holds: the contents of its closure's cells, and its defaults."""
+    return [*(cell.cell_contents for cell in function.__closure__ or ()), *(function.__defaults__ or ())]
+
+
+def _sequence_spec(value: tuple[object, ...] | list[object], depth: int) -> Spec:
+    kind = type(value)
+    if len(value) > MAX_ITEMS or depth >= MAX_DEPTH:
+        return ObjectSpec(kind)
+    spec = TupleSpec(tuple(spec_of(item, depth + 1) for item in value), "tuple" if kind is tuple else "list")
+    return spec if _count(spec) <= MAX_ITEMS else ObjectSpec(kind)
+
+
+def _count(spec: Spec) -> int:
+    return sum(map(_count, spec.items)) if isinstance(spec, TupleSpec) else 1
+
+
+def is_opaque(value: object) -> bool:
+    """Is the spec of `value` an `ObjectSpec`?"""
+    return isinstance(spec_of(value), ObjectSpec)
+
+
+def _array_spec(array: np.ndarray[Any, Any]) -> Spec:
+    dtype, flags = array.dtype, array.flags
+    name = _TYPE_NUMBERS.get(dtype.num)
+    if name is None or not dtype.isnative or dtype.metadata or not flags.aligned or flags.num & _WARN_ON_WRITE:
+        return ObjectSpec(np.ndarray)
+    layout: Layout
+    if flags.c_contiguous:
+        layout = "C"
+    elif flags.f_contiguous:
+        layout = "F"
+    elif flags.writeable and overlaps_itself(array):
+        return ObjectSpec(np.ndarray)
+    else:
+        layout = "S" if array.strides[-1] == array.itemsize else "A"
+    shape = array.shape
+    inner = shape[-1] if len(shape) > 1 and 2 <= shape[-1] <= MAX_INNER else 0
+    unit = tuple(extent == 1 for extent in shape)
+    order = order_of_strides(array.strides, unit) if layout in ("S", "A") else ()
+    return ArraySpec(name, array.ndim, layout, unit, flags.writeable, inner, order)
+
+
+def order_of_strides(strides: Sequence[int], unit: Sequence[bool]) -> tuple[int, ...]:
+    """The `order` of an array (see `ArraySpec`)."""
+    axes = [axis for axis, one in enumerate(unit) if not one]
+    if not all(strides[axis] for axis in axes):
+        return ()
+    moved = dict(zip(axes, sorted(axes, key=lambda axis: -abs(strides[axis])), strict=True))
+    order = tuple(moved.get(axis, axis) for axis in range(len(unit)))
+    return () if order == tuple(range(len(unit))) else order
+
+
+def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
+    """May two elements share memory?  False is a proof: every axis steps over the extent of all finer axes."""
+    if array.size == 0:
+        return False
+    axes = sorted(
+        (abs(stride), extent) for stride, extent in zip(array.strides, array.shape, strict=True) if extent > 1
+    )
+    reach = array.itemsize
+    for stride, extent in axes:
+        if stride < reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
+
+
+def extent_of(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The half-open range of addresses of an array's elements; (0, 0) if it has none."""
+    if array.size == 0:
+        return 0, 0
+    if array.flags.forc:
+        start = int(array.__array_interface__["data"][0])
+        return start, start + array.nbytes
+    spans = [stride * (extent - 1) for stride, extent in zip(array.strides, array.shape, strict=True)]
+    data = int(array.__array_interface__["data"][0])
+    return data + sum(s for s in spans if s < 0), data + sum(s for s in spans if s > 0) + array.itemsize
+
+
+def overlap(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
+    """Do the extents of two arrays meet?  An array without elements meets nothing."""
+    return _meet(extent_of(left), extent_of(right))
+
+
+def _meet(left: tuple[int, int], right: tuple[int, int]) -> bool:
+    (a, b), (c, d) = left, right
+    return a < b and c < d and a < d and c < b
+
+
+def leaf_values(signature: Signature, values: Sequence[object]) -> list[object]:
+    """The values of the leaves, given the values of the parameters followed by those of the hidden arguments."""
+    return _values_at([path for path, _ in _leaf_specs(signature)], values)
+
+
+def _values_at(paths: Sequence[tuple[int, ...]], values: Sequence[object]) -> list[object]:
+    found: list[object] = []
+    for path in paths:
+        value = values[path[0]]
+        for index in path[1:]:
+            if index == AS_ARRAY and isinstance(value, str):
+                value = code_points(value)
+            elif index == AS_ARRAY:
+                value = np.array(value, np.float64 if type(value[0]) is float else np.int64)  # type: ignore[index]
+            elif isinstance(value, slice):
+                value = _slice_items(value)[index]
+            elif isinstance(value, types.FunctionType):
+                value = function_items(value)[index]
+            else:
+                value = value[index]  # type: ignore[index]
+        found.append(value)
+    return found
+
+
+def _slice_items(value: slice) -> tuple[object, object, object]:
+    return value.start, value.stop, value.step
+
+
+def signature_of(
+    args: Sequence[object],
+    hidden: Sequence[tuple[Source, object]] = (),
+    overrides: Mapping[int, Spec] | None = None,
+) -> Signature:
+    """The signature of a call: specs of all arguments, and the overlap of the arrays of `writeable_pairs`.
+
+    `overrides` replaces the spec of some arguments (counting the hidden ones after the parameters), for instance by a
+    `StaticSpec` where the value decides a type.
+    """
+    chosen = overrides or {}
+    values = [*args, *(value for _, value in hidden)]
+    split = len(args)
+    specs = [
+        chosen[index] if index in chosen else argument_spec(value) if index < split else spec_of(value)
+        for index, value in enumerate(values)
+    ]
+    hidden_specs = tuple(HiddenSpec(source, spec) for (source, _), spec in zip(hidden, specs[split:], strict=True))
+    plain = Signature(tuple(specs[:split]), hidden_specs)
+    found = _leaf_specs(plain)
+    pairs = _writeable_pairs(found)
+    if not pairs:
+        return plain
+    paired = sorted({index for pair in pairs for index in pair})
+    arrays: Any = _values_at([found[index][0] for index in paired], values)
+    extents = dict(zip(paired, map(extent_of, arrays), strict=True))
+    disjoint = not any(_meet(extents[i], extents[j]) for i, j in pairs)
+    return Signature(plain.params, plain.hidden, disjoint, pairs)
+
+
+def writeable_pairs(signature: Signature) -> tuple[tuple[int, int], ...]:
+    """All pairs of array leaves of which at least one is writeable."""
+    return _writeable_pairs(_leaf_specs(signature))
+
+
+def _writeable_pairs(found: Sequence[tuple[tuple[int, ...], LeafSpec]]) -> tuple[tuple[int, int], ...]:
+    arrays = [
+        (index, spec)
+        for index, (path, spec) in enumerate(found)
+        if isinstance(spec, ArraySpec) and path[-1] != AS_ARRAY
+    ]
+    return tuple(
+        (i, j)
+        for n, (i, left) in enumerate(arrays)
+        for j, right in arrays[n + 1 :]
+        if left.writeable or right.writeable
+    )
+
+
+def static_key(value: object) -> object:
+    """A hashable key that is equal exactly when two static values are interchangeable."""
+    kind = type(value)
+    if kind in (bool, int, str, types.NoneType):
+        return kind, value
+    if kind is float or kind is complex:
+        return kind, repr(value)  # tells -0.0 from 0.0 and makes NaN equal itself
+    if isinstance(value, tuple) and kind is tuple:
+        return kind, tuple(static_key(item) for item in value)
+    if isinstance(value, np.dtype) and is_plain(value):
+        return np.dtype, value.num
+    return object, id(value)
+
+
+def is_plain(dtype: np.dtype[Any]) -> bool:
+    """Is this dtype one of those that are compiled, or another object that means the same (pickling makes such)?"""
+    return dtype.num in _TYPE_NUMBERS and dtype.isnative and not dtype.metadata

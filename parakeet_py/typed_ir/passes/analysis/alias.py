@@ -1,0 +1,252 @@
+"""Which arrays may share memory, and what an operator reads and writes.
+
+Every array variable has a set of *atoms*: the places its memory may come from (a parameter, an `Alloc`, an operator's
+out, the result of a call into Python). Views and reshapes have their base's atoms, gates the union of what flows in;
+two variables may alias if their sets meet, unless one is memory that was new when the other was already bound (`u` and
+`v` in a loop that ends with `u = v`). Parameters are different atoms where `Function.disjoint` says so (then they
+overlap at most where both are only read, which orders nothing), else they are one atom.
+
+Python code behind an `Opaque` may read and write every parameter, all that was ever handed to such code and all that
+came from it (the *world*), and what it returns may be a view of any of that. A `Call` reads the arrays it is given,
+writes those it says it stores into, and may give views of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import Array
+from parakeet_py.typed_ir.ir import (
+    CHECKED,
+    Alloc,
+    Block,
+    Call,
+    Cast,
+    Check,
+    Compress,
+    Dim,
+    For,
+    Function,
+    If,
+    Load,
+    Map,
+    Matmul,
+    Op,
+    Opaque,
+    Operand,
+    Prim,
+    Reduce,
+    Reshape,
+    Routine,
+    Scan,
+    Scatter,
+    Store,
+    Stride,
+    Strided,
+    Var,
+    View,
+    While,
+    blocks_of,
+)
+
+Atoms = frozenset[Var]
+_NONE: Atoms = frozenset()
+_NO_ARRAYS = frozenset({Prim, Cast, Dim, Stride, Load, Store, Check, Matmul, Routine})  # among what they bind
+_NO_EFFECTS = frozenset({Cast, Dim, Stride, Alloc, View, Reshape, Strided})
+
+
+@record(frozen=False)
+class Effects:
+    """What running an operator may do. `fails`: a `Check` or Python may raise; `overflows`: checked arithmetic may;
+    `calls`: Python or a procedure runs."""
+
+    reads: set[Var]
+    writes: set[Var]
+    fails: bool = False
+    overflows: bool = False
+    calls: bool = False
+
+    @property
+    def pure(self) -> bool:
+        """Neither writes nor raises (but for overflow): may be dropped when its outs are not used."""
+        return not self.writes and not self.fails
+
+
+class Aliases:
+    """The atoms of every array variable of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self._atoms: dict[Var, Atoms] = {}
+        self._flows: list[tuple[Var, Var]] = []
+        self._handed_over: list[Var] = []
+        self._settled = False
+        self._from_python: list[Var] = []
+        self._base: dict[Var, Var] = {}
+        self._order: dict[Var, int] = {}  # of the statements that bind arrays
+        self._made: set[Var] = set()
+        arrays = [param for param in function.params if isinstance(param.type, Array)]
+        for param in arrays:
+            self._atoms[param] = frozenset((param if function.disjoint else arrays[0],))
+        self.world: Atoms = frozenset().union(*self._atoms.values())
+        self.has_calls = False
+        self._bound(arrays)
+        self.add(function.body)
+        self._settled = True  # the order of what is added from now on is not known
+
+    def add(self, block: Block) -> None:
+        """Take note of the statements of a block (also one made after the analysis)."""
+        self._collect(block)
+        self._propagate()
+        if self._from_python:
+            world = set(self.world)
+            for var in (*self._handed_over, *self._from_python):
+                world |= self.atoms(var)
+            self.world = frozenset(world)
+            for var in self._from_python:
+                self._atoms[var] = self.world
+            self._propagate()
+        elif self._handed_over:
+            self.world = self.world.union(*map(self.atoms, self._handed_over))
+
+    def atoms(self, var: Var) -> Atoms:
+        return self._atoms.get(var, _NONE)
+
+    def may_alias(self, left: Var, right: Var) -> bool:
+        """Whether two variables may share memory where both are known."""
+        if self.atoms(left).isdisjoint(self.atoms(right)):
+            return False
+        while left in self._base:
+            left = self._base[left]
+        while right in self._base:
+            right = self._base[right]
+        return not (self._new_beside(left, right) or self._new_beside(right, left))
+
+    def _new_beside(self, made: Var, other: Var) -> bool:
+        """Whether an array was made when another was there already."""
+        order = self._order.get(other)
+        return made in self._made and order is not None and order < self._order[made]
+
+    def shared(self) -> set[Var]:
+        """The atoms that may be seen through another variable, or from Python."""
+        shared = set(self.world)
+        for var, atoms in self._atoms.items():
+            shared.update(atom for atom in atoms if atom is not var)
+        return shared
+
+    # ---- building ----
+
+    def _flow(self, source: Operand, target: Var) -> None:
+        if isinstance(source, Var) and isinstance(target.type, Array) and isinstance(source.type, Array):
+            self._flows.append((source, target))
+
+    def _bound(self, variables: Sequence[Var]) -> None:
+        if not self._settled:
+            order = len(self._order)
+            self._order.update((var, order) for var in variables if isinstance(var.type, Array))
+
+    def _collect(self, block: Block) -> None:
+        for let in block.statements:
+            op, outs = let.op, let.outs
+            if op.__class__ in _NO_ARRAYS:
+                continue
+            match op:
+                case View(base=base) | Reshape(base=base) | Strided(base=base):
+                    self._flow(base, outs[0])
+                    self._base[outs[0]] = base
+                case Alloc() | Map() | Reduce() | Scan() | Compress():
+                    for out in outs:
+                        if isinstance(out.type, Array):
+                            self._atoms[out] = frozenset((out,))
+                            if not self._settled:
+                                self._made.add(out)
+                case If(_, then, orelse):
+                    for inner in (then, orelse):
+                        for result, out in zip(inner.results, outs, strict=True):
+                            self._flow(result, out)
+                case For() | While():
+                    self._bound(op.params)
+                    skip = 1 if op.stoppable else 0
+                    for param, init, result, out in zip(
+                        op.params, op.inits, op.body.results[skip:], outs[skip:], strict=True
+                    ):
+                        self._flow(init, param)
+                        self._flow(result, param)
+                        self._flow(param, out)
+                case Opaque(_, args):
+                    self.has_calls = True
+                    self._handed_over += [arg for arg in args if isinstance(arg, Var) and isinstance(arg.type, Array)]
+                    for out in outs:
+                        if isinstance(out.type, Array):
+                            self._atoms[out] = frozenset((out,))
+                            self._from_python.append(out)
+                case Call(_, args):
+                    for out in outs:
+                        if isinstance(out.type, Array):
+                            self._atoms[out] = frozenset((out,))
+                        for arg in args:
+                            self._flow(arg, out)
+            for inner in blocks_of(op):
+                self._collect(inner)
+            self._bound(outs)
+
+    def _propagate(self) -> None:
+        """Let atoms flow until nothing changes; flows are in program order, so one round settles all but loops."""
+        changed = True
+        while changed:
+            changed = False
+            for source, target in self._flows:
+                had = self._atoms.get(target, _NONE)
+                new = had | self._atoms.get(source, _NONE)
+                if len(new) != len(had):
+                    self._atoms[target] = new
+                    changed = True
+
+    # ---- effects -----------------------------------------------------------------------------------------------------
+
+    def effects(self, op: Op) -> Effects:
+        """What running `op` may read, write and raise, everything inside it included."""
+        effects = Effects(set(), set())
+        self._effects(op, effects)
+        return effects
+
+    def _effects(self, op: Op, effects: Effects) -> None:
+        if isinstance(op, Prim):
+            if op.name in CHECKED:
+                effects.overflows = True
+            return
+        if op.__class__ in _NO_EFFECTS:
+            return
+        match op:
+            case Load(array, _):
+                effects.reads |= self.atoms(array)
+            case Store(array, _, _):
+                effects.writes |= self.atoms(array)
+            case Scatter(target=target):
+                effects.reads |= self.atoms(target)
+                effects.writes |= self.atoms(target)
+            case Matmul(out, left, right):
+                effects.reads |= self.atoms(left) | self.atoms(right)
+                effects.writes |= self.atoms(out)
+            case Routine(_, outs, ins):
+                for out in outs:
+                    effects.reads |= self.atoms(out)
+                    effects.writes |= self.atoms(out)
+                for array in ins:
+                    effects.reads |= self.atoms(array)
+            case Opaque():
+                effects.reads |= self.world
+                effects.writes |= self.world
+                effects.fails = effects.calls = True
+            case Call(_, args, stores):
+                for position, arg in enumerate(args):
+                    if isinstance(arg, Var) and isinstance(arg.type, Array):
+                        effects.reads |= self.atoms(arg)
+                        if position in stores:
+                            effects.writes |= self.atoms(arg)
+                effects.fails = effects.calls = True
+            case Check():
+                effects.fails = True
+        for inner in blocks_of(op):
+            for let in inner.statements:
+                self._effects(let.op, effects)

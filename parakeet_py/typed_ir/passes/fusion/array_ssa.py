@@ -1,0 +1,124 @@
+"""Stores that give a whole new array its value become a new value (array SSA, after Knobe and Sarkar).
+
+    t = alloc (n); map i < n: t[i] := e        t = map i < n: yield e
+    t = map ...;   map i < n: t[i] := f(t[i])  t2 = map i < n: yield f(t[i]), and t2 stands for t from there on
+
+`out = np.empty(n); out[:] = ...` and `t += c` on a temporary then fuse like any other `Map`, and a fill that is wholly
+overwritten is dead. It is done where the array was made in the same block as the storing `Map`, no other descriptor of
+its memory exists, the `Map` covers it point by point, and reads of it in the `Map` are of the same point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parakeet_py.base.types import Array
+from parakeet_py.typed_ir.ir import (
+    Alloc,
+    Block,
+    Function,
+    Let,
+    Load,
+    Map,
+    Op,
+    Operand,
+    Reduce,
+    Scan,
+    Store,
+    Var,
+    operands_of,
+    walk,
+)
+from parakeet_py.typed_ir.passes.analysis.alias import Aliases
+from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op
+
+
+def stores_to_values(function: Function) -> Function:
+    """Turn `Map`s that overwrite a whole local array into `Map`s that make it."""
+    return _Renamer(function).function(function)
+
+
+class _Renamer(Rewriter):
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.shared = Aliases(function).shared()
+        self.owned: dict[Var, tuple[Operand, ...]] = {}  # arrays made in the current block -> their extents
+
+    def block(self, block: Block) -> Block:
+        outer, self.owned = self.owned, {}
+        new = super().block(block)
+        self.owned = outer
+        return new
+
+    def statement(self, let: Let) -> Sequence[Let] | None:
+        new = self.descend(let)
+        made = new[0] if new else let
+        targets = self.covered(made) if isinstance(made.op, Map) else []
+        if targets:
+            made = self.yielding(made, targets)
+            new = (made,)
+        extents = _extents(made.op)
+        if extents is not None:
+            for out in made.outs:
+                if isinstance(out.type, Array) and out.type.layout == "C":
+                    self.owned[out] = extents
+        return new
+
+    def covered(self, let: Let) -> list[tuple[Var, Let]]:
+        """The arrays a `Map` overwrites point by point, each with the `Store` that does."""
+        op = let.op
+        assert isinstance(op, Map)
+        found = []
+        for position, inner in enumerate(op.body.statements):
+            store = inner.op
+            if (
+                isinstance(store, Store)
+                and store.indices == op.indices
+                and self.owned.get(store.array) == op.extents
+                and store.array not in self.shared
+                and self.only_here(op, position, store.array)
+            ):
+                found.append((store.array, inner))
+        return found
+
+    def only_here(self, op: Map, position: int, array: Var) -> bool:
+        """Is the array used in the `Map` only by reads of its own point, before the store?"""
+        for later, let in enumerate(op.body.statements):
+            if later == position or array not in free_in_op(let.op):
+                continue
+            if later > position:
+                return False
+            for inner in walk(Block((let,))):
+                if isinstance(inner.op, Load) and inner.op.array is array:
+                    if inner.op.indices != op.indices:
+                        return False
+                elif (isinstance(inner.op, Store) and inner.op.array is array) or array in operands_of(inner.op):
+                    return False
+        return array not in op.body.results
+
+    def yielding(self, let: Let, targets: list[tuple[Var, Let]]) -> Let:
+        """The `Map` with the stored values as further results, which replace the arrays from here on."""
+        op = let.op
+        assert isinstance(op, Map)
+        dropped = {id(store) for _, store in targets}
+        statements = tuple([inner for inner in op.body.statements if id(inner) not in dropped])
+        values: list[Operand] = []
+        outs = list(let.outs)
+        for array, store in targets:
+            assert isinstance(store.op, Store) and isinstance(array.type, Array)
+            values.append(store.op.value)
+            out = Var(array.name, Array(array.type.dtype, array.type.rank, "C"))
+            outs.append(out)
+            self.replacement[array] = out
+            for old in [key for key, value in self.replacement.items() if value is array]:
+                self.replacement[old] = out
+        body = Block(statements, (*op.body.results, *values))
+        return Let(tuple(outs), Map(op.extents, op.indices, body), let.pos)
+
+
+def _extents(op: Op) -> tuple[Operand, ...] | None:
+    match op:
+        case Alloc(extents) | Map(extents=extents) | Reduce(extents=extents) | Scan(extents=extents):
+            return extents
+        case _:
+            return None

@@ -1,0 +1,76 @@
+"""What computing a body once costs, in the rough units that fusion decides by.
+
+A cheap flop is 1, index arithmetic 0, a division or square root 8, an elementary function 20; loops count as `ENDLESS`.
+"""
+
+from __future__ import annotations
+
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import PYINT, is_complex
+from parakeet_py.typed_ir.ir import (
+    FLOAT_BINARY,
+    FLOAT_UNARY,
+    Block,
+    Cast,
+    Check,
+    Dim,
+    If,
+    Load,
+    Opaque,
+    Prim,
+    dtype_of,
+)
+
+ENDLESS = 1_000_000
+_DIVISIONS = frozenset({"div", "floordiv", "mod", "fmod", "sqrt"})
+_CHEAP_FLOAT = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
+_ELEMENTARY = (FLOAT_UNARY | FLOAT_BINARY) - _CHEAP_FLOAT - _DIVISIONS
+
+
+@record(frozen=False)
+class Cost:
+    """`work` in units of a cheap flop (loads not counted) and the number of `loads`."""
+
+    work: int = 0
+    loads: int = 0
+
+    @property
+    def trivial(self) -> bool:
+        """No memory read and next to nothing computed: never worth storing."""
+        return self.loads == 0 and self.work <= 2
+
+    @property
+    def cheap(self) -> bool:
+        """Computing it again costs no more than writing it to memory and reading it back."""
+        return self.loads <= 2 and self.work <= 4
+
+
+def cost_of(block: Block) -> Cost:
+    """The cost of one evaluation of a body."""
+    cost = Cost()
+    _add(block, cost)
+    return cost
+
+
+def _add(block: Block, cost: Cost) -> None:
+    for let in block.statements:
+        op = let.op
+        kind = op.__class__
+        if let.outs and let.outs[0].type == PYINT and kind is not Load:
+            continue  # index arithmetic
+        if isinstance(op, Prim):
+            name = op.name
+            scale = 4 if is_complex(dtype_of(op.args[-1])) else 1
+            cost.work += scale * (20 if name in _ELEMENTARY else 8 if name in _DIVISIONS else 1)
+        elif kind is Load:
+            cost.loads += 1
+        elif isinstance(op, If):
+            _add(op.then, cost)
+            _add(op.orelse, cost)
+            cost.work += 1
+        elif kind is Cast or kind is Dim:
+            pass
+        elif kind is Check or kind is Opaque:
+            cost.work += 1
+        else:
+            cost.work += ENDLESS

@@ -1,0 +1,154 @@
+"""Common subexpressions: one variable for each value computed twice in scope.
+
+Operators are compared by structure, so this sees exactly what `simplify` has brought to one form. A `Load` is found
+again only while nothing in between may have written its memory; what a loop or a storing `Map` writes counts as
+written both before its body and after it. A check whose condition has already held is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from parakeet_py.base.types import Scalar
+from parakeet_py.typed_ir.ir import (
+    PARALLEL,
+    Block,
+    Cast,
+    Check,
+    Const,
+    Dim,
+    For,
+    Function,
+    Let,
+    Load,
+    Operand,
+    Prim,
+    Reshape,
+    Store,
+    Stride,
+    Strided,
+    Var,
+    View,
+    While,
+    blocks_of,
+    dtype_of,
+)
+from parakeet_py.typed_ir.passes.analysis.alias import Aliases
+from parakeet_py.typed_ir.rewrite import Rewriter, rebuild
+
+_PURE = frozenset({Prim, Cast, Dim, Stride, View, Reshape, Strided})
+_LOOPS = (For, While, *PARALLEL)
+
+
+def eliminate_common_subexpressions(function: Function) -> Function:
+    """Compute each value once per scope, read each element once between writes."""
+    return _Eliminator(function).function(function)
+
+
+class _Eliminator(Rewriter):
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.aliases = Aliases(function)
+        self.known: dict[Any, tuple[Operand, float]] = {}  # (operator, type) -> its value, and when it was read
+        self.written_at: dict[Var, float] = {}  # an atom -> when it was last written
+        self.clock = 0.0
+        self.elements: dict[Var, dict[Any, None]] = {}  # elements with literal indices that were stored, by array
+        self.undo: list[tuple[Any, tuple[Operand, float] | None]] = []
+
+    def block(self, block: Block) -> Block:
+        outer, self.undo = self.undo, []
+        result = super().block(block)
+        for key, before in reversed(self.undo):
+            if before is None:
+                del self.known[key]
+            else:
+                self.known[key] = before
+        self.undo = outer
+        return result
+
+    def write(self, atoms: Iterable[Var]) -> None:
+        self.clock += 1
+        for atom in atoms:
+            self.written_at[atom] = self.clock
+
+    def remember(self, key: Any, value: Operand, when: float) -> None:
+        self.undo.append((key, self.known.get(key)))
+        self.known[key] = (value, when)
+
+    def statement(self, let: Let) -> Sequence[Let] | None:
+        op = let.op
+        kind = op.__class__
+        if kind in _PURE:
+            op = rebuild(op, self.operand)
+            (out,) = let.outs
+            key = (op, out.type)
+            found = self.known.get(key)
+            if found is not None:
+                self.replacement[out] = found[0]
+                return ()
+            self.remember(key, out, 0)
+            return None if op is let.op else (Let(let.outs, op, let.pos),)
+        if isinstance(op, Load):
+            return self.load(let, op)
+        if isinstance(op, Check):
+            condition = self.operand(op.condition)
+            if isinstance(condition, Var):
+                held = (Check, condition)
+                if held in self.known:
+                    return ()
+                self.remember(held, condition, 0)
+            return self.descend(let)
+        if isinstance(op, _LOOPS):
+            writes = self.aliases.effects(op).writes
+            if writes:
+                self.write(writes)
+                new = self.descend(let)
+                self.write(writes)
+                return new
+        elif not blocks_of(op):
+            writes = self.aliases.effects(op).writes
+            before = max([self.written_at.get(atom, 0.0) for atom in writes], default=0.0)
+            self.write(writes)
+            new = self.descend(let)
+            if isinstance(op, Store):
+                self.stored(op, before)
+            return new
+        return self.descend(let)
+
+    def load(self, let: Let, op: Load) -> Sequence[Let] | None:
+        new = rebuild(op, self.operand)
+        assert isinstance(new, Load)
+        (out,) = let.outs
+        key = (new, out.type)
+        found = self.known.get(key)
+        if found is not None:
+            value, when = found
+            if when > max((self.written_at.get(atom, 0) for atom in self.aliases.atoms(new.array)), default=0):
+                self.replacement[out] = value
+                return ()
+        self.clock += 1
+        self.remember(key, out, self.clock)
+        return None if new is op else (Let(let.outs, new, let.pos),)
+
+    def stored(self, op: Store, before: float) -> None:
+        """What was just stored need not be read back, and other elements of the array are still known."""
+        array, value, indices = self.operand(op.array), self.operand(op.value), self.operands(op.indices)
+        assert isinstance(array, Var)
+        kind = Scalar(dtype_of(array))
+        for key in self.elements.get(array, ()):
+            found = self.known.get(key)
+            if found is not None and found[1] > before and _different(key[0].indices, indices):
+                self.clock += 1
+                self.remember(key, found[0], self.clock)
+        if value.type == kind:
+            self.clock += 1
+            self.remember((Load(array, indices), kind), value, self.clock)
+            if any(isinstance(index, Const) for index in indices):
+                self.elements.setdefault(array, {})[(Load(array, indices), kind)] = None
+
+
+def _different(left: tuple[Operand, ...], right: tuple[Operand, ...]) -> bool:
+    """Are these indices of two different elements, whatever the variables in them are?"""
+    pairs = zip(left, right, strict=True)
+    return any(isinstance(one, Const) and isinstance(two, Const) and one.value != two.value for one, two in pairs)

@@ -1,0 +1,289 @@
+"""Conversions between the kinds of values: to a number or an array, to a Python scalar, to a list, to a truth value.
+
+NumPy takes a list wherever it takes an array, Python takes anything as a condition, and `item()` gives a Python scalar
+of a NumPy one. These are the places that say what each kind of value becomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar, is_integer
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.specialize.arrays import indexing
+from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, store_array, store_cast
+from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
+from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
+from parakeet_py.typed_ir.specialize.arrays.views import make_view
+from parakeet_py.typed_ir.specialize.containers import dict_items
+from parakeet_py.typed_ir.specialize.instances import operators
+from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_truth
+from parakeet_py.typed_ir.specialize.paths import iterables, tagged_scalars, tagged_unions
+from parakeet_py.typed_ir.specialize.paths.comprehensions import compute
+from parakeet_py.typed_ir.specialize.values import (
+    ArraysV,
+    ArrayV,
+    CharV,
+    ClosureV,
+    ComprehensionV,
+    DictV,
+    GrowV,
+    InstanceV,
+    ItemV,
+    ListV,
+    MapV,
+    MethodV,
+    NeverV,
+    ObjectV,
+    RangeV,
+    RefV,
+    ScalarV,
+    SliceV,
+    Static,
+    TaggedScalar,
+    TextV,
+    TupleV,
+    UnboundV,
+    Value,
+    VariantV,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+AMBIGUOUS_TRUTH = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+EMPTY_TRUTH = (
+    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
+)
+
+
+def numeric(s: Specializer, value: Value, dtype: str | None = None) -> ScalarV | ArrayV:
+    """A scalar or an array; sequences become arrays, of a dtype if one is given."""
+    match value:
+        case ScalarV() | ArrayV():
+            return value
+        case NeverV():  # never asked for
+            return ScalarV(ir.Const(False, PYBOOL))
+        case TupleV() | ListV() | ComprehensionV() | RangeV():
+            made = as_array(s, value, dtype)
+            assert isinstance(made, ScalarV | ArrayV)
+            return made
+        case ObjectV() | Static() | TaggedScalar():
+            raise s.hand_back(f"an operation on {s.describe(value)}")
+        case MethodV(ArrayV(), "flat"):
+            raise s.hand_back("a flat iterator as an array")  # a view, if it can be
+        case MapV():
+            raise s.hand_back(f"an operation on {s.describe(value)}")
+        case UnboundV():
+            raise s.unsupported("a name that is not bound")
+    raise s.unsupported(f"{s.describe(value)} where a number or an array is needed")
+
+
+def as_array(s: Specializer, value: Value, dtype: str | None = None) -> ArrayV | ScalarV:
+    """np.array of a value (a new array unless it is one already)."""
+    match value:
+        case ScalarV():
+            return value
+        case ArrayV():
+            return cast_array(s, value, dtype) if dtype else value
+        case ListV(array, once=once):
+            _check_some(s, array.extents[0], array.rank, dtype is not None or array.dtype == "float64")
+            if once and dtype in (None, array.dtype):
+                return replace(array, roots=frozenset({s.new_root()}), readonly=False)
+            if value.items != "array":
+                _check_numbers(s, array, dtype)
+            return copy_array(s, array, dtype)
+        case ComprehensionV(kind):
+            raise s.unsupported(f"a {kind} where an array is needed")
+        case RangeV(start, _, step):
+            b = s.builder
+            length = iterables.range_length(s, value)
+            _check_some(s, length, 1, dtype is not None)
+            if dtype is not None and not np.can_cast(np.int64, dtype):
+                _check_numbers(s, as_array(s, value), dtype)  # type: ignore[arg-type]
+
+            def element(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
+                number = b.index_add(start.operand, b.index_mul(step.operand, indices[0]))
+                return [b.cast(number, Scalar(dtype or "int64"))]
+
+            return generate(s, (length,), element)[0]
+        case TupleV(items):
+            return _stack(s, items, dtype)
+    raise s.hand_back(f"an array of {s.describe(value)}")
+
+
+def _check_numbers(s: Specializer, array: ArrayV, dtype: str | None) -> None:
+    """The numbers of a list are made integers one by one: of what does not fit, Python tells."""
+    if dtype is not None and is_integer(dtype) and not np.can_cast(array.dtype, dtype):
+        s.call_library("all_fit", [array, Static(np.dtype(dtype))])
+
+
+def _check_some(s: Specializer, length: ir.Operand, rank: int, typed: bool) -> None:
+    """An empty list becomes an array of one axis, and of float64 unless a dtype is asked for."""
+    if rank > 1 or not typed:
+        some = s.builder.prim("ne", length, ZERO, type=PYBOOL)
+        s.check(some, "Deoptimize", "an array of an empty list")
+
+
+def _stack(s: Specializer, items: Sequence[Value], dtype: str | None) -> ArrayV:
+    """np.array of a list of known length: equal parts along a new first axis."""
+    b = s.builder
+    parts = [as_array(s, item, dtype if isinstance(item, TupleV) else None) for item in items]
+    if not parts:
+        empty = b.emit1(ir.Alloc((ZERO,)), Array(dtype or "float64", 1, "C"), name="array")
+        return ArrayV(empty, (ZERO,), frozenset({s.new_root()}))
+    made = dtype or np.result_type(*(np.dtype(part.dtype) for part in parts)).name
+    rank = 0 if isinstance(parts[0], ScalarV) else parts[0].rank
+    if any((0 if isinstance(part, ScalarV) else part.rank) != rank for part in parts):
+        raise s.unsupported("setting an array element with a sequence: the parts have different shapes")
+    inner: tuple[ir.Operand, ...] = parts[0].extents if isinstance(parts[0], ArrayV) else ()
+    extents = (ir.Const(len(parts), PYINT), *inner)
+    out = b.emit1(ir.Alloc(extents), Array(made, rank + 1, "C"), name="array")
+    array = ArrayV(out, extents, frozenset({s.new_root()}), False, (len(parts) != 1, *(False,) * rank))
+    _check_alike(s, [part for part in parts if isinstance(part, ArrayV)])
+    for position, part in enumerate(parts):
+        place = ir.Const(position, PYINT)
+        if isinstance(part, ScalarV):
+            b.emit(ir.Store(out, (place,), store_cast(s, part.operand, Scalar(made), users=True)))
+            continue
+        axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [
+            (axis + 1, extent, ONE) for axis, extent in enumerate(inner)
+        ]
+        view = make_view(s, array, (place, *(ZERO,) * rank), axes)
+        store_array(s, view, part)
+    return array
+
+
+def _check_alike(s: Specializer, parts: Sequence[ArrayV]) -> None:
+    """The parts of an array to be have one shape; the first axis where they differ is where the array ends."""
+    b = s.builder
+    for axis in range(parts[0].rank if parts else 0):
+        shape = ", ".join([str(len(parts)), *(f"{{{before}}}" for before in range(axis))]) + ("" if axis else ",")
+        text = (
+            "setting an array element with a sequence. The requested array has an inhomogeneous shape after "
+            f"{axis + 1} dimensions. The detected shape was ({shape}) + inhomogeneous part."
+        )
+        wanted = parts[0].extents
+        for part in parts[1:]:
+            if not b.same(part.extents[axis], wanted[axis]):
+                equal = b.prim("eq", part.extents[axis], wanted[axis], type=PYBOOL)
+                s.check(equal, "ValueError", text, wanted[:axis])
+
+
+def cast_array(s: Specializer, array: ArrayV, dtype: str) -> ArrayV:
+    return array if array.dtype == dtype else copy_array(s, array, dtype)
+
+
+def as_python(s: Specializer, value: Value) -> Value:
+    """A NumPy scalar as the Python scalar `item()` gives."""
+    if isinstance(value, ScalarV) and not value.python:
+        kind = np.dtype(value.dtype).kind
+        target = {"b": "bool", "i": "int64", "u": "int64", "f": "float64", "c": "complex128"}[kind]
+        if value.dtype == "uint64":
+            raise s.hand_back("a uint64 as a Python int")
+        return ScalarV(s.builder.cast(value.operand, Scalar(target, True)))
+    return value
+
+
+def list_item(s: Specializer, value: ListV, index: Value) -> Value:
+    if not isinstance(index, SliceV):
+        number = numeric(s, index)
+        if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
+            raise s.unsupported(f"{s.describe(index)} as an index of a list")
+        position = check_index(s, number, value.array.extents[0], 0, message="list index out of range")
+        return item_of(s, value, indexing.read(s, value.array, ScalarV(position)))
+    found = indexing.read(s, value.array, index)
+    assert isinstance(found, ArrayV)
+    if (value.own and found.rank == 1) or found.roots & s.list_roots.keys():
+        return ListV(copy_array(s, found), value.items, own=True)
+    return ListV(found, value.items, own=value.own)
+
+
+def item_of(s: Specializer, value: ListV, found: Value) -> Value:
+    """The item of a list that its array has as an element or a row."""
+    if value.items == "table":
+        raise s.unsupported("an item of a list whose items are of different types")
+    if not isinstance(found, ArrayV):
+        return found if value.items else as_python(s, found)
+    return found if value.items == "array" else ListV(found, value.items, own=value.own)
+
+
+def as_list(s: Specializer, value: Value) -> Value:
+    """A comprehension computed: a tuple or list when its length is known, else a ListV."""
+    from parakeet_py.typed_ir.specialize.paths import generators
+
+    if generators.is_lazy(value):
+        return generators.as_list(s, value)
+    return compute(s, value) if isinstance(value, ComprehensionV) else value
+
+
+def truth(s: Specializer, value: Value) -> ir.Operand:
+    """bool(value) as an operand."""
+    b = s.builder
+    match value:
+        case NeverV():  # never asked for
+            return ir.Const(False, PYBOOL)
+        case ScalarV(operand):
+            if value.dtype == "bool":
+                return b.cast(operand, PYBOOL)
+            if isinstance(operand, ir.Const):
+                return ir.Const(bool(operand.value), PYBOOL)
+            zero = ir.Const(np.dtype(value.dtype).type(0).item(), value.type)
+            return b.prim("ne", operand, zero, type=PYBOOL)
+        case ArrayV(rank=0):
+            return truth(s, ScalarV(b.emit1(ir.Load(value.var, ()), Scalar(value.dtype))))
+        case ArrayV():
+            for relation, one, text in (("ne", ZERO, EMPTY_TRUTH), ("eq", ONE, AMBIGUOUS_TRUTH)):
+                for extent in value.extents:
+                    s.check(b.prim(relation, extent, one, type=PYBOOL), "ValueError", text)
+            return truth(s, ScalarV(b.emit1(ir.Load(value.var, (ZERO,) * value.rank), Scalar(value.dtype))))
+        case TaggedScalar():
+            return _truth_by_type(s, value)
+        case VariantV():
+            return tagged_unions.truth(s, value)
+        case Static(obj):
+            return ir.Const(bool(obj), PYBOOL)
+        case TupleV(items):
+            return ir.Const(bool(items), PYBOOL)
+        case DictV(entries):
+            return ir.Const(bool(entries), PYBOOL)
+        case MapV(entries):
+            return truth(s, entries.length)
+        case ListV(array):
+            return b.prim("ne", array.extents[0], ZERO, type=PYBOOL)
+        case GrowV(length) | ArraysV(length):
+            return truth(s, length)
+        case RangeV():
+            return b.prim("ne", iterables.range_length(s, value), ZERO, type=PYBOOL)
+        case TextV(codes):
+            return b.prim("ne", codes.extents[0], ZERO, type=PYBOOL)
+        case CharV():
+            return ir.Const(True, PYBOOL)
+        case InstanceV() | RefV() | ItemV():
+            return operators.truth(s, value)
+        case ClosureV() | MethodV():
+            return ir.Const(True, PYBOOL)
+        case ComprehensionV():
+            return truth(s, as_list(s, value))
+        case ObjectV():
+            source = dict_items.source_of(s, value)
+            return opaque_truth(s, value) if source is None else ir.Const(bool(dict_items.keys_of(s, source)), PYBOOL)
+    raise s.unsupported(f"the truth of {s.describe(value)}")
+
+
+def _truth_by_type(s: Specializer, value: TaggedScalar) -> ir.Operand:
+    *others, found = [truth(s, ScalarV(payload)) for payload in value.payloads]
+    for number, one in enumerate(others):
+        found = s.builder.select(tagged_scalars.has_kind(s, value, number), one, found)
+    return found
+
+
+def must_not_be_container(s: Specializer, value: Value, operation: str) -> None:
+    """Python has no such operation for lists and the like, whatever NumPy would make of them."""
+    if isinstance(value, TupleV | ListV | RangeV | DictV | ComprehensionV):
+        raise s.unsupported(f"{operation} of {s.describe(value)}")

@@ -1,0 +1,140 @@
+"""Shadows: copies that stand for what NumPy makes a view of.
+
+Some views cannot be expressed as a `View`: the real parts of a complex array, a diagonal, a reshape of strided memory
+(a view or a copy, as the strides have it). They are computed as new arrays, which fuse with what reads them, and that
+cannot be told from a view as long as nobody stores to the memory afterwards and nobody else sees it. When somebody
+does, specialization starts again (`NeedView`), and that one operation makes the real view (`strided`): a view or a copy
+as the strides have it when the program runs. What cannot be said so is handed back to Python.
+
+Real views whose elements share memory (np.broadcast_arrays) are the same for who reads them; a store through one, of
+which NumPy warns, hands them back likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.values import ArrayV
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+Site = tuple[Any, ...]
+
+
+class NeedView(Exception):
+    """The operations at these sites have to give real views."""
+
+    def __init__(self, sites: frozenset[Site]) -> None:
+        self.sites = sites
+
+
+class Shadows:
+    """The shadows of one specialization. `wanted` are sites that make real views."""
+
+    def __init__(self, wanted: frozenset[Site] = frozenset()) -> None:
+        self.wanted = wanted
+        self.site: Site = ()  # the statement of the user's that is being compiled
+        self.made: dict[int, tuple[frozenset[int], Site]] = {}  # its memory: what it may share, and where it was made
+        self.merged: dict[int, frozenset[int]] = {}  # memory of a loop's iterations: what was made there and leaves it
+        self.guarded: dict[int, Site] = {}  # marks of views whose elements share memory, and where they were made
+        self.fresh: set[ir.Var] = set()  # arrays that were new when they were appended to a list
+        self.written: frozenset[int] = frozenset()
+        self.returned: frozenset[int] = frozenset()
+        self.kept: frozenset[int] = frozenset()  # memory that Python may go on using,
+        self.changed: frozenset[int] = frozenset()  # and that is stored to here
+        self.both = False  # is there some that is both, in this order?
+
+    def keep(self, roots: frozenset[int], looping: bool) -> None:
+        """Python may go on using some memory after an operation."""
+        self.kept |= roots
+        self.both |= looping and not roots.isdisjoint(self.changed)
+
+    def change(self, roots: frozenset[int]) -> None:
+        """Compiled code stores to some memory."""
+        self.changed |= roots
+        self.both |= not roots.isdisjoint(self.kept)
+
+    def add(self, s: Specializer, base: ArrayV, made_here: bool = False) -> frozenset[int]:
+        """The memory of a new shadow of an array; what the iteration has `made_here`, no later one stores to."""
+        if self.site in self.wanted:
+            raise s.hand_back("a view that cannot be compiled, of memory that is stored to or seen elsewhere")
+        if base.roots & self.written and not made_here and _loops(s):
+            raise NeedView(self.wanted | {self.site})
+        root = s.new_root()
+        self.made[root] = (base.roots, self.site)
+        return frozenset({root})
+
+    def guard(self, s: Specializer) -> frozenset[int]:
+        """A mark for a view through which only Python stores."""
+        if self.site in self.wanted:
+            raise s.hand_back("a view whose elements share memory, and that is stored to")
+        root = -1 - len(self.guarded)  # older than anything made in a loop, so that it is kept apart there
+        self.guarded[root] = self.site
+        return frozenset({root})
+
+    def merge(self, inside: int, roots: frozenset[int]) -> None:
+        """A loop hands on memory that its iterations have made, from now on known as `inside`."""
+        self.merged[inside] = self.merged.get(inside, frozenset()) | (roots - {inside})
+        if inside in self.written:  # by the next iteration
+            self._refuse(frozenset({inside}))
+
+    def _unmerged(self, roots: frozenset[int]) -> frozenset[int]:
+        return _reached(roots, lambda root: self.merged.get(root, frozenset()))
+
+    def behind(self, roots: frozenset[int]) -> frozenset[int]:
+        """Some memory, with what the shadows in it stand for."""
+        return _reached(roots, lambda root: self.made[root][0] if root in self.made else frozenset())
+
+    def store(self, roots: frozenset[int]) -> None:
+        """Some memory is going to be stored to."""
+        roots = self._unmerged(roots) if self.merged else roots
+        if self.guarded and not roots.isdisjoint(self.guarded):
+            raise NeedView(self.wanted | {site for root, site in self.guarded.items() if root in roots})
+        self._refuse(roots)
+        self.written |= roots
+
+    def shown(self, roots: frozenset[int]) -> None:
+        """Python gets objects that show this memory."""
+        self._refuse(roots)
+
+    def result(self, array: ArrayV, visible: frozenset[int]) -> None:
+        """An array is returned; the caller also sees the memory in `visible`."""
+        if not self.made:
+            return
+        roots = self._unmerged(array.roots)
+        shared = frozenset(root for own in roots if own in self.made for root in self.made[own][0])
+        if shared & (visible | self.returned) or (shared and array.readonly):
+            self._refuse(roots)
+        self.returned |= roots | shared
+        for root, (base, site) in self.made.items():
+            if root in self.returned and base & roots:
+                raise NeedView(self.wanted | {site})
+
+    def _refuse(self, roots: frozenset[int]) -> None:
+        """Make the shadows of some memory, and those that live in it, real views."""
+        roots = self._unmerged(roots)
+        sites = frozenset(site for root, (base, site) in self.made.items() if root in roots or base & roots)
+        if sites:
+            raise NeedView(self.wanted | sites)
+
+
+def _reached(roots: frozenset[int], following: Callable[[int], frozenset[int]]) -> frozenset[int]:
+    found, todo = set(roots), list(roots)
+    while todo:
+        new = following(todo.pop()) - found
+        found |= new
+        todo += new
+    return frozenset(found)
+
+
+def _loops(s: Specializer) -> bool:
+    return any(
+        isinstance(let.op, ssa.For | ssa.While)
+        for frame in s.frames
+        if not frame.namespace.trusted
+        for let in frame.function.statements()
+    )

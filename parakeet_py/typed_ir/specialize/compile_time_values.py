@@ -1,0 +1,99 @@
+"""Values that have to be known when a function is compiled: axes, shapes' lengths, keys.
+
+`static` gives the Python object of such a value. When it is not known, the parameter or the loop index that it is
+computed from is asked for by value: specialization starts again with it (`NeedStatic`, `NeedUnroll`). What comes from
+neither is an error for the user.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.base.types import PYBOOL, Scalar
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.restarts import NeedStatic, NeedUnroll
+from parakeet_py.typed_ir.specialize.values import ScalarV, Unknown, Value, known
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+def static(s: Specializer, value: Value, what: str) -> Any:
+    """The Python object of a value that has to be known at compile time."""
+    try:
+        return known(value)
+    except Unknown:
+        demand(s, value, what)
+    raise AssertionError
+
+
+def static_int(s: Specializer, value: Value, what: str) -> int:
+    found = static(s, value, what)
+    try:
+        return int(found.__index__())
+    except AttributeError:
+        raise s.unsupported(f"{what} must be an integer, not {found!r}") from None
+
+
+def demand(s: Specializer, value: Value, what: str) -> None:
+    """Ask for the parameter or loop index behind a value to be specialized by value."""
+    parts = [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, ScalarV) and isinstance(part.operand, ir.Var):
+            _demand_operand(s, part.operand, what, set())
+        parts.extend(join.parts_of(part))
+    raise s.unsupported(f"{what} has to be known when the function is compiled", "pass it as an argument")
+
+
+def _demand_operand(s: Specializer, var: ir.Var, what: str, seen: set[ir.Var]) -> None:
+    if var in seen:
+        return
+    seen.add(var)
+    if _is_number_given(s, var):
+        raise NeedStatic(s.leaf_param[var], what)
+    for frame in reversed(s.frames):
+        for loop in _open_loops(s):
+            bound = frame.env.get(loop.item)
+            if isinstance(bound, ScalarV) and bound.operand is var and not s.unroll_wanted(loop):
+                raise NeedUnroll(loop)
+    op = s.builder.definition.get(var)
+    if isinstance(op, ir.If):
+        demand_flag(s, op.condition)
+    if isinstance(op, ir.Prim | ir.Cast):
+        for operand in ir.operands_of(op):
+            if isinstance(operand, ir.Var):
+                _demand_operand(s, operand, what, seen)
+
+
+def _open_loops(s: Specializer) -> list[ssa.For]:
+    return [
+        let.op
+        for frame in s.frames
+        for let in frame.function.statements()
+        if isinstance(let.op, ssa.For) and let.op.item in frame.env
+    ]
+
+
+def demand_flag(s: Specializer, condition: ir.Operand) -> None:
+    """Ask for the truth value among the parameters that a condition is, or is computed from by logic alone: a flag has
+    two values, so that a version for each is no burden."""
+    op = s.builder.definition.get(condition) if isinstance(condition, ir.Var) else None
+    for var in ir.operands_of(op) if isinstance(op, ir.Prim) else (condition,):
+        if isinstance(var, ir.Var) and _is_number_given(s, var) and var.type == PYBOOL:
+            raise NeedStatic(s.leaf_param[var], "a flag")
+
+
+def _is_number_given(s: Specializer, var: ir.Var) -> bool:
+    """Is this a parameter that a signature can have by value? NumPy's scalars are not."""
+    return var in s.leaf_param and isinstance(var.type, Scalar) and var.type.python
+
+
+def is_demandable(s: Specializer, var: ir.Var) -> bool:
+    try:
+        _demand_operand(s, var, "an index of a tuple", set())
+    except (NeedStatic, NeedUnroll):
+        return True
+    return False

@@ -1,0 +1,384 @@
+"""Python's containers over abstract values: unpacking, items by index, star arguments, dicts of known keys.
+
+A tuple or list of known length is a compile-time value whose items are typed on their own; arrays and lists of unknown
+length are read at run time, with Python's checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_integer
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.arrays import convert, indexing
+from parakeet_py.typed_ir.specialize.arrays.flags import flag_at
+from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index, slice_bounds
+from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
+from parakeet_py.typed_ir.specialize.containers import (
+    constant_tables,
+    dict_items,
+    dynamic_lists,
+    hash_maps,
+    list_changes,
+    ragged_arrays,
+    strings,
+)
+from parakeet_py.typed_ir.specialize.instances import instances
+from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, loops, tagged_unions
+from parakeet_py.typed_ir.specialize.python.calls import library_subscript
+from parakeet_py.typed_ir.specialize.values import (
+    NONE,
+    ArraysV,
+    ArrayV,
+    CharV,
+    ComprehensionV,
+    DictV,
+    GrowV,
+    InstanceV,
+    ItemV,
+    ListV,
+    MapV,
+    MethodV,
+    NeverV,
+    ObjectV,
+    RangeV,
+    RefV,
+    ScalarV,
+    SliceV,
+    Static,
+    TaggedScalar,
+    TextV,
+    TupleV,
+    Value,
+    is_known,
+    is_none,
+    lift,
+    py,
+)
+
+FEW = 8  # items of a tuple that are told apart by tests
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+def item_values(s: Specializer, items: Sequence[ssa.Item]) -> list[Value]:
+    made: list[Value] = []
+    for item in items:
+        if isinstance(item, ssa.Star):
+            made.extend(sequence(s, s.value(item.operand)))
+        else:
+            made.append(s.value(item))
+    return made
+
+
+def list_display(s: Specializer, items: Sequence[ssa.Item]) -> Value:
+    """[a, *b, c]: of known length, or else a list that grows by what is unpacked in it, if that is numbers."""
+    parts = [s.value(item.operand if isinstance(item, ssa.Star) else item) for item in items]
+    stars = [isinstance(item, ssa.Star) for item in items]
+    parts = [
+        s.as_list(part) if star and isinstance(part, ComprehensionV) else part
+        for part, star in zip(parts, stars, strict=True)
+    ]
+    found = [known_sequence(s, part) if star else [part] for part, star in zip(parts, stars, strict=True)]
+    if None not in found:
+        return TupleV(tuple(value for some in found if some is not None for value in some), "list")
+    held: Value = TupleV((), "list")
+    for part, some in zip(parts, found, strict=True):
+        if some is None and not _holds_numbers(part):
+            raise _unknown_length(s, part)
+        if some is None:
+            (held,) = list_changes.changed(s, "extend", held, [part])
+        for value in some or ():
+            (held,) = list_changes.changed(s, "append", held, [value])
+    return held
+
+
+def _holds_numbers(value: Value) -> bool:
+    match value:
+        case ArrayV():
+            return value.rank == 1
+        case ListV(array, items):
+            return array.rank == 1 and items != "table"
+        case GrowV(item=item):
+            return isinstance(item, Scalar)
+    return isinstance(value, RangeV)
+
+
+def _unknown_length(s: Specializer, value: Value) -> Exception:
+    return s.unsupported(f"unpacking {s.describe(value)}, whose length is not known when it is compiled")
+
+
+def sequence(s: Specializer, value: Value) -> list[Value]:
+    """The items of something of known length, for unpacking."""
+    found = known_sequence(s, value)
+    if found is None:
+        raise _unknown_length(s, value)
+    return found
+
+
+def known_sequence(s: Specializer, value: Value) -> list[Value] | None:
+    """The items of something of known length; None if it is not known."""
+    if isinstance(value, ComprehensionV):
+        value = s.as_list(value)
+    value = dict_items.listed(s, value)
+    found = iterables.static_items(value)
+    if found is not None:
+        return found
+    if isinstance(value, ArrayV) and value.rank > 0 and isinstance(value.extents[0], ir.Const):
+        count = int(value.extents[0].value.real)
+        return [indexing.read(s, value, py(position)) for position in range(count)]
+    if isinstance(value, ListV) and isinstance(value.array.extents[0], ir.Const):
+        count = int(value.array.extents[0].value.real)
+        return [convert.item_of(s, value, indexing.read(s, value.array, py(position))) for position in range(count)]
+    if isinstance(value, RangeV):
+        bounds = [bound.operand for bound in (value.start, value.stop, value.step)]
+        numbers = [int(bound.value.real) for bound in bounds if isinstance(bound, ir.Const)]
+        if len(numbers) == 3 and len(range(*numbers)) <= loops.MAX_UNROLL:
+            return [py(number) for number in range(*numbers)]
+    return None
+
+
+def _part_of_range(s: Specializer, value: RangeV, length: ir.Operand, index: SliceV) -> RangeV:
+    b = s.builder
+    step = 1 if is_none(index.step) else s.static_int(index.step, "the step of a slice of a range")
+    if step == 0:
+        raise s.unsupported("slice step cannot be zero")
+    start, stop = (
+        ScalarV(b.index_add(value.start.operand, b.index_mul(value.step.operand, place)))
+        for place in slice_bounds(s, length, index, step)
+    )
+    return RangeV(start, stop, ScalarV(b.index_mul(value.step.operand, ir.Const(step, PYINT))))
+
+
+def keyword_values(s: Specializer, kwargs: Sequence[tuple[str | None, ssa.Operand]]) -> dict[str, Value]:
+    made: dict[str, Value] = {}
+    for name, operand in kwargs:
+        value = s.value(operand)
+        if name is not None:
+            made[name] = value
+        elif isinstance(value := dict_items.contents(s, value) or value, DictV):
+            made.update({str(key): item for key, item in value.items})
+        else:
+            raise s.unsupported("** of something that is not a dict of known keys")
+    return made
+
+
+def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
+    value = tagged_unions.sole(s, s.shown(op.object), "cannot unpack non-iterable NoneType object")
+    wanted = op.before + op.after
+    if isinstance(value, ObjectV):
+        from parakeet_py.typed_ir.specialize.python.attributes import named_fields
+
+        value = named_fields(s, value) or value
+    if isinstance(value, ArrayV | ListV) and iterables.static_items(value) is None and not op.star:
+        array = value.array if isinstance(value, ListV) else value
+        if array.rank > 0:
+            extent, expected = array.extents[0], ir.Const(wanted, PYINT)
+            b = s.builder
+            s.check(
+                b.prim("ge", extent, expected, type=PYBOOL), "ValueError",
+                f"not enough values to unpack (expected {wanted}, got {{0}})", [extent],
+            )  # fmt: skip
+            s.check(
+                b.prim("le", extent, expected, type=PYBOOL), "ValueError",
+                f"too many values to unpack (expected {wanted})",
+            )  # fmt: skip
+            b.learn_equal(expected, extent)
+            parts = [indexing.read(s, array, py(position)) for position in range(wanted)]
+            return [convert.item_of(s, value, part) for part in parts] if isinstance(value, ListV) else parts
+    if op.star and isinstance(value, ArrayV | ListV) and iterables.static_items(value) is None:
+        array = value.array if isinstance(value, ListV) else value
+        if array.rank == 1:
+            return _unpack_with_star(s, op, value, array.extents[0])
+    found = sequence(s, value)
+    if op.star:
+        if len(found) < wanted:
+            raise s.unsupported(f"not enough values to unpack (expected at least {wanted}, got {len(found)})")
+        middle = found[op.before : len(found) - op.after]
+        return [*found[: op.before], TupleV(tuple(middle), "list"), *found[len(found) - op.after :]]
+    if len(found) != wanted:
+        word = "too many" if len(found) > wanted else "not enough"
+        raise s.unsupported(f"{word} values to unpack (expected {wanted}, got {len(found)})")
+    return found
+
+
+def _unpack_with_star(s: Specializer, op: ssa.Unpack, value: ArrayV | ListV, length: ir.Operand) -> list[Value]:
+    """The items of an array or list whose length is not known, those in the middle as a list."""
+    b = s.builder
+    least = ir.Const(op.before + op.after, PYINT)
+    message = f"not enough values to unpack (expected at least {least.value}, got {{0}})"
+    s.check(b.prim("ge", length, least, type=PYBOOL), "ValueError", message, [length])
+    stop = b.index_sub(length, ir.Const(op.after, PYINT))
+    middle = subscript(s, value, SliceV(py(op.before), ScalarV(stop), NONE))
+    first = [subscript(s, value, py(place)) for place in range(op.before)]
+    last = [subscript(s, value, ScalarV(b.index_add(stop, ir.Const(place, PYINT)))) for place in range(op.after)]
+    return [*first, s.call(Static(list), [middle], {}), *last]
+
+
+def subscript(s: Specializer, value: Value, index: Value) -> Value:
+    if isinstance(value, ObjectV):
+        from parakeet_py.typed_ir.specialize.python.attributes import named_fields
+
+        value = named_fields(s, value) or value
+    match value:
+        case ArrayV():
+            return indexing.read(s, value, index)
+        case ListV():
+            return s.list_item(value, index)
+        case GrowV():
+            return dynamic_lists.subscript(s, value, index)
+        case InstanceV() | RefV() | ItemV() if instances.has(value, "__getitem__"):
+            return instances.special(s, value, "__getitem__", [index])
+        case ArraysV():
+            if isinstance(index, SliceV):
+                return ragged_arrays.part(s, value, index)
+            return ragged_arrays.item_at(s, value, dynamic_lists.position(s, value, index, "list index out of range"))
+        case TupleV(items, kind):
+            if isinstance(index, SliceV):
+                if kind == "list" and not is_known(index) and dynamic_lists.is_uniform(value):
+                    return dynamic_lists.subscript(s, dynamic_lists.of_scalars(s, value), index)
+                return TupleV(items[s.static(index, "a slice of a tuple")], kind)
+            return _tuple_item(s, value, index)
+        case MapV():
+            return hash_maps.subscript(s, value, index)
+        case DictV(entries):
+            if hash_maps.wants_table(s, value, index):
+                return hash_maps.subscript(s, hash_maps.table_for(s, value), index)
+            wanted = s.static(index, "a dict key")
+            for key, item in entries:
+                if key == wanted:
+                    return item
+            raise s.unsupported(f"KeyError: {wanted!r}")
+        case ComprehensionV() if not iterator_consumption.is_iterator(value) or s.frames[-1].namespace.trusted:
+            return subscript(s, s.as_list(value), index)
+        case RangeV(start, _, step):
+            length = iterables.range_length(s, value)
+            if isinstance(index, SliceV):
+                return _part_of_range(s, value, length, index)
+            number = s.numeric(index)
+            if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
+                raise s.hand_back(f"{s.describe(index)} as an index of a range")
+            b = s.builder
+            position = check_index(s, number, length, 0, message="range object index out of range")
+            return ScalarV(b.index_add(start.operand, b.index_mul(step.operand, position)))
+        case TextV() | CharV():
+            return strings.subscript(s, value, index)
+        case Static(str() as text):
+            strings.need(s, value)
+            return lift(text[s.static(index, "an index of a string")])
+        case ObjectV() if (found := dict_items.item(s, value, index)) is not None:
+            return found
+        case MethodV(ArrayV() as array, "flat"):
+            return s.call_library("flat_read", [array, index])
+        case MethodV(ArrayV() as array, "flags"):
+            return flag_at(s, array, s.static(index, "the name of a flag"))
+        case MethodV(obj, "at" | "reduce"):
+            raise s.unsupported(f"subscript of {s.describe(obj)}")
+    handled = library_subscript(s, value, index)
+    if handled is not None:
+        return handled
+    raise s.hand_back(f"{s.describe(value)}[...]")
+
+
+def _tuple_item(s: Specializer, value: TupleV, index: Value) -> Value:
+    number = s.numeric(index)
+    if isinstance(number, ScalarV) and isinstance(number.operand, ir.Var):
+        if not value.items and value.kind == "list":
+            s.check(ir.Const(False, PYBOOL), "IndexError", "list index out of range")
+            return NeverV()
+        kinds = {item.type if isinstance(item, ScalarV) else None for item in value.items}
+        if len(kinds) == 1 and None not in kinds and not is_demandable(s, number.operand):
+            # A small table of scalars indexed at run time.
+            if not (is_integer(number.dtype) or number.type == PYBOOL):
+                raise s.unsupported(f"{s.describe(index)} as an index of a {value.kind}")
+            count = ir.Const(len(value.items), PYINT)
+            place = check_index(s, number, count, 0, message=f"{value.kind} index out of range")
+            return as_scalar_like(s, indexing.read(s, as_array_of(s, value), ScalarV(place)), value.items[0])
+        integer = is_integer(number.dtype) or number.type == PYBOOL
+        if integer and value.named is None and not is_demandable(s, number.operand):
+            mark, sites = s.builder.mark(), len(s.sites)
+            found = constant_tables.item_at(s, value)
+            if found is not None:
+                count = ir.Const(len(value.items), PYINT)
+                return found(check_index(s, number, count, 0, message=f"{value.kind} index out of range"))
+            s.builder.rollback(mark)
+            del s.sites[sites:]
+            plain = all(isinstance(item, ArrayV | ScalarV | TaggedScalar | Static) for item in value.items)
+            if value.kind == "tuple" and plain and 0 < len(value.items) <= FEW:
+                return _one_of(s, value, number)
+    position = s.static_int(index, "an index of a tuple")
+    if not -len(value.items) <= position < len(value.items):
+        s.check(ir.Const(False, PYBOOL), "IndexError", f"{value.kind} index out of range")
+        return NeverV()
+    return value.items[position]
+
+
+def _one_of(s: Specializer, value: TupleV, number: ScalarV) -> Value:
+    """The item at a place that is known when the program runs, by tests: `(even, odd)[k % 2]`."""
+    from parakeet_py.typed_ir.specialize.paths import branches
+
+    count = ir.Const(len(value.items), PYINT)
+    place = check_index(s, number, count, 0, message=f"{value.kind} index out of range")
+
+    def from_(first: int) -> list[Value]:
+        if first == len(value.items) - 1:
+            return [value.items[first]]
+        here = s.builder.prim("eq", place, ir.Const(first, PYINT), type=PYBOOL)
+        return branches.branch(s, here, lambda: [value.items[first]], lambda: from_(first + 1))
+
+    (found,) = from_(0)
+    return found
+
+
+def as_array_of(s: Specializer, value: TupleV) -> ArrayV:
+    array = s.as_array(value)
+    assert isinstance(array, ArrayV)
+    return array
+
+
+def as_scalar_like(s: Specializer, value: Value, like: Value) -> Value:
+    if isinstance(like, ScalarV) and isinstance(value, ScalarV):
+        return ScalarV(s.builder.cast(value.operand, like.type))
+    return value
+
+
+def set_item(s: Specializer, target: Value, index: Value, value: Value) -> None:
+    if isinstance(target, ArrayV):
+        indexing.write(s, target, index, value)
+        return
+    if isinstance(target, MethodV) and target.name == "flat":
+        s.call_library("flat_write", [target.object, index, value])
+        return
+    if isinstance(target, InstanceV | RefV | ItemV) and instances.has(target, "__setitem__"):
+        instances.special(s, target, "__setitem__", [index, value])
+        return
+    if isinstance(target, ObjectV):
+        if dict_items.set_item(s, target, index, value):
+            return
+        raise s.hand_back("item assignment to an object")
+    if isinstance(target, GrowV) and s.frames[-1].namespace.trusted:
+        dynamic_lists.replace_item(s, target, index, value)
+        return
+    s.need_whole(target)
+    if isinstance(target, ListV) and target.own:
+        _set_list_item(s, target, index, value)
+        return
+    raise s.unsupported(f"item assignment to {s.describe(target)}")
+
+
+def _set_list_item(s: Specializer, target: ListV, index: Value, value: Value) -> None:
+    """An item of a list that the function has made, which keeps its type."""
+    array = target.array
+    kind = Scalar(array.dtype, not target.items)
+    if array.rank != 1 or not isinstance(value, ScalarV) or value.type != kind:
+        raise s.unsupported(f"{s.describe(value)} assigned to an item of such a list")
+    if isinstance(index, SliceV):
+        raise s.unsupported("a slice of a list assigned")
+    if s.lists_given:
+        raise s.unsupported("items assigned of a list that Python or a copy of it shows")
+    s.lists_stored = True
+    as_grown = GrowV(ScalarV(array.extents[0]), (array,), kind)
+    dynamic_lists.replace_item(s, as_grown, index, value)

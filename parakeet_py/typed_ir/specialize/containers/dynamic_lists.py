@@ -1,0 +1,523 @@
+"""Lists that a function changes: items in arrays that have room for more.
+
+The frontend makes every change of a list that nobody else knows a new value of its name (`frontend.own_lists`). As long
+as the number of its items is known that value is a `TupleV`. Where paths with different numbers meet it is a `GrowV`:
+a length and, for each leaf of an item, a column, an array whose first elements are in use. Columns are changed in
+place, since the list before a change is never read again, and replaced by columns of one and a half times the size when
+they are full. All items have one template, whose leaves are scalars: numbers, numbers of several types, tuples of such.
+
+Whoever does not know `GrowV` gets a `ListV` that shows the elements in use (`shown`): good until the next change.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.specialize.arrays import indexing
+from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, store_array, store_cast
+from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
+from parakeet_py.typed_ir.specialize.arrays.index_entries import item_place
+from parakeet_py.typed_ir.specialize.arrays.views import make_view
+from parakeet_py.typed_ir.specialize.containers import ragged_arrays
+from parakeet_py.typed_ir.specialize.instances import instance_lists
+from parakeet_py.typed_ir.specialize.paths import branches, iterables, join, tagged_scalars
+from parakeet_py.typed_ir.specialize.restarts import NotGrown
+from parakeet_py.typed_ir.specialize.values import (
+    ArraysV,
+    ArrayV,
+    GrowV,
+    ListV,
+    RangeV,
+    ScalarV,
+    SliceV,
+    Static,
+    TaggedScalar,
+    TupleV,
+    Value,
+    py,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+SMALLEST = 8  # elements of a column
+NO_ITEMS = "pop from an empty deque"
+_WALKING = (len, enumerate, zip, reversed, list)
+_ROWS = ("array", "table")  # items of lists that are described as a whole
+
+
+def is_list(value: Value) -> bool:
+    return isinstance(value, GrowV | ArraysV | ListV) or (isinstance(value, TupleV) and value.kind == "list")
+
+
+def has_item_type(value: Value) -> bool:
+    """Whether it is a list whose items are described one by one: lists of rows, and tables, are not."""
+    return is_list(value) and not (isinstance(value, ListV) and (value.array.rank > 1 or value.items in _ROWS))
+
+
+# ---- templates and conversion ----------------------------------------------------------------------------------------
+
+
+def item_template(s: Specializer, held: Value, more: Sequence[Value] = ()) -> join.Template:
+    """The template that all items of a list, and some more, fit."""
+    templates: list[join.Template] = []
+    match held:
+        case GrowV():
+            templates.append(held.item)
+        case TupleV(items):
+            templates += [join.template_of(item, varying=True) for item in items]
+        case ListV(array, items) if has_item_type(held):
+            templates.append(Scalar(array.dtype, items == ""))
+        case ListV(array, items) if items in ("", array.dtype):
+            made: join.Template = Scalar(array.dtype, items == "")
+            for _ in range(array.rank - 1):
+                made = join.RowT(made)
+            templates.append(made)
+        case _:
+            raise NotGrown.at(s.frames[-1].function, s.builder.pos, f"a change of {s.describe(held)}")
+    templates += [join.template_of(item, varying=True) for item in more]
+    return join_items(s, templates)
+
+
+def join_items(s: Specializer, templates: Sequence[join.Template]) -> join.Template:
+    """The least template that fits all these items; its leaves have to be scalars."""
+    joined: join.Template = None
+    for template in templates:
+        template = nested_lists.normal(join.varying(template))
+        joined = template if joined is None else nested_lists.normal(join.join(s, joined, template))
+    if joined is not None and not all(isinstance(kind, Scalar) for kind in join.types_of(joined)):
+        raise NotGrown.at(
+            s.frames[-1].function, s.builder.pos, "a list of arrays or objects whose length depends on values"
+        )
+    return joined
+
+
+def grown_template(s: Specializer, left: join.Structure, right: join.Structure) -> join.Structure:
+    """The template of a list that has different lengths on two paths."""
+    arrays = ragged_arrays.template(s, left, right)
+    if arrays is not None:
+        return arrays
+    items = join_items(s, [*_parts(left), *_parts(right)])
+    # What is made a grown list on one path only is new memory, which needs no name of its own beside the other path's.
+    some = any(isinstance(one.like, GrowV) and len(one.parts) > 1 for one in (left, right))
+    roots: frozenset[int] = frozenset() if some else frozenset({s.new_root()})
+    for one in (left, right):
+        # one that may be an argument is marked as that: Python must get the very list (`inputs.need_whole`)
+        roots |= _roots(one) if isinstance(one.like, GrowV) else _roots(one) & s.list_roots.keys()
+    columns = [
+        join.ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
+        for kind in join.types_of(items)
+        if isinstance(kind, Scalar)
+    ]
+    return join.Structure(GrowV(py(0), (), items), (PYINT, *columns, *nested_lists.pool_templates(s, items, roots)))
+
+
+def _roots(template: join.Template) -> frozenset[int]:
+    match template:
+        case join.ArrayT():
+            return template.roots
+        case join.Structure(_, parts):
+            return frozenset(root for part in parts for root in _roots(part))
+    return frozenset()
+
+
+def _parts(template: join.Structure) -> Sequence[join.Template]:
+    match template.like:
+        case GrowV() as like:
+            return [like.item]
+        case ListV(array, items):
+            kind = Scalar(array.dtype, items == "")
+            return [kind if array.rank == 1 else join.RowT(kind)]
+    return template.parts
+
+
+def as_grown(s: Specializer, value: Value, item: join.Template) -> GrowV:
+    """A list of known length, or an array that is a list, with columns of its own."""
+    b = s.builder
+    kinds = [kind for kind in join.types_of(item) if isinstance(kind, Scalar)]
+    if isinstance(value, GrowV):
+        return value if value.item == item else _recoded(s, value, item)
+    if isinstance(value, ListV) and value.array.rank > 1:
+        table = nested_lists.of_table(s, value)
+        return table if table.item == item else _recoded(s, table, item)
+    if isinstance(value, ListV):
+        own = copy_array(s, value.array)
+        grown = GrowV(ScalarV(own.extents[0]), (own,), Scalar(own.dtype, value.items == ""))
+        return grown if grown.item == item else _recoded(s, grown, item)
+    assert isinstance(value, TupleV)
+    room = ir.Const(max(SMALLEST, len(value.items)), PYINT)
+    columns = [
+        ArrayV(b.emit1(ir.Alloc((room,)), Array(kind.dtype, 1, "C"), name="column"), (room,), frozenset({s.new_root()}))
+        for kind in kinds
+    ]
+    made = GrowV(py(len(value.items)), tuple(columns), item, nested_lists.new_pools(s, item))
+    for place, part in enumerate(value.items):
+        made = _stored(s, made, ir.Const(place, PYINT), part)
+    return made
+
+
+def _stored(s: Specializer, grown: GrowV, place: ir.Operand, item: Value) -> GrowV:
+    """The list with an item in its place."""
+    pools = list(grown.pools)
+    store_leaves(s, grown.columns, place, nested_lists.leaves_in(s, item, grown.item, pools))
+    return replace(grown, pools=tuple(pools))
+
+
+def _recoded(s: Specializer, grown: GrowV, item: join.Template) -> GrowV:
+    """The same items with a wider template."""
+    if nested_lists.has_rows(item):
+        return nested_lists.recoded(s, grown, item)
+    length = grown.length.operand
+    s.list_changes += bool(s.instances.items)
+    columns = generate(
+        s, (length,), lambda point: encoded(s, join.leaves_of(s, plain_item_at(s, grown, point[0]), item))
+    )
+    return GrowV(grown.length, tuple(columns), item)
+
+
+def copied(s: Specializer, grown: GrowV) -> GrowV:
+    instance_lists.must_stay(s, grown)
+    columns = tuple(copy_array(s, column) for column in grown.columns)
+    return replace(grown, columns=columns, pools=nested_lists.copied_pools(s, grown.pools))
+
+
+def encoded(s: Specializer, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
+    """The leaves as elements of arrays."""
+    return [s.builder.cast(leaf, Scalar(ir.dtype_of(leaf))) for leaf in leaves]
+
+
+# ---- items -----------------------------------------------------------------------------------------------------------
+
+
+def item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
+    """The item at a position that is known to be one."""
+    if s.instances.items and instance_lists.changes(s, grown.item):
+        return instance_lists.reference(s, grown, index)
+    return plain_item_at(s, grown, index)
+
+
+def plain_item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
+    """The same, as the value that it is now."""
+    b = s.builder
+    kinds = join.types_of(grown.item)
+    leaves: list[Any] = []
+    for column, kind in zip(grown.columns, kinds, strict=True):
+        assert isinstance(kind, Scalar)
+        leaves.append(b.cast(b.emit1(ir.Load(column.var, (index,)), Scalar(column.dtype)), kind))
+    return nested_lists.value_of(s, grown.item, leaves, list(grown.pools))
+
+
+def position(s: Specializer, grown: GrowV | ArraysV, index: Value, message: str) -> ir.Operand:
+    """The place that a Python index names; IndexError with this message if there is none."""
+    b = s.builder
+    operand, length = item_place(s, index, message), grown.length.operand
+    if b.at_least_zero(b.form(operand)):
+        if not b.provably_lt(operand, length):
+            s.check(b.prim("lt", operand, length, type=PYBOOL), "IndexError", message)
+        return operand
+    negative = b.prim("lt", operand, ZERO, type=PYBOOL)
+    wrapped = b.select(negative, b.prim("add", operand, length), operand)
+    inside = b.logical_and(b.prim("ge", wrapped, ZERO, type=PYBOOL), b.prim("lt", wrapped, length, type=PYBOOL))
+    s.check(inside, "IndexError", message)
+    b.learn_extent(wrapped)
+    return wrapped
+
+
+def subscript(s: Specializer, grown: GrowV, index: Value) -> Value:
+    if not isinstance(index, SliceV):
+        return item_at(s, grown, position(s, grown, index, "list index out of range"))
+    instance_lists.must_stay(s, grown)
+    columns = []
+    for column in grown.columns:
+        part = indexing.read(s, _in_use(s, column, grown.length.operand), index)
+        assert isinstance(part, ArrayV)
+        columns.append(copy_array(s, part))
+    if not columns and grown.item is not None:
+        raise s.unsupported("a slice of a list of empty lists")
+    length = columns[0].extents[0] if columns else ZERO
+    return GrowV(ScalarV(length), tuple(columns), grown.item, nested_lists.copied_pools(s, grown.pools))
+
+
+def store_leaves(s: Specializer, columns: Sequence[ArrayV], place: ir.Operand, leaves: Sequence[ir.Operand]) -> None:
+    for column, leaf in zip(columns, leaves, strict=True):
+        s.will_store(column)
+        s.builder.emit(ir.Store(column.var, (place,), store_cast(s, leaf, Scalar(column.dtype))))
+
+
+def _in_use(s: Specializer, column: ArrayV, length: ir.Operand, start: ir.Operand = ZERO) -> ArrayV:
+    """`length` elements of a column from `start` on."""
+    return make_view(s, column, (start,), [(0, length, ONE)])
+
+
+# ---- changes ---------------------------------------------------------------------------------------------------------
+
+
+def append(s: Specializer, grown: GrowV, item: Value) -> GrowV:
+    length = grown.length.operand
+    longer = replace(grown, columns=with_room(s, grown, ONE), length=ScalarV(_counted(s, length, ONE)))
+    return _stored(s, longer, length, item)
+
+
+def _counted(s: Specializer, length: ir.Operand, more: ir.Operand) -> ir.Operand:
+    b = s.builder
+    total = b.index_add(length, more)
+    if isinstance(total, ir.Var):
+        b.nonnegative.add(total)
+        b.small.add(total)
+    return total
+
+
+def with_room(s: Specializer, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, ...]:
+    """The columns, larger ones if there is no room for so many more items."""
+    b = s.builder
+    if not grown.columns:
+        return ()
+    length = grown.length.operand
+    needed = _counted(s, length, more)
+
+    def larger() -> list[Value]:
+        half = b.prim("floordiv", needed, ir.Const(2, PYINT))
+        room = b.index_add(b.index_add(needed, half), ir.Const(SMALLEST, PYINT))
+        if isinstance(room, ir.Var):
+            b.nonnegative.add(room)
+            b.small.add(room)
+        made: list[Value] = []
+        for column in grown.columns:
+            var = b.emit1(ir.Alloc((room,)), Array(column.dtype, 1, "C"), name="column")
+            array = ArrayV(var, (room,), frozenset({s.new_root()}))
+            store_array(s, _in_use(s, array, length), _in_use(s, column, length))
+            made.append(array)
+        return made
+
+    full = b.prim("gt", needed, grown.columns[0].extents[0], type=PYBOOL)
+    chosen = branches.branch(s, full, larger, lambda: list(grown.columns))
+    return tuple(column for column in chosen if isinstance(column, ArrayV))
+
+
+def extend(s: Specializer, grown: GrowV, items: Value) -> GrowV:
+    found = iterables.static_items(items)
+    if found is not None:
+        grown = as_grown(s, grown, join_items(s, [grown.item, *(join.template_of(i, varying=True) for i in found)]))
+        for item in found:
+            grown = append(s, grown, item)
+        return grown
+    match items:
+        case RangeV():
+            array = s.as_array(items)
+            assert isinstance(array, ArrayV)
+            more = GrowV(ScalarV(array.extents[0]), (array,), PYINT)
+        case ArrayV(rank=1):
+            more = GrowV(ScalarV(items.extents[0]), (items,), Scalar(items.dtype))
+        case ListV() | GrowV():
+            more = as_grown(s, items, item_template(s, items))
+        case _:
+            raise s.unsupported(f"a list extended by {s.describe(items)}")
+    template = join_items(s, [grown.item, more.item])
+    grown, more = nested_lists.merged(s, as_grown(s, grown, template), as_grown(s, more, template))
+    length, count = grown.length.operand, more.length.operand
+    columns = with_room(s, grown, count)
+    for column, part in zip(columns, more.columns, strict=True):
+        s.will_store(column)
+        store_array(s, _in_use(s, column, count, length), _in_use(s, part, count))
+    return GrowV(ScalarV(_counted(s, length, count)), columns, template, grown.pools)
+
+
+def insert(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
+    b = s.builder
+    length, place = grown.length.operand, item_place(s, index)
+    place = b.select(b.prim("lt", place, ZERO, type=PYBOOL), b.max0(b.prim("add", place, length)), place)
+    place = b.index_min(place, length)
+    columns = with_room(s, grown, ONE)
+    _move(s, columns, place, _counted(s, place, ONE), b.index_sub(length, place))
+    longer = GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item, grown.pools)
+    return _stored(s, longer, place, item)
+
+
+def popleft(s: Specializer, grown: GrowV) -> tuple[Value, Value]:
+    """The first item; what is left starts behind it, in columns that are so much shorter."""
+    b = s.builder
+    length = grown.length.operand
+    s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", NO_ITEMS)
+    item = item_at(s, grown, ZERO)
+    columns = []
+    for column in grown.columns:
+        room = _counted(s, column.extents[0], ir.Const(-1, PYINT))
+        columns.append(make_view(s, column, (ONE,), [(0, room, ONE)]))
+    return item, GrowV(ScalarV(_counted(s, length, ir.Const(-1, PYINT))), tuple(columns), grown.item, grown.pools)
+
+
+def pop(s: Specializer, grown: GrowV, index: Value | None, empty: str = "pop from empty list") -> tuple[Value, Value]:
+    b = s.builder
+    length = grown.length.operand
+    s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", empty)
+    if index is None or (isinstance(index, ScalarV) and index.operand == ir.Const(-1, PYINT)):
+        last = _counted(s, length, ir.Const(-1, PYINT))
+        item, pools = nested_lists.popped(s, grown, item_at(s, grown, last))
+        return item, GrowV(ScalarV(last), grown.columns, grown.item, pools)
+    place = position(s, grown, index, "pop index out of range")
+    item = item_at(s, grown, place)
+    return item, without(s, grown, place)
+
+
+def without(s: Specializer, grown: GrowV, place: ir.Operand) -> GrowV:
+    b = s.builder
+    last = _counted(s, grown.length.operand, ir.Const(-1, PYINT))
+    _move(s, grown.columns, _counted(s, place, ONE), place, b.index_sub(last, place))
+    return GrowV(ScalarV(last), grown.columns, grown.item, grown.pools)
+
+
+def _move(s: Specializer, columns: Sequence[ArrayV], source: ir.Operand, target: ir.Operand, count: ir.Operand) -> None:
+    count = s.builder.max0(count)
+    for column in columns:
+        s.will_store(column)
+        store_array(s, _in_use(s, column, count, target), _in_use(s, column, count, source))
+
+
+def replace_item(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
+    place = position(s, grown, index, "list assignment index out of range")
+    return _stored(s, grown, place, item)
+
+
+def reversed_list(s: Specializer, grown: GrowV) -> GrowV:
+    b = s.builder
+    length = grown.length.operand
+    last = b.index_add(length, ONE, -1)
+    columns = []
+    for column in grown.columns:
+        backwards = make_view(s, column, (b.max0(last),), [(0, length, ir.Const(-1, PYINT))])
+        columns.append(copy_array(s, backwards))
+    return GrowV(grown.length, tuple(columns), grown.item, grown.pools)
+
+
+def is_uniform(held: TupleV) -> bool:
+    """Are all items scalars of one type?"""
+    kinds = {item.type if isinstance(item, ScalarV) else None for item in held.items}
+    return len(kinds) == 1 and None not in kinds
+
+
+def of_scalars(s: Specializer, held: TupleV) -> GrowV:
+    """A list whose items are scalars of one type, with a column."""
+    return as_grown(s, held, item_template(s, held))
+
+
+def repeated(s: Specializer, held: TupleV, count: ScalarV) -> GrowV:
+    """held * count, of a list whose items are scalars of one type."""
+    b = s.builder
+    number = ir.Const(len(held.items), PYINT)
+    template = item_template(s, held)
+    if nested_lists.has_rows(template):
+        raise s.unsupported("a product of a list of lists of different lengths")
+    length = b.index_mul(b.max0(b.cast(count.operand, PYINT)), number)
+    if len(held.items) == 1:
+        columns = generate(s, (length,), lambda point: encoded(s, join.leaves_of(s, held.items[0], template)))
+        return GrowV(ScalarV(length), tuple(columns), template)
+    once = as_grown(s, held, template)
+
+    def element(point: tuple[ir.Var, ...]) -> list[ir.Operand]:
+        place = b.prim("mod", point[0], number)
+        return [b.emit1(ir.Load(column.var, (place,)), Scalar(column.dtype)) for column in once.columns]
+
+    return GrowV(ScalarV(length), tuple(generate(s, (length,), element)), template)
+
+
+# ---- for those who know lists as arrays ------------------------------------------------------------------------------
+
+
+def shown(s: Specializer, value: Value) -> Value:
+    """A grown list as a `ListV`; all else as it is."""
+    if isinstance(value, ArraysV):
+        return ragged_arrays.stacked(s, value)
+    if not isinstance(value, GrowV):
+        return value
+    length = value.length.operand
+    parts = [_in_use(s, column, length) for column in value.columns]
+    match value.item:
+        case None:
+            return TupleV((), "list")
+        case Scalar() as kind:
+            return ListV(parts[0], "" if kind.python else kind.dtype)
+        case join.EitherT(kinds):
+            return ListV(_common(s, value, kinds, parts[0]), "table")
+        case join.Structure(TupleV(kind="list"), ()):
+            nothing = s.builder.emit1(ir.Alloc((length, ZERO)), Array("float64", 2, "C"), name="rows")
+            return ListV(ArrayV(nothing, (length, ZERO), frozenset({s.new_root()})), "table", True)
+        case join.Structure(TupleV()) if all(isinstance(part, Scalar) for part in value.item.parts):
+            dtype = np.result_type(*(np.dtype(part.dtype) for part in parts)).name
+            extents = (length, ir.Const(len(parts), PYINT))
+            table = s.builder.emit1(ir.Alloc(extents), Array(dtype, 2, "C"), name="rows")
+            array = ArrayV(table, extents, frozenset({s.new_root()}))
+            for place, part in enumerate(parts):
+                store_array(s, make_view(s, array, (ZERO, ir.Const(place, PYINT)), [(0, length, ONE)]), part)
+            return ListV(array, "table", True)
+    raise s.unsupported("a list of such items, given to something that needs an array")
+
+
+def _common(s: Specializer, grown: GrowV, kinds: Sequence[Scalar], tags: ArrayV) -> ArrayV:
+    """The items of a list of scalars of several types as one array, of the type that NumPy gives it: the common type
+    of those that there are, here taken to be that of all types there may be."""
+    dtype = np.result_type(*(np.dtype(kind.dtype) for kind in kinds)).name
+    wide = [number for number, kind in enumerate(kinds) if kind.dtype == dtype]
+    for needed in [wide] if wide else [[number] for number in range(len(kinds))]:
+        found = functools.reduce(
+            lambda a, b: s.binary("or", a, b), [s.compare("eq", tags, py(number)) for number in needed]
+        )
+        some = s.truth(s.call(Static(np.any), [found], {}))
+        s.check(some, "Deoptimize", "a list that might hold a wider type than it does")
+
+    def element(point: tuple[ir.Var, ...]) -> list[ir.Operand]:
+        item = item_at(s, grown, point[0])
+        assert isinstance(item, TaggedScalar)
+        return [tagged_scalars.as_type(s, item, Scalar(dtype))]
+
+    return generate(s, (grown.length.operand,), element)[0]
+
+
+def arguments(s: Specializer, function: Value, values: list[Value]) -> list[Value]:
+    """The arguments of a call: grown lists are shown, but only to functions that will not keep them."""
+    if not any(isinstance(value, GrowV | ArraysV) for value in values):
+        return values
+    target = function.object if isinstance(function, Static) else None
+    module = str(getattr(target, "__module__", None) or "")
+    if target is len or module.startswith("parakeet_py.library."):
+        return values
+    if not isinstance(target, np.ufunc) and module.partition(".")[0] not in ("numpy", "builtins", "math", "_bisect"):
+        values = [shown(s, value) if is_table(value) else value for value in values]
+        if not any(isinstance(value, GrowV | ArraysV) for value in values):
+            return values  # arrays made for the call
+        raise s.unsupported("a list that is changed, given to a function", "give the function an array")
+    return [_given(s, target, value) for value in values]
+
+
+def is_table(value: Value) -> bool:
+    """A list of tuples, which is shown as the array that NumPy makes of it, and as nothing else."""
+    return isinstance(value, GrowV) and isinstance(value.item, join.Structure)
+
+
+def _given(s: Specializer, target: object, value: Value) -> Value:
+    if isinstance(value, ArraysV) and target in (len, enumerate, zip, reversed):
+        return value
+    if is_table(value) and target in (len, enumerate, zip, reversed, list, sorted, min, max):
+        return value
+    if isinstance(value, GrowV) and not isinstance(value.item, Scalar | None) and target in _WALKING:
+        return value
+    if isinstance(value, ArraysV) and target in (np.concatenate, np.hstack) and len(value.places) == 2:
+        some = s.builder.prim("gt", value.length.operand, ZERO, type=PYBOOL)
+        s.check(some, "Deoptimize", "an array of an empty list")
+        return TupleV((ragged_arrays.flat(s, value),), "list")
+    return shown(s, value)
+
+
+def keywords(s: Specializer, function: Value, values: dict[str, Value]) -> dict[str, Value]:
+    """The same for keyword arguments."""
+    return dict(zip(values, arguments(s, function, list(values.values())), strict=True))
+
+
+from parakeet_py.typed_ir.specialize.containers import nested_lists  # noqa: E402  (they need each other)

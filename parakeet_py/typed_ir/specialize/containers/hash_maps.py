@@ -1,0 +1,464 @@
+"""Dicts and sets that a function changes by keys computed at run time: counters, memos, what has been seen.
+
+The frontend makes every change a new value of the name, as for lists (`frontend.own_lists`). As long as all keys are
+known such a dict is a `DictV`. From the first key on that is not it is a `MapV`: its entries are a grown list
+(`grown_lists`) of keys or (key, value) pairs, in the order of insertion, beside a hash table of their numbers
+(`library/python/hash_tables.py`). Keys are integers, floats (but nan) or tuples of these, for which Python's equality
+is that of their values; all keys of a dict have one type, so that it gives the objects back that it was given.
+
+Sets are not gone through: the order of their items is that of CPython's own table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.base.errors import KEY
+from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists, nested_lists, strings
+from parakeet_py.typed_ir.specialize.paths import branches, iterables, join
+from parakeet_py.typed_ir.specialize.values import (
+    NONE,
+    ArrayV,
+    CharV,
+    ComprehensionV,
+    DictV,
+    GrowV,
+    ListV,
+    MapV,
+    NeverV,
+    RangeV,
+    ScalarV,
+    TupleV,
+    Value,
+    is_known,
+    lift,
+    py,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+SMALLEST = 16  # places of a table
+
+
+def new_set(s: Specializer, items: Sequence[Value]) -> MapV:
+    made = _empty(s, "set")
+    for item in items:
+        made = put(s, made, item, None)
+    return made
+
+
+def set_of(s: Specializer, value: Value) -> MapV:
+    """set(value)"""
+    if isinstance(value, ComprehensionV):
+        value = s.as_list(value)
+    if isinstance(value, MapV):  # in another order than that of Python
+        made = replace(value, entries=dynamic_lists.copied(s, keys(value)), kind="worn")
+        return replace(made, table=_table(s, made))
+    items = iterables.static_items(value)
+    if items is not None:
+        return new_set(s, items)
+    item: join.Template = None
+    if isinstance(value, GrowV) and strings.are_characters(value.item):
+        item, value = value.item, replace(value, item=PYINT)
+    value = dynamic_lists.shown(s, value)
+    if isinstance(value, RangeV):
+        value = ListV(_as_array(s, value))
+    array = value.array if isinstance(value, ListV) else value
+    python = isinstance(value, ListV) and value.items == ""
+    if not isinstance(array, ArrayV) or array.rank != 1 or not _is_whole(Scalar(array.dtype)):
+        raise s.hand_back(f"a set of {s.describe(value)}")
+    if isinstance(value, ListV) and value.items not in ("", array.dtype):
+        raise s.hand_back("a set of such items")
+    found = s.call_library("distinct", [array])
+    assert isinstance(found, TupleV)
+    column, count, table = found.items
+    assert isinstance(column, ArrayV) and isinstance(count, ScalarV) and isinstance(table, ArrayV)
+    return MapV(GrowV(count, (column,), item or Scalar(array.dtype, python)), table, "set")
+
+
+def copied(s: Specializer, value: MapV) -> MapV:
+    """dict(value)"""
+    made = replace(value, entries=dynamic_lists.copied(s, value.entries))
+    return replace(made, table=_table(s, made)) if made.entries.columns else _empty(s, "dict")
+
+
+def _empty(s: Specializer, kind: str) -> MapV:
+    table = s.call_library("empty_table", [py(SMALLEST)])
+    assert isinstance(table, ArrayV)
+    return MapV(GrowV(py(0), (), None), table, kind)
+
+
+def _as_array(s: Specializer, value: Value) -> ArrayV:
+    made = s.as_array(value)
+    assert isinstance(made, ArrayV)
+    return made
+
+
+# ---- templates -------------------------------------------------------------------------------------------------------
+
+
+def is_map(value: Value) -> bool:
+    return isinstance(value, MapV | DictV)
+
+
+def joined(s: Specializer, left: join.Structure, right: join.Structure) -> join.Structure:
+    """The template of a dict or set that has different keys on two paths."""
+    kinds = [one.like.kind if isinstance(one.like, MapV) else "dict" for one in (left, right)]
+    if kinds[0] != kinds[1] and "dict" in kinds:
+        raise s.unsupported("a name is a dict on one path and a set on another")
+    some = any(isinstance(one.like, MapV) for one in (left, right))
+    roots: frozenset[int] = frozenset() if some else frozenset({s.new_root()})
+    entries = []
+    for one in (left, right):
+        if isinstance(one.like, MapV):
+            held, table = one.parts
+            assert isinstance(held, join.Structure) and isinstance(table, join.ArrayT)
+            roots |= table.roots
+        else:
+            assert isinstance(one.like, DictV)
+            held = join.template_of(_pairs(one.like), varying=True)
+            assert isinstance(held, join.Structure)
+        entries.append(held)
+    grown = dynamic_lists.grown_template(s, *entries)
+    assert isinstance(grown.like, GrowV)
+    table = join.ArrayT(Array("int64", 1, "C"), (None,), roots, False, (False,), ())
+    like = MapV(grown.like, _NO_TABLE, kinds[0] if kinds[0] == kinds[1] else "worn")
+    return join.Structure(like, (grown, table))
+
+
+_NO_TABLE = ArrayV(ir.Var("table", Array("int64", 1, "C")), (ZERO,), frozenset())
+
+
+def _pairs(value: DictV) -> TupleV:
+    return TupleV(tuple(TupleV((strings.as_key(lift(key)), item)) for key, item in value.items), "list")
+
+
+def as_map(s: Specializer, value: Value, item: join.Template) -> MapV:
+    """A dict of known keys, or one whose entries have another template."""
+    if isinstance(value, MapV):
+        return replace(value, entries=dynamic_lists.as_grown(s, value.entries, item))
+    assert isinstance(value, DictV)
+    entries = dynamic_lists.as_grown(s, _pairs(value), item)
+    if not value.items:
+        return replace(_empty(s, "dict"), entries=entries)
+    made = MapV(entries, _NO_TABLE, "dict")
+    return replace(made, table=_table(s, made))
+
+
+def _table(s: Specializer, value: MapV) -> ArrayV:
+    """A new table of the entries."""
+    columns = TupleV(tuple(_key_columns(s, value)), "list")
+    table = s.call_library("table_of", [columns, value.entries.length])
+    assert isinstance(table, ArrayV)
+    return table
+
+
+# ---- keys ------------------------------------------------------------------------------------------------------------
+
+
+def _is_whole(kind: Scalar) -> bool:
+    return np.dtype(kind.dtype).kind in "iub" and kind.dtype != "uint64"
+
+
+def _is_key(kind: Scalar) -> bool:
+    return _is_whole(kind) or np.dtype(kind.dtype).kind == "f"
+
+
+def _key_template(value: MapV) -> join.Template:
+    item: join.Template = value.entries.item
+    if value.kind != "dict" or item is None:
+        return item
+    assert isinstance(item, join.Structure)
+    return item.parts[0]
+
+
+def is_whole(value: MapV) -> bool:
+    """Are the keys integers?"""
+    template = _key_template(value)
+    return template is None or (isinstance(template, Scalar) and _is_whole(template))
+
+
+def _key_columns(s: Specializer, value: MapV) -> list[ArrayV]:
+    kinds = join.types_of(_key_template(value))
+    if not all(isinstance(kind, Scalar) and _is_key(kind) for kind in kinds) or not kinds:
+        raise s.unsupported("dict keys and items of sets that are no numbers")
+    return list(value.entries.columns[: len(kinds)])
+
+
+def _key_parts(s: Specializer, key: Value) -> list[Value]:
+    """The integers that a key consists of; for floats, those that have the same bits."""
+    b = s.builder
+    parts = key.items if isinstance(key, TupleV) and key.kind == "tuple" else (key,)
+    found: list[Value] = []
+    for part in parts:
+        part = part.code if isinstance(part, CharV) else part
+        if not isinstance(part, ScalarV) or not _is_key(part.type):
+            raise s.unsupported(f"{s.describe(key)} as a key of a dict or an item of a set")
+        operand = part.operand
+        if not _is_whole(part.type):
+            wide = Scalar("float64")
+            operand = b.prim("add", b.cast(operand, wide), ir.Const(0.0, wide), type=wide)  # there is one zero
+            s.check(b.prim("eq", operand, operand), "Deoptimize", "a nan as a key")
+            operand = b.prim("bits", operand, type=Scalar("int64"))
+        found.append(ScalarV(b.cast(operand, PYINT)))
+    return found
+
+
+def _find(s: Specializer, value: MapV, key: Value) -> tuple[ir.Operand, ir.Operand]:
+    """The number of an entry (-1: there is none) and its place in the table."""
+    key = strings.as_key(key)
+    parts = _key_parts(s, key)
+    columns = _key_columns(s, value) if value.entries.item is not None else []
+    template = _key_template(value)
+    if columns and _kinds(join.template_of(key, varying=True)) != _kinds(template):
+        raise s.unsupported("keys of different kinds in one dict")
+    if columns and len(columns) != len(parts):
+        raise s.unsupported("keys of different lengths in one dict")
+    given = key.items if isinstance(key, TupleV) else (key,)
+    given = tuple(part.code if isinstance(part, CharV) else part for part in given)
+    whole = [_is_whole(part.type) for part in given if isinstance(part, ScalarV)]
+    if columns and whole != [_is_whole(Scalar(column.dtype)) for column in columns]:
+        raise s.unsupported("integers and floats as keys of one dict")
+    if not columns:
+        return ir.Const(-1, PYINT), ZERO
+    found = s.call_library("find_entry", [value.table, TupleV(tuple(columns), "list"), TupleV(tuple(parts), "list")])
+    assert isinstance(found, TupleV)
+    entry, place = found.items
+    assert isinstance(entry, ScalarV) and isinstance(place, ScalarV)
+    for operand in (entry.operand, place.operand):
+        if isinstance(operand, ir.Var):
+            s.builder.small.add(operand)
+    return entry.operand, place.operand
+
+
+def _kinds(template: join.Template) -> object:
+    """What keys must have in common to be compared by their numbers: tuples and characters are no numbers."""
+    match template:
+        case join.Structure(like, parts):
+            return type(like), tuple(map(_kinds, parts))
+    return None
+
+
+def _present(s: Specializer, entry: ir.Operand) -> ir.Operand:
+    return s.builder.prim("ge", entry, ZERO, type=PYBOOL)
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def wants_table(s: Specializer, value: DictV, key: Value) -> bool:
+    """Is this a key computed at run time, of a dict of known integers?"""
+    if isinstance(key, CharV):
+        return all(type(own) is str and len(own) == 1 for own, _ in value.items)
+    if not isinstance(key, ScalarV | TupleV) or is_known(key):
+        return False
+    asked = isinstance(key, ScalarV) and isinstance(key.operand, ir.Var) and is_demandable(s, key.operand)
+    if asked and not (all(isinstance(item, ScalarV) for _, item in value.items) and _fits(key, value)):
+        return False
+    return all(type(own) in (int, bool) for own, _ in value.items)
+
+
+def _fits(key: Value, value: DictV) -> bool:
+    """Is this an integer, or a key of a dict without entries?"""
+    return not value.items or (isinstance(key, ScalarV) and _is_whole(key.type))
+
+
+def table_for(s: Specializer, value: DictV) -> MapV:
+    return as_map(s, value, _item_of(s, value))
+
+
+def length(value: MapV) -> ScalarV:
+    return value.entries.length
+
+
+def contains(s: Specializer, value: MapV, key: Value) -> ir.Operand:
+    return _present(s, _find(s, value, key)[0])
+
+
+def _value_at(s: Specializer, value: MapV, entry: ir.Operand) -> Value:
+    pair = dynamic_lists.item_at(s, value.entries, entry)
+    assert isinstance(pair, TupleV)
+    return pair.items[1]
+
+
+def subscript(s: Specializer, value: MapV, key: Value) -> Value:
+    """value[key]"""
+    if value.kind != "dict":
+        raise s.unsupported("an item of a set")
+    entry = entry_of(s, value, key)
+    return NeverV() if entry is None else _value_at(s, value, entry)
+
+
+def entry_of(s: Specializer, value: MapV, key: Value) -> ir.Operand | None:
+    """The number of an entry that has to be there; None if there is none ever."""
+    entry, _ = _find(s, value, key)
+    if isinstance(key, ScalarV) and key.python and key.dtype == "int64":
+        s.check(_present(s, entry), "KeyError", KEY, [key.operand])
+    elif s.guards and s.guards[-1].catches(KeyError) and not s.guards[-1].keeps:
+        s.check(_present(s, entry), "KeyError", "")
+    else:
+        s.check(_present(s, entry), "Deoptimize", "a key that is not there")
+    return None if s.dead else entry
+
+
+def keys(value: MapV) -> GrowV:
+    """The keys of a dict, in order."""
+    template = _key_template(value)
+    return GrowV(value.entries.length, value.entries.columns[: len(join.types_of(template))], template)
+
+
+def values(value: MapV) -> GrowV:
+    item = value.entries.item
+    if item is None:
+        return value.entries
+    assert isinstance(item, join.Structure)
+    own = len(join.types_of(item.parts[0]))
+    return GrowV(value.entries.length, value.entries.columns[own:], item.parts[1], value.entries.pools)
+
+
+def method(s: Specializer, value: MapV, name: str, args: Sequence[Value]) -> Value:
+    match name, args:
+        case "items", [] if value.kind == "dict":
+            return value.entries
+        case "keys", [] if value.kind == "dict":
+            return keys(value)
+        case "values", [] if value.kind == "dict":
+            return values(value)
+        case "__getitem__", [key]:
+            return subscript(s, value, key)
+        case "get", [key, *default] if value.kind == "dict" and len(default) < 2:
+            entry, _ = _find(s, value, key)
+            other = default[0] if default else NONE
+            if isinstance(entry, ir.Const):
+                return other
+            [found] = branches.branch(
+                s, _present(s, entry), lambda: [_value_at(s, value, entry)], lambda: s.settle([other])
+            )
+            return found
+    if value.kind != "dict" and len(args) == 1:
+        from parakeet_py.typed_ir.specialize.containers import set_operators
+
+        made = set_operators.method(s, value, name, args[0])
+        if made is not None:
+            return made
+    if name in _READING:
+        raise s.hand_back(f".{name}() of a {'dict' if value.kind == 'dict' else 'set'}")
+    raise s.unsupported(f".{name}() of a {'dict' if value.kind == 'dict' else 'set'}")
+
+
+_READING = frozenset(
+    ["union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint", "copy"]
+)
+
+
+# ---- changes ---------------------------------------------------------------------------------------------------------
+
+
+def change(s: Specializer, held: MapV | DictV, change: str, args: Sequence[Value]) -> list[Value]:
+    """The outs of a change (see `list_changes.change`)."""
+    value = held if isinstance(held, MapV) else as_map(s, held, _item_of(s, held))
+    is_dict = value.kind == "dict"
+    match change, args:
+        case "set", [key, item] if is_dict:
+            return [put(s, value, key, item)]
+        case "add", [item] if not is_dict:
+            return [put(s, value, item, None)]
+        case "clear", []:
+            return [DictV(()) if is_dict else _empty(s, "worn")]
+        case "delete", [key] if is_dict:
+            entry = entry_of(s, value, key)
+            return [NeverV()] if entry is None else [_without(s, value, entry)]
+        case "remove", [key] if not is_dict:
+            entry = entry_of(s, value, key)
+            return [NeverV()] if entry is None else [_without(s, value, entry)]
+        case "discard", [key] if not is_dict:
+            found, _ = _find(s, value, key)
+            if isinstance(found, ir.Const):
+                return [value]
+            worn = replace(value, kind="worn")
+            return branches.branch(s, _present(s, found), lambda: [_without(s, value, found)], lambda: [worn])
+        case "pop", [key] if is_dict:
+            entry = entry_of(s, value, key)
+            if entry is None:
+                return [NeverV(), NeverV()]
+            return [_value_at(s, value, entry), _without(s, value, entry)]
+        case "setdefault", [key, default] if is_dict:
+            value = _fitting(s, value, key, default)
+            entry, _ = _find(s, value, key)
+            there = _present(s, entry)
+            return branches.branch(
+                s, there, lambda: [_value_at(s, value, entry), value], lambda: [default, put(s, value, key, default)]
+            )
+    raise s.unsupported(f".{change}() of a {'dict' if is_dict else 'set'}")
+
+
+def _item_of(s: Specializer, held: DictV) -> join.Template:
+    return dynamic_lists.join_items(s, [join.template_of(pair, varying=True) for pair in _pairs(held).items])
+
+
+def _fitting(s: Specializer, value: MapV, key: Value, item: Value | None) -> MapV:
+    """The same with a template that an entry fits."""
+    key = strings.as_key(key)
+    _key_parts(s, key)
+    entry = key if item is None else TupleV((key, item))
+    old = [] if value.entries.item is None else [value.entries.item]
+    template = dynamic_lists.join_items(s, [*old, join.template_of(entry, varying=True)])
+    made = as_map(s, value, template)
+    _key_columns(s, made)
+    return made
+
+
+def put(s: Specializer, value: MapV, key: Value, item: Value | None) -> MapV:
+    """With an entry for a key: a new one, or the old one with another value."""
+    b = s.builder
+    key = strings.as_key(key)
+    value = _fitting(s, value, key, item)
+    entry, place = _find(s, value, key)
+    entries, table = value.entries, value.table
+    own = len(join.types_of(_key_template(value)))
+
+    def added() -> list[Value]:
+        grown = dynamic_lists.append(s, entries, key if item is None else TupleV((key, item)))
+        s.will_store(table)
+        number = b.cast(grown.length.operand, Scalar("int64"))
+        b.emit(ir.Store(table.var, (place,), number))
+        twice = b.index_mul(grown.length.operand, ir.Const(2, PYINT))
+        full = b.prim("gt", twice, table.extents[0], type=PYBOOL)
+        larger = branches.branch(s, full, lambda: [_table(s, replace(value, entries=grown))], lambda: [table])
+        return [grown, *larger]
+
+    def kept() -> list[Value]:
+        if item is not None:
+            template = entries.item.parts[1]
+            pools = list(entries.pools)
+            leaves = nested_lists.leaves_in(s, item, template, pools)
+            dynamic_lists.store_leaves(s, entries.columns[own:], entry, leaves)
+            return [replace(entries, pools=tuple(pools)), table]
+        return [entries, table]
+
+    if isinstance(entry, ir.Const):
+        found = added()
+    else:
+        found = branches.branch(s, b.prim("lt", entry, ZERO, type=PYBOOL), added, kept)
+    grown, larger = found
+    assert isinstance(grown, GrowV) and isinstance(larger, ArrayV)
+    return MapV(grown, larger, value.kind)
+
+
+def _without(s: Specializer, value: MapV, entry: ir.Operand) -> MapV:
+    """Without an entry; those behind it move up, and the table is made anew."""
+    entries = dynamic_lists.without(s, value.entries, entry)
+    made = MapV(entries, value.table, "dict" if value.kind == "dict" else "worn")
+    return replace(made, table=_table(s, made))
+
+
+__all__ = ["change", "contains", "joined", "length", "method", "new_set", "set_of", "subscript"]

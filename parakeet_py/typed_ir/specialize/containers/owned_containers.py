@@ -1,0 +1,126 @@
+"""Lists and dicts that a function changes, given to other functions.
+
+The frontend sees that no other name of the function itself is one of such a list (`frontend.own_lists`); what a call
+does with it is looked at here. A function of the user's may give it back, or keep it in an attribute: then the list has
+another name, and a change of it would be seen there. What unknown Python code does with it is not known at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from parakeet_py.base.callee_effects import effects_of
+from parakeet_py.frontend import ssa
+from parakeet_py.frontend.operands import operands
+from parakeet_py.typed_ir.specialize.opaque.opaque import roots_of
+from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.values import (
+    ArraysV,
+    ArrayV,
+    ClosureV,
+    DictV,
+    Frame,
+    GrowV,
+    InstanceV,
+    ItemV,
+    ListV,
+    MapV,
+    MethodV,
+    ObjectV,
+    RefV,
+    Static,
+    TupleV,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+_CONTAINERS = DictV | GrowV | ArraysV | MapV | ListV
+
+
+def _is_container(value: Value) -> bool:
+    return isinstance(value, _CONTAINERS) or (isinstance(value, TupleV) and value.kind == "list")
+
+
+def given(s: Specializer, op: ssa.Op, nested: bool = False) -> list[Value]:
+    """The lists and dicts among the arguments of a call, or the operands of another operation, that the function in
+    which it stands changes; `nested`: those of them that hold others."""
+    frame = s.frames[-1]
+    if frame.namespace.trusted:
+        return []
+    found = [one for one in operands(op) if isinstance(one, ssa.Var) and _is_container(s.value(one))]
+    changed = _changed_names(frame.function) if found else frozenset()
+    return [s.value(one) for one in found if one.name in changed and (not nested or _holds_containers(s.value(one)))]
+
+
+def lent(s: Specializer, values: Sequence[Value], nested: bool = False) -> bool:
+    """Are there lists or dicts in some values that a function further out changes, which has called this one?"""
+    return any(
+        _stands_in(own, value)
+        for frame in s.frames[:-1]
+        for own in _changed_in(frame)
+        if not nested or _holds_containers(own)
+        for value in values
+    )
+
+
+def _changed_in(frame: Frame) -> list[Value]:
+    """The lists and dicts that a function changes, as far as it has come."""
+    changed = frozenset() if frame.namespace.trusted else _changed_names(frame.function)
+    return (
+        [value for var, value in frame.env.items() if var.name in changed and _is_container(value)] if changed else []
+    )
+
+
+def _holds_containers(value: Value) -> bool:
+    if isinstance(value, GrowV) and value.pools:
+        return True
+    if isinstance(value, ListV):
+        return isinstance(value.array, ArrayV) and len(value.array.extents) > 1
+    return any(_is_container(part) or _holds_containers(part) for part in join.parts_of(value))
+
+
+def _changed_names(function: ssa.Function) -> frozenset[str]:
+    changes = (let.op for let in function.statements() if isinstance(let.op, ssa.ChangeList))
+    return frozenset(op.object.name for op in changes if isinstance(op.object, ssa.Var))
+
+
+def may_keep(callee: Value) -> bool:
+    """May a function that is compiled here keep, or give back, a list or dict that it is given?
+
+    What goes through it later only looks itself whether it has changed by then (`generators`).
+    """
+    match callee:
+        case Static(target):
+            target = getattr(target, "__wrapped__", target)
+            effects = effects_of(target)
+            return effects.keeps and not effects.lazy
+        case MethodV(owner):
+            return isinstance(owner, ObjectV | InstanceV | RefV | ItemV)
+        case ClosureV():
+            return True
+    return False
+
+
+def check_kept(s: Specializer, lists: Sequence[Value], places: Sequence[Value]) -> None:
+    """Refuse lists that stand in what a call gives, or in what it has assigned."""
+    if any(_stands_in(one, place) for place in places for one in lists):
+        raise s.unsupported("a list or dict that is changed, kept or given back by a function")
+
+
+def _stands_in(own: Value, value: Value) -> bool:
+    if _is_container(value) and (value is own or _may_be_one(own, value)):
+        return True
+    return any(_stands_in(own, part) for part in join.parts_of(value))
+
+
+def _may_be_one(left: Value, right: Value) -> bool:
+    match left, right:
+        case TupleV(items), TupleV(others):
+            return len(items) == len(others) and all(one is other for one, other in zip(items, others, strict=True))
+        case DictV(entries), DictV(others):
+            keys = [key for key, _ in entries] == [key for key, _ in others]
+            return keys and all(one is other for (_, one), (_, other) in zip(entries, others, strict=True))
+    return bool(roots_of(left) & roots_of(right))

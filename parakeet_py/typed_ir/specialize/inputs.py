@@ -1,0 +1,202 @@
+"""What goes into a typed function: its arguments, and the globals and cells it reads.
+
+Every array, scalar and object of the signature becomes a parameter; everything else (None, strings, axes that are
+known by value) stays a compile-time value. A global or a free variable is a *hidden argument*: the signature holds its
+spec as it holds that of an argument, and the first read of one that it does not hold yet asks for it (`NeedHidden`).
+Names of trusted namespaces (the library) are taken as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.base.errors import NoSourceError, UnsupportedError
+from parakeet_py.base.types import OBJECT, PYINT, Array, Scalar
+from parakeet_py.signature.specs import (
+    ArraySpec,
+    FunctionSpec,
+    ListSpec,
+    NoneSpec,
+    ObjectSpec,
+    ScalarSpec,
+    Source,
+    Spec,
+    StaticSpec,
+    TextSpec,
+    TupleSpec,
+)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import ONE
+from parakeet_py.typed_ir.specialize.arrays.axis_order import fortran
+from parakeet_py.typed_ir.specialize.python.attributes import module_value
+from parakeet_py.typed_ir.specialize.restarts import NeedHidden, NeedStatic, NeedWhole
+from parakeet_py.typed_ir.specialize.values import (
+    NONE,
+    ArrayV,
+    ClosureV,
+    GrowV,
+    ListV,
+    Namespace,
+    ObjectV,
+    ScalarV,
+    SliceV,
+    Static,
+    TextV,
+    TupleV,
+    Value,
+    lift,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+def parameter(s: Specializer, spec: Spec, index: int) -> Value:
+    """The value of an argument; its leaves become parameters of the typed function."""
+    match spec:
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner, order):
+            var = _leaf(s, Array(dtype, rank, layout), index, f"a{index}")
+            extents = tuple(ONE if one else s.dim(var, axis) for axis, one in enumerate(unit))
+            if inner:
+                extents = (*extents[:-1], ir.Const(inner, PYINT))
+            known = enumerate(extents)
+            s.static_extents += [(var, axis, int(e.value.real)) for axis, e in known if isinstance(e, ir.Const)]
+            root = s.shared_root if s.shared_root >= 0 else s.new_root()
+            s.param_roots |= {root}
+            nonunit = tuple(not one for one in unit)
+            known_order = fortran(rank) if layout == "F" else order
+            return ArrayV(var, extents, frozenset({root}), not writeable, nonunit, known_order)
+        case ScalarSpec(dtype, python):
+            return ScalarV(_leaf(s, Scalar(dtype, python), index, f"a{index}"))
+        case NoneSpec():
+            return NONE
+        case StaticSpec(value):
+            return lift(value)
+        case ObjectSpec(kind):
+            opaque = ObjectV(_leaf(s, OBJECT, index, f"a{index}"))
+            s.classes[opaque.var] = kind
+            if issubclass(kind, np.ndarray):
+                s.unusual_arrays.add(opaque.var)
+            return opaque
+        case FunctionSpec():
+            return _function(s, spec, index)
+        case TextSpec():
+            codes = parameter(s, spec.leaf, index)
+            assert isinstance(codes, ArrayV)
+            s.param_roots -= codes.roots  # nobody else sees the array
+            return TextV(codes)
+        case ListSpec():
+            array = parameter(s, spec.leaf, index)
+            assert isinstance(array, ArrayV)
+            root = next(iter(array.roots))
+            s.param_roots -= {root}  # nobody else sees the array
+            s.list_roots[root] = index
+            return ListV(replace(array, readonly=False))
+        case TupleSpec(items, "slice"):
+            return SliceV(*(parameter(s, item, index) for item in items))
+        case TupleSpec(items, kind):
+            made = TupleV(tuple(parameter(s, item, index) for item in items), kind)
+            if kind == "list":
+                s.lists[id(made)] = (made, index)
+            return made
+    raise AssertionError(spec)
+
+
+def _function(s: Specializer, spec: FunctionSpec, index: int) -> Value:
+    """A function that is known by its code: a closure over parameters."""
+    from parakeet_py.frontend import to_ssa_cached
+
+    names = spec.code.co_freevars
+    like = types.FunctionType(spec.code, spec.globals, closure=tuple([types.CellType() for _ in names]))
+    try:
+        template = to_ssa_cached(like)
+    except (NoSourceError, UnsupportedError):
+        raise NeedStatic(index, "a function") from None
+    held = tuple([parameter(s, item, index) for item in spec.cells])
+    defaults = tuple([parameter(s, item, index) for item in spec.defaults])
+    return ClosureV(template, held, defaults, Namespace(spec.globals, like), names)
+
+
+def need_whole(s: Specializer, value: Value) -> None:
+    """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
+    if id(value) in s.lists:
+        raise NeedWhole(s.lists[id(value)][1])
+    if s.list_roots and isinstance(value, ListV | GrowV):
+        for column in value.columns if isinstance(value, GrowV) else (value.array,):
+            for root in column.roots & s.list_roots.keys():
+                raise NeedWhole(s.list_roots[root])
+
+
+def _leaf(s: Specializer, kind: Any, index: int, name: str) -> ir.Var:
+    var = ir.Var(name, kind)
+    s.params.append(var)
+    s.leaf_param[var] = index
+    s.builder.home[var] = s.builder.scopes[0]
+    return var
+
+
+def read_global(s: Specializer, name: str) -> Value:
+    import builtins
+
+    namespace = s.frames[-1].namespace
+    source: Source = ("global", name)
+    if namespace.globals is not s.frames[0].namespace.globals:
+        module = str(namespace.globals.get("__name__"))  # not that of the function, which wrappers imitate
+        source = ("attribute", module, name)
+        if not namespace.trusted and getattr(sys.modules.get(module), "__dict__", None) is not namespace.globals:
+            raise s.unsupported(f"the globals of {namespace.owner.__name__} are of no module")
+    if name in namespace.globals:
+        found = namespace.globals[name]
+    elif hasattr(builtins, name):
+        found = getattr(builtins, name)
+    else:
+        raise s.unsupported(f"name '{name}' is not defined")
+    if namespace.trusted or (name not in namespace.globals and namespace.owner is not s.frames[0].namespace.owner):
+        return lift(found)
+    return hidden_value(s, source, found)
+
+
+def read_cell(s: Specializer, name: str) -> Value:
+    namespace = s.frames[-1].namespace
+    if name in s.frames[-1].free:
+        s.closures_read_late |= bool(s.sites) or len(s.builder.scopes) > 1
+        return s.frames[-1].free[name]
+    try:
+        found = namespace.cells[name].cell_contents
+    except (KeyError, ValueError):
+        raise s.unsupported(f"the free variable '{name}' is not bound yet") from None
+    if namespace.owner is not s.frames[0].namespace.owner:
+        if isinstance(found, types.FunctionType | types.ModuleType | type):
+            return lift(found)
+        raise s.unsupported(f"the free variable '{name}' of a function called from here")
+    position = list(namespace.cells).index(name)
+    return hidden_value(s, ("cell", position), found)
+
+
+def hidden_value(s: Specializer, source: Source, found: Any) -> Value:
+    """The value of a hidden argument, which the signature has to hold."""
+    if source not in s.hidden:
+        raise NeedHidden(source, found)
+    table = source[0] == "attribute" and str(source[1]).startswith("parakeet_py.library.")  # which nothing replaces
+    if not table and (s.sites or len(s.builder.scopes) > 1):
+        s.read_late.add(source)
+    return s.hidden[source]
+
+
+def import_module(s: Specializer, module: str, name: str | None, level: int) -> Value:
+    import importlib
+
+    package = s.frames[-1].namespace.globals.get("__package__") if level else None
+    try:
+        found = importlib.import_module("." * level + module, package)
+        if name is None:
+            return Static(found)
+        value = getattr(found, name)
+    except (ImportError, AttributeError) as error:
+        raise s.unsupported(str(error)) from None
+    return module_value(s, found, name, value)

@@ -1,0 +1,219 @@
+"""Attributes that a function assigns: what they hold as the walk goes on, and how the objects get them in the end.
+
+`self.t += dt` reads a hidden argument (`fields`) and gives the attribute a new value, which is kept here for reads to
+come. Compiled code never looks at the object: what assigned attributes hold in the end are further results, and a
+`SetAttributes` puts them into the objects when these are boxed. So an attribute is a name like any other to branches
+and loops, which carry all that the function assigns (`carried`); it is known beforehand which ones these are, as the
+walk starts again when it meets a new one (`NeedField`).
+
+An exception must find the objects as Python would have left them. Where one may come after an assignment, Python runs
+the call again from the beginning, with what was stored into arrays undone (`compile`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.signature.attribute_sources import holds_plainly, is_item, key_of, stores_plainly
+from parakeet_py.signature.results import Result, ResultLeaf, ResultTuple, SetAttributes
+from parakeet_py.signature.specs import ObjectSpec, Source, Spec
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.restarts import Sequential
+from parakeet_py.typed_ir.specialize.values import NeverV, ObjectV, Static, UnboundV, Value, known
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.results import Leaves
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+class NeedField(Exception):
+    """An attribute is assigned."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+
+def begin(s: Specializer) -> None:
+    """What assigned attributes hold when the function is entered."""
+    s.builder.fields = {source: s.hidden_value(source, None) for source in s.assigned}
+    s.fields_before = dict(s.builder.fields)
+
+
+def assign(s: Specializer, cls: type, source: Source, new: Value) -> None:
+    """object.name = new, where `source` is that attribute."""
+    name, text = str(source[-1]), f"assignment to {_described(source)}"
+    if not (holds_plainly(cls, name) and stores_plainly(cls)):
+        raise s.unsupported(f"{text}, which {cls.__name__} does in its own way")
+    _only_outside(s, text)
+    if s.procedures.active:
+        raise s.unsupported(f"{text} in a recursion")
+    if not _stands_alone(s, cls, source):
+        raise s.unsupported(f"{text} of one of several objects that may be the same")
+    if source not in s.assigned:
+        raise NeedField(source)
+    (settled,) = s.settle([new])
+    if s.assigned_at is None:
+        s.assigned_at = len(s.builder.scopes[0].statements)
+    s.builder.fields[source] = settled
+
+
+def _only_outside(s: Specializer, text: str) -> None:
+    """Refuse an assignment where branches and loops do not carry what it gives."""
+    if s.guards:
+        raise s.unsupported(f"{text} inside `try`")
+    if _in_element(s):
+        raise Sequential.at(s.frames[-1].function, s.builder.pos, f"{text} in an element function")
+
+
+def _in_element(s: Specializer) -> bool:
+    """Is an element function being specialized? In those nothing is assigned."""
+    return s.in_body > (s.procedures.active[-1].in_body if s.procedures.active else 0)
+
+
+def _described(source: Source) -> str:
+    name = str(source[-1])
+    return f"the item {key_of(name)!r}" if is_item(name) else f"the attribute .{name}"
+
+
+def _stands_alone(s: Specializer, cls: type, source: Source) -> bool:
+    """Is the object that `source` is a field of none of the others that the function has, whose fields it might read?
+
+    Of arguments, and what these hold, the signature can say so.
+    """
+    owner = source[1:-1]
+    others: list[Source] = [("field", place) for place, spec in enumerate(s.signature.params) if _is_one(spec, cls)]
+    others += [hidden.source for hidden in s.signature.hidden if _is_one(hidden.spec, cls)]
+    for other in others:
+        if other[1:] == owner:
+            continue
+        if other[0] != "field" or not known(s.hidden_value(("apart", *owner, *other[1:]), None)):
+            return False
+    return True
+
+
+def _is_one(spec: Spec, cls: type) -> bool:
+    return isinstance(spec, ObjectSpec) and spec.type is cls
+
+
+def now(s: Specializer, source: Source, value: Value) -> Value:
+    """What an attribute holds here, which held `value` before the call."""
+    if s.procedures.active and source in s.assigned:
+        raise s.unsupported(f"{_described(source)}, which is assigned, in a recursion")
+    return s.builder.fields.get(source, value)
+
+
+# ---- names that functions share --------------------------------------------------------------------------------------
+
+
+class Cell:
+    """A cell that a function makes for a name which functions in it bind: a field of nothing."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+
+def new_cell(s: Specializer, value: Value) -> Value:
+    """A cell that holds a value."""
+    cell = Cell(("local", s.new_root()))
+    set_contents(s, cell, value)
+    return Static(cell)
+
+
+def contents(s: Specializer, cell: Cell) -> Value:
+    if cell.source not in s.builder.fields:
+        raise s.unsupported("a name that functions share, after the function that made it")
+    return s.builder.fields[cell.source]
+
+
+def set_contents(s: Specializer, cell: Cell, value: Value) -> None:
+    _only_outside(s, "assignment to a name of an enclosing function")
+    (s.builder.fields[cell.source],) = s.settle([value])
+
+
+# ---- branches and loops ----------------------------------------------------------------------------------------------
+
+
+def carried(s: Specializer) -> list[Value]:
+    """What all assigned attributes hold, for a branch or loop to carry; in an element function, those it has made."""
+    fields = s.builder.fields
+    if _in_element(s):
+        return [value for source, value in fields.items() if source not in s.outer_fields]
+    return list(fields.values())
+
+
+def carried_sources(s: Specializer) -> list[Source]:
+    """Which ones these are."""
+    return [source for source in s.builder.fields if not _in_element(s) or source not in s.outer_fields]
+
+
+def must_be_bound(s: Specializer, sources: Sequence[Source], one: Sequence[Value], other: Sequence[Value]) -> None:
+    """Refuse attributes of instances that are there on one path only."""
+    for source, left, right in zip(sources, one, other, strict=False):
+        unbound = [isinstance(side, UnboundV) for side in (left, right)]
+        never = any(isinstance(side, NeverV) for side in (left, right))
+        of_instance = source[0] == "local" and len(source) == 3  # see `instances`
+        if of_instance and unbound[0] != unbound[1] and not never:
+            raise s.unsupported(f"the attribute .{source[-1]}, which an object has on one path only")
+
+
+def with_results(s: Specializer, results: list[Value], count: int) -> list[Value]:
+    """The results of a block, and what the first `count` attributes hold at its end: nothing if it is not reached."""
+    ended = s.dead or (bool(results) and all(isinstance(result, NeverV) for result in results))
+    return [*results, *(NeverV() if ended else value for value in carried(s)[:count])]
+
+
+def take(s: Specializer, values: Sequence[Value]) -> None:
+    """Let attributes hold values, in the order of `carried`; cells made since then are gone."""
+    fields = s.builder.fields
+    kept = {source: value for source, value in fields.items() if source in s.outer_fields} if _in_element(s) else {}
+    s.builder.fields = kept | dict(zip(carried_sources(s), values, strict=False))
+
+
+def taken(s: Specializer, values: list[Value], count: int) -> list[Value]:
+    """The values of a branch or loop without those of `count` attributes, which are taken."""
+    take(s, values[len(values) - count :])
+    return values[: len(values) - count]
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def finished(s: Specializer, tree: Result, leaves: Leaves) -> Result:
+    """The result tree with what assigned attributes hold."""
+    from parakeet_py.typed_ir.specialize.results import result_tree
+
+    held = s.builder.fields
+    changed = [source for source, before in s.fields_before.items() if held[source] is not before]
+    if not changed:
+        return tree
+    objects: dict[Source, Result] = {}
+    names, values = [], []
+    for source in changed:
+        owner = source[:-1] if len(source) > 3 else None
+        key: Source = owner or ("parameter", source[1])
+        if key not in objects:
+            objects[key] = _object(s, source, leaves)
+        names.append((list(objects).index(key), str(source[-1])))
+        values.append(result_tree(s, s.builder.fields[source], leaves))
+    return ResultTuple((tree, *objects.values(), *values), "tuple", SetAttributes(tuple(names)))
+
+
+def _object(s: Specializer, source: Source, leaves: Leaves) -> ResultLeaf:
+    """The object that an attribute is one of."""
+    owner = s.hidden[source[:-1]] if len(source) > 3 else None
+    for var, index in s.leaf_param.items():
+        if (owner is None and index == source[1]) or (isinstance(owner, ObjectV) and owner.var is var):
+            if var not in leaves:
+                leaves.append(var)
+            return ResultLeaf(leaves.index(var), "object")
+    raise UnsupportedError(f"assignment to {_described(source)}")
+
+
+def may_fail_after(s: Specializer, body: ir.Block) -> bool:
+    """May an exception come after the first assignment?"""
+    if s.assigned_at is None:
+        return False
+    rest = ir.Block(body.statements[s.assigned_at :])
+    return any(isinstance(let.op, ir.Check | ir.Call | ir.Opaque) for let in ir.walk(rest))

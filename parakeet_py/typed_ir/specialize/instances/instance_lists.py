@@ -1,0 +1,173 @@
+"""Lists of instances that change where they stand: `for body in bodies: body.place += dt * body.speed`.
+
+A list of instances has a column for each attribute (`grown_lists`). If an item of one is going to change, the walk
+starts again with the items of such lists as references (`ItemV`): the columns and a place, which are looked at when an
+attribute is read and stored to when one is assigned. So every object stands in one list and has no other name but
+references:
+
+* what is put into a list is an object that has been made there, and its name is not used from then on (`entering`);
+* such a list is only appended to, gone through and asked for items: no copy or part of it is made (`must_stay`);
+* a reference is not used after the list has grown, also not in a later turn of a loop (`use`, `after_loop`).
+
+Whatever else is done with them is left to Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.base.types import PYBOOL
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.instances.instances import NeedInstance
+from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, RefV, ScalarV, Value
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+def changes(s: Specializer, template: join.Template) -> bool:
+    """Are these items of a list instances that change?"""
+    match template:
+        case join.Structure(InstanceV(cls)):
+            return cls in s.instances.items
+        case join.Structure(_, inner):
+            return any(changes(s, part) for part in inner)
+        case join.RowT(item):
+            return changes(s, item)
+    return False
+
+
+def change_items(s: Specializer, cls: Any) -> None:
+    """Start again, with the items of lists as references."""
+    if cls in s.instances.items:
+        raise s.unsupported("an object changed that may have other names, or is in a list")
+    s.instances.items.add(cls)
+    raise NeedInstance
+
+
+def reference(s: Specializer, grown: GrowV, index: ir.Operand) -> ItemV:
+    """The item at a place."""
+    if not isinstance(grown.item, join.Structure) or not isinstance(grown.item.like, InstanceV):
+        raise s.unsupported("objects that change, in tuples in a list")
+    return ItemV(ScalarV(index), grown, s.list_changes, s.looping)
+
+
+def entering(s: Specializer, value: Value, held: Value) -> Value:
+    """An object as it is put into a list; nobody else knows it from now on."""
+    for cls in s.instances.items:
+        if isinstance(value, RefV) and value.made.cls is cls:
+            if value.made in s.instances.kept:
+                raise s.unsupported("an object put into lists twice")
+            if isinstance(held, GrowV) or (s.looping and value.made.root > s.loop_roots):
+                from parakeet_py.typed_ir.specialize.instances.values import frozen
+
+                made = frozen(s, value)
+                s.instances.kept.add(value.made)
+                return made
+        elif _is_of(value, cls):
+            raise s.unsupported("an object that may have other names put into a list whose items change")
+    return value
+
+
+def _is_of(value: Value, cls: Any) -> bool:
+    """Is there an instance of the class in a value?"""
+    own = (
+        value.cls if isinstance(value, InstanceV) else value.listed.item.like.cls if isinstance(value, ItemV) else None
+    )
+    if isinstance(value, RefV):
+        own = value.made.cls
+    return own is cls or any(_is_of(part, cls) for part in join.parts_of(value))
+
+
+def may_change(s: Specializer, held: Value, kind: str) -> None:
+    """Refuse changes of a list after which its items may stand elsewhere."""
+    if isinstance(held, GrowV) and changes(s, held.item) and kind not in ("append", "clear"):
+        raise s.unsupported(f".{kind}() of a list of objects that change")
+
+
+def must_stay(s: Specializer, grown: GrowV) -> None:
+    """Refuse a copy of a list whose items change."""
+    if s.instances.items and changes(s, grown.item):
+        raise s.unsupported("a copy of a list of objects that change")
+
+
+# ---- references ------------------------------------------------------------------------------------------------------
+
+
+def _use(s: Specializer, item: ItemV) -> InstanceV:
+    """Where a reference is looked at: the list must not have grown since; the instance is that of the template."""
+    if item.version != s.list_changes:
+        raise s.unsupported("an object of a list that has changed since")
+    if item.depth < s.looping:
+        s.instances.used.append(item.depth)
+    like = item.listed.item.like
+    assert isinstance(like, InstanceV)
+    return like
+
+
+def after_loop(s: Specializer, changed: int, used: int, values: Sequence[Value]) -> None:
+    """At the end of a loop's body, before which lists had been changed and references used so many times."""
+    early = any(depth < s.looping for depth in s.instances.used[used:])
+    if s.list_changes > changed and (early or any(map(_holds_reference, values))):
+        raise s.unsupported("an object of a list that a loop changes")
+
+
+def _holds_reference(value: Value) -> bool:
+    return isinstance(value, ItemV) or any(map(_holds_reference, join.parts_of(value)))
+
+
+def _columns(s: Specializer, item: ItemV, name: str) -> tuple[join.Template, tuple[ArrayV, ...]]:
+    """The template of an attribute, and its columns."""
+    like = _use(s, item)
+    parts = item.listed.item.parts
+    place = like.names.index(name)
+    first = sum(len(join.types_of(part)) for part in parts[:place])
+    return parts[place], item.listed.columns[first : first + len(join.types_of(parts[place]))]
+
+
+def read(s: Specializer, item: ItemV, name: str) -> Value | None:
+    """What an attribute holds now."""
+    if name not in item.listed.item.like.names:
+        return None
+    template, columns = _columns(s, item, name)
+    return dynamic_lists.plain_item_at(s, GrowV(item.listed.length, columns, template), item.index.operand)
+
+
+def whole(s: Specializer, item: ItemV) -> InstanceV:
+    """What all attributes hold now."""
+    like = _use(s, item)
+    found = [read(s, item, name) for name in like.names]
+    return InstanceV(like.cls, like.names, tuple(one for one in found if one is not None), like.sites)
+
+
+def write(s: Specializer, item: ItemV, name: str, new: Value) -> None:
+    """Let an attribute hold a value, of the type that it has in all items."""
+    if name not in item.listed.item.like.names:
+        raise s.unsupported(f"the attribute .{name}, which an object in a list gets later")
+    template, columns = _columns(s, item, name)
+    (new,) = s.settle([new])
+    if join.join(s, template, join.template_of(new, varying=True)) != template:
+        raise s.unsupported(f"the attribute .{name} of an object in a list gets another type")
+    leaves = join.leaves_of(s, new, template)
+    dynamic_lists.store_leaves(s, columns, item.index.operand, dynamic_lists.encoded(s, leaves))
+
+
+def same_place(s: Specializer, left: Value, right: Value) -> ScalarV | None:
+    """left is right, of two references into one list; None for others."""
+    if not isinstance(left, ItemV) or not isinstance(right, ItemV):
+        return None
+    _use(s, left), _use(s, right)
+    ours, theirs = left.listed.columns, right.listed.columns
+    if not ours or any(one.var is not other.var for one, other in zip(ours, theirs, strict=True)):
+        return None
+    return ScalarV(s.builder.prim("eq", left.index.operand, right.index.operand, type=PYBOOL))
+
+
+def table_of(s: Specializer, items: Sequence[Value]) -> None:
+    """Refuse a table of objects that change."""
+    for cls in s.instances.items:
+        if any(_is_of(item, cls) for item in items):
+            raise s.unsupported("an object that changes, of a list, by a place that is not known")

@@ -1,0 +1,455 @@
+"""Instances of classes in Python that a function makes: their attributes are variables.
+
+    p = Point(x, y)                 p.x, p.y = x, y
+    p = p + q.scaled(2.0)           p.x, p.y = p.x + q.x * 2.0, p.y + q.y * 2.0
+
+`__init__`, methods, properties and operators are functions like any other, which are inlined. An instance that does not
+change once it is made is a value (`InstanceV`): what its attributes hold. Branches, loops and lists take it as they
+take a tuple. One that changes is a name for attributes (`RefV`), which branches and loops carry as they carry those of
+arguments (`field_state`): all names of the object see the change. Where it is made says which of the two it is; the
+walk starts again when a value is met that is going to change (`NeedInstance`).
+
+An object that changes leaves the branch or the turn of a loop that has made it as a value: all names that it has then
+are names of one value, and nothing changes it any more. The same holds from when it is put into a list that is kept in
+columns. What is not known then is which of several names are of one object: nobody may ask (`is`), and the result has
+each object only once.
+
+Python makes the objects that are returned. An object that Python code sees or keeps, a class that makes or compares its
+instances in its own way, an attribute that is there on one of several paths only: such functions are specialized again
+without instances (`Instances.wanted`), and Python makes the objects where they are made.
+
+The class itself is read at every call: what is used of it, and how many names it has.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from dataclasses import MISSING, Field
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.call.load import class_named
+from parakeet_py.signature.attribute_sources import SIZE, in_class, is_plain, stores_plainly
+from parakeet_py.typed_ir.specialize.instances import instance_lists
+from parakeet_py.typed_ir.specialize.restarts import Sequential
+from parakeet_py.typed_ir.specialize.values import (
+    ArraysV,
+    DictV,
+    GrowV,
+    InstanceV,
+    ItemV,
+    Made,
+    MapV,
+    MethodV,
+    NeverV,
+    RefV,
+    Static,
+    SuperV,
+    TupleV,
+    UnboundV,
+    Value,
+    is_none,
+    lift,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.signature.specs import Source
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+_ABSENT = in_class(object, "")
+_HEAP_TYPE = 1 << 9  # made by a class statement
+_OF_LIBRARY = ("abc", "typing")  # modules whose classes nobody changes
+_IMMUTABLE = (bool, int, float, complex, str, type(None))
+
+
+class NeedInstance(Exception):
+    """An instance has to be made in another way: start again with what is known now."""
+
+
+class Instances:
+    """What is known of the instances of one specialization, from earlier ones too."""
+
+    def __init__(self) -> None:
+        self.wanted = True
+        self.changing: set[Any] = set()  # sites of instances that change
+        self.declared: dict[Any, tuple[str, ...]] = {}  # attributes that instances get in branches
+        self.made = False  # is there any?
+        self.refs = False  # is there one that changes?
+        self.items: set[Any] = set()  # classes whose instances change in lists
+        self.used: list[int] = []  # depths of references into lists, used in loops that did not begin before them
+        self.kept: set[Made] = set()  # those that changed, and are values somewhere
+        self.returned: dict[Any, list[Any]] = {}  # the tokens of those in the result, by class
+
+    def again(self) -> Instances:
+        """For another attempt."""
+        other = Instances()
+        other.wanted, other.changing, other.declared = self.wanted, self.changing, self.declared
+        other.items = self.items
+        return other
+
+
+def is_instance(value: Value) -> bool:
+    return isinstance(value, InstanceV | RefV | ItemV | SuperV)
+
+
+def class_of(value: Value) -> Any:
+    match value:
+        case InstanceV(cls):
+            return cls
+        case RefV(made):
+            return made.cls
+        case ItemV(listed=listed):
+            return listed.item.like.cls
+    raise AssertionError(value)
+
+
+# ---- classes ---------------------------------------------------------------------------------------------------------
+
+
+def makes(s: Specializer, target: Any) -> bool:
+    """Is this a class whose instances can be made of their attributes?"""
+    if not s.instances.wanted or not isinstance(target, type) or s.frames[-1].namespace.trusted:
+        return False
+    bases = target.__mro__[:-1]
+    return bool(
+        is_plain(target)
+        and type(target).__call__ is type.__call__
+        and target.__mro__[-1] is object
+        and all(base.__flags__ & _HEAP_TYPE for base in bases)
+        and not getattr(target, "__abstractmethods__", None)
+        and in_class(target, "__new__") is object.__dict__["__new__"]
+        and in_class(target, "__del__") is _ABSENT
+        and (stores_plainly(target) or of_dataclass(in_class(target, "__setattr__")))
+        and (isinstance(init := in_class(target, "__init__"), types.FunctionType) or init is object.__init__)
+        and all(map(_is_found, _own_bases(target)))
+    )
+
+
+def _own_bases(cls: type) -> list[type]:
+    """A class and its bases, but for those that nobody changes."""
+    return [base for base in cls.__mro__[:-1] if base.__module__ not in _OF_LIBRARY]
+
+
+def _is_found(cls: type) -> bool:
+    """Is a class what its name says?"""
+    try:
+        return class_named(cls.__module__, cls.__qualname__) is cls
+    except (KeyError, AttributeError):
+        return False
+
+
+def of_dataclass(function: Any) -> bool:
+    """Has `dataclasses` written this method?"""
+    code = getattr(function, "__code__", None)
+    return (
+        code is not None
+        and code.co_filename == "<string>"
+        and code.co_qualname.startswith("__create_fn__.<locals>.")
+        and function.__module__ != "__create_fn__"
+    )
+
+
+def _guard(s: Specializer, cls: type) -> None:
+    """Let the signature say that a class has the names that it has."""
+    for base in _own_bases(cls):
+        s.hidden_value(("class", base.__module__, base.__qualname__, SIZE), len(vars(base)))
+
+
+def owner_of(cls: type, name: str) -> type | None:
+    return next((base for base in cls.__mro__ if name in base.__dict__), None)
+
+
+def member(s: Specializer, owner: type, name: str) -> Value:
+    """What a class holds under a name, as it is; read at every call."""
+    raw = owner.__dict__[name]
+    if owner is object or owner.__module__ in _OF_LIBRARY:
+        return Static(raw)
+    return s.hidden_value(("class", owner.__module__, owner.__qualname__, name), raw)
+
+
+def has(value: Value, name: str) -> bool:
+    """Has the class of an instance a special method, beside those that all classes have?"""
+    owner = owner_of(class_of(value), name)
+    return owner is not None and owner is not object and owner.__dict__[name] is not None
+
+
+# ---- making ----------------------------------------------------------------------------------------------------------
+
+
+def make(s: Specializer, cls: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """cls(*args, **kwargs)"""
+    if any(map(_is_shared_container, (*args, *kwargs.values()))):
+        raise s.hand_back(f"{cls.__name__} of a list or dict, which might change")
+    _guard(s, cls)
+    known = s.instances
+    known.made = True
+    site = (s.path, s.pos)
+    made = Made(cls, site, s.new_root(), len(s.procedures.active), s.builder.scopes[-1])
+    ref = RefV(made)
+    for name in known.declared.get(site, ()):
+        s.builder.fields[_source(made, name)] = UnboundV()
+    owner = owner_of(cls, "__init__")
+    assert owner is not None
+    init = owner.__dict__["__init__"]
+    if of_dataclass(init) and owner.__module__ not in _OF_LIBRARY:
+        member(s, owner, "__init__")
+        if not _fill(s, ref, owner, args, kwargs):
+            return NeverV()
+    elif init is object.__init__:
+        if args or kwargs:
+            raise s.unsupported(f"{cls.__name__}() takes no arguments")
+    else:
+        result = s.call(member(s, owner, "__init__"), [ref, *args], kwargs)
+        if isinstance(result, NeverV) or s.dead:
+            return NeverV()
+        if not is_none(result):
+            raise s.unsupported("__init__() should return None")
+    if site in known.changing or cls in known.items:
+        known.refs = True
+        return ref
+    value = InstanceV(cls, tuple(names_of(s, made)), tuple(attributes_of(s, ref)), frozenset({site}), made)
+    for name in value.names:
+        del s.builder.fields[_source(made, name)]
+    return value
+
+
+def _is_shared_container(value: Value) -> bool:
+    """A list or dict that may have another name, under which it might be changed."""
+    match value:
+        case TupleV(items, kind):
+            return kind == "list" or any(map(_is_shared_container, items))
+    return isinstance(value, GrowV | ArraysV | DictV | MapV)
+
+
+def _fill(s: Specializer, ref: RefV, owner: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
+    """What the `__init__` of a dataclass does; False where it does not come to its end."""
+    fields: list[Field[Any]] = list(owner.__dict__["__dataclass_fields__"].values())
+    if any(field._field_type.name == "_FIELD_INITVAR" for field in fields):  # type: ignore[attr-defined]
+        raise s.hand_back(f"{owner.__name__}, a dataclass with an InitVar")
+    fields = [field for field in fields if field._field_type.name == "_FIELD"]  # type: ignore[attr-defined]
+    given = _bound(s, owner, [field for field in fields if field.init], args, kwargs)
+    for field in fields:
+        value = given.get(field.name)
+        if value is None and field.default is not MISSING and field.init:
+            if not isinstance(field.default, _IMMUTABLE):
+                raise s.hand_back(f"{owner.__name__} with a default that could be changed")
+            value = lift(field.default)
+        elif value is None and field.default_factory is not MISSING:
+            value = s.call(lift(field.default_factory), [], {})
+        elif value is None and field.init:
+            raise s.unsupported(f"{owner.__name__}() missing a required argument: '{field.name}'")
+        if isinstance(value, NeverV):
+            return False
+        if value is not None:
+            _assign(s, ref, field.name, value)
+    if (after := owner_of(class_of(ref), "__post_init__")) is not None:
+        return not isinstance(s.call(member(s, after, "__post_init__"), [ref], {}), NeverV)
+    return True
+
+
+def _bound(
+    s: Specializer, owner: Any, fields: Sequence[Field[Any]], args: Sequence[Value], kwargs: dict[str, Value]
+) -> dict[str, Value]:
+    """The arguments by the names of fields."""
+    places = [field.name for field in fields if not field.kw_only]
+    given = dict(zip(places, args, strict=False))
+    if len(args) > len(places) or given.keys() & kwargs.keys() or not kwargs.keys() <= {one.name for one in fields}:
+        raise s.unsupported(f"{owner.__name__} with these arguments")
+    return given | kwargs
+
+
+# ---- attributes ------------------------------------------------------------------------------------------------------
+
+
+def _source(made: Made, name: str) -> Source:
+    return ("local", made.root, name)
+
+
+def names_of(s: Specializer, made: Made) -> list[str]:
+    return [str(source[2]) for source in s.builder.fields if source[:2] == ("local", made.root)]
+
+
+def attributes_of(s: Specializer, value: RefV) -> list[Value]:
+    """What all attributes of an instance hold."""
+    found = [held_by(s, value, name) for name in names_of(s, value.made)]
+    return [one for one in found if one is not None]
+
+
+def held_by(s: Specializer, value: Value, name: str) -> Value | None:
+    """What an instance itself holds under a name."""
+    if isinstance(value, InstanceV):
+        return value.items[value.names.index(name)] if name in value.names else None
+    if isinstance(value, ItemV):
+        return instance_lists.read(s, value, name)
+    assert isinstance(value, RefV)
+    if value.made in s.instances.kept and value.made.cls in s.instances.items:
+        raise s.unsupported("an object used that has been put into a list whose items change")
+    if value.made.depth != len(s.procedures.active):
+        raise s.unsupported("an object that changes, in a recursion")
+    found = s.builder.fields.get(_source(value.made, name))
+    if isinstance(found, UnboundV):
+        raise s.unsupported(f"the attribute .{name}, which may not be there yet")
+    return found
+
+
+def attribute(s: Specializer, value: Value, name: str) -> Value:
+    """value.name"""
+    if isinstance(value, SuperV):
+        return MethodV(value, name)
+    cls = class_of(value)
+    if name == "__class__":
+        return Static(cls)
+    raw = in_class(cls, name)
+    if isinstance(raw, property):
+        return _property(s, value, name, "fget", [])
+    if raw is _ABSENT or isinstance(raw, types.MemberDescriptorType) or not _computes(raw, "__set__"):
+        found = held_by(s, value, name)
+        if found is not None:
+            return found
+    if isinstance(raw, types.FunctionType | staticmethod | classmethod) or _is_accelerated(raw):
+        return MethodV(value, name)
+    if raw is _ABSENT or name.startswith("__") or _computes(raw, "__get__"):
+        raise s.unsupported(f"'{cls.__name__}' object has no attribute '{name}' that is compiled")
+    owner = owner_of(cls, name)
+    assert owner is not None
+    return member(s, owner, name)
+
+
+def _is_accelerated(raw: Any) -> bool:
+    return bool(getattr(type(raw), "stands_for_itself", False))
+
+
+def _computes(raw: Any, how: str) -> bool:
+    return hasattr(type(raw), how)
+
+
+def _property(s: Specializer, value: Value, name: str, what: str, args: list[Value]) -> Value:
+    owner = owner_of(class_of(value), name)
+    assert owner is not None
+    held = member(s, owner, name)
+    function = getattr(held.object, what) if isinstance(held, Static) else None
+    if not isinstance(function, types.FunctionType) or type(held.object) is not property:  # type: ignore[union-attr]
+        raise s.unsupported(f"the property .{name}")
+    return s.call(Static(function), [value, *args], {})
+
+
+def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
+    """value.name = new"""
+    if isinstance(value, SuperV):
+        raise s.unsupported("an attribute of super() assigned")
+    cls = class_of(value)
+    if not stores_plainly(cls):
+        raise s.unsupported(f"assignment to the attribute .{name} of a {cls.__name__}, which does that in its own way")
+    raw = in_class(cls, name)
+    if isinstance(raw, property):
+        if raw.fset is None:
+            raise s.unsupported(f"property '{name}' of '{cls.__name__}' object has no setter")
+        _property(s, value, name, "fset", [new])
+        return
+    if isinstance(value, InstanceV):
+        change_later(s, value)
+    _assign(s, value, name, new)
+
+
+def set_frozen(s: Specializer, value: Value, name: str, new: Value) -> Value:
+    """object.__setattr__(value, name, new)"""
+    if not isinstance(value, RefV):
+        raise s.unsupported(f"assignment to the attribute .{name} by object.__setattr__")
+    _assign(s, value, name, new)
+    return Static(None)
+
+
+def change_later(s: Specializer, value: InstanceV) -> None:
+    """An instance that was taken for one that does not change."""
+    if value.sites <= s.instances.changing:
+        instance_lists.change_items(s, value.cls)
+    s.instances.changing |= value.sites
+    raise NeedInstance
+
+
+def _assign(s: Specializer, value: Value, name: str, new: Value) -> None:
+    """Let an attribute hold a value, in the instance itself."""
+    cls = class_of(value)
+    raw = in_class(cls, name)
+    if isinstance(raw, types.MemberDescriptorType):
+        pass
+    elif _computes(raw, "__set__") or not cls.__dictoffset__ or name == "__class__":
+        raise s.unsupported(f"assignment to the attribute .{name} of a {cls.__name__}")
+    if isinstance(value, ItemV):
+        if s.guards:
+            raise s.unsupported(f"assignment to the attribute .{name} inside `try`")
+        instance_lists.write(s, value, name, new)
+        return
+    assert isinstance(value, RefV)
+    made, b = value.made, s.builder
+    if made.depth != len(s.procedures.active):
+        raise s.unsupported("an object changed in a recursion")
+    if s.guards and made.root <= s.guards[-1].roots:
+        raise s.unsupported(f"assignment to the attribute .{name} inside `try`")
+    if s.in_body and made.root <= s.element_roots:
+        where = f"assignment to the attribute .{name} in an element function"
+        raise Sequential.at(s.frames[-1].function, b.pos, where)
+    if made in s.instances.kept:
+        instance_lists.change_items(s, cls)
+    source = _source(made, name)
+    if source not in b.fields and made.scope is not b.scopes[-1]:
+        declared = s.instances.declared.get(made.site, ())
+        if name in declared:
+            raise s.unsupported(f"the attribute .{name}, which an object gets later")
+        s.instances.declared[made.site] = (*declared, name)
+        raise NeedInstance
+    (b.fields[source],) = s.settle([new])
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+
+
+def call_method(s: Specializer, value: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """value.name(*args, **kwargs)"""
+    if isinstance(value, SuperV):
+        own = value.object
+        order = class_of(own).__mro__
+        order = order[order.index(value.cls) + 1 :]
+        owner = next((base for base in order if name in base.__dict__), None)
+        if owner is object and name == "__init__" and not args and not kwargs:
+            return Static(None)
+    else:
+        own, owner = value, owner_of(class_of(value), name)
+        held = held_by(s, value, name)
+        if held is not None:
+            return s.call(held, args, kwargs)
+    if owner is None or owner is object:
+        raise s.unsupported(f"'{class_of(own).__name__}' object has no method '{name}' that is compiled")
+    if of_dataclass(owner.__dict__[name]) and name == "__init__" and isinstance(own, RefV):
+        member(s, owner, name)
+        return Static(None) if _fill(s, own, owner, args, kwargs) else NeverV()
+    found = member(s, owner, name)
+    if not isinstance(found, Static):
+        raise s.unsupported(f".{name}() of {s.describe(own)}")
+    match found.object:
+        case staticmethod(__func__=function):
+            return s.call(lift(function), args, kwargs)
+        case classmethod(__func__=function):
+            return s.call(lift(function), [Static(class_of(own)), *args], kwargs)
+    return s.call(found, [own, *args], kwargs)
+
+
+def super_of(s: Specializer) -> Value:
+    """super()"""
+    frame = s.frames[-1]
+    cell = frame.namespace.cells.get("__class__")
+    params = frame.function.params
+    first = frame.env.get(params[0].var) if params else None
+    if cell is None or not isinstance(first, InstanceV | RefV | ItemV):
+        raise s.unsupported("`super` cannot be accelerated: it looks at the frame of its caller")
+    return SuperV(first, cell.cell_contents)
+
+
+def special(s: Specializer, value: Value, name: str, args: list[Value]) -> Value:
+    """A special method, which is looked for in the class."""
+    owner = owner_of(class_of(value), name)
+    assert owner is not None
+    held = member(s, owner, name)
+    if not isinstance(held, Static) or not isinstance(held.object, types.FunctionType):
+        raise s.unsupported(f"{name} of {s.describe(value)}")
+    return s.call(held, [value, *args], {})

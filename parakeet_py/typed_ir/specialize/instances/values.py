@@ -1,0 +1,184 @@
+"""Instances that a function makes, as values: what leaves a block, and what a result is put together from.
+
+See `instances`. An object that changes is known to the block that has made it, by its attributes; outside it is what
+they hold in the end. Python makes the objects of a result when it is boxed, without calling `__init__`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.signature.results import NewInstance
+from parakeet_py.typed_ir.specialize.instances import instance_lists
+from parakeet_py.typed_ir.specialize.instances.instances import attributes_of, is_instance, names_of
+from parakeet_py.typed_ir.specialize.paths import branches, join, tagged_unions
+from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, Made, RefV, Static, Value, VariantV
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+def frozen(s: Specializer, value: RefV) -> InstanceV:
+    """An instance as a value, which nothing changes any more."""
+    made = value.made
+    return InstanceV(made.cls, tuple(names_of(s, made)), tuple(attributes_of(s, value)), frozenset({made.site}), made)
+
+
+def keep(s: Specializer, value: Value, held: Value) -> Value:
+    """A value as it is put into a list: what the turn of a loop has made, nothing changes any more."""
+    if s.instances.items:
+        value = instance_lists.entering(s, value, held)
+    new = [ref for ref in _refs(value) if ref.made.root > s.loop_roots] if s.instances.refs and s.looping else []
+    if not new:
+        return value
+    s.instances.kept.update(ref.made for ref in new)
+    return leaving(s, [value], s.loop_roots)[0]
+
+
+def _refs(value: Value) -> Iterable[RefV]:
+    if isinstance(value, RefV):
+        yield value
+    if isinstance(value, GrowV):
+        yield from _refs_in(value.item)
+    for part in join.parts_of(value):
+        yield from _refs(part)
+
+
+def _refs_in(template: join.Template) -> Iterable[RefV]:
+    match template:
+        case join.Fixed(value):
+            yield from _refs(value)
+        case join.RowT(item):
+            yield from _refs_in(item)
+        case join.Structure(_, inner):
+            for part in inner:
+                yield from _refs_in(part)
+
+
+def leaving(s: Specializer, values: Sequence[Value], before: int) -> list[Value]:
+    """Values that leave the block in which all objects after `before` have been made."""
+    if not s.instances.refs:
+        return list(values)
+    return [_left(s, value, before) for value in values]
+
+
+def _left(s: Specializer, value: Value, before: int, inside: tuple[Made, ...] = ()) -> Value:
+    if isinstance(value, RefV):
+        if value.made.root <= before:
+            return value
+        if value.made in inside:
+            raise s.unsupported("an object that holds itself")
+        return _left(s, frozen(s, value), before, (*inside, value.made))
+    parts = join.parts_of(value)
+    if not any(ref.made.root > before for ref in _refs(value)):
+        return value
+    if isinstance(value, VariantV):
+        return _option_left(s, value, tagged_unions.possible(s, value), before, inside)
+    if isinstance(value, GrowV):
+        raise s.unsupported("a list of several objects that change")
+    held = tuple(_left(s, part, before, inside) for part in parts)
+    if isinstance(value, InstanceV):
+        return InstanceV(value.cls, value.names, held, value.sites, value.token)
+    return join.rebuild(value, held)
+
+
+def _option_left(
+    s: Specializer, value: VariantV, numbers: Sequence[int], before: int, inside: tuple[Made, ...]
+) -> Value:
+    """The same of a value of several kinds: options that are values of one class then become one."""
+    number, *rest = numbers
+
+    def option() -> list[Value]:
+        return [_left(s, value.options[number], before, inside)]
+
+    if not rest:
+        return option()[0]
+    here = tagged_unions.is_option(s, value, number)
+    (found,) = branches.branch(s, here, option, lambda: [_option_left(s, value, rest, before, inside)])
+    return found
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
+
+
+def holds(value: Value) -> bool:
+    """Is there an instance in a value?"""
+    if isinstance(value, GrowV) and _is_of_instances(value.item):
+        return True
+    return is_instance(value) or any(map(holds, join.parts_of(value)))
+
+
+def _is_of_instances(template: join.Template) -> bool:
+    match template:
+        case join.Fixed(value):
+            return holds(value)
+        case join.RowT(item):
+            return _is_of_instances(item)
+        case join.Structure(like, inner):
+            return isinstance(like, InstanceV) or any(map(_is_of_instances, inner))
+    return False
+
+
+def check_result(s: Specializer, value: Value, inside: tuple[Made, ...] = ()) -> None:
+    """Refuse what cannot be put together: an object that holds itself."""
+    if isinstance(value, RefV):
+        if value.made in inside:
+            raise s.unsupported("an object that holds itself")
+        inside = (*inside, value.made)
+        value = frozen(s, value)
+    for part in join.parts_of(value):
+        check_result(s, part, inside)
+
+
+def parts(s: Specializer, value: Value) -> tuple[Any, tuple[str, ...], tuple[Value, ...]]:
+    """The class of an instance, the names of its attributes, and what they hold."""
+    if isinstance(value, RefV):
+        value = frozen(s, value)
+    if isinstance(value, ItemV):
+        value = instance_lists.whole(s, value)
+    assert isinstance(value, InstanceV)
+    return value.cls, value.names, value.items
+
+
+def boxed(s: Specializer, value: Value) -> tuple[NewInstance, tuple[Value, ...]]:
+    """What makes the object of a result, and of what; each object stands in the result once."""
+    token = value.made if isinstance(value, RefV) else value.token if isinstance(value, InstanceV) else _ITEM
+    cls, names, items = parts(s, value)
+    others = s.instances.returned.setdefault(cls, [])
+    single = [one for one in others if not isinstance(one, ArrayV)]
+    unclear = (token is _ITEM and others) or _ITEM in others or (single and None in (token, *single))
+    if (token is not None and token in others) or (unclear and not is_frozen(cls)):
+        raise s.unsupported("an object that may stand in a result twice")
+    others.append(token)
+    return NewInstance(cls, names), items
+
+
+_ITEM = "an item of a list"
+
+
+def list_boxed(
+    s: Specializer,
+    cls: Any,
+    names: tuple[str, ...],
+    templates: Sequence[join.Template],
+    columns: Sequence[ArrayV],
+) -> NewInstance:
+    """What makes the objects in a list of the result."""
+    if not is_frozen(cls):
+        if cls not in s.instances.items:  # is each of them there once?
+            instance_lists.change_items(s, cls)
+        others = s.instances.returned.setdefault(cls, [])
+        if not columns or columns[0] in others or _ITEM in others:
+            raise s.unsupported("an object that may stand in a result twice")
+        others.append(columns[0])
+    held = [(name, one.value) for name, one in zip(names, templates, strict=True) if isinstance(one, join.Fixed)]
+    if not all(isinstance(one, Static) and type(one.object) in (str, type(None)) for _, one in held) or not columns:
+        raise s.unsupported("a list of such objects")
+    return NewInstance(cls, names, tuple((name, one.object) for name, one in held if isinstance(one, Static)))
+
+
+def is_frozen(cls: Any) -> bool:
+    """Is this a dataclass whose instances cannot be changed, so that equal ones are as good?"""
+    params = getattr(cls, "__dataclass_params__", None)
+    return params is not None and params.frozen and params.eq

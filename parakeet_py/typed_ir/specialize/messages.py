@@ -1,0 +1,321 @@
+"""Exceptions that compiled code raises: which, with what text.
+
+`raise`, `assert` and f-strings make messages: format strings over operands (`MessageV`). A check's message has as few
+operands as it can: the record of a failure in a running call has room for `MOST_ARGUMENTS` words, and shapes in a
+message easily have more axes than that; most of them are known, or are the same as others. `compact` writes known
+integers into the text and mentions every other operand once. Axes that still find no room are shown as `?`.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.base.errors import name_of_exception
+from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.opaque.opaque import (
+    emit_opaque,
+    is_unchanging,
+    opaque_box,
+    raise_caused,
+    raise_it,
+    site_key,
+)
+from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_used_at_once
+from parakeet_py.typed_ir.specialize.values import (
+    ErrorV,
+    MessageV,
+    NeverV,
+    ObjectV,
+    ScalarV,
+    Static,
+    TupleV,
+    Value,
+    is_known,
+    known,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+MOST_ARGUMENTS = 6
+
+
+def compact(message: str, args: Sequence[ir.Operand]) -> tuple[str, tuple[ir.Operand, ...]]:
+    """The message over fewer arguments, and these."""
+    kept: list[ir.Operand] = []
+    text = ""
+    for literal, field, spec, conversion in string.Formatter().parse(message):
+        text += literal.replace("{", "{{").replace("}", "}}")
+        if field is None:
+            continue
+        operand = args[int(field)]
+        plain = not spec and not conversion
+        if plain and isinstance(operand, ir.Const) and operand.type == PYINT:
+            text += str(int(operand.value.real))
+            continue
+        if operand not in kept and plain and len(kept) == MOST_ARGUMENTS:
+            text += "?"
+            continue
+        if operand not in kept:
+            kept.append(operand)
+        text += f"{{{kept.index(operand)}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}"
+    return text, tuple(kept)
+
+
+def raise_value(s: Specializer, value: Value, cause: Value | None = None) -> Value:
+    if cause is not None:
+        return _raise_caused(s, value, cause)
+    match value:
+        case Static(type() as kind) if issubclass(kind, BaseException):
+            if s.guards:
+                s.guards[-1].may_make(s, kind)
+            s.check(ir.Const(False, PYBOOL), _exception_name(s, kind), "")
+        case ErrorV(kind, None, _):
+            if not (s.guards and s.guards[-1].catches(kind)):
+                raise s.unsupported("an exception made inside `try` and raised outside")
+            s.guards[-1].leave_unless(s, ir.Const(False, PYBOOL), ir.Const(s.guards[-1].catches(kind), PYINT))
+        case ErrorV(kind, str() as message, args):
+            s.check(ir.Const(False, PYBOOL), _exception_name(s, kind), message, args)
+        case ObjectV():
+            raise_object(s, value)
+        case _:
+            raise s.unsupported(f"raise of {s.describe(value)}")
+    return NeverV()
+
+
+def _raise_caused(s: Specializer, value: Value, cause: Value) -> Value:
+    """Let Python raise an exception with a cause."""
+    if s.guards and s.guards[-1].keeps:
+        raise s.unsupported("an exception with a cause that is caught and looked at")
+    objects: list[Value] = [object_of_error(s, value), object_of_error(s, cause)]
+    key = site_key(s, s.pos, "Raise")
+    emit_opaque(s, "call", [Static(raise_caused), *objects], {}, key, "raise from", None, wants_result=False)
+    s.check(ir.Const(False, PYBOOL), "Deoptimize", "an exception has not been raised")
+    return NeverV()
+
+
+def object_of_error(s: Specializer, value: Value) -> ObjectV:
+    """An exception as a Python object."""
+    match value:
+        case ObjectV():
+            return value
+        case Static(type() as kind) if issubclass(kind, BaseException):
+            given: list[Value] = []
+        case ErrorV(kind, str() as message, args):
+            given = [MessageV(message, tuple(map(ScalarV, args)))] if message else []
+        case _:
+            raise s.unsupported(f"raise of {s.describe(value)}")
+    reason = f"{kind.__name__}, which has a cause or is one"
+    made = emit_opaque(
+        s, "call", [Static(kind), *given], {}, site_key(s, s.pos, f"Raise.{kind.__name__}"), reason, None
+    )
+    assert isinstance(made, ObjectV)
+    return made
+
+
+def text_of_error(s: Specializer, value: ErrorV) -> Value:
+    """str() of an exception."""
+    if value.message is None or issubclass(value.exception, KeyError | OSError | SyntaxError | UnicodeError):
+        raise s.unsupported(f"the text of a {value.exception.__name__}")
+    return MessageV(value.message, tuple(map(ScalarV, value.args))) if value.args else Static(value.message.format())
+
+
+def raise_object(s: Specializer, value: ObjectV) -> None:
+    """Let Python raise an exception that it has made."""
+    key = site_key(s, s.pos, "Raise")
+    emit_opaque(s, "call", [Static(raise_it), value], {}, key, "raise of an object", None, wants_result=False)
+
+
+def assert_true(s: Specializer, condition: ssa.Operand, message: ssa.Block | None) -> None:
+    truth = s.truth(s.value(condition))
+    if isinstance(truth, ir.Const) and truth.value:
+        return
+    text: tuple[str, tuple[ir.Operand, ...]] = ("", ())
+    if message is not None:
+        found = s.run(message)[0]
+        text = message_of(s, found)
+    s.check(truth, "AssertionError", *text)
+
+
+def is_text(value: Value) -> bool:
+    """Is this a string?"""
+    return isinstance(value, MessageV) or (is_known(value) and isinstance(known(value), str))
+
+
+def message_of(s: Specializer, value: Value) -> tuple[str, tuple[ir.Operand, ...]]:
+    """The text of an exception with this value as its argument: a template, and the operands that fill it."""
+    args: list[ir.Operand] = []
+    if isinstance(value, MessageV):
+        text = ""
+        for literal, field, spec, conversion in string.Formatter().parse(value.template):
+            text += _escaped(literal)
+            if field is not None:
+                text += _field(s, value.args[int(field)], conversion or "", spec or "", args)
+        return text, tuple(args)
+    if isinstance(value, ScalarV) and not value.python:
+        raise s.unsupported(f"a message made of {s.describe(value)}")
+    if is_known(value):
+        return _escaped(str(known(value))), ()
+    if not isinstance(value, TupleV | ScalarV):
+        raise s.unsupported(f"a message made of {s.describe(value)}")
+    return _field(s, value, "", "", args), tuple(args)
+
+
+def _field(s: Specializer, value: Value, conversion: str, spec: str, args: list[ir.Operand]) -> str:
+    """The template of a value in a message; its operands are appended."""
+    if isinstance(value, ScalarV):
+        kind = np.dtype(value.dtype).kind
+        fits = value.dtype == "float64" or (kind in "iu" and value.dtype != "uint64")
+        if fits and (conversion != "r" or value.python):
+            args.append(s.builder.cast(value.operand, PYINT if kind in "iu" else PYFLOAT))
+            return f"{{{len(args) - 1}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}"
+    if isinstance(value, TupleV) and not spec:
+        if is_known(value):
+            return _escaped(str(known(value)))
+        if all(
+            isinstance(item, ScalarV) and item.python and item.dtype in ("int64", "float64") for item in value.items
+        ):
+            inner = ", ".join([_field(s, item, "r", "", args) for item in value.items])
+            comma = "," if len(value.items) == 1 else ""
+            return f"({inner}{comma})" if value.kind == "tuple" else f"[{inner}]"
+    raise s.unsupported(f"{s.describe(value)} in a message")
+
+
+def format_string(s: Specializer, parts: Sequence[tuple[ssa.Operand, str, str]]) -> Value:
+    """An f-string."""
+    made = format_values(s, [(s.value(operand), conversion, spec) for operand, conversion, spec in parts])
+    return at_once(s, made)
+
+
+def at_once(s: Specializer, made: MessageV) -> Value:
+    """A formatted string. Where the program keeps it, Python makes it at once from what may change later."""
+    if all(is_unchanging(s, arg) for arg in made.args) or (s.out and is_used_at_once(s, s.out)):
+        return made
+    return opaque_box(s, made, "text of something that may change")
+
+
+def format_values(s: Specializer, parts: Sequence[tuple[Value, str, str]]) -> MessageV:
+    """Values, each with its conversion and format, one after the other; those that are known become text at once."""
+    template = ""
+    args: list[Value] = []
+    for value, conversion, spec in parts:
+        if isinstance(value, ErrorV):
+            if spec or conversion == "r":
+                raise s.unsupported("an exception with a format")
+            value = text_of_error(s, value)
+        if isinstance(value, MessageV) and not spec and conversion != "r":
+            template += _renumbered(value.template, len(args))
+            args.extend(value.args)
+        elif is_known(value):
+            found = known(value)
+            text = repr(found) if conversion == "r" else str(found) if conversion == "s" else found
+            template += _escaped(format(text, spec))
+        else:
+            suffix = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            template += f"{{{len(args)}{suffix}}}"
+            args.append(value)
+    return MessageV(template, tuple(args))
+
+
+def joined(s: Specializer, parts: Sequence[Value]) -> MessageV | None:
+    """Strings one after the other; None where something else is among them."""
+    texts = all(isinstance(part, MessageV) or (isinstance(part, Static) and type(part.object) is str) for part in parts)
+    return format_values(s, [(part, "", "") for part in parts]) if texts else None
+
+
+_PERCENT = re.compile(
+    r"%(?:(?P<flags>[-+ 0]*)(?P<width>\d*)(?:\.(?P<digits>\d+))?(?P<kind>[disrfFgGeExX])|(?P<percent>%))"
+)
+
+
+def percent(s: Specializer, text: str, value: Value) -> MessageV | None:
+    """`text % value` as a formatted string; None where it is no simple one."""
+    given = list(value.items) if isinstance(value, TupleV) and value.kind == "tuple" else [value]
+    parts: list[tuple[Value, str, str]] = []
+    end = 0
+    for match in _PERCENT.finditer(text):
+        between = text[end : match.start()]
+        end = match.end()
+        parts.append((Static(between + match["percent"] if match["percent"] else between), "", ""))
+        if match["percent"]:
+            continue
+        if "%" in between or not given:
+            return None
+        spec = _spec_of_percent(match, given[0])
+        if spec is None:
+            return None
+        parts.append((given.pop(0), *spec))
+    rest = text[end:]
+    if given or "%" in rest:
+        return None
+    return format_values(s, [*parts, (Static(rest), "", "")])
+
+
+def _spec_of_percent(match: re.Match[str], value: Value) -> tuple[str, str] | None:
+    """The conversion and the format that do the same as a field of a %-format."""
+    flags, width, digits, kind = match["flags"], match["width"], match["digits"], match["kind"]
+    integer = isinstance(value, ScalarV) and np.dtype(value.dtype).kind in "iu"
+    number = isinstance(value, ScalarV) and np.dtype(value.dtype).kind in "iuf"
+    if kind in "sr":
+        if flags or width or digits:
+            return None
+        return (kind, "") if not isinstance(value, MessageV) else ("", "")
+    if kind in "dixX":
+        if not integer or digits or kind in "xX":
+            return None
+        kind = "d"
+    elif not number:
+        return None
+    sign = "+" if "+" in flags else " " if " " in flags else ""
+    align = "<" if "-" in flags and width else ""
+    zero = "0" if "0" in flags and not align and width else ""
+    return "", f"{align}{sign}{zero}{width}{'.' + digits if digits else ''}{kind}"
+
+
+def str_format(s: Specializer, text: str, args: Sequence[Value], kwargs: dict[str, Value]) -> MessageV | None:
+    """`text.format(*args, **kwargs)` as a formatted string; None where it is no simple one."""
+    parts: list[tuple[Value, str, str]] = []
+    automatic = 0
+    try:
+        fields = list(string.Formatter().parse(text))
+    except ValueError:
+        return None
+    for literal, field, spec, conversion in fields:
+        parts.append((Static(literal), "", ""))
+        if field is None:
+            continue
+        if "{" in (spec or ""):
+            return None
+        if field == "":
+            field, automatic = str(automatic), automatic + 1
+        if field.isdigit() and int(field) < len(args):
+            value = args[int(field)]
+        elif field in kwargs:
+            value = kwargs[field]
+        else:
+            return None
+        parts.append((value, conversion or "", spec or ""))
+    return format_values(s, parts)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _renumbered(template: str, first: int) -> str:
+    """A template whose fields are numbered from `first` on."""
+    return re.sub(r"(?<!\{)\{(\d+)", lambda match: f"{{{int(match[1]) + first}", template)
+
+
+def _exception_name(s: Specializer, kind: type[BaseException]) -> str:
+    name = name_of_exception(kind)
+    if name is None:
+        raise s.unsupported(f"raise of {kind.__name__}, which cannot be found by its name")
+    return name

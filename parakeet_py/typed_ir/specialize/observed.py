@@ -1,0 +1,142 @@
+"""The result types of operations that Python does, as they have been seen.
+
+The evaluator runs a call and tells `Observations` every result; the specializer looks them up by the same keys, along
+the path of inlined calls, or, where the evaluator did not know the path, by the place in the source alone.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from parakeet_py.base.errors import NoSourceError, UnsupportedError
+from parakeet_py.frontend import ssa, to_ssa_cached
+from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
+from parakeet_py.frontend.evaluate.frames import reads_its_frame
+from parakeet_py.signature.attribute_sources import behaves_as_tuple
+from parakeet_py.signature.specs import MAX_ITEMS, ArraySpec, ObjectSpec, Spec, TupleSpec, spec_of
+
+
+def normalized(spec: Spec) -> Spec:
+    """A spec as results are typed by it: no knowledge of unit axes; only C order is relied on."""
+    match spec:
+        case ArraySpec(dtype, rank, layout, _, writeable):
+            return ArraySpec(dtype, rank, "C" if layout == "C" else "A", (False,) * rank, writeable)
+        case TupleSpec(items, kind, named):
+            return TupleSpec(tuple(normalized(item) for item in items), kind, named)
+    return spec
+
+
+def observed_spec(value: Any) -> Spec:
+    """The spec of an opaque operation's result."""
+    if is_named_tuple(value) and len(value) <= MAX_ITEMS:
+        return TupleSpec(tuple(map(observed_spec, value)), "tuple", type(value))
+    return normalized(spec_of(value))
+
+
+def is_named_tuple(value: Any) -> bool:
+    """Is this a tuple whose items have names, which holds nothing else, and nothing in it that could be changed?"""
+    kind = type(value)
+    if kind.__bases__ != (tuple,) or kind.__basicsize__ != tuple.__basicsize__ or not hasattr(kind, "_fields"):
+        return False
+    return behaves_as_tuple(kind) and not any(type(item) in (list, dict, set) for item in value)
+
+
+ANY = ObjectSpec(object)  # as the spec of a result: any object at all
+
+
+def join_specs(left: Spec, right: Spec) -> Spec:
+    """The spec of results that are sometimes this and sometimes that."""
+    if left == right:
+        return left
+    match left, right:
+        case ArraySpec(dtype, rank, _, unit, writeable), ArraySpec() if (dtype, rank, writeable) == (
+            right.dtype,
+            right.rank,
+            right.writeable,
+        ):
+            return ArraySpec(dtype, rank, "A", unit, writeable)
+        case TupleSpec(items, kind, named), TupleSpec(others) if (kind, named, len(items)) == (
+            right.kind,
+            right.named,
+            len(others),
+        ):
+            return TupleSpec(tuple(map(join_specs, items, others)), kind, named)
+    return ANY
+
+
+def loosened(spec: Spec) -> Spec:
+    """A spec that says nothing about the layout of arrays: if it changes, the call could not go on."""
+    match spec:
+        case ArraySpec(dtype, rank, _, unit, writeable) if rank:
+            return ArraySpec(dtype, rank, "A", unit, writeable)
+        case TupleSpec(items, kind, named):
+            return TupleSpec(tuple(map(loosened, items)), kind, named)
+    return spec
+
+
+def accepts(spec: Spec, found: Spec) -> bool:
+    """May compiled code that expects a result of `spec` take one of spec `found`?"""
+    return spec == found or join_specs(spec, found) == spec
+
+
+class Observations:
+    """Notes the result types of operations in a function's knowledge, as the evaluator does them."""
+
+    def __init__(self, observed: dict[Key, Any]) -> None:
+        self.observed = observed
+
+    def __call__(self, key: Key, result: Any) -> None:
+        spec: Any = CHANGED if result is CHANGED else observed_spec(result)
+        for known_as in {key, key[-3:]}:
+            former = self.observed.setdefault(known_as, spec)
+            if former != spec:
+                self.observed[known_as] = CHANGED if CHANGED in (former, spec) else join_specs(former, spec)
+
+
+def looked_into(target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
+    """The function that the specializer would inline in a call of `target` (as `calls.call_static` decides)."""
+    from parakeet_py.library import registry
+    from parakeet_py.typed_ir.specialize.intrinsics.words import HANDLERS
+    from parakeet_py.typed_ir.specialize.python.builtin_calls import BUILTINS
+    from parakeet_py.typed_ir.specialize.python.calls import is_accelerated
+
+    function = target.__func__ if isinstance(target, types.MethodType) else target
+    if is_accelerated(function):
+        function = getattr(function, "__wrapped__", None)
+    if not isinstance(function, types.FunctionType):
+        return None
+    if id(target) in HANDLERS or registry.is_static(target) or target in BUILTINS:
+        return None
+    if registry.function_for(target) is not None:
+        return None
+    try:
+        template = to_ssa_cached(function)
+    except (UnsupportedError, NoSourceError):
+        return None
+    return None if template.generator or reads_its_frame(template) else (template, function)
+
+
+def find_observed(observed: dict[Key, Any], key: Key) -> Any:
+    """What is known of an operation's result, along this path or else along any; None: nothing."""
+    return observed.get(key) or observed.get(key[-3:])
+
+
+class Lookups:
+    """The observations as one specialization sees them, and what it has asked of them: code depends on no others."""
+
+    __slots__ = ("asked", "observed")
+
+    def __init__(self, observed: dict[Key, Any]) -> None:
+        self.observed = observed
+        self.asked: dict[Key, Any] = {}
+
+    def find(self, key: Key) -> Any:
+        """`find_observed`, noted."""
+        found = self.asked[key] = find_observed(self.observed, key)
+        return found
+
+
+def agree(asked: dict[Key, Any], observed: dict[Key, Any]) -> bool:
+    """Would the same lookups tell the same, or are they about what has not been observed (yet)?"""
+    return all(find_observed(observed, key) in (None, told) for key, told in asked.items())

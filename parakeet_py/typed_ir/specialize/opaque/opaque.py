@@ -1,0 +1,627 @@
+"""Operations handed back to Python: what is called, how its arguments are put together, what it must return.
+
+An `OpaqueSite` names an operation (a call, an attribute, a subscript, an operator) and holds a template of its
+operands: compiled code passes the leaves, the runtime rebuilds the Python objects around them. The type of the result
+was observed on an earlier run (`Observations`), or, where it differs from run to run, is that of any object; a result
+of another type than expected makes the compiled code give up. How the operation is done at run time is in
+`llvm/opaque_calls`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import types
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.base.callee_effects import effects_of, is_fresh, is_of_numpy
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.tracebacks import TraceEntry
+from parakeet_py.base.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
+from parakeet_py.frontend import ssa
+from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
+from parakeet_py.frontend.evaluate.kept_closures import uses_up
+from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
+from parakeet_py.messages.arrays import UNUSUAL_ARRAY
+from parakeet_py.signature.object_assembly import StaticT, Template
+from parakeet_py.signature.random_states import given_left, given_words
+from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.places import entries
+from parakeet_py.typed_ir.specialize.containers import dict_items
+from parakeet_py.typed_ir.specialize.observed import ANY, loosened
+from parakeet_py.typed_ir.specialize.opaque.operands import template_of
+from parakeet_py.typed_ir.specialize.opaque.purity import OF_RANDOM, has_python_methods, holds_array, is_pure, may_store
+from parakeet_py.typed_ir.specialize.opaque.python_closures import needs_captured_names
+from parakeet_py.typed_ir.specialize.python import random_generators
+from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation
+from parakeet_py.typed_ir.specialize.values import (
+    NONE,
+    ArrayV,
+    ComprehensionV,
+    GeneratorV,
+    IteratorV,
+    ListV,
+    MapV,
+    MessageV,
+    MethodV,
+    NeverV,
+    ObjectV,
+    ScalarV,
+    SliceV,
+    Static,
+    TaggedScalar,
+    TupleV,
+    Value,
+    lift,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+@record
+class OpaqueSite:
+    """One operation handed back.
+
+    `operands` rebuild its operands in the order of `perform`; `text` names it for people; `trace` is where it happens,
+    outermost function first. `regular`: whenever the evaluator does the operation of this key,
+    compiled code does it here. With `catches`, what the handlers around it catch, the first result is the number of the
+    handler that is to run (0: none; the other results are nothing if there is one). `foreign`: it is given objects that
+    may have methods in Python, which it may run.
+    """
+
+    operation: str
+    operands: tuple[Template, ...]
+    keywords: tuple[str, ...]
+    result: Spec | None
+    text: str
+    reason: str
+    line: int
+    key: Key = ()
+    trace: tuple[TraceEntry, ...] = ()
+    regular: bool = True
+    catches: tuple[tuple[type[BaseException], ...], ...] = ()
+    foreign: bool = False
+
+
+def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
+    """What is handed back to Python, for people: "name (line n): reason"."""
+    return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites if _is_shown(site))
+
+
+def _is_shown(site: OpaqueSite) -> bool:
+    called = site.operands[0].value if isinstance(site.operands[0], StaticT) else None
+    return site.operation != "same" and called is not given_words and called is not given_left
+
+
+def is_pure_site(site: OpaqueSite) -> bool:
+    """Is this a call that changes nothing outside?"""
+    if site.operation != "call" or not isinstance(site.operands[0], StaticT) or site.foreign:
+        return False
+    return is_pure(site.operands[0].value, len(site.operands) - 1 - len(site.keywords), site.keywords)
+
+
+def is_harmless(site: OpaqueSite) -> bool:
+    """Does this change nothing outside, if the call goes on after it? (What raises ends the call.)"""
+    if is_pure_site(site):
+        return True
+    target = site.operands[0].value if site.operation == "call" and isinstance(site.operands[0], StaticT) else None
+    return site.operation in ("same", "compare:is", "compare:isnot") or any(
+        target is one for one in (raise_it, raise_caused)
+    )
+
+
+def is_safe(site: OpaqueSite, operands: Sequence[Any]) -> bool:
+    """Can no array be changed by the operation?"""
+    if not site.regular:
+        return False
+    if not any(map(holds_array, operands)):
+        return True
+    if site.operation == "call":
+        return is_pure(operands[0], len(operands) - 1, site.keywords)
+    return site.operation != "set_item" and not site.operation.startswith("inplace")
+
+
+def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) -> Any:
+    """Do the operation on Python objects. For calls: function, positional arguments, then keyword values."""
+    kind, _, name = operation.partition(":")
+    match kind:
+        case "call":
+            split = len(operands) - len(keywords)
+            return operands[0](*operands[1:split], **dict(zip(keywords, operands[split:], strict=True)))
+        case "attribute":
+            return getattr(operands[0], name)
+        case "subscript":
+            return operands[0][operands[1]]
+        case "set_item":
+            operands[0][operands[1]] = operands[2]
+            return None
+        case "binary":
+            return BINARY[name](*operands)
+        case "compare":
+            return COMPARE[name](*operands)
+        case "inplace":
+            return INPLACE[name](*operands)
+        case "unary":
+            return UNARY[name](*operands)
+        case "truth":
+            return bool(operands[0])
+        case "same":
+            return operands[0]
+    raise AssertionError(operation)
+
+
+def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str, Value]]:
+    """The name and operands of an operation that can be handed back."""
+    match op:
+        case ssa.Call(function, args, kwargs):
+            target, given, named = s.value(function), s.items(args), s.keywords(kwargs)
+            if len(given) + len(named) <= 2 and _uses_up(target):
+                given = [_listed(s, arg) for arg in given]
+            return "call", [target, *given], named
+        case ssa.Attribute(obj, name):
+            return f"attribute:{name}", [s.value(obj)], {}
+        case ssa.Subscript(obj, index):
+            return "subscript", [s.value(obj), s.value(index)], {}
+        case ssa.SetItem(obj, index, value):
+            return "set_item", [s.value(obj), s.value(index), s.value(value)], {}
+        case ssa.Binary(name, left, right):
+            return f"binary:{name}", [s.value(left), s.value(right)], {}
+        case ssa.Inplace(name, left, right):
+            return f"inplace:{name}", [s.value(left), s.value(right)], {}
+        case ssa.Compare(name, left, right):
+            return f"compare:{name}", [s.value(left), s.value(right)], {}
+        case ssa.Unary(name, operand):
+            return f"unary:{name}", [s.value(operand)], {}
+    raise s.unsupported(f"{type(op).__name__} of objects that are not compiled")
+
+
+def _listed(s: Specializer, value: Value) -> Value:
+    if isinstance(value, GeneratorV):
+        return s.as_list(value)
+    if not isinstance(value, ComprehensionV):
+        return dict_items.listed(s, value) if isinstance(value, IteratorV) else value
+    try:
+        return s.as_list(value)
+    except HandBack as reason:
+        raise s.unsupported(f"{reason}, among what is given to Python code") from None
+
+
+_CHEAP = frozenset({"binary", "compare", "inplace", "same", "truth", "unary"})  # for Python itself
+_NEED_FRAME = frozenset(
+    map(id, (globals, locals, eval, exec, super, breakpoint, np.bmat, sys._getframe, inspect.currentframe, vars, dir))
+)
+_TRUTHS = ("compare:is", "compare:isnot", "compare:in", "compare:notin", "unary:not")
+_BOOL = ScalarSpec("bool", True)
+_METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+
+
+def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
+    """Emit a statement as an opaque call; its result type must have been observed, or be the same for all objects."""
+    operation, values, keywords = operation_of(s, let.op)
+    if (
+        operation == "call"
+        and isinstance(values[0], Static)
+        and id(values[0].object) in _NEED_FRAME
+        and (len(values) == 1 or values[0].object not in (vars, dir))
+    ):
+        raise s.unsupported(f"{values[0].object.__name__}() needs the Python function itself")
+    if _may_keep(operation, values) or _may_keep_items(values[0]):
+        from parakeet_py.typed_ir.specialize.containers import owned_containers
+
+        nested = not _may_keep(operation, values)
+        if owned_containers.given(s, let.op, nested) or owned_containers.lent(s, (*values, *keywords.values()), nested):
+            raise s.unsupported(f"{reason}, with a list or dict that is changed")
+    key = site_key(s, let.pos, type(let.op).__name__)
+    if isinstance(let.op, ssa.Attribute) and isinstance(values[0], ObjectV):
+        seen = s.observed.find(key)
+        if isinstance(seen, ObjectSpec) and seen.type in _METHODS:
+            return MethodV(values[0], let.op.name)  # looked up when it is called
+        if seen is not None and s.looping:
+            raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
+    result = _BOOL if operation in _TRUTHS else None
+    return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs))
+
+
+def opaque_box(s: Specializer, value: Value, reason: str = "values of different types meet") -> ObjectV:
+    """A value as a Python object, where other paths have objects of other types, or Python has to make it."""
+    s.shadows.shown(roots_of(value))
+    made = emit_opaque(s, "same", [value], {}, site_key(s, s.pos, "same"), reason, ANY)
+    assert isinstance(made, ObjectV)
+    return made
+
+
+def opaque_truth(s: Specializer, value: Value) -> ir.Operand:
+    """bool(value), done by Python."""
+    made = emit_opaque(s, "truth", [value], {}, site_key(s, s.pos, "truth"), "the truth of an object", _BOOL)
+    assert isinstance(made, ScalarV)
+    return made.operand
+
+
+def site_key(s: Specializer, pos: ssa.Pos, name: str) -> Key:
+    """The key of an operation, which is that of the evaluator."""
+    return (*s.path, s.frames[-1].function.filename, pos, name)
+
+
+def emit_opaque(
+    s: Specializer,
+    operation: str,
+    values: list[Value],
+    keywords: dict[str, Value],
+    key: Key,
+    reason: str,
+    result: Spec | None,
+    *,
+    wants_result: bool = True,
+) -> Value | None:
+    """Emit an opaque call whose result has the spec `result`, or else the observed one."""
+    if s.in_body:
+        inside = "a recursive function" if s.procedures.active else "an element function of a parallel operator"
+        raise s.unsupported(f"{reason} inside {inside} cannot be handed back to Python")
+    if any(isinstance(value, ObjectV) and value.var in s.unusual_arrays for value in (*values, *keywords.values())):
+        raise s.unsupported(UNUSUAL_ARRAY)
+    if (
+        operation == "call"
+        and any(map(_holds_map, (*values, *keywords.values())))
+        and not _leaves_maps_alone(values[0])
+    ):
+        raise s.unsupported("a dict or set of the function's own, given to Python code that might change it")
+    if _may_keep(operation, values) and any(map(_holds_own_list, (*values, *keywords.values()))):
+        s.give_list("a list given to Python whose items are assigned")
+    if s.instances.made and any(map(_holds_instance, (*values, *keywords.values()))):
+        raise s.unsupported(f"{reason}, of an object that the function has made")
+    text = describe_operation(operation, values)
+    if s.looping and operation.partition(":")[0] in _CHEAP:
+        raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
+    if s.strict:
+        raise s.unsupported(f"{reason}: with strict=True nothing is handed back to Python")
+    observed = s.observed.find(key)
+    if observed is CHANGED:
+        for value in (*values, *keywords.values()):
+            s.need_whole(value)
+        raise s.unsupported(f"{reason}, and {text} changes a list, dict or global that is in use here")
+    if observed is not None and not is_seldom(operation, values[0]) and in_numpy(s):
+        raise s.unsupported(f"{reason} in a function of NumPy's own")
+    leaves: list[ir.Operand] = []
+    templates = tuple(template_of(s, value, leaves) for value in (*values, *keywords.values()))
+    result = result or _known_result(operation, values)
+    if wants_result and result is None:
+        if observed is None:
+            need = NeedObservation(key, reason, s.unsupported(f"{reason}, and no call has shown yet what it gives"))
+            if not s.guess:
+                raise need
+            s.guessed.append(need)
+            s.check(ir.Const(False, PYBOOL), "Deoptimize", f"{reason}, where no call has been before")
+            return NeverV()
+        result = observed
+        if operation == "call" and not (
+            isinstance(values[0], Static) and is_pure(values[0].object, len(values) - 1, tuple(keywords))
+        ):
+            result = loosened(result)
+    if any(map(needs_captured_names, (*values, *keywords.values()))) and not _keeps_none(operation, values, result):
+        raise s.unsupported(f"{reason}, of a function that uses names which may be bound again")
+    catches = s.guards[-1].around_python(s) if s.guards else ()
+    regular = not s.unrolling and not any(
+        frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
+    )
+    foreign = any(_has_own_methods(s, value) for value in (*values[1:], *keywords.values()))
+    line, trace = s.pos.line, entries(s.builder.pos)
+    site = s.add_site(
+        OpaqueSite(
+            operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
+        )
+    )
+    roots = frozenset(root for value in values for root in roots_of(value))
+    given = roots | frozenset(root for value in keywords.values() for root in roots_of(value))
+    if may_store(operation, values, tuple(keywords)):
+        s.shadows.store(given)
+        if any(isinstance(value, ObjectV) for value in values):
+            s.shadows.change(OF_OBJECTS)
+    if _may_keep(operation, values):
+        s.shadows.keep(given, bool(s.looping))
+    elif any(isinstance(value, ObjectV) for value in values[1:]) and isinstance(result, ArraySpec):
+        s.shadows.keep(OF_OBJECTS, bool(s.looping))  # of a function of NumPy's, as `frombuffer`
+    kinds = [PYINT] * bool(catches) + ([] if result is None else result_types(result))
+    outs = list(s.builder.emit(ir.Opaque(site, tuple(leaves)), *kinds, name="opaque"))
+    if catches:
+        s.guards[-1].stay_if_zero(s, outs.pop(0))
+    if result is None:
+        return None
+    fresh = operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))
+    made = result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
+    if isinstance(made, ObjectV) and isinstance(result, ObjectSpec):
+        s.object_specs[made.var] = result
+    if random_generators.is_generator(result) and not _has_other_bits(s, values):
+        random_generators.made_by_python(s, made)
+    return made
+
+
+OF_OBJECTS = frozenset({0})
+"""The memory of objects that are no arrays."""
+
+
+def _has_other_bits(s: Specializer, values: list[Value]) -> bool:
+    """Is this a call of `np.random.Generator` with bits that are not known as PCG64's, which alone are compiled?"""
+    if not (isinstance(values[0], Static) and values[0].object is np.random.Generator):
+        return False
+    return not any(isinstance(one, ObjectV) and _class_of(s, one) is np.random.PCG64 for one in values[1:])
+
+
+def _has_own_methods(s: Specializer, value: Value) -> bool:
+    """May an object, or one in a tuple or list that is known, have methods in Python that a function in C runs?"""
+    if isinstance(value, TupleV):
+        return any(_has_own_methods(s, item) for item in value.items)
+    if not isinstance(value, ObjectV):
+        return False
+    kind = _class_of(s, value)
+    return kind is None or has_python_methods(kind)
+
+
+def _class_of(s: Specializer, value: ObjectV) -> type | None:
+    """The class of an object, if it is known."""
+    index, split = s.leaf_param.get(value.var), len(s.signature.params)
+    if index is None:
+        spec: Spec | None = s.object_specs.get(value.var)
+    else:
+        spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
+    return spec.type if isinstance(spec, ObjectSpec) and spec != ANY else None
+
+
+def is_unchanging(s: Specializer, value: Value) -> bool:
+    """Is this a value that nothing can change: a number, what is known, a string?"""
+    return isinstance(value, ScalarV | TaggedScalar | Static) or (
+        isinstance(value, ObjectV) and _class_of(s, value) in (str, bytes, int, float, complex, bool)
+    )
+
+
+def _keeps_none(operation: str, values: list[Value], result: Spec | None) -> bool:
+    """Does a call keep none of the functions it is given?"""
+    target = values[0]
+    known = operation == "call" and isinstance(target, Static) and uses_up(target.object)
+    return known and (result is None or OBJECT not in result_types(result))
+
+
+def in_numpy(s: Specializer) -> bool:
+    """Is this inside a Python function of NumPy's that another function calls?
+
+    Such a function is inlined where all of it that is reached is compiled. Otherwise it is handed back as one call:
+    Python does each of its steps faster than compiled code can ask for it.
+    """
+    inside = [is_of_numpy(one.namespace.globals.get("__name__")) for one in s.frames if not one.namespace.trusted]
+    return not inside[0] and any(inside)
+
+
+def is_seldom(operation: str, function: Value) -> bool:
+    """Does an operation make or raise an exception, or print?"""
+    return operation == "call" and isinstance(function, Static) and _is_seldom(function.object)
+
+
+def _is_seldom(target: Any) -> bool:
+    return any(target is one for one in (print, raise_it, raise_caused)) or (
+        isinstance(target, type) and issubclass(target, BaseException)
+    )
+
+
+def seldom_sites(sites: Sequence[OpaqueSite]) -> frozenset[int]:
+    """The sites that make or raise exceptions, or print."""
+    return frozenset(
+        number
+        for number, site in enumerate(sites)
+        if site.operation == "call" and isinstance(site.operands[0], StaticT) and _is_seldom(site.operands[0].value)
+    )
+
+
+def _known_result(operation: str, values: list[Value]) -> Spec | None:
+    """What a call gives whenever it returns, for some well-known functions."""
+    if operation == "attribute:__name__":
+        return ANY  # of the class of what was caught, mostly: a text for each, which nothing else depends on
+    if _is_text(operation, values[0]):
+        return ANY  # another text for each call, mostly
+    if operation != "call" or not isinstance(values[0], Static):
+        return None
+    target = values[0].object
+    if target is print or target is raise_it or target is raise_caused:
+        return NoneSpec()
+    if (target is list or target is tuple) and len(values) == 2 and isinstance(values[1], ArrayV):
+        return ANY  # of another length for other arguments
+    if target is np.random.default_rng and not any(map(_may_be_generator, values[1:])):
+        return ObjectSpec(np.random.Generator)
+    known = type(target) is type and (issubclass(target, BaseException) or target in OF_RANDOM)
+    return ObjectSpec(target) if known else None
+
+
+def _may_be_generator(seed: Value) -> bool:
+    """May this be a generator, perhaps of a class of the user's, which `default_rng` gives as it is?"""
+    if isinstance(seed, Static):
+        return _is_random(seed.object)
+    return not isinstance(seed, ScalarV | ArrayV | ListV)
+
+
+def _is_random(seed: Any) -> bool:
+    return isinstance(seed, np.random.Generator | np.random.BitGenerator | np.random.RandomState)
+
+
+_OF_TEXT = (repr, ascii, format, hex, oct, bin, chr, np.array2string, np.array_repr, np.array_str, np.binary_repr)
+
+
+def _is_text(operation: str, first: Value) -> bool:
+    """Does this make a text of values?"""
+    match operation, first:
+        case "binary:mod", Static(str()):
+            return True
+        case "call", MethodV(Static(str()), "format" | "join"):
+            return True
+        case "call", Static(types.BuiltinMethodType(__self__=str(), __name__="format" | "join")):
+            return True
+        case "call", Static(target):
+            return any(target is one for one in _OF_TEXT)
+    return False
+
+
+def raise_it(error: BaseException) -> None:
+    """Raise an exception that Python has made."""
+    raise error
+
+
+def raise_caused(error: BaseException, cause: BaseException) -> None:
+    """Raise an exception that has a cause."""
+    raise error from cause
+
+
+def _uses_up(target: Value) -> bool:
+    """Does this function go through a whole iterator, so that a list will do?"""
+    match target:
+        case Static(obj):
+            return any(obj is one for one in (sorted, tuple, set, frozenset, dict, np.fromiter, math.fsum, math.prod))
+        case MethodV(Static(str()), "join"):
+            return True
+    return False
+
+
+def _holds_map(value: Value) -> bool:
+    from parakeet_py.typed_ir.specialize.paths.join import parts_of
+
+    return isinstance(value, MapV) or any(map(_holds_map, parts_of(value)))
+
+
+def _holds_instance(value: Value) -> bool:
+    from parakeet_py.typed_ir.specialize.instances.values import holds
+
+    return holds(value)
+
+
+def _holds_own_list(value: Value) -> bool:
+    from parakeet_py.typed_ir.specialize.paths.join import parts_of
+
+    return (isinstance(value, ListV) and value.own) or any(map(_holds_own_list, parts_of(value)))
+
+
+def _may_keep(operation: str, values: Sequence[Value]) -> bool:
+    """May an operation keep, or give back, a list or dict that it is given? What is not known does."""
+    match operation.partition(":")[0], values[0]:
+        case "call", Static(target):
+            return effects_of(target).keeps
+        case "call", MethodV(Static(target), method):
+            return effects_of(getattr(target, method, None)).keeps
+        case "call", MethodV(ArrayV() | MapV()):
+            return False
+        case "call", _:
+            return True
+        case "same", value:
+            return not isinstance(value, MessageV)  # which is formatted at once
+        case "truth", _:
+            return False
+        case "attribute", _:
+            return not isinstance(values[0], ObjectV)
+    return any(isinstance(value, ObjectV) for value in values)
+
+
+def _may_keep_items(target: Value) -> bool:
+    """The same of the lists in a list that a function is given; what only goes through items is not meant: of that the
+    frontend has seen what becomes of them."""
+    if not isinstance(target, Static):
+        return False
+    effects = effects_of(target.object)
+    return effects.keeps_items and not effects.items_only
+
+
+def _leaves_maps_alone(target: Value) -> bool:
+    return not _may_keep("call", [target])
+
+
+def roots_of(value: Value) -> frozenset[int]:
+    from parakeet_py.typed_ir.specialize.paths.join import parts_of
+
+    if isinstance(value, ArrayV):
+        return value.roots
+    return frozenset(root for part in parts_of(value) for root in roots_of(part))
+
+
+def result_types(spec: Spec) -> list[Type]:
+    match spec:
+        case ArraySpec(dtype, rank, layout, _, _):
+            return [Array(dtype, rank, layout)]
+        case ScalarSpec(dtype, python):
+            return [Scalar(dtype, python)]
+        case ObjectSpec():
+            return [OBJECT]
+        case TupleSpec(items):
+            return [kind for item in items for kind in result_types(item)]
+    return []
+
+
+def caught_by(site: OpaqueSite, error: BaseException) -> int:
+    """The number of the handler around an operation that catches this; 0: none."""
+    for number, classes in enumerate(site.catches):
+        if isinstance(error, classes):
+            return number + 1
+    return 0
+
+
+def no_leaves(spec: Spec | None) -> list[Any]:
+    """Leaves that stand for nothing where an operation has given none."""
+    return [_nothing(kind) for kind in ([] if spec is None else result_types(spec))]
+
+
+def _nothing(kind: Type) -> Any:
+    match kind:
+        case Array(dtype, rank):
+            return np.empty((0,) * rank, dtype)
+        case Scalar(dtype):
+            return np.dtype(dtype).type(0).item()
+    return None
+
+
+def result_leaves_of(spec: Spec, value: Any) -> list[Any]:
+    """The leaves of a result, in the order of `result_types`."""
+    match spec:
+        case ArraySpec() | ScalarSpec() | ObjectSpec():
+            return [value]
+        case TupleSpec(items, "slice"):
+            return [leaf for item, part in zip(items, (value.start, value.stop, value.step), strict=True)
+                    for leaf in result_leaves_of(item, part)]  # fmt: skip
+        case TupleSpec(items):
+            return [leaf for item, part in zip(items, value, strict=True) for leaf in result_leaves_of(item, part)]
+    return []
+
+
+def result_value(s: Specializer, spec: Spec, outs: list[ir.Var], roots: frozenset[int]) -> Value:
+    match spec:
+        case ArraySpec(_, rank, _, _, writeable):
+            var = outs.pop(0)
+            extents = tuple(s.dim(var, axis) for axis in range(rank))
+            return ArrayV(var, extents, roots | {s.new_root()}, not writeable, (False,) * rank)
+        case ScalarSpec():
+            return ScalarV(outs.pop(0))
+        case ObjectSpec():
+            return ObjectV(outs.pop(0), any=spec == ANY)
+        case NoneSpec():
+            return NONE
+        case StaticSpec(value):
+            return lift(value)
+        case TupleSpec(items, "slice"):
+            return SliceV(*(result_value(s, item, outs, roots) for item in items))
+        case TupleSpec(items, kind, named):
+            return TupleV(tuple(result_value(s, item, outs, roots) for item in items), kind, named)
+    raise AssertionError(spec)
+
+
+def describe_operation(operation: str, values: Sequence[Value]) -> str:
+    """A short name for people: `numpy.linalg.svd`, `.method`, `x[...]`."""
+    kind, _, name = operation.partition(":")
+    if kind == "call":
+        match values[0]:
+            case Static(obj):
+                module = getattr(obj, "__module__", None)
+                own = getattr(obj, "__qualname__", getattr(obj, "__name__", repr(obj)))
+                return f"{module}.{own}" if module and module != "builtins" else own
+            case MethodV(_, method):
+                return f".{method}"
+        return "a call of an object"
+    names = {"attribute": f".{name}", "subscript": "subscript", "set_item": "item assignment", "truth": "bool"}
+    return names.get(kind, name or "a value of varying type")

@@ -1,0 +1,57 @@
+"""What is known of functions that are not compiled: which leave arguments alone, which give memory of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from parakeet_py.base import callee_effects
+from parakeet_py.signature.random_states import given_left, given_words
+from parakeet_py.typed_ir.specialize.values import ArrayV, MethodV, Static, Value
+
+_HEAP_TYPE = 1 << 9  # of a class statement
+
+OF_RANDOM: frozenset[type] = frozenset(
+    getattr(np.random, name)
+    for name in ("Generator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "RandomState", "SFC64", "SeedSequence")
+)
+"""The classes of NumPy's generators, and of what they are made of."""
+
+
+def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
+    """Is it known that a function changes none of its arguments, when called with so many and these keywords?"""
+    return (
+        target is given_words
+        or target is given_left
+        or any(target is one for one in OF_RANDOM)
+        or callee_effects.is_pure(target, count, keywords)
+    )
+
+
+def may_store(operation: str, values: Sequence[Value], keywords: Sequence[str]) -> bool:
+    """May an operation done by Python change the arrays it is given?"""
+    kind = operation.partition(":")[0]
+    if kind != "call":
+        return kind in ("set_item", "inplace")
+    match values[0]:
+        case MethodV(ArrayV(), name):
+            return name in callee_effects.STORING_METHODS or "out" in keywords
+        case Static(target):
+            return not is_pure(target, len(values) - 1, keywords)
+    return True
+
+
+def has_python_methods(cls: type) -> bool:
+    """May instances run Python code when a function in C looks at them, by their class or as generators do?"""
+    return bool(cls.__flags__ & _HEAP_TYPE) or issubclass(cls, Iterator)
+
+
+def holds_array(value: Any) -> bool:
+    """Can an operation on a value change an array?"""
+    if isinstance(value, tuple | list):
+        return any(map(holds_array, value))
+    if isinstance(value, dict):
+        return any(map(holds_array, value.values()))
+    return isinstance(value, np.ndarray) or isinstance(getattr(value, "__self__", None), np.ndarray)

@@ -1,0 +1,232 @@
+"""What loops go through: the items of what has a known length, or a number of positions and the item at each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from parakeet_py.base.types import PYBOOL, PYINT, Scalar
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.specialize.arrays.indexing import read
+from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, ragged_arrays, strings
+from parakeet_py.typed_ir.specialize.python.python_scalars import int_add
+from parakeet_py.typed_ir.specialize.values import (
+    ArraysV,
+    ArrayV,
+    ComprehensionV,
+    DictV,
+    GeneratorV,
+    GrowV,
+    IteratorV,
+    ListV,
+    MapV,
+    MessageV,
+    MethodV,
+    RangeV,
+    ScalarV,
+    Static,
+    TextV,
+    TupleV,
+    Value,
+    py,
+)
+
+ItemAt = Callable[[ir.Operand], Value]
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+_HINTS = {  # what to give a loop instead
+    "a range": "pass its bounds, and write the range in the function",
+    "a set": "pass np.array(sorted(x)), if the order does not matter",
+    "a frozenset": "pass np.array(sorted(x)), if the order does not matter",
+    "a generator": "pass np.array(list(x)), or call the generator function in here",
+}
+
+
+def static_items(iterable: Value) -> list[Value] | None:
+    """The items of an iterable whose length is known at compile time."""
+    match iterable:
+        case TupleV(items):
+            return list(items)
+        case DictV(items):
+            return [py(key) if isinstance(key, int | float) else Static(key) for key, _ in items]
+        case IteratorV("zip", items):
+            parts = [static_items(item) for item in items]
+            if not parts or any(part is None for part in parts):
+                return None if parts else []
+            return [TupleV(tuple(row)) for row in zip(*parts, strict=False)]
+        case IteratorV("enumerate", (start, inner)):
+            own = static_items(inner)
+            if own is None or not (isinstance(start, ScalarV) and isinstance(start.operand, ir.Const)):
+                return None
+            first = int(start.operand.value.real)
+            return [TupleV((py(first + position), item)) for position, item in enumerate(own)]
+        case IteratorV("reversed", (inner,)):
+            own = static_items(inner)
+            return None if own is None else own[::-1]
+        case MessageV(template, ()):
+            return [Static(character) for character in template.format()]
+        case Static(str() as text):
+            return [Static(character) for character in text]
+    return None
+
+
+def counted(s: Specializer, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Operand, ItemAt]:
+    """(start, stop, step, item at an index) of an iterable of run-time length."""
+    b = s.builder
+    match iterable:
+        case RangeV(start, stop, step):
+            return start.operand, stop.operand, step.operand, ScalarV
+        case TextV(codes) as text:
+            return ZERO, codes.extents[0], ONE, lambda index: strings.char_at(s, text, index)
+        case ListV() as listed:
+            return ZERO, listed.array.extents[0], ONE, lambda index: s.list_item(listed, ScalarV(index))
+        case GrowV() as grown:
+            return ZERO, grown.length.operand, ONE, lambda index: dynamic_lists.item_at(s, grown, index)
+        case ArraysV() as arrays:
+            return ZERO, arrays.length.operand, ONE, lambda index: ragged_arrays.item_at(s, arrays, index)
+        case MapV(kind="dict"):
+            return counted(s, hash_maps.keys(iterable))
+        case ArrayV(rank=0):
+            raise s.unsupported("iteration over a 0-d array")
+        case MethodV(ArrayV() as array, "flat"):
+            if array.layout == "C":
+                return counted(s, s.call_library("flat_line", [array]))
+            size: ir.Operand = ONE
+            for extent in array.extents:
+                size = b.index_mul(size, extent)
+            return ZERO, size, ONE, lambda index: s.call_library("flat_item", [array, ScalarV(index)])
+        case ArrayV() as whole:
+            return ZERO, whole.extents[0], ONE, lambda index: read(s, whole, ScalarV(index))
+        case IteratorV("enumerate", (first, inner)):
+            length, item_at = positions(s, inner)
+            assert isinstance(first, ScalarV)
+            begin = first.operand
+            return ZERO, length, ONE, lambda index: TupleV((ScalarV(int_add(s, begin, index)), item_at(index)))
+        case IteratorV("zip", items):
+            lengths = [positions(s, item) for item in items]
+            shortest = lengths[0][0]
+            for length, _ in lengths[1:]:
+                shortest = b.index_min(shortest, length)
+            return ZERO, shortest, ONE, lambda index: TupleV(tuple(item_at(index) for _, item_at in lengths))
+        case IteratorV("reversed", (inner,)):
+            length, item_at = positions(s, inner)
+            last = b.index_add(length, ONE, -1)
+            return ZERO, length, ONE, lambda index: item_at(b.index_sub(last, index))
+        case ComprehensionV(_, _, element):
+            length, item_at = positions(s, lazy_source(s, iterable))
+            return ZERO, length, ONE, lambda index: s.call(element, [item_at(index)], {})
+        case Static(obj) if callable(getattr(obj, "__iter__", None)):
+            raise s.unsupported(f"iteration over {type(obj).__name__}")
+    what = s.describe(iterable)
+    raise s.unsupported(f"iteration over {what}", _HINTS.get(what, ""))
+
+
+def lazy_source(s: Specializer, value: ComprehensionV) -> Value:
+    """What a generator goes through, for a loop in which its items are computed one by one."""
+    if value.kind not in ("generator", "inner") or value.condition is not None or value.flatten:
+        raise s.unsupported("a loop over a generator with conditions or several loops", "write the loops as statements")
+    return value.iterable
+
+
+def pending(s: Specializer, value: Value) -> Value:
+    """An iterable inside of `zip` or `enumerate`: what is computed item by item stays so."""
+    if isinstance(value, GeneratorV):
+        return value
+    if not isinstance(value, ComprehensionV):
+        return s.as_list(value)
+    if static_items(value.iterable) is not None:
+        from parakeet_py.typed_ir.specialize.paths.comprehensions import may_raise
+
+        scope, start = s.builder.scopes[-1], len(s.builder.scopes[-1].statements)
+        listed = s.as_list(value)
+        if s.builder.scopes[-1] is not scope or may_raise(scope.statements[start:]):
+            raise s.unsupported("an iterator inside another, as its steps may raise", "go through a list of its items")
+        return listed
+    lazy_source(s, value)
+    return value
+
+
+def positions(s: Specializer, iterable: Value) -> tuple[ir.Operand, ItemAt]:
+    """(length, item at position 0, 1, ...) of an iterable."""
+    b = s.builder
+    if isinstance(iterable, RangeV):
+        start, step = iterable.start.operand, iterable.step.operand
+        return range_length(s, iterable), lambda index: ScalarV(b.index_add(start, b.index_mul(step, index)))
+    items = static_items(iterable)
+    if items is not None:
+        from parakeet_py.typed_ir.specialize.containers import constant_tables
+
+        found = constant_tables.item_at(s, TupleV(tuple(items)))
+        if found is None:
+            raise s.unsupported("a zip of a tuple with something of run-time length")
+        return ir.Const(len(items), PYINT), found
+    start, stop, step, item_at = counted(s, iterable)
+    return stop, item_at
+
+
+_WIDE = (1 << 62) - 1  # the sum or difference of two such numbers fits
+
+
+def range_bound(s: Specializer, number: ScalarV) -> ir.Operand:
+    """An argument of `range`; Python goes through ranges of numbers that do not fit 64 bits with a sign."""
+    b = s.builder
+    if number.dtype == "uint64":
+        most = ir.Const((1 << 63) - 1, Scalar("uint64"))
+        s.check(b.prim("le", number.operand, most, type=PYBOOL), "Deoptimize", "a range of numbers beyond 64 bits")
+    return b.cast(number.operand, PYINT)
+
+
+def check_steps(s: Specializer, start: ScalarV, stop: ScalarV, step: ScalarV) -> None:
+    """Where a range has steps, their number is a quotient, and counting must not go beyond 64 bits."""
+    b = s.builder
+    if step.operand in (ir.Const(1, PYINT), ir.Const(-1, PYINT)):
+        return
+    for number in (start.operand, stop.operand, step.operand):
+        if isinstance(number, ir.Const):
+            if abs(number.whole) > _WIDE:
+                raise s.hand_back("a range of numbers beyond 62 bits")
+        elif not b.is_small(number):
+            low = b.prim("ge", number, ir.Const(-_WIDE, PYINT), type=PYBOOL)
+            high = b.prim("le", number, ir.Const(_WIDE, PYINT), type=PYBOOL)
+            s.check(b.logical_and(low, high), "Deoptimize", "a range of numbers beyond 62 bits")
+
+
+def range_length(s: Specializer, value: RangeV) -> ir.Operand:
+    """len(range(...))."""
+    b = s.builder
+    start, stop, step = value.start.operand, value.stop.operand, value.step.operand
+    if not isinstance(step, ir.Const):
+        if not is_demandable(s, step):
+            return _dynamic_length(s, start, stop, step)
+        step = ir.Const(s.static_int(value.step, "the step of a range"), PYINT)
+    amount = step.whole
+    span = b.index_sub(stop, start) if amount > 0 else b.index_sub(start, stop)
+    span = b.max0(span)
+    if abs(amount) == 1:
+        return span
+    result = b.prim("floordiv", b.index_add(span, ir.Const(abs(amount) - 1, PYINT)), ir.Const(abs(amount), PYINT))
+    if isinstance(result, ir.Var):
+        b.nonnegative.add(result)
+        b.small.add(result)
+    return result
+
+
+def _dynamic_length(s: Specializer, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Operand:
+    """The length of a range whose step is known at run time only; it is not 0."""
+    b = s.builder
+    forward = b.prim("gt", step, ir.Const(0, PYINT), type=PYBOOL)
+    span = b.max0(b.select(forward, b.index_sub(stop, start), b.index_sub(start, stop)))
+    least = ir.Const(1 - (1 << 63), PYINT)  # steps below it, one, make the same of any span
+    size = b.select(forward, step, b.prim("neg", b.prim("maximum", step, least)))
+    whole = b.prim("floordiv", span, size)
+    more = b.prim("ne", b.prim("mod", span, size), ir.Const(0, PYINT), type=PYBOOL)
+    length = b.prim("add", whole, b.cast(more, PYINT))
+    if isinstance(length, ir.Var):
+        b.nonnegative.add(length)
+        b.small.add(length)
+    return length

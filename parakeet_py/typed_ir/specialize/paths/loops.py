@@ -1,0 +1,351 @@
+"""Specialization of loops: counted loops over anything iterable, while loops.
+
+A loop over a tuple is unrolled; a loop over a
+range or an array is specialized to a fixed point: the types of its carried variables start as those of their initial
+values and grow until one pass over the body leaves them unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from parakeet_py.base.types import PYBOOL, PYINT
+from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize.containers import dict_items, strings
+from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists
+from parakeet_py.typed_ir.specialize.instances import values as instance_values
+from parakeet_py.typed_ir.specialize.opaque import opaque
+from parakeet_py.typed_ir.specialize.paths import join, tagged_scalars, tagged_unions
+from parakeet_py.typed_ir.specialize.paths.branches import branch, object_of, same_objects
+from parakeet_py.typed_ir.specialize.paths.iterables import ItemAt, counted, lazy_source, range_length, static_items
+from parakeet_py.typed_ir.specialize.restarts import NeedUnroll, NotGrown
+from parakeet_py.typed_ir.specialize.values import ComprehensionV, NeverV, RangeV, ScalarV, UnboundV, Value, py
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+MAX_UNROLL = 64
+MOST_PASSES = 12  # over a loop, until the types of its variables settle
+
+
+def _loop_values(
+    s: Specializer,
+    inits: Sequence[Value],
+    templates: Sequence[join.Template],
+    params: Sequence[ir.Var],
+    results: Sequence[ir.Operand],
+    outs: list[ir.Var],
+) -> list[Value]:
+    """The values of a loop's outs. A name that is not bound before, and in every iteration to one array from outside
+    the loop, stands for that array."""
+    values = [join.value_of(s, template, outs) for template in templates]
+    leaves = results[len(results) - len(params) :]
+    place = 0
+    for position, (init, template) in enumerate(zip(inits, templates, strict=True)):
+        if isinstance(init, UnboundV) and isinstance(template, join.ArrayT):
+            leaf = leaves[place]
+            if isinstance(leaf, ir.Var) and s.in_scope(leaf):
+                values[position] = join.value_of(s, template, [leaf])
+        place += len(join.types_of(template))
+    return same_objects(values, _carried_objects(inits, templates, params, results))
+
+
+def _carried_objects(
+    inits: Sequence[Value],
+    templates: Sequence[join.Template],
+    params: Sequence[ir.Var],
+    results: Sequence[ir.Operand],
+) -> list[tuple[object, ...]]:
+    """For each variable of a loop, the array it has before and the one that an iteration gives it."""
+    results = results[len(results) - len(params) :]
+    came: list[tuple[object, ...]] = []
+    place = 0
+    for init, template in zip(inits, templates, strict=True):
+        if isinstance(template, join.ArrayT):
+            came.append((object_of(init), "kept" if results[place] == params[place] else results[place]))
+        else:
+            came.append((None,))
+        place += len(join.types_of(template))
+    return came
+
+
+# ---- for -------------------------------------------------------------------------------------------------------------
+
+
+def specialize_for(s: Specializer, op: ssa.For) -> list[Value]:
+    iterable = tagged_unions.sole(s, s.value(op.iterable), "'NoneType' object is not iterable")
+    return for_each(s, op, iterable, [s.value(init) for init in op.inits])
+
+
+def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
+    from parakeet_py.typed_ir.specialize.paths import generators
+
+    if isinstance(iterable, ComprehensionV) and (iterable.condition is not None or iterable.flatten):
+        iterable = generators.of_expression(s, iterable)
+    if generators.is_lazy(iterable):
+        return generators.for_each(s, op, iterable, inits)
+    if (view := dict_items.view(s, iterable)) is not None:
+        keys, source, kind = view
+        return _unroll(s, op, keys, inits, lambda key: dict_items.part(s, source, kind, key))
+    strings.need(s, iterable)
+    items = static_items(lazy_source(s, iterable) if isinstance(iterable, ComprehensionV) else iterable)
+    if items is not None:
+        if len(items) > MAX_UNROLL:
+            raise s.unsupported(f"a loop over a {len(items)}-item sequence is too long to unroll")
+        if isinstance(iterable, ComprehensionV):
+            element = iterable.element
+            return _unroll(s, op, items, inits, lambda item: s.call(element, [item], {}))
+        return _unroll(s, op, items, inits)
+    start, stop, step, item_at = counted(s, iterable)
+    if isinstance(iterable, RangeV) and iterable.parallel and not inits and not op.stoppable:
+        return _independent_loop(s, op, iterable)
+    bounds = [int(bound.value.real) for bound in (start, stop, step) if isinstance(bound, ir.Const)]
+    if s.unroll_wanted(op) and len(bounds) == 3 and len(numbers := range(*bounds)) <= MAX_UNROLL:
+        return _unroll(s, op, [item_at(ir.Const(number, PYINT)) for number in numbers], inits)
+    return _counted_loop(s, op, start, stop, step, item_at, inits)
+
+
+def _unroll(
+    s: Specializer,
+    op: ssa.For,
+    items: list[Value],
+    inits: list[Value],
+    element: Callable[[Value], Value] = lambda item: item,
+) -> list[Value]:
+    """The body once per item. A stop flag nests the rest of the iterations in its else branch."""
+    params = inits
+    for position, item in enumerate(items):
+        s.bind(op.item, element(item))
+        for var, value in zip(op.params, params, strict=True):
+            s.bind(var, value)
+        s.unrolling += 1
+        try:
+            results = s.run(op.body)
+        finally:
+            s.unrolling -= 1
+        if not op.stoppable:
+            params = results
+            continue
+        stop, params = s.truth(results[0]), results[1:]
+        if isinstance(stop, ir.Const):
+            if stop.value:
+                return [py(True), *params]
+            continue
+        now = params
+
+        def leave(now: list[Value] = now) -> list[Value]:
+            return [py(True), *now]
+
+        def rest(position: int = position, now: list[Value] = now) -> list[Value]:
+            return _unroll(s, op, items[position + 1 :], now, element)
+
+        return branch(s, stop, leave, rest)
+    return [py(False), *params] if op.stoppable else params
+
+
+def _counted_loop(
+    s: Specializer,
+    op: ssa.For,
+    start: ir.Operand,
+    stop: ir.Operand,
+    step: ir.Operand,
+    item_at: ItemAt,
+    inits: list[Value],
+) -> list[Value]:
+    b = s.builder
+    inits = s.gated([*inits, *assigned_attributes.carried(s)])
+    templates = s.loop_templates(op, inits)
+    index = _loop_index(s, start, stop, step)
+
+    def body() -> list[Value]:
+        s.bind(op.item, item_at(index))
+        return s.run(op.body)
+
+    try:
+        (block,), params, templates = _fixed_point(s, op, templates, body)
+    except NotGrown:
+        if all(isinstance(bound, ir.Const) for bound in (start, stop, step)) and not s.unroll_wanted(op):
+            raise NeedUnroll(op) from None
+        raise
+    starts = _leaves(s, inits, templates)
+    kinds = [kind for template in templates for kind in join.types_of(template)]
+    if op.stoppable or not any(isinstance(template, join.EitherT) for template in templates):
+        node = ir.For(index, start, stop, step, params, starts, block, op.stoppable)
+        outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
+        stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
+        values = assigned_attributes.taken(
+            s, _loop_values(s, inits, templates, params, block.results, outs), len(inits) - len(op.inits)
+        )
+        return [*stopped, *values]
+
+    def ran() -> ir.Operand:
+        forward = isinstance(step, ir.Const) and step.value.real > 0
+        if isinstance(step, ir.Const):
+            return b.prim("lt" if forward else "gt", start, stop, type=PYBOOL)
+        up = b.prim("gt", step, ZERO, type=PYBOOL)
+        return b.select(up, b.prim("lt", start, stop, type=PYBOOL), b.prim("gt", start, stop, type=PYBOOL))
+
+    kept, rare, restore = tagged_scalars.settled(s, templates, params, starts, block, ran)
+    node = ir.For(
+        index,
+        start,
+        stop,
+        step,
+        tuple(params[place] for place in kept),
+        tuple(starts[place] for place in kept),
+        ir.Block(block.statements, tuple(block.results[place] for place in kept)),
+        False,
+    )
+    every = restore(list(b.emit(node, *(kinds[place] for place in kept), name="loop")))
+    templates = [
+        join.EitherT(template.kinds, position in rare) if isinstance(template, join.EitherT) else template
+        for position, template in enumerate(templates)
+    ]
+    return assigned_attributes.taken(
+        s, _loop_values(s, inits, templates, params, block.results, every), len(inits) - len(op.inits)
+    )
+
+
+def _independent_loop(s: Specializer, op: ssa.For, iterable: RangeV) -> list[Value]:
+    """A prange loop that carries nothing: a Map over its iterations, which store what they have to."""
+    b = s.builder
+    length = range_length(s, iterable)
+    point = s.index_var("i", length)
+    with b.block() as statements, s.element_function(stores=True):
+        item = b.index_add(iterable.start.operand, b.index_mul(iterable.step.operand, point))
+        s.bind(op.item, ScalarV(item))
+        s.run(op.body)
+    b.emit(ir.Map((length,), (point,), ir.Block(tuple(statements))))
+    return []
+
+
+def _loop_index(s: Specializer, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Var:
+    b = s.builder
+    index = ir.Var("i", PYINT)
+    if b.is_small(start) and b.is_small(stop):
+        b.small.add(index)
+    if isinstance(step, ir.Const):
+        first, last = b.form(start), b.form(stop)
+        if step.value.real > 0:
+            b.lower[index], b.upper[index] = first, (last[0], last[1] - 1)
+            if b.at_least_zero(first):
+                b.nonnegative.add(index)
+        else:
+            b.upper[index], b.lower[index] = first, (last[0], last[1] + 1)
+            if b.at_least_zero(b.lower[index]):
+                b.nonnegative.add(index)
+    return index
+
+
+def _fixed_point(
+    s: Specializer,
+    op: ssa.For | ssa.While,
+    templates: list[join.Template],
+    body: Callable[[], list[Value]],
+    condition: Callable[[], ir.Operand] | None = None,
+) -> tuple[list[ir.Block], tuple[ir.Var, ...], list[join.Template]]:
+    """Specialize a loop's blocks, the condition's before the body's, until the templates of its params hold."""
+    b = s.builder
+    before = s.roots
+    inside = s.new_root()  # all memory made by an iteration
+    sites, sources, fields_before = len(s.sites), assigned_attributes.carried_sources(s), assigned_attributes.carried(s)
+    for _ in range(MOST_PASSES):
+        del s.sites[sites:]
+        params: list[ir.Var] = []
+        values = []
+        names = [*(var.name for var in op.params), *("field" for _ in templates[len(op.params) :])]
+        for name, template in zip(names, templates, strict=True):
+            own = [ir.Var(name, kind) for kind in join.types_of(template)]
+            params.extend(own)
+            values.append((own, template))
+
+        def enter(values: list[tuple[list[ir.Var], join.Template]] = values) -> list[Value]:
+            """Bind the params; the attributes among them."""
+            for var, (own, template) in zip(op.params, values, strict=False):
+                s.bind(var, join.value_of(s, template, list(own)))
+            held = [join.value_of(s, template, list(own)) for own, template in values[len(op.params) :]]
+            assigned_attributes.take(s, held)
+            return held
+
+        blocks: list[ir.Block] = []
+        if condition is not None:
+            with b.block() as statements:
+                held = enter()
+                with _looping(s, before):
+                    test = condition()
+                if any(new is not old for new, old in zip(assigned_attributes.carried(s), held, strict=False)):
+                    raise s.unsupported("an attribute assigned in the condition of a loop")
+            blocks.append(ir.Block(tuple(statements), (test,)))
+        with b.block() as statements:
+            held = enter()
+            changed, used = s.list_changes, len(s.instances.used)
+            with _looping(s, before):
+                results = body()
+                instance_lists.after_loop(s, changed, used, results)
+            results = assigned_attributes.with_results(s, results, len(held))
+            stop: tuple[ir.Operand, ...] = ()
+            if op.stoppable:
+                first, *results = results
+                stop = (ir.Const(True, PYBOOL) if isinstance(first, NeverV) else s.truth(first),)
+            results = instance_values.leaving(s, s.gated(results), before)
+            assigned_attributes.must_be_bound(s, sources, fields_before, results[len(op.params) :])
+            if s.shadows.made:
+                leaving = (root for result in results for root in opaque.roots_of(result) if root > before)
+                s.shadows.merge(inside, frozenset(leaving))
+            joined = [
+                join.join(s, template, join.with_inner_roots(join.template_of(result, varying=True), before, inside))
+                for template, result in zip(templates, results, strict=True)
+            ]
+            if joined == templates:
+                leaves = _leaves(s, results, templates)
+        if joined == templates:
+            s.remember_templates(op, templates)
+            return [*blocks, ir.Block(tuple(statements), (*stop, *leaves))], tuple(params), templates
+        templates = joined
+    raise s.unsupported("the types of a loop's variables do not settle")
+
+
+@contextmanager
+def _looping(s: Specializer, roots: int) -> Iterator[None]:
+    s.looping += 1
+    around, s.loop_roots = s.loop_roots, roots
+    try:
+        yield
+    finally:
+        s.looping -= 1
+        s.loop_roots = around
+
+
+def _leaves(s: Specializer, values: list[Value], templates: list[join.Template]) -> tuple[ir.Operand, ...]:
+    return tuple(
+        leaf for value, template in zip(values, templates, strict=True) for leaf in join.leaves_of(s, value, template)
+    )
+
+
+def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
+    b = s.builder
+    inits = s.gated([*(s.value(init) for init in op.inits), *assigned_attributes.carried(s)])
+    templates = s.loop_templates(op, inits)
+
+    tested: list[ir.Operand] = []
+
+    def condition() -> ir.Operand:
+        tested[:] = [s.truth(s.run(op.condition)[0])]
+        return tested[0]
+
+    def body() -> list[Value]:
+        tagged_unions.learn(s, tested[0], True)
+        return s.run(op.body)
+
+    (test, turn), params, templates = _fixed_point(s, op, templates, body, condition)
+    node = ir.While(params, _leaves(s, inits, templates), test, turn, op.stoppable)
+    kinds = [kind for template in templates for kind in join.types_of(template)]
+    outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
+    stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
+    values = _loop_values(s, inits, templates, params, turn.results, outs)
+    return [*stopped, *assigned_attributes.taken(s, values, len(inits) - len(op.inits))]

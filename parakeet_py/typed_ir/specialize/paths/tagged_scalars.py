@@ -1,0 +1,315 @@
+"""Scalars whose type depends on the path: `x = 1 if c else 2.5`, or a sum that is the int 0 when the loop is empty.
+
+Such a scalar is a `TaggedScalar`: its possible types, the widest last; a tag, the index of the type that it has; and a
+payload for each type. The payload of that type is the value. The others mean nothing, but for the last, which is always
+the value converted to the widest type, as a cast does that: lossy perhaps, yet loops that need nothing else carry
+nothing else. A `TaggedScalar` is no `ScalarV`: it has no operand, and whatever takes one chooses first, by `each` here
+or by `tagged_operations` for the statements of a program.
+
+Inside the library's own functions types just widen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.base.types import PYBOOL, PYINT, Scalar
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.values import (
+    DictV,
+    IteratorV,
+    MethodV,
+    ScalarV,
+    SliceV,
+    TaggedScalar,
+    TupleV,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+MAX_KINDS = 4
+
+
+def kinds_of(template: join.Template) -> tuple[Scalar, ...]:
+    """The types of a scalar's template; none for others."""
+    match template:
+        case Scalar():
+            return (template,)
+        case join.EitherT(kinds):
+            return kinds
+    return ()
+
+
+def union(left: tuple[Scalar, ...], right: tuple[Scalar, ...]) -> tuple[Scalar, ...] | None:
+    """The types of either, the widest last; None if they are too many."""
+    kinds = tuple(sorted({*left, *right}, key=_width))
+    return kinds if len(kinds) <= MAX_KINDS else None
+
+
+def _width(kind: Scalar) -> tuple[int, bool, int, str]:
+    """NumPy's types are wider than Python's, which give way to them in all operations."""
+    dtype = np.dtype(kind.dtype)
+    return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}[dtype.kind], not kind.python, dtype.itemsize, kind.dtype
+
+
+def is_exact(kind: Scalar, main: Scalar) -> bool:
+    """Does `main` represent all values of `kind`?"""
+    own, wide = np.dtype(kind.dtype), np.dtype(main.dtype)
+    if own.kind in "iu" and own.itemsize == 8 and wide.kind in "fc":
+        return False
+    return np.can_cast(own, wide, "safe")
+
+
+# ---- choosing --------------------------------------------------------------------------------------------------------
+
+
+def alternative(value: TaggedScalar, index: int) -> ScalarV:
+    """The value as it is when the tag is `index`."""
+    return ScalarV(value.payloads[index])
+
+
+def converted(value: TaggedScalar) -> ScalarV:
+    """The value as the widest of its types, whichever it has: only for what makes no difference between the two."""
+    return ScalarV(value.payloads[-1])
+
+
+def possible(s: Specializer, value: TaggedScalar) -> list[int]:
+    """The numbers of the types that a value can have here."""
+    if isinstance(value.tag, ir.Const):
+        return [int(value.tag.value.real)]
+    excluded = s.builder.excluded(value.tag)
+    return [number for number in range(len(value.kinds)) if number not in excluded]
+
+
+def narrowed(s: Specializer, value: TaggedScalar) -> TaggedScalar | ScalarV:
+    """The scalar of one type that it is, if that is known."""
+    numbers = possible(s, value)
+    return alternative(value, numbers[0]) if len(numbers) == 1 else value
+
+
+def has_kind(s: Specializer, value: TaggedScalar, index: int) -> ir.Operand:
+    """Does it have the type of this number?"""
+    return s.builder.prim("eq", value.tag, ir.Const(index, PYINT), type=PYBOOL)
+
+
+def chosen(
+    s: Specializer, value: TaggedScalar, run: Callable[[int], list[Value]], numbers: Sequence[int] | None = None
+) -> list[Value]:
+    """What `run` gives for the type that the value has; `numbers` are the types that are left."""
+    from parakeet_py.typed_ir.specialize.paths import branches
+
+    def chain(left: Sequence[int]) -> list[Value]:
+        *others, index = left  # the widest, which it has most often, is tested first
+        if not others:
+            return run(index)
+        return branches.branch(s, has_kind(s, value, index), lambda: run(index), lambda: chain(others))
+
+    return chain(numbers or possible(s, value))
+
+
+def each(s: Specializer, values: Sequence[Value], run: Callable[..., list[Value]]) -> list[Value]:
+    """What `run` gives for values each of which has one type; bounds of slices have one, too."""
+    looked_at = [value for value in values if isinstance(value, TaggedScalar | SliceV)]
+    tagged = next((found for value in looked_at for found in inside(value)), None)
+    if tagged is None:
+        return run(*values)
+
+    def alone(index: int) -> list[Value]:
+        one = alternative(tagged, index)
+        return each(s, [replaced(value, tagged, one) for value in values], run)
+
+    return chosen(s, tagged, alone)
+
+
+# ---- in containers ---------------------------------------------------------------------------------------------------
+
+
+def inside(value: Value) -> Iterator[TaggedScalar]:
+    """The scalars of several types in a container."""
+    match value:
+        case TaggedScalar():
+            yield value
+        case TupleV(items) | IteratorV(_, items):
+            for item in items:
+                yield from inside(item)
+        case DictV(entries):
+            for _, item in entries:
+                yield from inside(item)
+        case SliceV(lower, upper, step):
+            for part in (lower, upper, step):
+                yield from inside(part)
+        case MethodV(obj):
+            yield from inside(obj)
+
+
+def replaced(value: Value, tagged: TaggedScalar, one: ScalarV) -> Value:
+    """A value with `one` wherever the scalar of several types is in it."""
+    if value == tagged:
+        return one
+    if not any(found == tagged for found in inside(value)):
+        return value
+
+    def put(part: Value) -> Value:
+        return replaced(part, tagged, one)
+
+    match value:
+        case TupleV(items) | IteratorV(_, items):
+            return replace(value, items=tuple(map(put, items)))
+        case DictV(entries):
+            return DictV(tuple((key, put(item)) for key, item in entries))
+        case SliceV(lower, upper, step):
+            return SliceV(put(lower), put(upper), put(step))
+        case MethodV(obj, name):
+            return MethodV(put(obj), name)
+    return value
+
+
+# ---- through gates ---------------------------------------------------------------------------------------------------
+
+
+def types_of(kinds: tuple[Scalar, ...]) -> list[Scalar]:
+    """The types of a gate's variables: the tag's, then the payloads'."""
+    return [PYINT, *kinds]
+
+
+def leaves(s: Specializer, value: Value, kinds: tuple[Scalar, ...], like: Value | None = None) -> list[ir.Operand]:
+    """The operands of a value for a gate of these types.
+
+    Payloads that do not matter are those of `like`, the value of the other path, if it has them: they do not change
+    from path to path then.
+    """
+    b = s.builder
+    payloads = {kind: _zero(kind) for kind in kinds}
+    match like:
+        case TaggedScalar():
+            payloads |= _in_scope(s, dict(zip(like.kinds, like.payloads, strict=True)))
+        case ScalarV():
+            payloads |= _in_scope(s, {like.type: like.operand})
+    match value:
+        case ScalarV():
+            tag: ir.Operand = ir.Const(kinds.index(value.type), PYINT)
+            payloads |= {kinds[-1]: b.cast(value.operand, kinds[-1]), value.type: value.operand}
+        case TaggedScalar():
+            tag = _renumbered(s, value, kinds)
+            payloads |= dict(zip(value.kinds, value.payloads, strict=True))
+            payloads[kinds[-1]] = _widest(s, value, kinds[-1])
+        case _:
+            return [ir.Const(0, PYINT), *map(_zero, kinds)]
+    return [tag, *(payloads[kind] for kind in kinds)]
+
+
+def _in_scope(s: Specializer, payloads: dict[Scalar, ir.Operand]) -> dict[Scalar, ir.Operand]:
+    return {kind: payload for kind, payload in payloads.items() if s.in_scope(payload)}
+
+
+def _widest(s: Specializer, value: TaggedScalar, main: Scalar) -> ir.Operand:
+    """The value converted to the widest type of a gate."""
+    own = value.kinds[-1]
+    if own == main:
+        return value.payloads[-1]
+    if all(is_exact(kind, own) for kind in value.kinds):
+        return s.builder.cast(value.payloads[-1], main)
+    return as_type(s, value, main)
+
+
+def as_type(s: Specializer, value: TaggedScalar, kind: Scalar) -> ir.Operand:
+    """The value cast to a type from the one that it has."""
+    b = s.builder
+    *others, made = [b.cast(payload, kind) for payload in value.payloads]
+    for number, one in enumerate(others):
+        made = b.select(has_kind(s, value, number), one, made)
+    return made
+
+
+def _renumbered(s: Specializer, value: TaggedScalar, kinds: tuple[Scalar, ...]) -> ir.Operand:
+    """The tag of a value in a gate of more types."""
+    if value.kinds == kinds:
+        return value.tag
+    tag: ir.Operand = ir.Const(kinds.index(value.kinds[-1]), PYINT)
+    for index, kind in enumerate(value.kinds[:-1]):
+        tag = s.builder.select(has_kind(s, value, index), ir.Const(kinds.index(kind), PYINT), tag)
+    return tag
+
+
+def _zero(kind: Scalar) -> ir.Operand:
+    return ir.Const(np.dtype(kind.dtype).type(0).item(), kind)
+
+
+def value_of(s: Specializer, kinds: tuple[Scalar, ...], variables: list[ir.Var], rare: bool) -> TaggedScalar:
+    """The value that a gate gives; consumes its variables."""
+    tag, *payloads = [variables.pop(0) for _ in range(1 + len(kinds))]
+    if isinstance(tag, ir.Var):
+        s.builder.tags[tag] = len(kinds)
+    return TaggedScalar(kinds, tag, tuple(payloads), rare)
+
+
+def settled(
+    s: Specializer,
+    templates: Sequence[join.Template],
+    params: Sequence[ir.Var],
+    starts: Sequence[ir.Operand],
+    block: ir.Block,
+    ran: Callable[[], ir.Operand],
+) -> tuple[list[int], set[int], Callable[[list[ir.Var]], list[Any]]]:
+    """Tags and payloads that a counted loop need not carry, since every iteration gives the widest type.
+
+    Gives the positions of the gate variables to keep, the templates that have the widest type whenever the loop runs,
+    and a function from the loop's outs to all gate values after it.
+    """
+    used = _used(block)
+    rare: set[int] = set()
+    extras: list[range] = []  # the places of tags, and of the payloads behind them, that may be left out
+    position = 0
+    for number, template in enumerate(templates):
+        count = len(join.types_of(template))
+        if isinstance(template, join.EitherT):
+            extra = range(position, position + count - 1)
+            if block.results[position] == ir.Const(len(template.kinds) - 1, PYINT):
+                rare.add(number)
+                if not any(params[place] in used for place in extra):
+                    extras.append(extra)
+        position += count
+    # What one variable is in this iteration another may be in the next.
+    while True:
+        left = {place for extra in extras for place in extra}
+        passed_on = {block.results[place] for place in range(position) if place not in left}
+        still = [extra for extra in extras if not any(params[place] in passed_on for place in extra)]
+        if len(still) == len(extras):
+            break
+        extras = still
+    dropped: dict[int, ir.Operand] = {}
+    for extra in extras:
+        dropped[extra[0]] = block.results[extra[0]]
+        dropped |= {place: starts[place] for place in extra[1:]}
+    kept = [place for place in range(position) if place not in dropped]
+
+    def restore(outs: list[ir.Var]) -> list[Any]:
+        waiting = list(outs)
+        found: list[ir.Operand] = []
+        for place in range(position):
+            if place not in dropped:
+                found.append(waiting.pop(0))
+            elif isinstance(dropped[place], ir.Const) and block.results[place] == dropped[place]:
+                found.append(s.builder.select(ran(), dropped[place], starts[place]))
+            else:
+                found.append(dropped[place])
+        return found
+
+    return kept, rare, restore
+
+
+def _used(block: ir.Block) -> set[ir.Operand]:
+    found: set[ir.Operand] = set()
+    for let in block.statements:
+        found.update(ir.operands_of(let.op))
+        for inner in ir.blocks_of(let.op):
+            found |= _used(inner)
+            found.update(inner.results)
+    return found

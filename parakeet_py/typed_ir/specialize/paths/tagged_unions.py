@@ -1,0 +1,528 @@
+"""Values of different kinds on different paths: None until something has been found, then a number, an array, a tuple.
+
+    best = None
+    for v in x:
+        if best is None or v > best:
+            best = v
+
+Such a value is a `VariantV`: its options, of which no two are of one kind, and a tag, the number of the option that it
+is. (Scalars of different types are one option, see `tagged_scalars`; so are arrays of one dtype and rank.)
+
+What is done with one is done with each option that it can be: those for which Python has nothing but an exception, as
+for `None + 1`, become checks, for the others there is code of its own, chosen by the tag. `learn` is what keeps these
+few: it looks through the condition of a branch, back to the tests of tags that it is made of. In the branch behind
+`best is None or`, and behind `if found is None: return`, the value is known to be the number.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.base.errors import UnsupportedError, name_of_exception
+from parakeet_py.base.types import PYBOOL, PYINT, Scalar
+from parakeet_py.frontend import ssa
+from parakeet_py.frontend.operands import operands
+from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.paths import branches, join
+from parakeet_py.typed_ir.specialize.values import (
+    NONE,
+    CharV,
+    ClosureV,
+    DictV,
+    ErrorV,
+    GrowV,
+    InstanceV,
+    ItemV,
+    ListV,
+    MessageV,
+    MethodV,
+    NeverV,
+    ObjectV,
+    RefV,
+    ScalarV,
+    SliceV,
+    Static,
+    TaggedScalar,
+    TextV,
+    TupleV,
+    UnboundV,
+    Value,
+    VariantV,
+    py,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+MAX_OPTIONS = 6
+MAX_ERRORS = 40  # that a handler tells apart
+_PLACED = (
+    ssa.BuildTuple,
+    ssa.BuildList,
+    ssa.BuildDict,
+    ssa.BuildSlice,
+    ssa.MakeClosure,
+    ssa.CheckBound,
+)  # what does not look at it
+
+
+# ---- through gates ---------------------------------------------------------------------------------------------------
+
+
+def kind_of(template: join.Template) -> object:
+    """What two options of a value must not have in common; None for what cannot be an option."""
+    match template:
+        case Scalar() | join.EitherT() | join.Fixed(ScalarV() | TaggedScalar()):
+            return "scalar"
+        case join.ArrayT(kind):
+            return "array", kind.dtype, kind.rank
+        case join.Fixed((Static(None | str()) | RefV()) as value):
+            return value
+        case join.Structure(InstanceV(cls, names)):
+            return "instance", cls, names
+        case join.Structure(ItemV(listed=GrowV(item=join.Structure(InstanceV(cls))))):
+            return "item", cls
+        case join.Structure(CharV() | TextV() as like):
+            return type(like)
+        case join.Structure(ListV(array, items) as like) if not dynamic_lists.has_item_type(like):
+            return "list", array.dtype, array.rank, items
+        case join.Structure(GrowV() | ListV() | TupleV(kind="list")):
+            return "list"
+        case join.Structure(TupleV(items, kind, named)):
+            return kind, len(items), named
+        case join.Structure(ErrorV(error, message, args)):
+            return "error", error, message, len(args)
+        case join.Structure(MessageV(message, args)):
+            return "text", message, len(args)
+    return None
+
+
+def _options(template: join.Template) -> Sequence[join.Template]:
+    match template:
+        case join.Structure(VariantV(), parts):
+            return parts[1:]
+    return (template,)
+
+
+def joined(s: Specializer, left: join.Template, right: join.Template) -> join.Structure | None:
+    """The template of a value that is one of these two; None where there is none."""
+    found: dict[object, join.Template] = {}
+    for template in (*_options(left), *_options(right)):
+        kind = kind_of(template)
+        if kind is None:
+            return None
+        own = join.varying(template)
+        found[kind] = join.join(s, found[kind], own) if kind in found else own
+    errors = sum(isinstance(kind, tuple) and kind[0] == "error" for kind in found)
+    if len(found) - errors > MAX_OPTIONS or errors > MAX_ERRORS:
+        return None
+    parts = tuple(found.values())
+    if isinstance(left, join.Structure) and isinstance(left.like, VariantV) and len(left.parts) == len(parts) + 1:
+        return join.Structure(left.like, (PYINT, *parts))
+    return join.Structure(VariantV(py(0), tuple(NeverV() for _ in parts)), (PYINT, *parts))
+
+
+def leaves(s: Specializer, value: Value, template: join.Structure, like: Value | None) -> list[ir.Operand]:
+    """The operands of a value for a gate: its tag, then those of every option."""
+    kinds = [kind_of(part) for part in template.parts[1:]]
+    own: dict[object, Value] = {}
+    tag: ir.Operand = ir.Const(0, PYINT)
+    if isinstance(value, VariantV):
+        places = []
+        for option in value.options:
+            kind = kind_of(join.template_of(option, varying=True))
+            own[kind] = option
+            places.append(kinds.index(kind))
+        tag = _renumbered(s, value, places)
+    elif not isinstance(value, UnboundV | NeverV):
+        kind = kind_of(join.template_of(value, varying=True))
+        own[kind] = value
+        tag = ir.Const(kinds.index(kind), PYINT)
+    found = [tag]
+    for kind, part in zip(kinds, template.parts[1:], strict=True):
+        found += join.leaves_of(s, own.get(kind, NeverV()), part, like)
+    return found
+
+
+def _renumbered(s: Specializer, value: VariantV, places: Sequence[int]) -> ir.Operand:
+    """The tag of a value whose options have other numbers in a gate."""
+    tag = value.tag.operand
+    if list(places) == list(range(len(places))):
+        return tag
+    b = s.builder
+    found: ir.Operand = ir.Const(places[0], PYINT)
+    for number in range(1, len(places)):
+        found = b.select(
+            b.prim("eq", tag, ir.Const(number, PYINT), type=PYBOOL), ir.Const(places[number], PYINT), found
+        )
+    return found
+
+
+# ---- what is known of a tag ------------------------------------------------------------------------------------------
+
+
+def possible(s: Specializer, value: VariantV) -> list[int]:
+    """The numbers of the options that a value can be here."""
+    tag = value.tag.operand
+    if isinstance(tag, ir.Const):
+        return [int(tag.value.real)]
+    excluded = s.builder.excluded(tag)
+    return [number for number in range(len(value.options)) if number not in excluded]
+
+
+def narrowed(s: Specializer, value: VariantV) -> Value:
+    """The option that it is, if that is known."""
+    numbers = possible(s, value)
+    return value.options[numbers[0]] if len(numbers) == 1 else value
+
+
+def is_option(s: Specializer, value: VariantV, number: int) -> ir.Operand:
+    """Is it the option of this number?"""
+    numbers = possible(s, value)
+    if number not in numbers:
+        return ir.Const(False, PYBOOL)
+    if len(numbers) == 1:
+        return ir.Const(True, PYBOOL)
+    return s.builder.prim("eq", value.tag.operand, ir.Const(number, PYINT), type=PYBOOL)
+
+
+def learn(s: Specializer, condition: ir.Operand, holds: bool, depth: int = 8) -> None:
+    """Note in the open block what a condition says of tags."""
+    b = s.builder
+    if not isinstance(condition, ir.Var) or not depth:
+        return
+    match b.definition.get(condition):
+        case ir.Prim("eq", (ir.Var() as tag, ir.Const(number))) if tag in b.tags:
+            others = range(b.tags[tag])
+            b.exclude(tag, [other for other in others if (other == int(number.real)) != holds])
+        case ir.Prim("not", (inner,)):
+            learn(s, inner, not holds, depth - 1)
+        case ir.Cast(inner):
+            learn(s, inner, holds, depth - 1)
+        case ir.Prim("and", parts) if holds:
+            for part in parts:
+                learn(s, part, True, depth - 1)
+        case ir.Prim("or", parts) if not holds:
+            for part in parts:
+                learn(s, part, False, depth - 1)
+        case ir.Prim("select", (test, yes, no)):
+            _learn_choice(s, test, yes, no, holds, depth)
+        case ir.If(test, then, orelse):
+            place = b.place.get(condition, 0)
+            _learn_choice(s, test, then.results[place], orelse.results[place], holds, depth)
+
+
+def _learn_choice(s: Specializer, test: ir.Operand, yes: ir.Operand, no: ir.Operand, holds: bool, depth: int) -> None:
+    """What follows from the result of a branch: which way it went, if the other way gives something else."""
+    for result, other, taken in ((yes, no, False), (no, yes, True)):
+        if isinstance(result, ir.Const) and bool(result.value) != holds:
+            learn(s, test, taken, depth - 1)
+            learn(s, other, holds, depth - 1)
+
+
+# ---- operations ------------------------------------------------------------------------------------------------------
+
+
+def each(s: Specializer, value: VariantV, run: Callable[[Value], list[Value]]) -> list[Value]:
+    """What `run` gives for the option that the value is."""
+
+    def chain(numbers: list[int]) -> list[Value]:
+        number, rest = numbers[0], numbers[1:]
+        if not rest:
+            return run(value.options[number])
+        here = is_option(s, value, number)
+        return branches.branch(s, here, lambda: run(value.options[number]), lambda: chain(rest))
+
+    return chain(possible(s, value))
+
+
+def truth(s: Specializer, value: VariantV) -> ir.Operand:
+    (found,) = each(s, value, lambda option: [ScalarV(s.truth(option))])
+    assert isinstance(found, ScalarV)
+    return found.operand
+
+
+def boxed(s: Specializer, value: VariantV) -> ObjectV:
+    """The value as a Python object."""
+    from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_box
+
+    (found,) = each(s, value, lambda option: [opaque_box(s, option)])
+    assert isinstance(found, ObjectV)
+    return found
+
+
+def variant_operand(s: Specializer, op: ssa.Op) -> ssa.Var | None:
+    """An operand of several kinds that an operation has to resolve."""
+    if isinstance(op, _PLACED):
+        return None
+    env = s.frames[-1].env
+    for operand in operands(op):
+        if not isinstance(operand, ssa.Var):
+            continue
+        held = env.get(operand)
+        if isinstance(held, VariantV):
+            if isinstance(s.value(operand), VariantV) and not (isinstance(op, ssa.Call) and _is_inlined(s, op)):
+                return operand
+        elif _looks_inside(op, operand) and _inside(held):
+            return operand
+    return None
+
+
+def _inside(value: Value | None) -> tuple[VariantV, Callable[[Value], Value]] | None:
+    """What may be of several kinds in an index (a bound of a slice) or a method (its object), and how to replace it."""
+    match value:
+        case SliceV(lower, upper, step):
+            for name, part in (("lower", lower), ("upper", upper), ("step", step)):
+                if isinstance(part, VariantV):
+                    return part, _replacing(value, name)
+        case MethodV(VariantV() as part, _):
+            return part, _replacing(value, "object")
+        case TupleV(items):
+            for place, item in enumerate(items):
+                found = _inside(item)
+                if found is not None:
+                    return found[0], _replacing_item(value, place, found[1])
+    return None
+
+
+def _replacing(value: SliceV | MethodV, name: str) -> Callable[[Value], Value]:
+    return lambda option: replace(value, **{name: option})  # type: ignore[arg-type]
+
+
+def _replacing_item(value: TupleV, place: int, put: Callable[[Value], Value]) -> Callable[[Value], Value]:
+    return lambda option: replace(value, items=(*value.items[:place], put(option), *value.items[place + 1 :]))
+
+
+def _looks_inside(op: ssa.Op, operand: ssa.Operand) -> bool:
+    match op:
+        case ssa.Subscript(_, index) | ssa.SetItem(_, index, _):
+            return operand is index
+        case ssa.Call(function):
+            return operand is function
+    return False
+
+
+def _is_inlined(s: Specializer, op: ssa.Call) -> bool:
+    from parakeet_py.typed_ir.specialize.observed import looked_into
+
+    function = s.value(op.function)
+    return isinstance(function, ClosureV) or (isinstance(function, Static) and looked_into(function.object) is not None)
+
+
+def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
+    """The value of a statement one of whose operands may be of several kinds."""
+    from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_operation
+    from parakeet_py.typed_ir.specialize.paths.tagged_operations import handed_back, tried
+
+    env = s.frames[-1].env
+    held, value = env[var], s.value(var)
+    if not isinstance(value, VariantV):
+        inside = _inside(value)
+        assert inside is not None
+        return _resolve_inside(s, let, var, *inside)
+    test = _test(s, let.op, var, value)
+    if test is not None:
+        return test
+
+    def done_on(option: Value) -> Value | None:
+        env[var] = option
+        try:
+            return s.single(let)
+        finally:
+            env[var] = held
+
+    for number in possible(s, value):
+        error = _error(s, let.op, var, value.options[number])
+        if error is not None:
+            here = is_option(s, value, number)
+            s.check(s.builder.prim("not", here, type=PYBOOL), type(error).__name__, _escaped(str(error)))
+            if s.dead:
+                return NeverV()
+            learn(s, here, False)
+    for number in possible(s, value):
+
+        def alone(number: int = number) -> Value | None:
+            return done_on(value.options[number])
+
+        reason = handed_back(s, alone)
+        if reason is not None:
+            return opaque_operation(s, let, reason) if isinstance(let.op, ssa.Call) else done_on(boxed(s, value))
+        found = tried(s, alone)
+        if isinstance(found, UnsupportedError):
+            here = is_option(s, value, number)
+            s.check(s.builder.prim("not", here, type=PYBOOL), "Deoptimize", found.message)
+            if s.dead:
+                return NeverV()
+            learn(s, here, False)
+
+    def run(option: Value) -> list[Value]:
+        result = done_on(option)
+        return [NONE if result is None else result]
+
+    results = each(s, value, run)
+    return results[0] if let.outs or isinstance(results[0], NeverV) else None
+
+
+def _resolve_inside(
+    s: Specializer, let: ssa.Let, var: ssa.Var, bound: VariantV, put: Callable[[Value], Value]
+) -> Value | None:
+    """The value of a subscript or call with something in an operand that may be of several kinds."""
+    env = s.frames[-1].env
+    held = env[var]
+
+    def run(option: Value) -> list[Value]:
+        env[var] = put(option)
+        try:
+            result = s.single(let)
+        finally:
+            env[var] = held
+        return [NONE if result is None else result]
+
+    results = each(s, bound, run)
+    return results[0] if let.outs or isinstance(results[0], NeverV) else None
+
+
+def _test(s: Specializer, op: ssa.Op, var: ssa.Var, value: VariantV) -> Value | None:
+    """`value is None`, `value == "up"`: a test of the tag."""
+    match op:
+        case ssa.Compare("is" | "isnot" | "eq" | "ne" as name, left, right):
+            other = s.value(right if left is var else left)
+        case _:
+            return None
+    if not isinstance(other, Static) or not isinstance(other.object, str | None):
+        return None
+    wanted = []
+    for number in possible(s, value):
+        option = value.options[number]
+        if isinstance(option, Static):
+            if option == other:
+                wanted.append(number)
+        elif name in ("eq", "ne") and not isinstance(option, ScalarV | TaggedScalar | TupleV | ListV | GrowV | DictV):
+            return None  # what compares item by item
+    if name in ("eq", "ne") and other.object is not None and any(_may_be_numpy(option) for option in value.options):
+        return None  # a NumPy bool
+    found: ir.Operand = ir.Const(False, PYBOOL)
+    for number in wanted:
+        found = s.builder.logical_or(found, is_option(s, value, number))
+    return ScalarV(found if name in ("is", "eq") else s.builder.prim("not", found, type=PYBOOL))
+
+
+def _may_be_numpy(value: Value) -> bool:
+    match value:
+        case ScalarV():
+            return not value.python
+        case TaggedScalar(kinds):
+            return not all(kind.python for kind in kinds)
+    return False
+
+
+class _NoSample(Exception):
+    """There is no Python object that stands for all values of a kind."""
+
+
+def _error(s: Specializer, op: ssa.Op, var: ssa.Var, option: Value) -> BaseException | None:
+    """The exception that Python raises for an operation on None or a string, whatever the numbers are, and for a store
+    into a number."""
+    if isinstance(op, ssa.SetItem) and op.object is var and isinstance(option, ScalarV):
+        return _no_store(_sample(option))
+    if not isinstance(option, Static):
+        return None
+
+    def sample(operand: ssa.Operand) -> Any:
+        return _sample(option if operand is var else s.value(operand))
+
+    try:
+        match op:
+            case ssa.Binary(name, left, right):
+                BINARY[name](sample(left), sample(right))
+            case ssa.Inplace(name, left, right):
+                INPLACE[name](sample(left), sample(right))
+            case ssa.Compare("lt" | "le" | "gt" | "ge" as name, left, right):
+                COMPARE[name](sample(left), sample(right))
+            case ssa.Unary("neg" | "pos" | "invert" as name, operand):
+                UNARY[name](sample(operand))
+            case ssa.Subscript(held, _) if held is var and option.object is None:
+                operator.getitem(option.object, 0)  # type: ignore[call-overload]
+            case ssa.SetItem(held, _, _) if held is var and option.object is None:
+                return _no_store(None)
+            case ssa.Attribute(held, name) if held is var:
+                getattr(option.object, name)
+            case ssa.Call(function, args, ()) if not any(isinstance(arg, ssa.Star) for arg in args):
+                target = s.value(function)
+                if isinstance(target, Static) and _needs_numbers(target.object):
+                    target.object(*[sample(arg) for arg in args if not isinstance(arg, ssa.Star)])
+    except (TypeError, AttributeError) as error:
+        return error if name_of_exception(type(error)) else None
+    except (_NoSample, ArithmeticError, ValueError):
+        return None
+    return None
+
+
+def fails(s: Specializer, op: ssa.Op) -> bool:
+    """Say what Python raises for an operation on None, as for one of several kinds; False if it is no such operation.
+
+    Before a loop has shown what a name holds later, it holds None alone, also where a test keeps the first turn away.
+    """
+    for operand in operands(op):
+        if isinstance(operand, ssa.Var) and s.value(operand) == NONE:
+            error = _error(s, op, operand, NONE)
+            if error is not None:
+                s.check(ir.Const(False, PYBOOL), type(error).__name__, _escaped(str(error)))
+                return True
+    return False
+
+
+def _no_store(value: Any) -> BaseException | None:
+    try:
+        operator.setitem(value, 0, 0)
+    except TypeError as error:
+        return error
+    return None
+
+
+def _needs_numbers(function: Any) -> bool:
+    """Is this a function of numbers alone?"""
+    return isinstance(function, np.ufunc) or any(function is one for one in _OF_NUMBERS)
+
+
+_OF_NUMBERS = (abs, min, max, int, float, complex, round, divmod, range, *vars(math).values())
+
+
+def _sample(value: Value) -> Any:
+    match value:
+        case ScalarV():
+            one = np.dtype(value.dtype).type(1)
+            return one.item() if value.python else one
+        case Static(None | str()):
+            return value.object
+        case TupleV(items, kind, None):
+            parts = [_sample(item) for item in items]
+            return parts if kind == "list" else tuple(parts)
+    raise _NoSample
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def sole(s: Specializer, value: Value, message: str) -> Value:
+    """For what takes None for an error: the value, which is not None."""
+    if not isinstance(value, VariantV):
+        return value
+    for number in possible(s, value):
+        if value.options[number] == Static(None):
+            here = is_option(s, value, number)
+            s.check(s.builder.prim("not", here, type=PYBOOL), "TypeError", message)
+            learn(s, here, False)
+    return narrowed(s, value)
+
+
+__all__ = ["boxed", "each", "joined", "learn", "leaves", "narrowed", "resolve", "sole", "truth"]

@@ -1,0 +1,218 @@
+"""min, max, sum, all and any: Python's builtin functions over several arguments, sequences, arrays and generators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, is_complex
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.arrays.ufuncs import binary
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, records
+from parakeet_py.typed_ir.specialize.paths import branches, iterables, tagged_operations, tagged_scalars
+from parakeet_py.typed_ir.specialize.paths.comprehensions import may_raise
+from parakeet_py.typed_ir.specialize.python import builtin_sorting
+from parakeet_py.typed_ir.specialize.python.builtin_calls import BUILTINS, builtin
+from parakeet_py.typed_ir.specialize.python.python_scalars import compare
+from parakeet_py.typed_ir.specialize.values import (
+    ArrayV,
+    ComprehensionV,
+    IteratorV,
+    ListV,
+    MapV,
+    RangeV,
+    ScalarV,
+    Static,
+    TupleV,
+    Value,
+    is_none,
+    lift,
+    py,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Value:
+    """min and max of known items: the first one that wins."""
+    best = items[0]
+    best_key = best if key is None else s.call(key, [best], {})
+    for item in items[1:]:
+        item_key = item if key is None else s.call(key, [item], {})
+        if isinstance(item_key, TupleV) and isinstance(best_key, TupleV):
+            better = s.truth(s.compare(op, item_key, best_key))
+            [best] = branches.branch(s, better, partial(list, [item]), partial(list, [best]))
+            best_key = best if key is None else s.call(key, [best], {})
+            continue
+        better = _is_better(s, op, item_key, best_key)
+        if isinstance(better, ir.Const):
+            if better.value:
+                best, best_key = item, item_key
+            continue
+        x, y = item, best
+        if isinstance(x, ScalarV) and isinstance(y, ScalarV) and x.type == y.type:
+            chosen = s.builder.select(better, x.operand, y.operand)
+            if key is None and x.type == PYINT and isinstance(chosen, ir.Var):
+                chosen = (
+                    s.builder.index_min(x.operand, y.operand)
+                    if op == "lt"
+                    else s.builder.index_max(x.operand, y.operand)
+                )
+            best = ScalarV(chosen)
+        else:
+            [best] = branches.branch(s, better, partial(list, [item]), partial(list, [best]))
+        best_key = best if key is None else s.call(key, [best], {})
+    return best
+
+
+def _is_better(s: Specializer, op: str, item: Value, best: Value) -> ir.Operand:
+    """Does an item win against the best one before?"""
+
+    def by_type(item: Value, best: Value) -> list[Value]:
+        a, c = s.numeric(item), s.numeric(best)
+        if isinstance(a, ArrayV) or isinstance(c, ArrayV):
+            raise s.unsupported("min or max of arrays")
+        if not a.python or not c.python:
+            return [ScalarV(s.truth(binary(s, op, a, c)))]
+        if is_complex(a.dtype) or is_complex(c.dtype):
+            raise s.unsupported("complex numbers have no order")
+        kind = PYFLOAT if "float64" in (a.dtype, c.dtype) else PYINT
+        return [ScalarV(compare(s, op, a.operand, c.operand, kind))]
+
+    sides = tagged_operations.comparable(item, best), tagged_operations.comparable(best, item)
+    (better,) = tagged_scalars.each(s, sides, by_type)
+    return s.truth(better)
+
+
+def _extremum(op: str, reduction: str) -> Callable[..., Value]:
+    def handle(s: Specializer, *args: Value, key: Value | None = None, default: Value | None = None) -> Value:
+        if len(args) == 1:
+            value = of_set(s, args[0]) if key is None or is_none(key) else args[0]
+            if isinstance(value, ComprehensionV):
+                value = s.as_list(value)
+            items = iterables.static_items(value)
+            if items is None and default is not None:
+                return builtin_sorting.or_default(s, value, default, lambda items: handle(s, items, key=key))
+            if items is None and key is not None and not is_none(key):
+                return builtin_sorting.by_key(s, value, key, reduction)
+            if items is None and (isinstance(value, IteratorV) or dynamic_lists.is_table(value)):
+                return records.extreme(s, value, None, reduction)
+            if items is None:
+                value = dynamic_lists.shown(s, _keys(value))
+                array = _elements(s, value)
+                if not isinstance(array, ArrayV) or array.rank != 1:
+                    raise s.unsupported(f"{reduction}() of {s.describe(value)}")
+                plain = isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items)
+                if plain and is_complex(array.dtype):
+                    raise s.unsupported("complex numbers have no order")
+                result = s.call_library(f"python_{reduction}", [array])
+                return s.as_python(result) if plain else result
+            if not items:
+                if default is not None:
+                    return default
+                raise s.unsupported(f"{reduction}() iterable argument is empty")
+            return _pick(s, op, items, key)
+        return _pick(s, op, list(args), key)
+
+    return handle
+
+
+BUILTINS[min] = _extremum("lt", "min")
+BUILTINS[max] = _extremum("gt", "max")
+
+
+def _keys(value: Value) -> Value:
+    """The keys of a dict, the items of a set of integers, whose order makes no difference; other values."""
+    if isinstance(value, MapV) and (value.kind == "dict" or hash_maps.is_whole(value)):
+        return hash_maps.keys(value)
+    return value
+
+
+def of_set(s: Specializer, value: Value) -> Value:
+    """The list of what a comprehension makes of the items of a set, for those who do not mind their order: of ints that
+    are computed without raising. Other values as they are."""
+    if not isinstance(value, ComprehensionV) or value.flatten or not isinstance(value.iterable, MapV):
+        return value
+    held = value.iterable
+    if held.kind == "dict" or not hash_maps.is_whole(held):
+        return value
+    start, stores = len(s.builder.scopes[-1].statements), s.stores_of_elements
+    listed = s.as_list(replace(value, iterable=hash_maps.keys(held)))
+    raises = may_raise(s.builder.scopes[-1].statements[start:]) or s.stores_of_elements > stores
+    if raises or not isinstance(listed, ListV) or listed.items or listed.array.dtype not in ("int64", "bool"):
+        raise s.unsupported("iteration over a set")
+    return listed
+
+
+def _elements(s: Specializer, value: Value) -> Value:
+    """What a builtin goes through, as an array."""
+    value = _keys(value)
+    value = dynamic_lists.shown(s, value)
+    if not isinstance(value, ListV):
+        return s.numeric(value)
+    if value.items == "table":
+        raise s.unsupported("a list whose items are of different types")
+    return value.array
+
+
+@builtin(sum)
+def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
+    total = start or py(0)
+    value = of_set(s, value)
+    if isinstance(value, ComprehensionV):
+        value = s.as_list(value)
+    items = iterables.static_items(value)
+    if items is not None:
+        for item in items:
+            total = s.binary("add", total, item)
+        return total
+    value = dynamic_lists.shown(s, _keys(value))
+    array = _elements(s, value)
+    if not isinstance(array, ArrayV) or (isinstance(value, ListV) and array.rank > 1 and value.items != "array"):
+        raise s.unsupported(f"sum() of {s.describe(value)}")
+    if isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items):
+        name = "python_sum_int" if array.dtype in ("int64", "bool") else "python_sum"
+        return s.binary("add", total, s.as_python(s.call_library(name, [array])))
+    return s.binary("add", s.call_library("python_sum_rows", [array]), total)
+
+
+@builtin(all)
+def _all(s: Specializer, value: Value) -> Value:
+    return _quantifier(s, value, True)
+
+
+@builtin(any)
+def _any(s: Specializer, value: Value) -> Value:
+    return _quantifier(s, value, False)
+
+
+def _quantifier(s: Specializer, value: Value, universal: bool) -> Value:
+    b = s.builder
+    value = of_set(s, value)
+    if isinstance(value, ComprehensionV):
+        mark, start, stores = b.mark(), len(b.scopes[-1].statements), s.stores_of_elements
+        listed = s.as_list(value)
+        if (
+            may_raise(b.scopes[-1].statements[start:]) or s.stores_of_elements > stores
+        ):  # items after the one that decides must not be computed
+            b.rollback(mark)
+            parts = [value.iterable, value.element, value.condition or lift(None), lift(value.flatten)]
+            return s.call_library("python_all" if universal else "python_any", parts)
+        value = listed
+    items = iterables.static_items(value)
+    if items is not None:
+        result: ir.Operand = ir.Const(universal, PYBOOL)
+        for item in items:
+            truth = s.truth(item)
+            result = b.logical_and(result, truth) if universal else b.logical_or(result, truth)
+        return ScalarV(result)
+    array = _elements(s, value)
+    if isinstance(array, ArrayV) and array.rank == 1:
+        found = s.call(Static(np.all if universal else np.any), [array], {})
+        return ScalarV(s.truth(found))
+    raise s.unsupported(f"{'all' if universal else 'any'}() of {s.describe(value)}")

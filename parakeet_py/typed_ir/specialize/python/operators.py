@@ -1,0 +1,408 @@
+"""Python's operators over abstract values: arithmetic, comparisons, `is`, `in`, `not`.
+
+Numbers and arrays go to `elementwise` and `python_scalars`; here is what Python's own containers do (concatenation,
+repetition, lexicographic order, membership) and what is known about identity. Whatever is known is computed now.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.types import PYBOOL, PYINT, Scalar
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize import messages
+from parakeet_py.typed_ir.specialize.arrays import convert
+from parakeet_py.typed_ir.specialize.arrays.array_store import fit_outputs, store_array
+from parakeet_py.typed_ir.specialize.arrays.ufuncs import UNARY_UFUNCS, binary, call_ufunc, inplace
+from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, hash_maps, set_operators, strings
+from parakeet_py.typed_ir.specialize.instances import instance_lists, instances, operators
+from parakeet_py.typed_ir.specialize.paths import branches, iterables, join
+from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_passed_on
+from parakeet_py.typed_ir.specialize.python import long_ints
+from parakeet_py.typed_ir.specialize.python.python_scalars import python_unary
+from parakeet_py.typed_ir.specialize.values import (
+    NONE,
+    ArrayV,
+    ComprehensionV,
+    DictV,
+    GrowV,
+    ListV,
+    MapV,
+    MessageV,
+    NeverV,
+    ObjectV,
+    RangeV,
+    ScalarV,
+    Static,
+    TupleV,
+    Unknown,
+    Value,
+    known,
+    lift,
+    py,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+LONGEST = 1024  # items of a sequence that is known item by item
+
+
+def binary_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    if instances.is_instance(left) or instances.is_instance(right):
+        return operators.binary(s, op, left, right)
+    if isinstance(left, TupleV | ListV | DictV | MessageV | Static) or isinstance(right, TupleV | MessageV):
+        made = _sequence_operator(s, op, left, right)
+        if made is not None:
+            return made
+    if op == "add" and isinstance(left, ListV | TupleV) and isinstance(right, ListV | TupleV):
+        together: Value | None = _concatenated(s, left, right)
+        together = together or _mixed(s, left, right)
+        if together is not None:
+            return together
+    if set_operators.is_set(left) and (made := set_operators.operator(s, op, left, right)) is not None:
+        return made
+    if _between_containers(left, right):
+        raise s.unsupported(f"{op} of {s.describe(left)} and {s.describe(right)}")
+    if op == "matmul":
+        return s.call(Static(np.matmul), [left, right], {})
+    return binary(s, op, left, beside_complex(s, op, left, right))
+
+
+def beside_complex(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    """The right operand as the operator of the left one sees it: Python's complex numbers take NumPy's float64 for the
+    Python float that it is as well, and give a Python number."""
+    number = isinstance(left, ScalarV) and left.python and left.dtype == "complex128"
+    if number and op in _OF_COMPLEX and isinstance(right, ScalarV) and right.type == Scalar("float64"):
+        return right if s.frames[-1].namespace.trusted else s.as_python(right)
+    return right
+
+
+_OF_COMPLEX = ("add", "sub", "mul", "truediv", "pow", "eq", "ne")
+
+
+def _between_containers(left: Value, right: Value) -> bool:
+    """Is this Python's own operator on a list, tuple or range, with no array or NumPy scalar on the other side?"""
+    for one, other in ((left, right), (right, left)):
+        plain = isinstance(other, TupleV | ListV | RangeV) or (isinstance(other, ScalarV) and other.python)
+        if isinstance(one, TupleV | ListV | RangeV) and plain:
+            return True
+    return False
+
+
+def _concatenated(s: Specializer, left: ListV | TupleV, right: ListV | TupleV) -> ListV | None:
+    """One list after the other, of numbers of one type, where their lengths are not known."""
+    from parakeet_py.typed_ir.specialize.python.builtin_sorting import line
+
+    if any(isinstance(side, TupleV) and side.kind != "list" for side in (left, right)):
+        return None
+    lines = [line(s, side) for side in (left, right) if not (isinstance(side, TupleV) and not side.items)]
+    found = [one for one in lines if one is not None]
+    if len(found) < len(lines) or len({(one.items, one.array.dtype) for one in found}) != 1:
+        return None
+    made = s.call(Static(np.concatenate), [TupleV(tuple(one.array for one in found))], {})
+    assert isinstance(made, ArrayV)
+    return ListV(made, found[0].items, own=True)
+
+
+def records_together(s: Specializer, left: Value, right: Value) -> Value | None:
+    """One list after the other, where the function changes one of them and its items are tuples."""
+    sides = (left, right)
+    if not any(isinstance(one, GrowV) and isinstance(one.item, join.Structure) for one in sides):
+        return None
+    return _mixed(s, left, right) if all(map(dynamic_lists.is_list, sides)) else None
+
+
+def _mixed(s: Specializer, left: Value, right: Value) -> Value | None:
+    """One list after the other, of items of several types."""
+    sides = (left, right)
+    if not all(map(dynamic_lists.has_item_type, sides)) or any(isinstance(one, GrowV) and one.pools for one in sides):
+        return None
+    mark, sites = s.builder.mark(), len(s.sites)
+    try:
+        own, more = (dynamic_lists.item_template(s, side) for side in (left, right))
+        made = dynamic_lists.as_grown(s, left, dynamic_lists.join_items(s, [own, more]))
+        made = dynamic_lists.copied(s, made) if isinstance(left, GrowV) else made
+        return dynamic_lists.extend(s, made, right)
+    except UnsupportedError:
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        return None
+
+
+def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Value | None:
+    match op, left, right:
+        case "add", TupleV(a, kind), TupleV(b, other) if kind == other:
+            return TupleV(a + b, kind)
+        case ("mul", TupleV() as sequence, ScalarV() as count) | ("mul", ScalarV() as count, TupleV() as sequence):
+            return _repeated(s, sequence, _count(s, sequence, count))
+        case "add", (Static() | MessageV()), (Static() | MessageV()):
+            try:
+                return lift(known(left) + known(right))
+            except TypeError:
+                return None
+            except Unknown:
+                joined = messages.joined(s, [left, right])
+                return None if joined is None else messages.at_once(s, joined)
+        case "mod", Static(str() as text), _:
+            try:
+                return lift(text % known(right))
+            except (TypeError, ValueError):
+                return None
+            except Unknown:
+                made = messages.percent(s, text, right) if s.out is not None and is_passed_on(s, s.out) else None
+                return None if made is None else messages.at_once(s, made)
+    return None
+
+
+def _count(s: Specializer, sequence: TupleV, count: ScalarV) -> ScalarV:
+    """A repeat count, which may be an integer of NumPy's; all else is Python's to refuse."""
+    if count.python:
+        return count
+    if np.dtype(count.dtype).kind not in "iu":
+        raise s.hand_back(f"a {sequence.kind} times a NumPy number")
+    number = s.as_python(count)
+    assert isinstance(number, ScalarV)
+    return number
+
+
+def _repeated(s: Specializer, sequence: TupleV, count: ScalarV) -> Value:
+    """sequence * count; long lists of numbers are arrays."""
+    length = len(sequence.items)
+    alike = sequence.kind == "list" and length and dynamic_lists.is_uniform(sequence)
+    if alike and isinstance(count.operand, ir.Var) and count.dtype in ("int64", "bool"):
+        return dynamic_lists.shown(s, dynamic_lists.repeated(s, sequence, count))
+    times = s.static_int(count, "a repeat count")
+    if length * times <= LONGEST:
+        return TupleV(sequence.items * times, sequence.kind)
+    if alike:
+        return dynamic_lists.shown(s, dynamic_lists.repeated(s, sequence, count))
+    raise s.hand_back(f"a {sequence.kind} of {length * times} items")
+
+
+def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    if instances.is_instance(left):
+        return operators.binary(s, op, left, right, inplace=True)
+    if isinstance(left, MapV):
+        raise s.unsupported("a set or dict changed by an operator")
+    if isinstance(left, ArrayV):
+        if op == "matmul":
+            product = binary_operator(s, op, left, right)
+            if not fit_outputs(s, [product], [left]):
+                return NeverV()
+            store_array(s, left, product, casting="same_kind", out=True)
+            return left
+        return inplace(s, op, left, right)
+    if dynamic_lists.is_list(left) or isinstance(left, DictV):
+        numpy_does_it = isinstance(right, ArrayV) or (isinstance(right, ScalarV) and not right.python and op != "mul")
+        if not numpy_does_it:
+            raise s.unsupported("a list or dict that has other names too, changed where it is")
+    return binary_operator(s, op, left, right)
+
+
+def _of_sets(s: Specializer, op: str, left: Value, right: Value) -> Value | None:
+    if op != "ne":
+        return set_operators.operator(s, op, left, right)
+    same = set_operators.operator(s, "eq", left, right)
+    return None if same is None else ScalarV(s.builder.prim("not", s.truth(same)))
+
+
+def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
+    if op in ("is", "isnot"):
+        same = instance_lists.same_place(s, left, right)
+        if same is not None:
+            return same if op == "is" else ScalarV(s.builder.prim("not", same.operand, type=PYBOOL))
+        return py(identical(s, left, right) == (op == "is"))
+    if op in ("in", "notin"):
+        return _contains(s, left, right, op == "notin")
+    if strings.is_text(left) or strings.is_text(right):
+        return strings.compare(s, op, left, right)
+    if instances.is_instance(left) or instances.is_instance(right):
+        return operators.compare(s, op, left, right)
+    if set_operators.is_set(left) and (made := _of_sets(s, op, left, right)) is not None:
+        return made
+    right = beside_complex(s, op, left, right)
+    try:
+        a, c = known(left), known(right)
+    except Unknown:
+        pass
+    else:
+        import operator
+
+        if not isinstance(left, ScalarV) or not isinstance(right, ScalarV):
+            return lift(getattr(operator, op)(a, c))
+    if isinstance(left, TupleV) and isinstance(right, TupleV) and op not in ("eq", "ne"):
+        return _ordered(s, op, left, right)
+    if isinstance(left, TupleV) and isinstance(right, TupleV):
+        if len(left.items) != len(right.items) or left.kind != right.kind:
+            return py(op == "ne")
+        equal: ir.Operand = ir.Const(True, PYBOOL)
+        for x, y in zip(left.items, right.items, strict=True):
+            equal = s.builder.logical_and(equal, s.truth(compare(s, "eq", x, y)))
+        return ScalarV(equal if op == "eq" else s.builder.prim("not", equal))
+    odd = left if isinstance(left, Static) else right
+    if isinstance(odd, Static) and op in ("eq", "ne") and (odd.object is None or isinstance(odd.object, str)):
+        return _compare_with_odd(s, op, right if odd is left else left, odd.object)
+    if _between_containers(left, right):
+        raise s.unsupported(f"a comparison of {s.describe(left)} and {s.describe(right)}")
+    if isinstance(left, TupleV | ListV) and isinstance(right, ArrayV):
+        return binary(s, _MIRRORED[op], right, left)  # whose method Python calls: exceptions name it first
+    return binary(s, op, left, right)
+
+
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _compare_with_odd(s: Specializer, op: str, value: Value, odd: str | None) -> Value:
+    """`value == "text"` or `value == None`, where the value is neither."""
+    match value:
+        case ObjectV() | MessageV() | ArrayV():
+            raise s.hand_back("a comparison with a string or None")
+        case ScalarV() if not value.python and odd is not None:
+            return lift(np.bool_(op == "ne"))
+    return py(op == "ne")
+
+
+def _ordered(s: Specializer, op: str, left: TupleV, right: TupleV) -> Value:
+    """Lexicographic comparison: the first items that differ decide, else the lengths."""
+    import operator
+
+    if left.kind != right.kind:
+        raise s.unsupported(f"'{op}' not supported between a {left.kind} and a {right.kind}")
+    result: Value = py(getattr(operator, op)(len(left.items), len(right.items)))
+    for x, y in reversed(list(zip(left.items, right.items, strict=False))):
+        equal = s.truth(s.compare("eq", x, y))
+        decided = s.compare(op, x, y)  # which is the result itself, where NumPy has one of its own
+        if isinstance(decided, ScalarV) and isinstance(result, ScalarV) and decided.type == result.type:
+            result = ScalarV(s.builder.select(equal, result.operand, decided.operand))
+        else:
+            (result,) = branches.branch(s, equal, partial(list, [result]), partial(list, [decided]))
+    return result
+
+
+def _made_apart(s: Specializer, left: ArrayV, right: ArrayV) -> bool:
+    """Is one array a view that the function makes, and the other an argument or another view?"""
+    views = [isinstance(s.builder.definition.get(one.var), ir.View | ir.Reshape | ir.Strided) for one in (left, right)]
+    return any(views) and all(view or one.var in s.leaf_param for view, one in zip(views, (left, right), strict=True))
+
+
+def identical(s: Specializer, left: Value, right: Value) -> bool:
+    """`left is right`, where the compiler can tell."""
+    if instances.is_instance(left) or instances.is_instance(right):
+        return operators.identical(s, left, right)
+    if isinstance(left, ObjectV) or isinstance(right, ObjectV):
+        if NONE in (left, right) and not any(isinstance(side, ObjectV) and side.any for side in (left, right)):
+            return False  # an argument that is None has another signature
+        raise s.hand_back("`is` between objects")
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Static):
+            if isinstance(other, Static):
+                return one.object is other.object
+            return False
+    if any(isinstance(left, kind) != isinstance(right, kind) for kind in (ArrayV, ScalarV)):
+        return False
+    if isinstance(left, ArrayV) and isinstance(right, ArrayV):
+        if left is right:
+            return True
+        if left.var is right.var:
+            if isinstance(s.builder.definition.get(left.var), ir.View | ir.Reshape | ir.Strided):
+                raise s.unsupported("`is` between views, which may be made anew each time")
+            return True
+        if not (left.roots & right.roots) or _made_apart(s, left, right):
+            return False
+        if left.var in s.leaf_param and right.var in s.leaf_param:
+            raise s.hand_back("`is` between arguments that overlap")
+    if isinstance(left, ScalarV) and isinstance(right, ScalarV):
+        if left.python != right.python or left.dtype != right.dtype:
+            return False
+        if left.python and left.dtype == "bool":
+            return s.static(left, "an operand of `is`") is s.static(right, "an operand of `is`")
+    raise s.unsupported("`is` between values that are not known to be distinct")
+
+
+def _same_object(left: Value, right: Value) -> bool:
+    """Are these surely one object, which need not be equal to itself (NaN, arrays) to be found?"""
+    match left, right:
+        case ScalarV(ir.Var() as one), ScalarV(ir.Var() as other):
+            return one is other
+        case ArrayV(), ArrayV():
+            return left.var is right.var
+    return False
+
+
+def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Value:
+    b = s.builder
+    if isinstance(container, ComprehensionV):
+        container = s.as_list(container)
+    if instances.is_instance(container):
+        if not instances.has(container, "__contains__"):
+            raise s.unsupported(f"`in` {s.describe(container)}")
+        held = s.truth(instances.special(s, container, "__contains__", [item]))
+        return ScalarV(b.prim("not", held, type=PYBOOL) if negate else held)
+    if isinstance(container, Static) and isinstance(container.object, str):
+        strings.need(s, container)
+    if strings.is_text(container) or (isinstance(container, Static) and strings.is_text(item)):
+        there = strings.contains(s, container, item)
+        return ScalarV(b.prim("not", there, type=PYBOOL) if negate else there)
+    container = dict_items.listed(s, container)
+    if isinstance(container, MapV):
+        there = hash_maps.contains(s, container, item)
+        return ScalarV(b.prim("not", there) if negate else there)
+    if isinstance(container, Static) and isinstance(container.object, str):
+        if isinstance(item, Static) and isinstance(item.object, str):
+            return py((item.object in container.object) != negate)
+        raise s.hand_back(f"`in` a text, of {s.describe(item)}")
+    items = iterables.static_items(container)
+    if items is not None:
+        found: ir.Operand = ir.Const(False, PYBOOL)
+        for one in items:
+            if _same_object(item, one):
+                return py(not negate)
+            found = b.logical_or(found, s.truth(compare(s, "eq", item, one)))
+        return ScalarV(b.prim("not", found) if negate else found)
+    if isinstance(container, ArrayV | ListV):
+        array = container.array if isinstance(container, ListV) else container
+        result = s.call(Static(np.any), [compare(s, "eq", array, item)], {})
+        truth = s.truth(result)
+        return ScalarV(b.prim("not", truth) if negate else truth)
+    if isinstance(container, RangeV):
+        found = _in_range(s, item, container)
+        return ScalarV(b.prim("not", found) if negate else found)
+    if isinstance(container, ObjectV):
+        raise s.hand_back(f"`in` {s.describe(container)}")
+    raise s.unsupported(f"`in` {s.describe(container)}")
+
+
+def _in_range(s: Specializer, item: Value, container: RangeV) -> ir.Operand:
+    """Is an int one of those that a range gives?"""
+    b = s.builder
+    number = s.numeric(item)
+    if not isinstance(number, ScalarV) or number.type not in (PYINT, PYBOOL):
+        raise s.unsupported(f"{s.describe(item)} in a range")
+    step = s.static_int(container.step, "the step of a range")
+    x = b.cast(number.operand, PYINT)
+    start, stop = container.start.operand, container.stop.operand
+    low, high = ("ge", "lt") if step > 0 else ("le", "gt")
+    found = b.logical_and(b.prim(low, x, start, type=PYBOOL), b.prim(high, x, stop, type=PYBOOL))
+    distance = b.prim("mod", b.prim("sub", x, start), ir.Const(step, PYINT))
+    return b.logical_and(found, b.prim("eq", distance, ZERO, type=PYBOOL))
+
+
+def unary_operator(s: Specializer, op: str, value: Value) -> Value:
+    if op == "not":
+        return ScalarV(s.builder.prim("not", s.truth(value), type=PYBOOL))
+    if instances.is_instance(value):
+        return operators.unary(s, op, value)
+    known_result = long_ints.unary_of_known(op, value)
+    if known_result is not None:
+        return known_result
+    convert.must_not_be_container(s, value, f"unary {op}")
+    number = s.numeric(value)
+    if isinstance(number, ScalarV) and number.python:
+        return python_unary(s, op, number)
+    return call_ufunc(s, UNARY_UFUNCS[op], [number])

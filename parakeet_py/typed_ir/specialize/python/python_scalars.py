@@ -1,0 +1,342 @@
+"""Arithmetic of Python scalars among themselves: what `int`, `float`, `bool` and `complex` objects do, not NumPy's.
+
+Ints are exact: an operation whose result does not fit 64 bits never wraps. It leaves the compiled code with `OVERFLOW`,
+and Python runs the call if nothing shows yet, else that is an OverflowError. Division by zero raises. Where Python's
+result *type* depends on a value (int ** negative int, negative float ** fraction) the usual case is compiled and
+guarded; the unusual one leaves the compiled code (`Deoptimize`) and the call is run by Python.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from parakeet_py.base.errors import RANGE_ERROR
+from parakeet_py.base.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.builder import combine_forms
+from parakeet_py.typed_ir.semantics import OVERFLOW
+from parakeet_py.typed_ir.specialize.values import ScalarV, fits_int64
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+_RANK = {"bool": 0, "int64": 1, "float64": 2, "complex128": 3}
+_TYPES = (PYBOOL, PYINT, PYFLOAT, PYCOMPLEX)
+_COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def python_binary(s: Specializer, op: str, left: ScalarV, right: ScalarV) -> ScalarV:
+    b = s.builder
+    rank = max(_RANK[left.dtype], _RANK[right.dtype])
+    if op in ("and", "or", "xor", "lshift", "rshift"):
+        if rank > 1:
+            raise s.unsupported(f"unsupported operand types for {op}: float")
+        if op in ("lshift", "rshift"):
+            return _shift(s, op, left, right)
+        kind = _TYPES[rank]
+        return ScalarV(b.prim(op, b.cast(left.operand, kind), b.cast(right.operand, kind), type=kind))
+    if op in _COMPARE:
+        if rank == 3 and op not in ("eq", "ne"):
+            raise s.unsupported("complex numbers have no order")
+        return ScalarV(compare(s, op, left.operand, right.operand, _TYPES[rank]))
+    kind = _TYPES[max(rank, 1)]
+    x, y = b.cast(left.operand, kind), b.cast(right.operand, kind)
+    match kind.dtype:
+        case "int64":
+            return _integer(s, op, x, y)
+        case "float64":
+            return _float(s, op, x, y)
+        case _:
+            return _complex(s, op, x, y)
+
+
+def compare(s: Specializer, op: str, left: ir.Operand, right: ir.Operand, kind: Scalar) -> ir.Operand:
+    """A comparison as a Python bool; decided at once where linear forms tell."""
+    b = s.builder
+    if kind.dtype == "bool":
+        left, right, kind = b.cast(left, PYINT), b.cast(right, PYINT), PYINT
+    if kind == PYINT and left.type == PYINT and right.type == PYINT:
+        decided = _decide(s, op, left, right)
+        if decided is not None:
+            return ir.Const(decided, PYBOOL)
+    if kind == PYFLOAT:
+        for integer, other in ((left, right), (right, left)):
+            if integer.type == PYINT and other.type == PYFLOAT and not b.is_small(integer):
+                return _exact_compare(s, op if integer is left else _MIRRORED[op], integer, other)
+    return b.prim(op, b.cast(left, kind), b.cast(right, kind), type=PYBOOL)
+
+
+_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
+def _exact_compare(s: Specializer, op: str, integer: ir.Operand, number: ir.Operand) -> ir.Operand:
+    """int with float by exact value: where the rounded int equals the float, the float as an int decides."""
+    b = s.builder
+    rounded = b.cast(integer, PYFLOAT)
+    limit = ir.Const(2.0**63, PYFLOAT)
+    beyond = b.prim("eq", number, limit, type=PYBOOL)  # every int64 is below it
+    whole = b.cast(b.select(beyond, ir.Const(0.0, PYFLOAT), number), PYINT)
+    exact = b.select(beyond, ir.Const(op in ("ne", "lt", "le"), PYBOOL), b.prim(op, integer, whole, type=PYBOOL))
+    same = b.prim("eq", rounded, number, type=PYBOOL)
+    return b.select(same, exact, b.prim(op, rounded, number, type=PYBOOL))
+
+
+def _decide(s: Specializer, op: str, left: ir.Operand, right: ir.Operand) -> bool | None:
+    b = s.builder
+    match op:
+        case "eq" | "ne":
+            if b.same(left, right):
+                return op == "eq"
+            if b.provably_lt(left, right) or b.provably_lt(right, left):
+                return op == "ne"
+        case "lt" | "ge":
+            if b.provably_lt(left, right):
+                return op == "lt"
+            if b.provably_le(right, left):
+                return op == "ge"
+        case "gt" | "le":
+            if b.provably_lt(right, left):
+                return op == "gt"
+            if b.provably_le(left, right):
+                return op == "le"
+    return None
+
+
+def int_add(s: Specializer, left: ir.Operand, right: ir.Operand, sign: int = 1) -> ir.Operand:
+    """left + sign * right of Python ints; plain index arithmetic where it cannot overflow."""
+    b = s.builder
+    form = combine_forms(b.form(left), b.form(right), sign)
+    if b.form_is_small(form):
+        return b.from_form(form)
+    return b.prim("add_checked" if sign > 0 else "sub_checked", left, right)
+
+
+def _integer(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
+    b = s.builder
+    zero = ir.Const(0, PYINT)
+    match op:
+        case "add":
+            return ScalarV(int_add(s, x, y))
+        case "sub":
+            return ScalarV(int_add(s, x, y, -1))
+        case "mul":
+            if isinstance(x, ir.Const) or isinstance(y, ir.Const):
+                constant, other = (x, y) if isinstance(x, ir.Const) else (y, x)
+                assert isinstance(constant, ir.Const)
+                form = combine_forms(((), 0), b.form(other), int(constant.value.real))
+                if b.form_is_small(form):
+                    return ScalarV(b.from_form(form))
+            return ScalarV(b.prim("mul_checked", x, y))
+        case "truediv":
+            s.check(b.prim("ne", y, zero, type=PYBOOL), "ZeroDivisionError", "division by zero")
+            return ScalarV(b.prim("div", b.cast(x, PYFLOAT), b.cast(y, PYFLOAT)))
+        case "floordiv" | "mod":
+            message = "integer division or modulo by zero" if op == "floordiv" else "integer modulo by zero"
+            if s.python_version < (3, 14) and op == "floordiv":
+                message = "integer division or modulo by zero"
+            s.check(b.prim("ne", y, zero, type=PYBOOL), "ZeroDivisionError", message)
+            if not (isinstance(y, ir.Const) and y.value != -1):
+                minimum = ir.Const(-(1 << 63), PYINT)
+                overflows = b.logical_and(
+                    b.prim("eq", x, minimum, type=PYBOOL), b.prim("eq", y, ir.Const(-1, PYINT), type=PYBOOL)
+                )
+                if op == "floordiv":
+                    s.check(b.prim("not", overflows), "OverflowError", OVERFLOW)
+            result = b.prim(op, x, y)
+            if isinstance(result, ir.Var) and isinstance(y, ir.Const) and y.value.real > 0:
+                _division_facts(s, op, x, y, result)
+            return ScalarV(result)
+        case "pow":
+            return _int_power(s, x, y)
+    raise s.unsupported(f"unsupported operator {op} for int")
+
+
+def _division_facts(s: Specializer, op: str, x: ir.Operand, y: ir.Const, result: ir.Var) -> None:
+    b = s.builder
+    if b.is_small(x):
+        b.small.add(result)
+    if op == "mod":
+        b.nonnegative.add(result)
+        b.small.add(result)
+        b.upper[result] = ((), int(y.value.real) - 1)
+    elif b.at_least_zero(b.form(x)):
+        b.nonnegative.add(result)
+        b.upper[result] = b.form(x)
+
+
+def _int_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ScalarV:
+    b = s.builder
+    if isinstance(x, ir.Const) and isinstance(y, ir.Const):
+        base, exponent = int(x.value.real), int(y.value.real)
+        if exponent < 0 and base == 0:
+            s.check(ir.Const(False, PYBOOL), "ZeroDivisionError", "0.0 cannot be raised to a negative power")
+            return ScalarV(ir.Const(0.0, PYFLOAT))
+        if exponent < 0:
+            return ScalarV(ir.Const(float(base**exponent), PYFLOAT))
+        if base in (-1, 0, 1) or (base.bit_length() - 1) * exponent < 63:  # else it has more than 63 bits
+            power = base**exponent
+            if fits_int64(power):
+                return ScalarV(ir.Const(power, PYINT))
+        s.check(ir.Const(False, PYBOOL), "OverflowError", OVERFLOW)  # `long_ints` computes those of moderate size
+        return ScalarV(ir.Const(0, PYINT))
+    if isinstance(y, ir.Const):
+        exponent = int(y.value.real)
+        if exponent < 0:
+            return _float(s, "pow", b.cast(x, PYFLOAT), b.cast(y, PYFLOAT))
+        result: ir.Operand = ir.Const(1, PYINT)
+        power = x
+        while exponent:
+            if exponent & 1:
+                result = power if result == ir.Const(1, PYINT) else b.prim("mul_checked", result, power)
+            exponent >>= 1
+            if exponent:
+                power = b.prim("mul_checked", power, power)
+        return ScalarV(result)
+    s.check(b.prim("ge", y, ir.Const(0, PYINT), type=PYBOOL), "Deoptimize", "int ** negative int is a float")
+    value = s.call_library("int_power", [ScalarV(x), ScalarV(y)])
+    assert isinstance(value, ScalarV)
+    return value
+
+
+def _shift(s: Specializer, op: str, left: ScalarV, right: ScalarV) -> ScalarV:
+    b = s.builder
+    x, y = b.cast(left.operand, PYINT), b.cast(right.operand, PYINT)
+    s.check(b.prim("ge", y, ir.Const(0, PYINT), type=PYBOOL), "ValueError", "negative shift count")
+    if op == "rshift":
+        return ScalarV(b.prim("shr", x, y))
+    if isinstance(x, ir.Const) and isinstance(y, ir.Const) and y.value.real < 63:
+        value = int(x.value.real) << int(y.value.real)
+        if -(1 << 63) <= value < 1 << 63:
+            return ScalarV(ir.Const(value, PYINT))
+    shifted = b.prim("shl", x, y)
+    fits = b.prim("eq", b.prim("shr", shifted, y), x, type=PYBOOL)
+    small = b.prim("lt", y, ir.Const(63, PYINT), type=PYBOOL)
+    zero = b.prim("eq", x, ir.Const(0, PYINT), type=PYBOOL)
+    s.check(b.logical_or(zero, b.logical_and(small, fits)), "OverflowError", OVERFLOW)
+    return ScalarV(shifted)
+
+
+def _float(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
+    b = s.builder
+    zero = ir.Const(0.0, PYFLOAT)
+
+    def nonzero(message: str) -> None:
+        s.check(b.prim("ne", y, zero, type=PYBOOL), "ZeroDivisionError", message)
+
+    match op:
+        case "add" | "sub" | "mul":
+            return ScalarV(b.prim(op, x, y))
+        case "truediv":
+            nonzero("float division by zero" if s.python_version < (3, 14) else "division by zero")
+            return ScalarV(b.prim("div", x, y))
+        case "floordiv":
+            nonzero("float floor division by zero")
+            return ScalarV(b.prim("floordiv", x, y))
+        case "mod":
+            nonzero("float modulo" if s.python_version < (3, 13) else "float modulo by zero")
+            return ScalarV(b.prim("mod", x, y))
+        case "pow":
+            return ScalarV(_float_power(s, x, y))
+    raise s.unsupported(f"unsupported operator {op} for float")
+
+
+def _float_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ir.Operand:
+    b = s.builder
+    zero = ir.Const(0.0, PYFLOAT)
+    if not (isinstance(y, ir.Const) and y.value.real >= 0):
+        lowest = ir.Const(-math.inf, PYFLOAT)  # 0.0 ** -inf is inf
+        below = b.logical_and(b.prim("lt", y, zero, type=PYBOOL), b.prim("ne", y, lowest, type=PYBOOL))
+        bad = b.logical_and(b.prim("eq", x, zero, type=PYBOOL), below)
+        s.check(
+            b.prim("not", bad), "ZeroDivisionError", "0.0 cannot be raised to a negative power"
+            if s.python_version < (3, 14) else "zero to a negative power",
+        )  # fmt: skip
+    whole = isinstance(y, ir.Const) and float(y.value.real).is_integer()
+    if not whole:
+        fraction = b.logical_and(
+            b.prim("ne", b.prim("floor", y), y, type=PYBOOL),
+            b.prim("isfinite", y, type=PYBOOL),
+        )
+        negative = b.logical_and(b.prim("lt", x, zero, type=PYBOOL), b.prim("isfinite", x, type=PYBOOL))
+        s.check(b.prim("not", b.logical_and(negative, fraction)), "Deoptimize", "negative float ** fraction is complex")
+    if isinstance(y, ir.Const) and y.value == 2:
+        result = b.prim("mul", x, x)
+    else:
+        result = b.prim("pow", x, y)
+    overflow = b.logical_and(
+        b.prim("isinf", result, type=PYBOOL),
+        b.logical_and(b.prim("isfinite", x, type=PYBOOL), b.prim("isfinite", y, type=PYBOOL)),
+    )
+    s.check(b.prim("not", overflow), "OverflowError", RANGE_ERROR)
+    return result
+
+
+def _complex_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ScalarV:
+    """By multiplications, as Python has it, where the exponent is known and a small natural number."""
+    b = s.builder
+    exponent = y.value if isinstance(y, ir.Const) else -1j
+    if exponent.imag != 0 or exponent.real not in range(1, 101):
+        value = s.call_plain("complex_power", [ScalarV(x), ScalarV(y)])
+        assert isinstance(value, ScalarV)
+        return value
+    result: ir.Operand = ir.Const(1 + 0j, PYCOMPLEX)
+    rest, power = int(exponent.real), x
+    while rest:
+        if rest & 1:
+            result = b.prim("mul", result, power)
+        rest >>= 1
+        power = b.prim("mul", power, power) if rest else power
+    size = [b.prim("isinf", b.prim(part, result, type=PYFLOAT), type=PYBOOL) for part in ("real", "imag")]
+    s.check(b.prim("not", b.logical_or(*size)), "OverflowError", "complex exponentiation")
+    return ScalarV(result)
+
+
+def _complex(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
+    b = s.builder
+    match op:
+        case "add" | "sub" | "mul":
+            return ScalarV(b.prim(op, x, y))
+        case "truediv":
+            zero = ir.Const(0j, PYCOMPLEX)
+            s.check(
+                b.prim("ne", y, zero, type=PYBOOL), "ZeroDivisionError", "complex division by zero"
+                if s.python_version < (3, 14) else "division by zero",
+            )  # fmt: skip
+            return ScalarV(b.prim("div", x, y))
+        case "pow":
+            return _complex_power(s, x, y)
+    raise s.unsupported(f"complex {op} is not compiled")
+
+
+def python_unary(s: Specializer, op: str, value: ScalarV) -> ScalarV:
+    """neg, pos, invert and abs of a Python scalar."""
+    b = s.builder
+    operand = value.operand
+    if value.dtype == "bool":
+        operand = b.cast(operand, PYINT)
+    kind = operand.type
+    assert isinstance(kind, Scalar)
+    match op, kind.dtype:
+        case "pos", _:
+            return ScalarV(operand)
+        case "neg", "int64":
+            if isinstance(operand, ir.Const):
+                return ScalarV(ir.Const(-operand.value, PYINT))
+            return ScalarV(int_add(s, ir.Const(0, PYINT), operand, -1))
+        case "neg", _:
+            if isinstance(operand, ir.Const):
+                return ScalarV(ir.Const(-operand.value, kind))
+            return ScalarV(b.prim("neg", operand))
+        case "invert", "int64":
+            return ScalarV(b.prim("not", operand))
+        case "abs", "int64":
+            return ScalarV(b.prim("abs_checked", operand))
+        case "abs", "float64":
+            return ScalarV(b.prim("abs", operand))
+        case "abs", _:
+            return ScalarV(b.prim("abs", operand, type=PYFLOAT))
+    raise s.unsupported(f"bad operand type for {op}")
+
+
+__all__ = ["FLOAT64", "OVERFLOW", "compare", "int_add", "python_binary", "python_unary"]

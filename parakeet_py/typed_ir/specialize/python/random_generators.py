@@ -1,0 +1,71 @@
+"""Random generators: objects of `np.random.Generator` whose methods compiled code runs.
+
+The object stays Python's. Beside it go two arrays over its state (`random_states`), which the library's methods read
+and store to (`library/random_generators`). For generators that are arguments, or held by arguments and variables, they
+are hidden arguments; for those that Python has made during the call, it is asked for them where it gives the object.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.library import registry
+from parakeet_py.signature.attribute_sources import RANDOM_STATE
+from parakeet_py.signature.random_states import given_left, given_words
+from parakeet_py.signature.specs import ArraySpec, ObjectSpec, Spec
+from parakeet_py.typed_ir.specialize.opaque import opaque
+from parakeet_py.typed_ir.specialize.values import ObjectV, Static, TupleV, Value
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+_PARTS = ((given_words, "uint64"), (given_left, "uint32"))
+
+
+def is_generator(spec: Spec | None) -> bool:
+    """Is this the spec of a random generator?"""
+    return isinstance(spec, ObjectSpec) and spec.type is np.random.Generator
+
+
+def made_by_python(s: Specializer, value: Value) -> None:
+    """Note the state of a generator that an operation of Python's has given."""
+    if not isinstance(value, ObjectV) or s.in_body:
+        return
+    parts: list[Value] = []
+    for function, dtype in _PARTS:
+        key, spec = opaque.site_key(s, s.pos, function.__name__), ArraySpec(dtype, 1, "C", (False,))
+        part = opaque.emit_opaque(s, "call", [Static(function), value], {}, key, "the state of a generator", spec)
+        assert part is not None
+        parts.append(part)
+    s.random_states[value.var] = TupleV(tuple(parts))
+
+
+def has_method(s: Specializer, value: ObjectV, name: str) -> bool:
+    """Is this a random generator with a method of this name that is compiled?"""
+    return registry.method_for(f"generator.{name}") is not None and state_of(s, value) is not None
+
+
+def state_of(s: Specializer, value: ObjectV) -> TupleV | None:
+    """The arrays that a generator draws from, if it is known as one."""
+    from parakeet_py.typed_ir.specialize.python.attributes import known_object
+
+    if value.var in s.random_states:
+        return s.random_states[value.var]
+    known = known_object(s, value)
+    if known is None or known[0] is not np.random.Generator:
+        return None
+    source = (*known[1], RANDOM_STATE)
+    itself = source[0] == "field" and len(source) == 3 and source in s.hidden  # an argument, which stays what it is
+    state = s.hidden[source] if itself else s.hidden_value(source, None)
+    return state if isinstance(state, TupleV) else None
+
+
+def call_method(s: Specializer, value: ObjectV, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """generator.name(*args, **kwargs); None if this is no generator, or the method is Python's."""
+    from parakeet_py.typed_ir.specialize.python.calls import call_python
+
+    body = registry.method_for(f"generator.{name}")
+    state = state_of(s, value) if body is not None else None
+    return None if body is None or state is None else call_python(s, body, [state, *args], kwargs, trusted=True)

@@ -1,0 +1,295 @@
+"""What comes out of a typed function: how its results are boxed, and which parameters it writes.
+
+A returned value is a tree of tuples and lists over leaves. The leaves are results of the typed function; the tree is a
+`Result`, from which the gate builds the Python objects. One operand that is returned twice is one leaf, so that Python
+sees one object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from parakeet_py.base.types import PYINT, Array, Scalar
+from parakeet_py.signature.object_assembly import Assembled
+from parakeet_py.signature.results import (
+    Result,
+    ResultEither,
+    ResultLeaf,
+    ResultListOf,
+    ResultRows,
+    ResultStatic,
+    ResultTuple,
+)
+from parakeet_py.signature.specs import text_of
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.arrays.strided import with_steps
+from parakeet_py.typed_ir.specialize.containers import (
+    constant_tables,
+    dynamic_lists,
+    nested_lists,
+    ragged_arrays,
+    strings,
+)
+from parakeet_py.typed_ir.specialize.instances import instances, values
+from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_box, roots_of
+from parakeet_py.typed_ir.specialize.opaque.operands import template_of
+from parakeet_py.typed_ir.specialize.paths import join, tagged_unions
+from parakeet_py.typed_ir.specialize.values import (
+    ArraysV,
+    ArrayV,
+    CharV,
+    DictV,
+    GrowV,
+    InstanceV,
+    ItemV,
+    ListV,
+    MapV,
+    MessageV,
+    MethodV,
+    NeverV,
+    ObjectV,
+    RangeV,
+    RefV,
+    ScalarV,
+    SliceV,
+    Static,
+    TaggedScalar,
+    TextV,
+    TupleV,
+    Value,
+    VariantV,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+class Leaves(list[ir.Operand]):
+    """The operands of the leaves of a result, and which of them are views.
+
+    Equal views are one variable, but as many objects as Python makes: a view is boxed once for each value of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.views: dict[int, ArrayV] = {}
+
+
+def result_tree(s: Specializer, value: Value, leaves: Leaves) -> Result:
+    """How the result is boxed; its leaves are appended to `leaves`."""
+
+    def leaf(
+        operand: ir.Operand, kind: str, dtype: str, python: bool, rank: int = 0, view: ArrayV | None = None
+    ) -> ResultLeaf:
+        for position, other in enumerate(leaves):
+            if isinstance(operand, ir.Var) and other is operand and leaves.views.get(position) is view:
+                return ResultLeaf(position, kind, dtype, python, rank)  # type: ignore[arg-type]
+        if view is not None:
+            leaves.views[len(leaves)] = view
+        leaves.append(operand)
+        return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
+
+    if s.instances.made:
+        values.check_result(s, value)
+    if _is_assembled(s, value):
+        return _assembled(s, ragged_arrays.as_result(s, value), leaves)
+    if _holds_text(s, value):
+        value = opaque_box(s, ragged_arrays.as_result(s, value), "a result that Python puts together")
+    if isinstance(value, GrowV) and isinstance(value.item, join.RowT):
+        ends, together = nested_lists.compact(s, value)
+        return ResultRows(result_tree(s, together, leaves), leaf(ends.var, "array", ends.dtype, False, 1))
+    value = dynamic_lists.shown(s, value)
+    if isinstance(value, ListV):
+        constant_tables.not_a_row(s, value)
+        s.need_whole(value)
+    match value:
+        case ScalarV(operand):
+            return leaf(operand, "scalar", value.dtype, value.python)
+        case TaggedScalar(kinds, tag, payloads):
+            number = leaf(tag, "scalar", "int64", True)
+            choices = zip(kinds, payloads, strict=True)
+            return ResultEither(number, tuple(leaf(one, "scalar", kind.dtype, kind.python) for kind, one in choices))
+        case VariantV():
+            return _variant(s, value, leaves)
+        case ArrayV(var):
+            s.shadows.result(value, s.param_roots)
+            view = isinstance(s.builder.definition.get(var), ir.View | ir.Reshape | ir.Strided)
+            made = leaf(with_steps(s, var), "array", value.dtype, False, value.rank, value if view else None)
+            return replace(made, view=view, readonly=value.readonly and var not in s.leaf_param)
+        case ObjectV(var):
+            return leaf(var, "object", "", False)
+        case InstanceV() | RefV() | ItemV():
+            maker, held = values.boxed(s, value)
+            return ResultTuple(tuple(result_tree(s, item, leaves) for item in held), "tuple", maker)
+        case TextV(codes) if codes.var not in s.leaf_param:
+            return ResultTuple((result_tree(s, codes, leaves),), "tuple", text_of)
+        case CharV(code):
+            return ResultTuple((result_tree(s, code, leaves),), "tuple", chr)
+        case TupleV(items, kind, named):
+            s.need_whole(value)
+            parts = tuple(result_tree(s, item, leaves) for item in items)
+            return ResultTuple(parts, kind, named)  # type: ignore[arg-type]
+        case ListV(array, items) if not items or (items == array.dtype and array.rank == 1):
+            made = leaf(array.var, "array", array.dtype, False, array.rank)
+            return ResultListOf(made, bool(items))
+        case Static(obj):
+            return ResultStatic(obj)
+        case NeverV() if s.dead:
+            return ResultStatic(None)
+    raise s.unsupported(f"a function cannot return {s.describe(value)}")
+
+
+def _variant(s: Specializer, value: VariantV, leaves: Leaves) -> Result:
+    """Numbers, None and strings are chosen by a tag when they are boxed; other values are boxed before."""
+    choices: list[ResultLeaf | ResultStatic] = []
+    operands: list[ir.Operand] = []
+    tag: ir.Operand = ir.Const(0, PYINT)
+    b = s.builder
+
+    def choose_from(scalars: Sequence[ir.Operand]) -> None:
+        for operand in scalars:
+            operands.append(operand)
+            kind = ScalarV(operand).type
+            choices.append(ResultLeaf(len(leaves) + len(operands), "scalar", kind.dtype, kind.python))
+
+    for number in tagged_unions.possible(s, value):
+        here = tagged_unions.is_option(s, value, number)
+        match value.options[number]:
+            case Static(obj):
+                tag = b.select(here, ir.Const(len(choices), PYINT), tag)
+                choices.append(ResultStatic(obj))
+            case ScalarV(operand):
+                tag = b.select(here, ir.Const(len(choices), PYINT), tag)
+                choose_from([operand])
+            case TaggedScalar(_, own, payloads):
+                tag = b.select(here, b.prim("add", own, ir.Const(len(choices), PYINT)), tag)
+                choose_from(payloads)
+            case _:
+                return result_tree(s, tagged_unions.boxed(s, value), leaves)
+    made = ResultEither(ResultLeaf(len(leaves), "scalar", "int64", True), tuple(choices))
+    leaves.extend([tag, *operands])
+    return made
+
+
+def _assembled(s: Specializer, value: Value, leaves: Leaves) -> Result:
+    """A result that Python puts together when its leaves have been boxed."""
+    own: list[ir.Operand] = []
+    s.shadows.shown(roots_of(value))
+    template = template_of(s, value, own)
+    items = []
+    for operand in own:
+        position = next((place for place, one in enumerate(leaves) if one is operand), len(leaves))
+        if position == len(leaves) or not isinstance(operand, ir.Var):
+            position = len(leaves)
+            leaves.append(operand)
+        match operand.type:
+            case Array(dtype, rank):
+                assert isinstance(operand, ir.Var)
+                view = isinstance(s.builder.definition.get(operand), ir.View | ir.Reshape | ir.Strided)
+                items.append(ResultLeaf(position, "array", dtype, False, rank, view))
+            case Scalar(dtype, python):
+                items.append(ResultLeaf(position, "scalar", dtype, python))
+            case _:
+                items.append(ResultLeaf(position, "object"))
+    return ResultTuple(tuple(items), "tuple", Assembled(template))
+
+
+def _is_assembled(s: Specializer, value: Value) -> bool:
+    """Is (part of) a result a dict, a set, or a list that is kept in columns?"""
+    return any(map(_is_in_columns, _pieces(s, value))) and not _holds_text(s, value)
+
+
+def _is_in_columns(value: Value) -> bool:
+    match value:
+        case DictV() | MapV() | ArraysV() | RangeV() | SliceV() | ListV(items="array", own=True):
+            return True
+        case VariantV(_, options):
+            return any(instances.is_instance(option) or strings.is_text(option) for option in options)
+        case GrowV(item=join.RowT(), pools=(pool,)):
+            return _is_in_columns(pool) and not pool.columns
+        case GrowV(item=item):
+            return item is not None and not isinstance(item, Scalar)
+    return False
+
+
+def _holds_text(s: Specializer, value: Value) -> bool:
+    """Is (part of) a result made by an operation that may raise, or see what the function has stored?"""
+    return any(isinstance(one, MessageV) or _is_of_array(one) for one in _pieces(s, value))
+
+
+def _is_of_array(value: Value) -> bool:
+    return isinstance(value, MethodV) and isinstance(value.object, ArrayV) and value.name in ("flat", "flags")
+
+
+def _pieces(s: Specializer, value: Value) -> Iterator[Value]:
+    yield value
+    match value:
+        case TupleV(items):
+            for item in items:
+                yield from _pieces(s, item)
+        case InstanceV() | RefV() | ItemV():
+            for item in values.parts(s, value)[2]:
+                yield from _pieces(s, item)
+        case DictV(entries):
+            for _, item in entries:
+                yield from _pieces(s, item)
+
+
+def stored_params(function: ir.Function) -> frozenset[int]:
+    """The parameters (leaf positions) whose memory the function may write."""
+    roots: dict[ir.Var, frozenset[int]] = {}
+    positions = {var: position for position, var in enumerate(function.params) if isinstance(var.type, Array)}
+    written: set[int] = set()
+
+    def base(var: ir.Var) -> frozenset[int]:
+        return roots.get(var, frozenset({positions[var]}) if var in positions else frozenset())
+
+    def carry(params: Sequence[ir.Var], following: Sequence[frozenset[int]]) -> bool:
+        """Whether the parameters of a loop may have other memory in its second turn than was known."""
+        more = {param: base(param) | its for param, its in zip(params, following, strict=True)}
+        changed = any(its != base(param) for param, its in more.items() if isinstance(param.type, Array))
+        roots.update(more)
+        return changed
+
+    def visit(block: ir.Block) -> list[frozenset[int]]:
+        for let in block.statements:
+            match let.op:
+                case ir.View(base=view_base) | ir.Reshape(base=view_base) | ir.Strided(base=view_base):
+                    roots[let.outs[0]] = base(view_base)
+                case ir.Store(array, _, _) | ir.Scatter(array, _, _, _, _) | ir.Matmul(array, _, _):
+                    written.update(base(array))
+                case ir.Routine(_, arrays, _):
+                    written.update(*map(base, arrays))
+                case ir.Call(_, args, stores):
+                    for position in stores:
+                        arg = args[position]
+                        assert isinstance(arg, ir.Var)
+                        written.update(base(arg))
+                    everywhere = frozenset(one for arg in args if isinstance(arg, ir.Var) for one in base(arg))
+                    roots.update((out, everywhere) for out in let.outs if isinstance(out.type, Array))
+                case ir.Opaque(_, args):
+                    written.update(*(base(arg) for arg in args if isinstance(arg.type, Array)))
+                case ir.For(params=params, inits=inits) | ir.While(params=params, inits=inits):
+                    for param, init in zip(params, inits, strict=True):
+                        if isinstance(init, ir.Var):
+                            roots[param] = roots.get(param, frozenset()) | base(init)
+            inner = [visit(inner_block) for inner_block in ir.blocks_of(let.op)]
+            if isinstance(let.op, ir.For | ir.While):
+                while carry(let.op.params, inner[-1][let.op.stoppable :]):
+                    inner = [visit(inner_block) for inner_block in ir.blocks_of(let.op)]
+            if isinstance(let.op, ir.If | ir.For | ir.While):
+                everything = frozenset(position for results in inner for one in results for position in one)
+                for out in let.outs:
+                    if isinstance(out.type, Array):
+                        roots[out] = everything | frozenset(
+                            position
+                            for init in ir.operands_of(let.op)
+                            if isinstance(init, ir.Var)
+                            for position in base(init)
+                        )
+        return [base(result) if isinstance(result, ir.Var) else frozenset() for result in block.results]
+
+    visit(function.body)
+    return frozenset(written)

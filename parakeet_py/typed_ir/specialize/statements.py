@@ -1,0 +1,251 @@
+"""The statements of the untyped IR, each executed over abstract values.
+
+`execute` is the one place that knows every operation of the untyped IR. Control flow and unpacking have several
+results; all others have one at most. An operation that cannot be compiled (`HandBack`) is undone and done by Python;
+a loop whose body needs the index by value (`NeedUnroll`) is undone and unrolled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.frontend import ssa
+from parakeet_py.frontend.operands import operands
+from parakeet_py.library import registry
+from parakeet_py.typed_ir.places import place
+from parakeet_py.typed_ir.specialize.containers import (
+    dict_items,
+    dynamic_lists,
+    hash_maps,
+    list_changes,
+    owned_containers,
+    strings,
+)
+from parakeet_py.typed_ir.specialize.containers.containers import list_display, set_item, subscript, unpack
+from parakeet_py.typed_ir.specialize.inputs import import_module, read_cell, read_global
+from parakeet_py.typed_ir.specialize.messages import assert_true, format_string, raise_value
+from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_operation
+from parakeet_py.typed_ir.specialize.paths import (
+    branches,
+    iterator_consumption,
+    loops,
+    tagged_operations,
+    tagged_unions,
+)
+from parakeet_py.typed_ir.specialize.paths.guarded import guarded
+from parakeet_py.typed_ir.specialize.python.attributes import attribute, set_attribute
+from parakeet_py.typed_ir.specialize.python.operators import inplace_operator, records_together, unary_operator
+from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedUnroll
+from parakeet_py.typed_ir.specialize.values import (
+    NONE,
+    ArrayV,
+    ClosureV,
+    ComprehensionV,
+    DictV,
+    MethodV,
+    NeverV,
+    SliceV,
+    Static,
+    TupleV,
+    Value,
+    is_known,
+    lift,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.specializer import Specializer
+
+
+def execute(s: Specializer, let: ssa.Let) -> list[Value]:
+    """The values of one statement."""
+    if isinstance(let.op, ssa.For | ssa.While | ssa.Comprehension) and not s.frames[-1].namespace.trusted:
+        s.has_loops = True
+    match let.op:
+        case ssa.If() as op:
+            return branches.specialize_if(s, op)
+        case ssa.For() as op:
+            return _loop(s, op)
+        case ssa.While() as op:
+            return loops.specialize_while(s, op)
+        case ssa.Guarded() as op:
+            return guarded(s, op)
+        case ssa.Unpack() as op:
+            return unpack(s, op)
+        case ssa.ChangeList() as op:
+            return list_changes.change(s, op)
+    return [value] if (value := single(s, let)) is not None else []
+
+
+def _dict(s: Specializer, items: Sequence[tuple[ssa.Operand | None, ssa.Operand]]) -> Value:
+    """A dict display: items one after another, of equal keys the last."""
+    entries: dict[Any, Value] = {}
+    for key, operand in items:
+        value = s.value(operand)
+        if key is not None:
+            entries[s.static(s.value(key), "a dict key")] = value
+            continue
+        held = value if isinstance(value, DictV) else dict_items.contents(s, value)
+        if held is None:
+            raise s.unsupported("** of something that is not a dict of known keys")
+        entries.update(held.items)
+    return DictV(tuple(entries.items()))
+
+
+def _loop(s: Specializer, op: ssa.For) -> list[Value]:
+    """A for loop; started again unrolled when its body needs the index by value."""
+    mark = s.builder.mark()
+    frames, sites = len(s.frames), len(s.sites)
+    try:
+        return loops.specialize_for(s, op)
+    except NeedUnroll as need:
+        if need.loop is not op:
+            raise
+        del s.frames[frames:]
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        s.unroll.add(id(op))
+        return loops.specialize_for(s, op)
+
+
+def single(s: Specializer, let: ssa.Let) -> Value | None:
+    """The value of a statement with one out (None: it has none)."""
+    variant = tagged_unions.variant_operand(s, let.op)
+    if variant is not None:
+        return tagged_unions.resolve(s, let, variant)
+    tagged = tagged_operations.tagged_operand(s, let.op)
+    if tagged is not None:
+        return tagged_operations.resolve(s, let, tagged)
+    mark, frames, path, sites = s.builder.mark(), len(s.frames), s.path, len(s.sites)
+    if not s.frames[-1].namespace.trusted:
+        s.shadows.site = (s.path, let.pos)
+    s.out = let.outs[0] if len(let.outs) == 1 else None
+    try:
+        return computed(s, let.op)
+    except (HandBack, UnsupportedError) as reason:
+        if s.frames[frames - 1].namespace.trusted or not _is_for_python(s, let.op, reason):
+            raise
+        del s.frames[frames:]
+        s.path, s.pos = path, let.pos
+        s.builder.pos = place(s.frames[-1].function, let.pos, s.frames[-1].caller)
+        s.builder.rollback(mark)
+        del s.sites[sites:]
+        if s.looping and tagged_unions.fails(s, let.op):
+            return NeverV()
+        return opaque_operation(s, let, reason.message if isinstance(reason, UnsupportedError) else str(reason))
+
+
+def _is_for_python(s: Specializer, op: ssa.Op, reason: Exception) -> bool:
+    """Can Python do this operation alone? Of what is not compiled at all it can do calls of NumPy's functions and of
+    arrays' methods: nothing of the function is inside these."""
+    if isinstance(reason, HandBack):
+        return True
+    if type(reason) is not UnsupportedError or not isinstance(op, ssa.Call) or s.in_body:
+        return False
+    match s.value(op.function):
+        case Static(target):
+            return registry.function_for(target) is not None or registry.is_static(target)
+        case MethodV(ArrayV(), name):
+            return registry.method_for(name) is not None
+    return False
+
+
+_OPERATORS = (ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary, ssa.Subscript)
+
+
+def computed(s: Specializer, op: ssa.Op) -> Value | None:
+    """`compute`; what an operator raises over known operands, Python shall raise itself, where it is reached."""
+    try:
+        return compute(s, op)
+    except (TypeError, ValueError, LookupError, ArithmeticError) as error:
+        if not isinstance(op, _OPERATORS) or not any(is_known(s.value(operand)) for operand in operands(op)):
+            raise
+        raise s.hand_back(f"an operator that raises {type(error).__name__} ({error})") from None
+
+
+def compute(s: Specializer, op: ssa.Op) -> Value | None:
+    match op:
+        case ssa.Global(name):
+            return read_global(s, name)
+        case ssa.Free(name):
+            return read_cell(s, name)
+        case ssa.Binary("add", left, right) if (made := records_together(s, s.value(left), s.value(right))) is not None:
+            return made
+        case ssa.Binary(name, left, right):
+            return s.binary(name, s.shown(left), s.shown(right))
+        case ssa.Inplace(name, left, right):
+            return inplace_operator(s, name, s.shown(left), s.shown(right))
+        case ssa.Compare(name, left, right):
+            return s.compare(name, s.shown(left), s.shown(right))
+        case ssa.Unary(name, operand):
+            return unary_operator(s, name, s.value(operand))
+        case ssa.Call(function, args, kwargs):
+            callee, named = s.value(function), s.keywords(kwargs)
+            lists = owned_containers.given(s, op) if owned_containers.may_keep(callee) else []
+            before = list(s.builder.fields.values())
+            given = dynamic_lists.arguments(s, callee, s.items(args))
+            result = s.call(
+                callee, iterator_consumption.arguments(s, args, given), dynamic_lists.keywords(s, callee, named)
+            )
+            if lists:
+                assigned = [one for one in s.builder.fields.values() if not any(one is other for other in before)]
+                owned_containers.check_kept(s, lists, [result, *assigned])
+            return result
+        case ssa.Attribute(obj, name):
+            return attribute(s, s.shown(obj), name)
+        case ssa.Subscript(obj, index):
+            return subscript(s, s.value(obj), s.value(index))
+        case ssa.SetItem(obj, index, value):
+            set_item(s, s.value(obj), s.value(index), s.value(value))
+            return None
+        case ssa.BuildTuple(items):
+            return TupleV(tuple(s.items(items)))
+        case ssa.BuildList(items):
+            return list_display(s, items)
+        case ssa.BuildSet(items):
+            return hash_maps.new_set(s, s.items(items))
+        case ssa.BuildDict(items):
+            return _dict(s, items)
+        case ssa.BuildSlice(lower, upper, step):
+            return SliceV(s.value(lower), s.value(upper), s.value(step))
+        case ssa.Itself():
+            closure = s.frames[-1].closure
+            assert closure is not None
+            return closure
+        case ssa.MakeClosure(function, captures, defaults):
+            s.has_unsteady |= bool(function.unsteady)
+            return ClosureV(
+                function,
+                tuple(s.value(capture) for capture in captures),
+                tuple(s.value(default) for default in defaults),
+                s.frames[-1].namespace,
+            )
+        case ssa.Comprehension(kind, iterable, element, condition, flatten):
+            wanted = None if condition is None else s.value(condition)
+            strings.need(s, s.value(iterable))
+            source = dict_items.listed(s, s.value(iterable), kind == "generator")
+            if kind == "set":
+                listed = ComprehensionV("list", source, s.value(element), wanted, flatten)
+                return hash_maps.set_of(s, s.as_list(listed))
+            if kind == "dict":
+                return s.call_plain("python_dict", [source, s.value(element), wanted or NONE, lift(flatten)])
+            made = ComprehensionV(kind, source, s.value(element), wanted, flatten)
+            return s.as_list(made) if kind == "list" else made
+        case ssa.Import(module, name, level):
+            return import_module(s, module, name, level)
+        case ssa.BuildString(parts):
+            return format_string(s, parts)
+        case ssa.Raise(exception, cause):
+            return raise_value(s, s.value(exception), None if cause is None else s.value(cause))
+        case ssa.Assert(condition, message):
+            assert_true(s, condition, message)
+            return None
+        case ssa.CheckBound(flag, name, free):
+            error = ssa.unbound_name(name, free)
+            s.check(s.truth(s.value(flag)), type(error).__name__, str(error))
+            return None
+        case ssa.SetAttribute(obj, name, value):
+            set_attribute(s, s.value(obj), name, s.value(value))
+            return None
+    raise s.unsupported(f"{type(op).__name__} is not compiled")

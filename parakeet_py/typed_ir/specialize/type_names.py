@@ -1,0 +1,57 @@
+"""What messages call values: in the words of Python and NumPy, not in those of this compiler."""
+
+from __future__ import annotations
+
+from parakeet_py.typed_ir.specialize import values
+from parakeet_py.typed_ir.specialize.values import ArrayV, IteratorV, MapV, ScalarV, Static, TaggedScalar, TupleV, Value
+
+_NOUNS = {
+    values.ObjectV: "object",
+    values.VariantV: "value of varying type",
+    values.InstanceV: "instance",
+    values.RefV: "instance",
+    values.ItemV: "instance",
+    values.TextV: "string",
+    values.CharV: "string",
+    values.SuperV: "super object",
+    values.ListV: "list",
+    values.GrowV: "list",
+    values.ArraysV: "list of arrays",
+    values.DictV: "dict",
+    values.SliceV: "slice",
+    values.ClosureV: "function",
+    values.MethodV: "method",
+    values.RangeV: "range",
+    values.ComprehensionV: "comprehension",
+    values.GeneratorV: "generator",
+    values.ErrorV: "exception",
+    values.MessageV: "formatted string",
+    values.UnboundV: "name that nothing is bound to",
+    values.NeverV: "value that is never computed",
+}
+
+
+def with_article(noun: str) -> str:
+    """The noun behind "a" or "an", by its first letter: names of dtypes that begin with u are said as "you"."""
+    return f"an {noun}" if noun[0].lower() in "aeio" else f"a {noun}"
+
+
+def described(value: Value, cls: type | None = None) -> str:
+    """A value, for messages; `cls` is the class of an object, if it is known."""
+    match value:
+        case TaggedScalar(kinds):
+            return " or ".join(with_article(str(kind).removeprefix("py")) for kind in kinds)
+        case values.ObjectV() if cls is not None:
+            return with_article(cls.__name__)
+        case ScalarV():
+            return with_article(str(value.type).removeprefix("py"))  # as Python calls it
+        case ArrayV():
+            return f"an array of {value.rank} axes of {value.dtype}"
+        case TupleV(kind=kind) | IteratorV(kind=kind):
+            return with_article(kind)
+        case MapV(kind=kind):
+            return with_article("set" if kind == "worn" else kind)
+        case Static(obj):
+            return repr(obj)
+        case _:
+            return with_article(_NOUNS[type(value)])
