@@ -52,7 +52,7 @@ from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.semantics import OVERFLOW
-from parakeet_py.typed_ir.specialize.opaque.opaque import is_harmless, seldom_sites
+from parakeet_py.typed_ir.specialize.opaque.sites import is_harmless, seldom_sites
 from parakeet_py.typed_ir.specialize.profitability import does_little_else
 from parakeet_py.typed_ir.specialize.restarts import FieldsMayChange, NeedObservation, NeedText
 from parakeet_py.typed_ir.specialize.specializer import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer

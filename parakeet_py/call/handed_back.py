@@ -46,7 +46,7 @@ from parakeet_py.signature.object_assembly import ContainerT, Template, rebuild
 from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque import opaque
-from parakeet_py.typed_ir.specialize.opaque.opaque import OpaqueSite
+from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, descriptions
 from parakeet_py.typed_ir.specialize.type_names import with_article
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class HandedBack:
     @property
     def opaque_calls(self) -> tuple[str, ...]:
         """The operations, for people: "name (line n): reason"."""
-        return opaque.descriptions(site for _, site, _ in self.sites)
+        return descriptions(site for _, site, _ in self.sites)
 
 
 class OpaqueCalls:

@@ -38,7 +38,7 @@ from parakeet_py.signature.serialization import (
 from parakeet_py.signature.serialization import value_from_json as decoded
 from parakeet_py.signature.specs import Signature
 from parakeet_py.typed_ir.specialize.observed import agree
-from parakeet_py.typed_ir.specialize.opaque.opaque import OpaqueSite
+from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
 
 register(Pos, TraceEntry, OpaqueSite, Array, Scalar, Object, HandedBack)
 _MALFORMED = (NotPortable, KeyError, TypeError, ValueError, AttributeError)

@@ -31,8 +31,9 @@ from parakeet_py.llvm.runtime.object_layout import Flags, Layout
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY
-from parakeet_py.typed_ir.specialize.opaque.opaque import OpaqueSite, result_types
+from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
 from parakeet_py.typed_ir.specialize.opaque.purity import holds_array, is_pure
+from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
 
 MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be told again; objects count as an eighth of it
 FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE

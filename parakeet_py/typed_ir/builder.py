@@ -9,7 +9,7 @@ knows that an index is in range: whatever is decided here needs no run-time chec
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -460,3 +460,11 @@ def _forget(learned: list[tuple[set[ir.Var], ir.Var]], count: int) -> None:
     for facts, var in learned[count:]:
         facts.discard(var)
     del learned[count:]
+
+
+def ends_in_failure(statements: Sequence[ir.Let]) -> bool:
+    """Do these statements end in a check that always fails, or one on each side of a branch?"""
+    last = statements[-1].op if statements else None
+    if isinstance(last, ir.If):
+        return ends_in_failure(last.then.statements) and ends_in_failure(last.orelse.statements)
+    return isinstance(last, ir.Check) and isinstance(last.condition, ir.Const) and not last.condition.value

@@ -17,10 +17,10 @@ from parakeet_py.typed_ir.specialize.restarts import NeedStatic, NeedUnroll
 from parakeet_py.typed_ir.specialize.values import ScalarV, Unknown, Value, known
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def static(s: Specializer, value: Value, what: str) -> Any:
+def static(s: Context, value: Value, what: str) -> Any:
     """The Python object of a value that has to be known at compile time."""
     try:
         return known(value)
@@ -29,7 +29,7 @@ def static(s: Specializer, value: Value, what: str) -> Any:
     raise AssertionError
 
 
-def static_int(s: Specializer, value: Value, what: str) -> int:
+def static_int(s: Context, value: Value, what: str) -> int:
     found = static(s, value, what)
     try:
         return int(found.__index__())
@@ -37,7 +37,7 @@ def static_int(s: Specializer, value: Value, what: str) -> int:
         raise s.unsupported(f"{what} must be an integer, not {found!r}") from None
 
 
-def demand(s: Specializer, value: Value, what: str) -> None:
+def demand(s: Context, value: Value, what: str) -> None:
     """Ask for the parameter or loop index behind a value to be specialized by value."""
     parts = [value]
     while parts:
@@ -48,7 +48,7 @@ def demand(s: Specializer, value: Value, what: str) -> None:
     raise s.unsupported(f"{what} has to be known when the function is compiled", "pass it as an argument")
 
 
-def _demand_operand(s: Specializer, var: ir.Var, what: str, seen: set[ir.Var]) -> None:
+def _demand_operand(s: Context, var: ir.Var, what: str, seen: set[ir.Var]) -> None:
     if var in seen:
         return
     seen.add(var)
@@ -68,7 +68,7 @@ def _demand_operand(s: Specializer, var: ir.Var, what: str, seen: set[ir.Var]) -
                 _demand_operand(s, operand, what, seen)
 
 
-def _open_loops(s: Specializer) -> list[ssa.For]:
+def _open_loops(s: Context) -> list[ssa.For]:
     return [
         let.op
         for frame in s.frames
@@ -77,7 +77,7 @@ def _open_loops(s: Specializer) -> list[ssa.For]:
     ]
 
 
-def demand_flag(s: Specializer, condition: ir.Operand) -> None:
+def demand_flag(s: Context, condition: ir.Operand) -> None:
     """Ask for the truth value among the parameters that a condition is, or is computed from by logic alone: a flag has
     two values, so that a version for each is no burden."""
     op = s.builder.definition.get(condition) if isinstance(condition, ir.Var) else None
@@ -86,12 +86,12 @@ def demand_flag(s: Specializer, condition: ir.Operand) -> None:
             raise NeedStatic(s.leaf_param[var], "a flag")
 
 
-def _is_number_given(s: Specializer, var: ir.Var) -> bool:
+def _is_number_given(s: Context, var: ir.Var) -> bool:
     """Is this a parameter that a signature can have by value? NumPy's scalars are not."""
     return var in s.leaf_param and isinstance(var.type, Scalar) and var.type.python
 
 
-def is_demandable(s: Specializer, var: ir.Var) -> bool:
+def is_demandable(s: Context, var: ir.Var) -> bool:
     try:
         _demand_operand(s, var, "an index of a tuple", set())
     except (NeedStatic, NeedUnroll):

@@ -53,10 +53,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def parameter(s: Specializer, spec: Spec, index: int) -> Value:
+def parameter(s: Context, spec: Spec, index: int) -> Value:
     """The value of an argument; its leaves become parameters of the typed function."""
     match spec:
         case ArraySpec(dtype, rank, layout, unit, writeable, inner, order):
@@ -107,7 +107,7 @@ def parameter(s: Specializer, spec: Spec, index: int) -> Value:
     raise AssertionError(spec)
 
 
-def _function(s: Specializer, spec: FunctionSpec, index: int) -> Value:
+def _function(s: Context, spec: FunctionSpec, index: int) -> Value:
     """A function that is known by its code: a closure over parameters."""
     from parakeet_py.frontend import to_ssa_cached
 
@@ -122,7 +122,7 @@ def _function(s: Specializer, spec: FunctionSpec, index: int) -> Value:
     return ClosureV(template, held, defaults, Namespace(spec.globals, like), names)
 
 
-def need_whole(s: Specializer, value: Value) -> None:
+def need_whole(s: Context, value: Value) -> None:
     """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
     if id(value) in s.lists:
         raise NeedWhole(s.lists[id(value)][1])
@@ -132,7 +132,7 @@ def need_whole(s: Specializer, value: Value) -> None:
                 raise NeedWhole(s.list_roots[root])
 
 
-def _leaf(s: Specializer, kind: Any, index: int, name: str) -> ir.Var:
+def _leaf(s: Context, kind: Any, index: int, name: str) -> ir.Var:
     var = ir.Var(name, kind)
     s.params.append(var)
     s.leaf_param[var] = index
@@ -140,7 +140,7 @@ def _leaf(s: Specializer, kind: Any, index: int, name: str) -> ir.Var:
     return var
 
 
-def read_global(s: Specializer, name: str) -> Value:
+def read_global(s: Context, name: str) -> Value:
     import builtins
 
     namespace = s.frames[-1].namespace
@@ -161,7 +161,7 @@ def read_global(s: Specializer, name: str) -> Value:
     return hidden_value(s, source, found)
 
 
-def read_cell(s: Specializer, name: str) -> Value:
+def read_cell(s: Context, name: str) -> Value:
     namespace = s.frames[-1].namespace
     if name in s.frames[-1].free:
         s.closures_read_late |= bool(s.sites) or len(s.builder.scopes) > 1
@@ -178,7 +178,7 @@ def read_cell(s: Specializer, name: str) -> Value:
     return hidden_value(s, ("cell", position), found)
 
 
-def hidden_value(s: Specializer, source: Source, found: Any) -> Value:
+def hidden_value(s: Context, source: Source, found: Any) -> Value:
     """The value of a hidden argument, which the signature has to hold."""
     if source not in s.hidden:
         raise NeedHidden(source, found)
@@ -188,7 +188,7 @@ def hidden_value(s: Specializer, source: Source, found: Any) -> Value:
     return s.hidden[source]
 
 
-def import_module(s: Specializer, module: str, name: str | None, level: int) -> Value:
+def import_module(s: Context, module: str, name: str | None, level: int) -> Value:
     import importlib
 
     package = s.frames[-1].namespace.globals.get("__package__") if level else None

@@ -19,14 +19,8 @@ from parakeet_py.base.errors import name_of_exception
 from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.opaque.opaque import (
-    emit_opaque,
-    is_unchanging,
-    opaque_box,
-    raise_caused,
-    raise_it,
-    site_key,
-)
+from parakeet_py.typed_ir.specialize.opaque.opaque import emit_opaque, is_unchanging, opaque_box, site_key
+from parakeet_py.typed_ir.specialize.opaque.sites import raise_caused, raise_it
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_used_at_once
 from parakeet_py.typed_ir.specialize.values import (
     ErrorV,
@@ -42,34 +36,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
-
-MOST_ARGUMENTS = 6
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def compact(message: str, args: Sequence[ir.Operand]) -> tuple[str, tuple[ir.Operand, ...]]:
-    """The message over fewer arguments, and these."""
-    kept: list[ir.Operand] = []
-    text = ""
-    for literal, field, spec, conversion in string.Formatter().parse(message):
-        text += literal.replace("{", "{{").replace("}", "}}")
-        if field is None:
-            continue
-        operand = args[int(field)]
-        plain = not spec and not conversion
-        if plain and isinstance(operand, ir.Const) and operand.type == PYINT:
-            text += str(int(operand.value.real))
-            continue
-        if operand not in kept and plain and len(kept) == MOST_ARGUMENTS:
-            text += "?"
-            continue
-        if operand not in kept:
-            kept.append(operand)
-        text += f"{{{kept.index(operand)}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}"
-    return text, tuple(kept)
-
-
-def raise_value(s: Specializer, value: Value, cause: Value | None = None) -> Value:
+def raise_value(s: Context, value: Value, cause: Value | None = None) -> Value:
     if cause is not None:
         return _raise_caused(s, value, cause)
     match value:
@@ -90,7 +60,7 @@ def raise_value(s: Specializer, value: Value, cause: Value | None = None) -> Val
     return NeverV()
 
 
-def _raise_caused(s: Specializer, value: Value, cause: Value) -> Value:
+def _raise_caused(s: Context, value: Value, cause: Value) -> Value:
     """Let Python raise an exception with a cause."""
     if s.guards and s.guards[-1].keeps:
         raise s.unsupported("an exception with a cause that is caught and looked at")
@@ -101,7 +71,7 @@ def _raise_caused(s: Specializer, value: Value, cause: Value) -> Value:
     return NeverV()
 
 
-def object_of_error(s: Specializer, value: Value) -> ObjectV:
+def object_of_error(s: Context, value: Value) -> ObjectV:
     """An exception as a Python object."""
     match value:
         case ObjectV():
@@ -120,20 +90,20 @@ def object_of_error(s: Specializer, value: Value) -> ObjectV:
     return made
 
 
-def text_of_error(s: Specializer, value: ErrorV) -> Value:
+def text_of_error(s: Context, value: ErrorV) -> Value:
     """str() of an exception."""
     if value.message is None or issubclass(value.exception, KeyError | OSError | SyntaxError | UnicodeError):
         raise s.unsupported(f"the text of a {value.exception.__name__}")
     return MessageV(value.message, tuple(map(ScalarV, value.args))) if value.args else Static(value.message.format())
 
 
-def raise_object(s: Specializer, value: ObjectV) -> None:
+def raise_object(s: Context, value: ObjectV) -> None:
     """Let Python raise an exception that it has made."""
     key = site_key(s, s.pos, "Raise")
     emit_opaque(s, "call", [Static(raise_it), value], {}, key, "raise of an object", None, wants_result=False)
 
 
-def assert_true(s: Specializer, condition: ssa.Operand, message: ssa.Block | None) -> None:
+def assert_true(s: Context, condition: ssa.Operand, message: ssa.Block | None) -> None:
     truth = s.truth(s.value(condition))
     if isinstance(truth, ir.Const) and truth.value:
         return
@@ -149,7 +119,7 @@ def is_text(value: Value) -> bool:
     return isinstance(value, MessageV) or (is_known(value) and isinstance(known(value), str))
 
 
-def message_of(s: Specializer, value: Value) -> tuple[str, tuple[ir.Operand, ...]]:
+def message_of(s: Context, value: Value) -> tuple[str, tuple[ir.Operand, ...]]:
     """The text of an exception with this value as its argument: a template, and the operands that fill it."""
     args: list[ir.Operand] = []
     if isinstance(value, MessageV):
@@ -168,7 +138,7 @@ def message_of(s: Specializer, value: Value) -> tuple[str, tuple[ir.Operand, ...
     return _field(s, value, "", "", args), tuple(args)
 
 
-def _field(s: Specializer, value: Value, conversion: str, spec: str, args: list[ir.Operand]) -> str:
+def _field(s: Context, value: Value, conversion: str, spec: str, args: list[ir.Operand]) -> str:
     """The template of a value in a message; its operands are appended."""
     if isinstance(value, ScalarV):
         kind = np.dtype(value.dtype).kind
@@ -188,20 +158,20 @@ def _field(s: Specializer, value: Value, conversion: str, spec: str, args: list[
     raise s.unsupported(f"{s.describe(value)} in a message")
 
 
-def format_string(s: Specializer, parts: Sequence[tuple[ssa.Operand, str, str]]) -> Value:
+def format_string(s: Context, parts: Sequence[tuple[ssa.Operand, str, str]]) -> Value:
     """An f-string."""
     made = format_values(s, [(s.value(operand), conversion, spec) for operand, conversion, spec in parts])
     return at_once(s, made)
 
 
-def at_once(s: Specializer, made: MessageV) -> Value:
+def at_once(s: Context, made: MessageV) -> Value:
     """A formatted string. Where the program keeps it, Python makes it at once from what may change later."""
     if all(is_unchanging(s, arg) for arg in made.args) or (s.out and is_used_at_once(s, s.out)):
         return made
     return opaque_box(s, made, "text of something that may change")
 
 
-def format_values(s: Specializer, parts: Sequence[tuple[Value, str, str]]) -> MessageV:
+def format_values(s: Context, parts: Sequence[tuple[Value, str, str]]) -> MessageV:
     """Values, each with its conversion and format, one after the other; those that are known become text at once."""
     template = ""
     args: list[Value] = []
@@ -224,7 +194,7 @@ def format_values(s: Specializer, parts: Sequence[tuple[Value, str, str]]) -> Me
     return MessageV(template, tuple(args))
 
 
-def joined(s: Specializer, parts: Sequence[Value]) -> MessageV | None:
+def joined(s: Context, parts: Sequence[Value]) -> MessageV | None:
     """Strings one after the other; None where something else is among them."""
     texts = all(isinstance(part, MessageV) or (isinstance(part, Static) and type(part.object) is str) for part in parts)
     return format_values(s, [(part, "", "") for part in parts]) if texts else None
@@ -235,7 +205,7 @@ _PERCENT = re.compile(
 )
 
 
-def percent(s: Specializer, text: str, value: Value) -> MessageV | None:
+def percent(s: Context, text: str, value: Value) -> MessageV | None:
     """`text % value` as a formatted string; None where it is no simple one."""
     given = list(value.items) if isinstance(value, TupleV) and value.kind == "tuple" else [value]
     parts: list[tuple[Value, str, str]] = []
@@ -279,7 +249,7 @@ def _spec_of_percent(match: re.Match[str], value: Value) -> tuple[str, str] | No
     return "", f"{align}{sign}{zero}{width}{'.' + digits if digits else ''}{kind}"
 
 
-def str_format(s: Specializer, text: str, args: Sequence[Value], kwargs: dict[str, Value]) -> MessageV | None:
+def str_format(s: Context, text: str, args: Sequence[Value], kwargs: dict[str, Value]) -> MessageV | None:
     """`text.format(*args, **kwargs)` as a formatted string; None where it is no simple one."""
     parts: list[tuple[Value, str, str]] = []
     automatic = 0
@@ -314,7 +284,7 @@ def _renumbered(template: str, first: int) -> str:
     return re.sub(r"(?<!\{)\{(\d+)", lambda match: f"{{{int(match[1]) + first}", template)
 
 
-def _exception_name(s: Specializer, kind: type[BaseException]) -> str:
+def _exception_name(s: Context, kind: type[BaseException]) -> str:
     name = name_of_exception(kind)
     if name is None:
         raise s.unsupported(f"raise of {kind.__name__}, which cannot be found by its name")

@@ -35,7 +35,8 @@ from parakeet_py.typed_ir.specialize.containers import (
 from parakeet_py.typed_ir.specialize.instances import instances, values
 from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_box, roots_of
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
-from parakeet_py.typed_ir.specialize.paths import join, tagged_unions
+from parakeet_py.typed_ir.specialize.paths import tagged_unions
+from parakeet_py.typed_ir.specialize.paths.templates import RowT
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,
@@ -63,7 +64,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 class Leaves(list[ir.Operand]):
@@ -77,7 +78,7 @@ class Leaves(list[ir.Operand]):
         self.views: dict[int, ArrayV] = {}
 
 
-def result_tree(s: Specializer, value: Value, leaves: Leaves) -> Result:
+def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
     """How the result is boxed; its leaves are appended to `leaves`."""
 
     def leaf(
@@ -97,7 +98,7 @@ def result_tree(s: Specializer, value: Value, leaves: Leaves) -> Result:
         return _assembled(s, ragged_arrays.as_result(s, value), leaves)
     if _holds_text(s, value):
         value = opaque_box(s, ragged_arrays.as_result(s, value), "a result that Python puts together")
-    if isinstance(value, GrowV) and isinstance(value.item, join.RowT):
+    if isinstance(value, GrowV) and isinstance(value.item, RowT):
         ends, together = nested_lists.compact(s, value)
         return ResultRows(result_tree(s, together, leaves), leaf(ends.var, "array", ends.dtype, False, 1))
     value = dynamic_lists.shown(s, value)
@@ -141,7 +142,7 @@ def result_tree(s: Specializer, value: Value, leaves: Leaves) -> Result:
     raise s.unsupported(f"a function cannot return {s.describe(value)}")
 
 
-def _variant(s: Specializer, value: VariantV, leaves: Leaves) -> Result:
+def _variant(s: Context, value: VariantV, leaves: Leaves) -> Result:
     """Numbers, None and strings are chosen by a tag when they are boxed; other values are boxed before."""
     choices: list[ResultLeaf | ResultStatic] = []
     operands: list[ir.Operand] = []
@@ -173,7 +174,7 @@ def _variant(s: Specializer, value: VariantV, leaves: Leaves) -> Result:
     return made
 
 
-def _assembled(s: Specializer, value: Value, leaves: Leaves) -> Result:
+def _assembled(s: Context, value: Value, leaves: Leaves) -> Result:
     """A result that Python puts together when its leaves have been boxed."""
     own: list[ir.Operand] = []
     s.shadows.shown(roots_of(value))
@@ -196,7 +197,7 @@ def _assembled(s: Specializer, value: Value, leaves: Leaves) -> Result:
     return ResultTuple(tuple(items), "tuple", Assembled(template))
 
 
-def _is_assembled(s: Specializer, value: Value) -> bool:
+def _is_assembled(s: Context, value: Value) -> bool:
     """Is (part of) a result a dict, a set, or a list that is kept in columns?"""
     return any(map(_is_in_columns, _pieces(s, value))) and not _holds_text(s, value)
 
@@ -207,14 +208,14 @@ def _is_in_columns(value: Value) -> bool:
             return True
         case VariantV(_, options):
             return any(instances.is_instance(option) or strings.is_text(option) for option in options)
-        case GrowV(item=join.RowT(), pools=(pool,)):
+        case GrowV(item=RowT(), pools=(pool,)):
             return _is_in_columns(pool) and not pool.columns
         case GrowV(item=item):
             return item is not None and not isinstance(item, Scalar)
     return False
 
 
-def _holds_text(s: Specializer, value: Value) -> bool:
+def _holds_text(s: Context, value: Value) -> bool:
     """Is (part of) a result made by an operation that may raise, or see what the function has stored?"""
     return any(isinstance(one, MessageV) or _is_of_array(one) for one in _pieces(s, value))
 
@@ -223,7 +224,7 @@ def _is_of_array(value: Value) -> bool:
     return isinstance(value, MethodV) and isinstance(value.object, ArrayV) and value.name in ("flat", "flags")
 
 
-def _pieces(s: Specializer, value: Value) -> Iterator[Value]:
+def _pieces(s: Context, value: Value) -> Iterator[Value]:
     yield value
     match value:
         case TupleV(items):

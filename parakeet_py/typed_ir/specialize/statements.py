@@ -55,10 +55,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def execute(s: Specializer, let: ssa.Let) -> list[Value]:
+def execute(s: Context, let: ssa.Let) -> list[Value]:
     """The values of one statement."""
     if isinstance(let.op, ssa.For | ssa.While | ssa.Comprehension) and not s.frames[-1].namespace.trusted:
         s.has_loops = True
@@ -78,7 +78,7 @@ def execute(s: Specializer, let: ssa.Let) -> list[Value]:
     return [value] if (value := single(s, let)) is not None else []
 
 
-def _dict(s: Specializer, items: Sequence[tuple[ssa.Operand | None, ssa.Operand]]) -> Value:
+def _dict(s: Context, items: Sequence[tuple[ssa.Operand | None, ssa.Operand]]) -> Value:
     """A dict display: items one after another, of equal keys the last."""
     entries: dict[Any, Value] = {}
     for key, operand in items:
@@ -93,7 +93,7 @@ def _dict(s: Specializer, items: Sequence[tuple[ssa.Operand | None, ssa.Operand]
     return DictV(tuple(entries.items()))
 
 
-def _loop(s: Specializer, op: ssa.For) -> list[Value]:
+def _loop(s: Context, op: ssa.For) -> list[Value]:
     """A for loop; started again unrolled when its body needs the index by value."""
     mark = s.builder.mark()
     frames, sites = len(s.frames), len(s.sites)
@@ -109,7 +109,7 @@ def _loop(s: Specializer, op: ssa.For) -> list[Value]:
         return loops.specialize_for(s, op)
 
 
-def single(s: Specializer, let: ssa.Let) -> Value | None:
+def single(s: Context, let: ssa.Let) -> Value | None:
     """The value of a statement with one out (None: it has none)."""
     variant = tagged_unions.variant_operand(s, let.op)
     if variant is not None:
@@ -136,7 +136,7 @@ def single(s: Specializer, let: ssa.Let) -> Value | None:
         return opaque_operation(s, let, reason.message if isinstance(reason, UnsupportedError) else str(reason))
 
 
-def _is_for_python(s: Specializer, op: ssa.Op, reason: Exception) -> bool:
+def _is_for_python(s: Context, op: ssa.Op, reason: Exception) -> bool:
     """Can Python do this operation alone? Of what is not compiled at all it can do calls of NumPy's functions and of
     arrays' methods: nothing of the function is inside these."""
     if isinstance(reason, HandBack):
@@ -154,7 +154,7 @@ def _is_for_python(s: Specializer, op: ssa.Op, reason: Exception) -> bool:
 _OPERATORS = (ssa.Binary, ssa.Inplace, ssa.Compare, ssa.Unary, ssa.Subscript)
 
 
-def computed(s: Specializer, op: ssa.Op) -> Value | None:
+def computed(s: Context, op: ssa.Op) -> Value | None:
     """`compute`; what an operator raises over known operands, Python shall raise itself, where it is reached."""
     try:
         return compute(s, op)
@@ -164,7 +164,7 @@ def computed(s: Specializer, op: ssa.Op) -> Value | None:
         raise s.hand_back(f"an operator that raises {type(error).__name__} ({error})") from None
 
 
-def compute(s: Specializer, op: ssa.Op) -> Value | None:
+def compute(s: Context, op: ssa.Op) -> Value | None:
     match op:
         case ssa.Global(name):
             return read_global(s, name)

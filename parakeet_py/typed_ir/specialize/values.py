@@ -66,7 +66,7 @@ class TaggedScalar:
 class ArrayV:
     """An array descriptor with its extents as operands.
 
-    `roots` names the memory it may live in (see `Specializer.new_root`); `readonly` is as NumPy's flag; `nonunit[a]` is
+    `roots` names the memory it may live in (see `Context.new_root`); `readonly` is as NumPy's flag; `nonunit[a]` is
     true when axis a's extent is known to differ from 1. `order` is the order of its strides as far as it is known, from
     the slowest axis to the fastest, or empty for C order (see `axis_order`).
     """

@@ -27,10 +27,10 @@ from parakeet_py.typed_ir.specialize.python import long_ints
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def weak_cast(s: Specializer, operand: ir.Operand, dtype: str) -> ir.Operand:
+def weak_cast(s: Context, operand: ir.Operand, dtype: str) -> ir.Operand:
     """Convert an argument to its loop dtype; a Python int that does not fit an integer dtype raises as NumPy does."""
     kind = operand.type
     assert isinstance(kind, Scalar)
@@ -45,15 +45,13 @@ def weak_cast(s: Specializer, operand: ir.Operand, dtype: str) -> ir.Operand:
     return s.builder.cast(operand, Scalar(dtype))
 
 
-def keep_imaginary(s: Specializer, source: str, dtype: str) -> None:
+def keep_imaginary(s: Context, source: str, dtype: str) -> None:
     """Where imaginary parts are dropped NumPy warns; so it has to do that itself."""
     if is_complex(source) and not is_complex(dtype) and dtype != "bool":
         raise s.hand_back("complex numbers made real, with a warning")
 
 
-def copy_array(
-    s: Specializer, array: ArrayV, dtype: str | None = None, *, order: str = "K", exact: bool = False
-) -> ArrayV:
+def copy_array(s: Context, array: ArrayV, dtype: str | None = None, *, order: str = "K", exact: bool = False) -> ArrayV:
     """A new array with the same elements; order K keeps that of the array, A only Fortran order.
 
     With `exact`, no imaginary part is lost: those elements that matter have none.
@@ -72,7 +70,7 @@ def copy_array(
 
 
 def store_array(
-    s: Specializer,
+    s: Context,
     target: ArrayV,
     value: Value,
     *,
@@ -148,9 +146,7 @@ def store_array(
     b.emit(ir.Map(extents, indices, ir.Block(tuple(statements))))
 
 
-def store_cast(
-    s: Specializer, operand: ir.Operand, kind: Scalar, *, one: bool = True, users: bool = False
-) -> ir.Operand:
+def store_cast(s: Context, operand: ir.Operand, kind: Scalar, *, one: bool = True, users: bool = False) -> ir.Operand:
     """Convert a scalar to be stored.
 
     Python ints are range-checked. Python floats are made ints first, as by `int`, and so are NumPy's scalars for signed
@@ -175,7 +171,7 @@ def store_cast(
     return s.builder.cast(operand, kind)
 
 
-def _whole(s: Specializer, number: ir.Operand, dtype: str) -> ir.Operand:
+def _whole(s: Context, number: ir.Operand, dtype: str) -> ir.Operand:
     """A float as an integer of a dtype that it has to fit."""
     b = s.builder
 
@@ -196,7 +192,7 @@ def _whole(s: Specializer, number: ir.Operand, dtype: str) -> ir.Operand:
     return b.cast(number, Scalar(dtype))
 
 
-def fit_outputs(s: Specializer, inputs: Sequence[Value], targets: Sequence[ArrayV], mask: Value | None = None) -> bool:
+def fit_outputs(s: Context, inputs: Sequence[Value], targets: Sequence[ArrayV], mask: Value | None = None) -> bool:
     """Check that operands can be broadcast together with outputs (and a mask), and that no output would be larger.
 
     False: they never can.
@@ -221,7 +217,7 @@ def fit_outputs(s: Specializer, inputs: Sequence[Value], targets: Sequence[Array
     return True
 
 
-def _fit_shape(s: Specializer, target: ArrayV, value: ArrayV, what: str = "input array") -> ArrayV:
+def _fit_shape(s: Context, target: ArrayV, value: ArrayV, what: str = "input array") -> ArrayV:
     """Check that a value broadcasts to the target's shape; drops leading axes of extent 1 that are too many."""
     b = s.builder
     surplus = value.rank - target.rank

@@ -54,7 +54,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 AMBIGUOUS_TRUTH = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 EMPTY_TRUTH = (
@@ -62,7 +62,7 @@ EMPTY_TRUTH = (
 )
 
 
-def numeric(s: Specializer, value: Value, dtype: str | None = None) -> ScalarV | ArrayV:
+def numeric(s: Context, value: Value, dtype: str | None = None) -> ScalarV | ArrayV:
     """A scalar or an array; sequences become arrays, of a dtype if one is given."""
     match value:
         case ScalarV() | ArrayV():
@@ -84,7 +84,7 @@ def numeric(s: Specializer, value: Value, dtype: str | None = None) -> ScalarV |
     raise s.unsupported(f"{s.describe(value)} where a number or an array is needed")
 
 
-def as_array(s: Specializer, value: Value, dtype: str | None = None) -> ArrayV | ScalarV:
+def as_array(s: Context, value: Value, dtype: str | None = None) -> ArrayV | ScalarV:
     """np.array of a value (a new array unless it is one already)."""
     match value:
         case ScalarV():
@@ -117,20 +117,20 @@ def as_array(s: Specializer, value: Value, dtype: str | None = None) -> ArrayV |
     raise s.hand_back(f"an array of {s.describe(value)}")
 
 
-def _check_numbers(s: Specializer, array: ArrayV, dtype: str | None) -> None:
+def _check_numbers(s: Context, array: ArrayV, dtype: str | None) -> None:
     """The numbers of a list are made integers one by one: of what does not fit, Python tells."""
     if dtype is not None and is_integer(dtype) and not np.can_cast(array.dtype, dtype):
         s.call_library("all_fit", [array, Static(np.dtype(dtype))])
 
 
-def _check_some(s: Specializer, length: ir.Operand, rank: int, typed: bool) -> None:
+def _check_some(s: Context, length: ir.Operand, rank: int, typed: bool) -> None:
     """An empty list becomes an array of one axis, and of float64 unless a dtype is asked for."""
     if rank > 1 or not typed:
         some = s.builder.prim("ne", length, ZERO, type=PYBOOL)
         s.check(some, "Deoptimize", "an array of an empty list")
 
 
-def _stack(s: Specializer, items: Sequence[Value], dtype: str | None) -> ArrayV:
+def _stack(s: Context, items: Sequence[Value], dtype: str | None) -> ArrayV:
     """np.array of a list of known length: equal parts along a new first axis."""
     b = s.builder
     parts = [as_array(s, item, dtype if isinstance(item, TupleV) else None) for item in items]
@@ -159,7 +159,7 @@ def _stack(s: Specializer, items: Sequence[Value], dtype: str | None) -> ArrayV:
     return array
 
 
-def _check_alike(s: Specializer, parts: Sequence[ArrayV]) -> None:
+def _check_alike(s: Context, parts: Sequence[ArrayV]) -> None:
     """The parts of an array to be have one shape; the first axis where they differ is where the array ends."""
     b = s.builder
     for axis in range(parts[0].rank if parts else 0):
@@ -175,11 +175,11 @@ def _check_alike(s: Specializer, parts: Sequence[ArrayV]) -> None:
                 s.check(equal, "ValueError", text, wanted[:axis])
 
 
-def cast_array(s: Specializer, array: ArrayV, dtype: str) -> ArrayV:
+def cast_array(s: Context, array: ArrayV, dtype: str) -> ArrayV:
     return array if array.dtype == dtype else copy_array(s, array, dtype)
 
 
-def as_python(s: Specializer, value: Value) -> Value:
+def as_python(s: Context, value: Value) -> Value:
     """A NumPy scalar as the Python scalar `item()` gives."""
     if isinstance(value, ScalarV) and not value.python:
         kind = np.dtype(value.dtype).kind
@@ -190,7 +190,7 @@ def as_python(s: Specializer, value: Value) -> Value:
     return value
 
 
-def list_item(s: Specializer, value: ListV, index: Value) -> Value:
+def list_item(s: Context, value: ListV, index: Value) -> Value:
     if not isinstance(index, SliceV):
         number = numeric(s, index)
         if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
@@ -204,7 +204,7 @@ def list_item(s: Specializer, value: ListV, index: Value) -> Value:
     return ListV(found, value.items, own=value.own)
 
 
-def item_of(s: Specializer, value: ListV, found: Value) -> Value:
+def item_of(s: Context, value: ListV, found: Value) -> Value:
     """The item of a list that its array has as an element or a row."""
     if value.items == "table":
         raise s.unsupported("an item of a list whose items are of different types")
@@ -213,7 +213,7 @@ def item_of(s: Specializer, value: ListV, found: Value) -> Value:
     return found if value.items == "array" else ListV(found, value.items, own=value.own)
 
 
-def as_list(s: Specializer, value: Value) -> Value:
+def as_list(s: Context, value: Value) -> Value:
     """A comprehension computed: a tuple or list when its length is known, else a ListV."""
     from parakeet_py.typed_ir.specialize.paths import generators
 
@@ -222,7 +222,7 @@ def as_list(s: Specializer, value: Value) -> Value:
     return compute(s, value) if isinstance(value, ComprehensionV) else value
 
 
-def truth(s: Specializer, value: Value) -> ir.Operand:
+def truth(s: Context, value: Value) -> ir.Operand:
     """bool(value) as an operand."""
     b = s.builder
     match value:
@@ -276,14 +276,14 @@ def truth(s: Specializer, value: Value) -> ir.Operand:
     raise s.unsupported(f"the truth of {s.describe(value)}")
 
 
-def _truth_by_type(s: Specializer, value: TaggedScalar) -> ir.Operand:
+def _truth_by_type(s: Context, value: TaggedScalar) -> ir.Operand:
     *others, found = [truth(s, ScalarV(payload)) for payload in value.payloads]
     for number, one in enumerate(others):
         found = s.builder.select(tagged_scalars.has_kind(s, value, number), one, found)
     return found
 
 
-def must_not_be_container(s: Specializer, value: Value, operation: str) -> None:
+def must_not_be_container(s: Context, value: Value, operation: str) -> None:
     """Python has no such operation for lists and the like, whatever NumPy would make of them."""
     if isinstance(value, TupleV | ListV | RangeV | DictV | ComprehensionV):
         raise s.unsupported(f"{operation} of {s.describe(value)}")

@@ -17,7 +17,7 @@ from parakeet_py.typed_ir.specialize.arrays.views import transpose
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 Body = Callable[[list[ir.Operand]], Sequence[ir.Operand]]
 
@@ -30,7 +30,7 @@ def shape_text(rank: int, first: int) -> str:
 
 
 def broadcast_extents(
-    s: Specializer, arrays: Sequence[ArrayV], named: Sequence[Value] = (), *, indices: bool = False
+    s: Context, arrays: Sequence[ArrayV], named: Sequence[Value] = (), *, indices: bool = False
 ) -> tuple[tuple[ir.Operand, ...], tuple[bool, ...]]:
     """The broadcast shape of arrays (with the check that there is one) and which extents are known not to be 1.
 
@@ -79,7 +79,7 @@ def broadcast_extents(
     return tuple(extents), tuple(nonunits)
 
 
-def _check_broadcast(s: Specializer, agree: ir.Operand, operands: Sequence[Value], indices: bool) -> None:
+def _check_broadcast(s: Context, agree: ir.Operand, operands: Sequence[Value], indices: bool) -> None:
     args: list[ir.Operand] = []
     shapes = []
     for operand in operands:
@@ -92,7 +92,7 @@ def _check_broadcast(s: Specializer, agree: ir.Operand, operands: Sequence[Value
 
 
 def load_broadcast(
-    s: Specializer, array: ArrayV, indices: Sequence[ir.Operand], extents: Sequence[ir.Operand]
+    s: Context, array: ArrayV, indices: Sequence[ir.Operand], extents: Sequence[ir.Operand]
 ) -> ir.Operand:
     """The element of `array` at a point of a broadcast index space (called while the body is open)."""
     b = s.builder
@@ -110,7 +110,7 @@ def load_broadcast(
 
 
 def generate(
-    s: Specializer,
+    s: Context,
     extents: Sequence[ir.Operand],
     body: Callable[[tuple[ir.Var, ...]], Sequence[ir.Operand]],
     *,
@@ -139,7 +139,7 @@ def generate(
     return made
 
 
-def elementwise(s: Specializer, body: Body, args: Sequence[Value]) -> list[Value]:
+def elementwise(s: Context, body: Body, args: Sequence[Value]) -> list[Value]:
     """Apply a scalar function to broadcast arguments; 0-d arrays and scalars give NumPy scalars."""
     arrays = [arg for arg in args if isinstance(arg, ArrayV)]
     if all(array.rank == 0 for array in arrays):
@@ -159,7 +159,7 @@ def elementwise(s: Specializer, body: Body, args: Sequence[Value]) -> list[Value
     return list(generate(s, extents, point, order=order, nonunit=nonunit))
 
 
-def scalar_operand(s: Specializer, value: Value) -> ir.Operand:
+def scalar_operand(s: Context, value: Value) -> ir.Operand:
     """The operand of a scalar or 0-d array."""
     match value:
         case ScalarV(operand):

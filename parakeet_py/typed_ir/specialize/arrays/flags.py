@@ -15,7 +15,7 @@ from parakeet_py.typed_ir.specialize.arrays.strided import in_order
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 _NAMES = {  # of subscripts: a.flags["C"]
     **dict.fromkeys(("C", "C_CONTIGUOUS", "CONTIGUOUS"), "c_contiguous"),
@@ -26,14 +26,14 @@ _NAMES = {  # of subscripts: a.flags["C"]
 }
 
 
-def flag_at(s: Specializer, array: ArrayV, key: object) -> Value:
+def flag_at(s: Context, array: ArrayV, key: object) -> Value:
     """a.flags[key]"""
     if key not in _NAMES:
         raise s.hand_back(f"the flag {key!r} of an array")
     return array_flag(s, array, _NAMES[key])
 
 
-def array_flag(s: Specializer, array: ArrayV, name: str) -> Value:
+def array_flag(s: Context, array: ArrayV, name: str) -> Value:
     """a.flags.name"""
     b = s.builder
     match name:
@@ -57,7 +57,7 @@ def _known(value: bool) -> ScalarV:
     return ScalarV(ir.Const(value, PYBOOL))
 
 
-def _contiguous(s: Specializer, array: ArrayV, order: str) -> ir.Operand:
+def _contiguous(s: Context, array: ArrayV, order: str) -> ir.Operand:
     s.shadows.shown(array.roots)
     argument = array.var in s.leaf_param
     if array.layout == order or array.rank == 0:

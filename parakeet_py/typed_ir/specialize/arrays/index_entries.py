@@ -28,7 +28,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 @record
@@ -66,7 +66,7 @@ class Mask:
 Entry = Fixed | Range | NewAxis | Gather | Mask
 
 
-def prepared_items(s: Specializer, index: Value) -> list[Value]:
+def prepared_items(s: Context, index: Value) -> list[Value]:
     """The items of an index, sequences among them as arrays, with an ellipsis."""
     items = list(index.items) if isinstance(index, TupleV) and index.kind == "tuple" else [index]
     prepared: list[Value] = []
@@ -103,7 +103,7 @@ def axes_taken(item: Value) -> int:
     return item.rank if isinstance(item, ArrayV) and item.dtype == "bool" else 1
 
 
-def parse_index(s: Specializer, array: ArrayV, index: Value, names: Sequence[int]) -> list[Entry]:
+def parse_index(s: Context, array: ArrayV, index: Value, names: Sequence[int]) -> list[Entry]:
     """One entry per axis of the array, plus new axes. `names` are the numbers of its axes in messages."""
     prepared = prepared_items(s, index)
     consumed = sum(map(axes_taken, prepared))
@@ -167,7 +167,7 @@ def whole(array: ArrayV, axis: int) -> Range:
     return Range(ZERO, array.extents[axis], ONE, whole=True)
 
 
-def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *, message: str = "") -> ir.Operand:
+def check_index(s: Context, index: ScalarV, extent: ir.Operand, axis: int, *, message: str = "") -> ir.Operand:
     """Wrap a negative index around and make sure that it is in range (or else this IndexError); the index to use."""
     b = s.builder
     operand = b.cast(index.operand, PYINT) if not message else item_place(s, index, message)
@@ -194,7 +194,7 @@ def check_index(s: Specializer, index: ScalarV, extent: ir.Operand, axis: int, *
 NO_INDEX = "cannot fit 'numpy.uint64' into an index-sized integer"
 
 
-def item_place(s: Specializer, index: Value, message: str = "") -> ir.Operand:
+def item_place(s: Context, index: Value, message: str = "") -> ir.Operand:
     """The int that an index of a list, a tuple, a string or a range is, before negative ones are wrapped around.
 
     A `bool` of NumPy's is none; nor is what does not fit: ranges say that such an index is out of range, methods (which
@@ -212,7 +212,7 @@ def item_place(s: Specializer, index: Value, message: str = "") -> ir.Operand:
     return s.builder.cast(number.operand, PYINT)
 
 
-def _check_size(s: Specializer, index: ScalarV, exception: str, message: str) -> None:
+def _check_size(s: Context, index: ScalarV, exception: str, message: str) -> None:
     """An index of 64 bits without a sign may be none of those with one."""
     if index.dtype == "uint64":
         s.check(s.builder.prim("le", index.operand, _LARGEST, type=PYBOOL), exception, message)
@@ -222,7 +222,7 @@ _LONGEST = (1 << 63) - 1  # the longest step of a slice, in both directions; lon
 _LARGEST = ir.Const(_LONGEST, Scalar("uint64"))
 
 
-def slice_entry(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
+def slice_entry(s: Context, extent: ir.Operand, item: SliceV) -> Range:
     """Python's slice rules (`slice.indices`) on a symbolic extent."""
     b = s.builder
     if not is_none(item.step) and _constant(item.step) is None:
@@ -241,7 +241,7 @@ def slice_entry(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
     return Range(start, length, ir.Const(step, PYINT))
 
 
-def slice_bounds(s: Specializer, extent: ir.Operand, item: SliceV, step: int) -> tuple[ir.Operand, ir.Operand]:
+def slice_bounds(s: Context, extent: ir.Operand, item: SliceV, step: int) -> tuple[ir.Operand, ir.Operand]:
     """Where a slice with a known step begins and ends, as `slice.indices` gives it."""
     if step > 0:
         start = ZERO if is_none(item.lower) else _clamp(s, item.lower, extent, ZERO, extent)
@@ -254,7 +254,7 @@ def slice_bounds(s: Specializer, extent: ir.Operand, item: SliceV, step: int) ->
     return start, stop
 
 
-def _dynamic_slice(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
+def _dynamic_slice(s: Context, extent: ir.Operand, item: SliceV) -> Range:
     """A slice whose step is known at run time only: both directions are computed and one is chosen."""
     b = s.builder
     number = s.numeric(item.step)
@@ -282,9 +282,7 @@ def _dynamic_slice(s: Specializer, extent: ir.Operand, item: SliceV) -> Range:
     return Range(b.select(forward, up.start, down.start), length, step)
 
 
-def _length(
-    s: Specializer, item: SliceV, extent: ir.Operand, start: ir.Operand, stop: ir.Operand, step: int
-) -> ir.Operand:
+def _length(s: Context, item: SliceV, extent: ir.Operand, start: ir.Operand, stop: ir.Operand, step: int) -> ir.Operand:
     """Number of elements; a[c:-d] has max(n - c - d, 0) whether or not the bounds had to be clamped."""
     b = s.builder
     lower = 0 if is_none(item.lower) else _constant(item.lower)
@@ -296,7 +294,7 @@ def _length(
     return _counted(s, b.index_sub(stop, start), step)
 
 
-def _counted(s: Specializer, span: ir.Operand, step: int) -> ir.Operand:
+def _counted(s: Context, span: ir.Operand, step: int) -> ir.Operand:
     b = s.builder
     span = b.max0(span)
     if step == 1:
@@ -320,7 +318,7 @@ def _constant(value: Value) -> int | None:
     return None
 
 
-def _clamp(s: Specializer, value: Value, extent: ir.Operand, low: ir.Operand, high: ir.Operand) -> ir.Operand:
+def _clamp(s: Context, value: Value, extent: ir.Operand, low: ir.Operand, high: ir.Operand) -> ir.Operand:
     b = s.builder
     scalar = s.numeric(value)
     if isinstance(scalar, ArrayV) and scalar.rank == 0:

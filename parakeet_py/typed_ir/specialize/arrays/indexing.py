@@ -39,13 +39,13 @@ from parakeet_py.typed_ir.specialize.python import long_ints
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, Static, TupleV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read(s: Specializer, array: ArrayV, index: Value) -> Value:
+def read(s: Context, array: ArrayV, index: Value) -> Value:
     """array[index]."""
     array, index, names = without_flags(s, array, index)
     entries = parse_index(s, array, index, names)
@@ -59,7 +59,7 @@ def read(s: Specializer, array: ArrayV, index: Value) -> Value:
     return copy_array(s, view) if by_array else view
 
 
-def without_flags(s: Specializer, array: ArrayV, index: Value) -> tuple[ArrayV, Value, Sequence[int]]:
+def without_flags(s: Context, array: ArrayV, index: Value) -> tuple[ArrayV, Value, Sequence[int]]:
     """The same elements by an index in which a truth value is a mask of one element, for a new axis of the array; and
     the numbers that the axes had."""
     if not any(map(is_flag, _items(index))):
@@ -102,7 +102,7 @@ def _has_ellipsis(index: Value) -> bool:
     return any(isinstance(item, Static) and item.object is Ellipsis for item in items)
 
 
-def basic_view(s: Specializer, array: ArrayV, entries: Sequence[Entry]) -> ArrayV:
+def basic_view(s: Context, array: ArrayV, entries: Sequence[Entry]) -> ArrayV:
     starts: list[ir.Operand] = []
     axes: list[tuple[int | None, ir.Operand, ir.Operand]] = []
     source = 0
@@ -123,7 +123,7 @@ def basic_view(s: Specializer, array: ArrayV, entries: Sequence[Entry]) -> Array
     return view
 
 
-def nonzero_indices(s: Specializer, mask: ArrayV) -> tuple[ir.Operand, list[ArrayV]]:
+def nonzero_indices(s: Context, mask: ArrayV) -> tuple[ir.Operand, list[ArrayV]]:
     """How many elements of an array are true, and their coordinates, one int64 array per axis (C order)."""
     b = s.builder
     indices = tuple(s.index_var(f"i{axis}", extent) for axis, extent in enumerate(mask.extents))
@@ -138,7 +138,7 @@ def nonzero_indices(s: Specializer, mask: ArrayV) -> tuple[ir.Operand, list[Arra
     return outs[0], [ArrayV(out, (outs[0],), frozenset({s.new_root()})) for out in outs[1:]]
 
 
-def _read_advanced(s: Specializer, array: ArrayV, entries: list[Entry], names: Sequence[int]) -> Value:
+def _read_advanced(s: Context, array: ArrayV, entries: list[Entry], names: Sequence[int]) -> Value:
     b = s.builder
     if len(entries) == 1 and isinstance(entries[0], Mask):
         mask = entries[0].array
@@ -197,7 +197,7 @@ class GatherPlan:
         inner = view_order(self.array, shown) or tuple(range(kept))
         return canonical([*range(depth), *(depth + axis for axis in inner)])
 
-    def source_index(self, s: Specializer, indices: Sequence[ir.Operand]) -> list[ir.Operand]:
+    def source_index(self, s: Context, indices: Sequence[ir.Operand]) -> list[ir.Operand]:
         """The index into the array at a point of the result's index space."""
         b = s.builder
         depth = len(self.gather_extents)
@@ -223,7 +223,7 @@ class GatherPlan:
         return result
 
 
-def plan_gather(s: Specializer, array: ArrayV, entries: Sequence[Entry], names: Sequence[int]) -> GatherPlan:
+def plan_gather(s: Context, array: ArrayV, entries: Sequence[Entry], names: Sequence[int]) -> GatherPlan:
     """Masks become coordinates, integers beside arrays join the broadcast, and the result's axes are placed."""
     spread: list[Entry] = []
     for entry in entries:
@@ -258,7 +258,7 @@ def plan_gather(s: Specializer, array: ArrayV, entries: Sequence[Entry], names: 
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
-def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
+def write(s: Context, array: ArrayV, index: Value, value: Value) -> None:
     """array[index] = value."""
     from parakeet_py.typed_ir.specialize.opaque.opaque import roots_of
 
@@ -302,7 +302,7 @@ def write(s: Specializer, array: ArrayV, index: Value, value: Value) -> None:
     _write_gather(s, array, entries, value, names)
 
 
-def _write_masked(s: Specializer, array: ArrayV, mask: ArrayV, value: ArrayV) -> None:
+def _write_masked(s: Context, array: ArrayV, mask: ArrayV, value: ArrayV) -> None:
     """array[mask] = 1-D value: the k-th true element gets value[k]."""
     b = s.builder
     if value.rank > 1:
@@ -330,7 +330,7 @@ def _write_masked(s: Specializer, array: ArrayV, mask: ArrayV, value: ArrayV) ->
 
 
 def _write_gather(
-    s: Specializer, array: ArrayV, entries: list[Entry], value: ScalarV | ArrayV, names: Sequence[int]
+    s: Context, array: ArrayV, entries: list[Entry], value: ScalarV | ArrayV, names: Sequence[int]
 ) -> None:
     """array[int arrays...] = value, in order: for a repeated index the last value stays."""
     b = s.builder

@@ -22,7 +22,7 @@ from parakeet_py.typed_ir.specialize.arrays.scalar_functions import Loop, scalar
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 _OF_INT: dict[float, np.ufunc] = {2: np.square, -1: np.reciprocal}
 _OF_FLOAT: dict[float, np.ufunc] = {0.5: np.sqrt}
@@ -56,7 +56,7 @@ def is_one_exponent(left: Value, right: Value, operator: bool) -> bool:
     return all(extent == ONE for extent in right.extents) and not alone
 
 
-def loop(s: Specializer, left: Value, right: Value, names: Sequence[str], operator: bool) -> Loop:
+def loop(s: Context, left: Value, right: Value, names: Sequence[str], operator: bool) -> Loop:
     """What a loop of power computes for elements of these dtypes."""
     kind = Scalar(names[0])
     if kind.dtype in ("float32", "float64"):
@@ -69,7 +69,7 @@ def loop(s: Specializer, left: Value, right: Value, names: Sequence[str], operat
     return _chosen(s, general, _shortcuts(left, right), right, kind)
 
 
-def _chosen(s: Specializer, general: Loop, shortcuts: dict[float, np.ufunc], right: Value, kind: Scalar) -> Loop:
+def _chosen(s: Context, general: Loop, shortcuts: dict[float, np.ufunc], right: Value, kind: Scalar) -> Loop:
     """The shortcut's result where the exponent turns out to have one."""
     if not shortcuts or not isinstance(right, ScalarV) or isinstance(right.operand, ir.Const):
         return general

@@ -16,7 +16,7 @@ from parakeet_py.base.types import BOOL, Scalar, is_complex, is_float, is_intege
 from parakeet_py.typed_ir import ir
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 Loop = Callable[[list[ir.Operand]], Sequence[ir.Operand]]
 
@@ -97,7 +97,7 @@ _BOOL = {
 _COMPLEX = frozenset({"add", "sub", "mul", "div", "neg", "abs", "eq", "ne", "conj"})
 
 
-def scalar_loop(s: Specializer, ufunc: np.ufunc, names: Sequence[str]) -> Loop:
+def scalar_loop(s: Context, ufunc: np.ufunc, names: Sequence[str]) -> Loop:
     """The function from operands of the loop's input dtypes to its results."""
     dtype = names[0]
     output = Scalar(names[ufunc.nin])
@@ -114,7 +114,7 @@ def scalar_loop(s: Specializer, ufunc: np.ufunc, names: Sequence[str]) -> Loop:
     return s.library_loop(ufunc, names)
 
 
-def _mixed_comparison(s: Specializer, prim: str, signed_first: bool) -> Loop:
+def _mixed_comparison(s: Context, prim: str, signed_first: bool) -> Loop:
     """int64 with uint64, by value: a negative number is less than all of the other type."""
     b = s.builder
     smaller = prim in ("lt", "le", "ne") if signed_first else prim in ("gt", "ge", "ne")
@@ -142,7 +142,7 @@ def _has(prim: str, dtype: str) -> bool:
     return prim not in ir.BITS
 
 
-def _special(s: Specializer, ufunc: np.ufunc, dtype: str) -> Loop | None:
+def _special(s: Context, ufunc: np.ufunc, dtype: str) -> Loop | None:
     b = s.builder
 
     def constant(value: bool) -> Loop:

@@ -14,10 +14,10 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.values import ArrayV, MethodV, ScalarV, TupleV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def set_shape(s: Specializer, array: ArrayV, shape: Value) -> None:
+def set_shape(s: Context, array: ArrayV, shape: Value) -> None:
     """array.shape = shape"""
     what = "assignment to the attribute .shape"
     if array.var in s.leaf_param or array.layout != "C":
@@ -37,7 +37,7 @@ def set_shape(s: Specializer, array: ArrayV, shape: Value) -> None:
             frame.env[var] = _renewed(s, value, array.var, made)
 
 
-def _renewed(s: Specializer, value: Any, old: ir.Var, new: ArrayV) -> Any:
+def _renewed(s: Context, value: Any, old: ir.Var, new: ArrayV) -> Any:
     """What a name stands for, with the new array in place of the old one."""
     match value:
         case ArrayV(var) if var is old:

@@ -18,12 +18,12 @@ from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.values import ArrayV
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 _TRUE = ir.Const(True, PYBOOL)
 
 
-def stride_of(s: Specializer, array: ArrayV, axis: int) -> ir.Operand:
+def stride_of(s: Context, array: ArrayV, axis: int) -> ir.Operand:
     """Bytes between the elements along an axis; anything where there is only one."""
     b = s.builder
     size: ir.Operand = ir.Const(itemsize(array.dtype), PYINT)
@@ -46,7 +46,7 @@ def stride_of(s: Specializer, array: ArrayV, axis: int) -> ir.Operand:
     return b.pure(ir.Stride(array.var, axis), PYINT, name="stride")
 
 
-def is_windows(s: Specializer, array: ArrayV) -> bool:
+def is_windows(s: Context, array: ArrayV) -> bool:
     """Does an array show elements of another several times, along axes of its own?"""
     made = s.builder.definition.get(array.var)
     while isinstance(made, ir.View):
@@ -56,7 +56,7 @@ def is_windows(s: Specializer, array: ArrayV) -> bool:
     return len(made.extents) > made.base.type.rank
 
 
-def strides_shown(s: Specializer, array: ArrayV) -> list[ir.Operand]:
+def strides_shown(s: Context, array: ArrayV) -> list[ir.Operand]:
     """The strides that NumPy tells, also where there is a single element along an axis; of empty arrays Python does."""
     s.shadows.shown(array.roots)
     b = s.builder
@@ -67,7 +67,7 @@ def strides_shown(s: Specializer, array: ArrayV) -> list[ir.Operand]:
     return [_stride_shown(s, array, axis) for axis in range(array.rank)]
 
 
-def _stride_shown(s: Specializer, array: ArrayV, axis: int) -> ir.Operand:
+def _stride_shown(s: Context, array: ArrayV, axis: int) -> ir.Operand:
     match s.builder.definition.get(array.var):
         case ir.View(base, _, axes):
             source = axes[axis].source
@@ -81,7 +81,7 @@ def _stride_shown(s: Specializer, array: ArrayV, axis: int) -> ir.Operand:
     return stride_of(s, array, axis)
 
 
-def with_steps(s: Specializer, var: ir.Var) -> ir.Var:
+def with_steps(s: Context, var: ir.Var) -> ir.Var:
     """An array as it is shown: with the steps of 0 of axes that `x[:, None]` has put in, which layouts leave out."""
     op = s.builder.definition.get(var)
     if not isinstance(op, ir.View) or not _has_new_axes(s, var):
@@ -90,13 +90,13 @@ def with_steps(s: Specializer, var: ir.Var) -> ir.Var:
     return s.builder.pure(replace(op, base=with_steps(s, op.base)), replace(var.type, layout="A"), name="shown")
 
 
-def _has_new_axes(s: Specializer, var: ir.Var) -> bool:
+def _has_new_axes(s: Context, var: ir.Var) -> bool:
     """Is an array a view of one into which the user's code has put axes, or is it one?"""
     op = s.builder.definition.get(var)
     return isinstance(op, ir.View) and bool(s.new_axes) and (var in s.new_axes or _has_new_axes(s, op.base))
 
 
-def _array(s: Specializer, var: ir.Var) -> ArrayV:
+def _array(s: Context, var: ir.Var) -> ArrayV:
     """What is known of a variable alone."""
     assert isinstance(var.type, Array)
     single = {axis for own, axis, extent in s.static_extents if own is var and extent == 1}
@@ -105,7 +105,7 @@ def _array(s: Specializer, var: ir.Var) -> ArrayV:
     return ArrayV(var, tuple(extents), frozenset(), False, nonunit)
 
 
-def in_order(s: Specializer, array: ArrayV, order: str) -> ir.Operand:
+def in_order(s: Context, array: ArrayV, order: str) -> ir.Operand:
     """Whether the elements lie one after the other in C or Fortran order: NumPy's flag."""
     if array.layout == order or (array.rank < 2 and array.layout in ("C", "F")):
         return _TRUE
@@ -122,17 +122,17 @@ def in_order(s: Specializer, array: ArrayV, order: str) -> ir.Operand:
     return b.logical_or(good, empty)
 
 
-def _equal(s: Specializer, left: ir.Operand, right: ir.Operand) -> ir.Operand:
+def _equal(s: Context, left: ir.Operand, right: ir.Operand) -> ir.Operand:
     return _TRUE if s.builder.same(left, right) else s.builder.prim("eq", left, right, type=PYBOOL)
 
 
-def _single(s: Specializer, array: ArrayV, axis: int) -> ir.Operand:
+def _single(s: Context, array: ArrayV, axis: int) -> ir.Operand:
     known = array.is_nonunit(axis) or s.builder.provably_lt(ONE, array.extents[axis])
     return ir.Const(False, PYBOOL) if known else _equal(s, array.extents[axis], ONE)
 
 
 def strided(
-    s: Specializer,
+    s: Context,
     base: ArrayV,
     offset: ir.Operand,
     extents: Sequence[ir.Operand],
@@ -147,9 +147,7 @@ def strided(
     return ArrayV(made, tuple(extents), base.roots, base.readonly)
 
 
-def reshaped_strides(
-    s: Specializer, array: ArrayV, extents: Sequence[ir.Operand]
-) -> tuple[ir.Operand, list[ir.Operand]]:
+def reshaped_strides(s: Context, array: ArrayV, extents: Sequence[ir.Operand]) -> tuple[ir.Operand, list[ir.Operand]]:
     """Whether an array can have another shape (of equal size) without a copy, in C order, and the strides it has then.
 
     Where two axes do not follow each other in memory, one of the new axes has to end: the product of all extents after

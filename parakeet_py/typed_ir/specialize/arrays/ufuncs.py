@@ -23,7 +23,7 @@ from parakeet_py.typed_ir.specialize.python.python_scalars import python_binary
 from parakeet_py.typed_ir.specialize.values import ArrayV, NeverV, ScalarV, TupleV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 BINARY_UFUNCS = {
@@ -65,7 +65,7 @@ def resolution_type(value: Value) -> Any:
 
 
 def call_ufunc(
-    s: Specializer,
+    s: Context,
     ufunc: np.ufunc,
     args: Sequence[Value],
     *,
@@ -149,9 +149,7 @@ def call_ufunc(
     return results[0] if len(results) == 1 else TupleV(tuple(results))
 
 
-def _masked_ufunc(
-    s: Specializer, body: Body, values: Sequence[Value], out: ArrayV, where: Value, casting: Any
-) -> Value:
+def _masked_ufunc(s: Context, body: Body, values: Sequence[Value], out: ArrayV, where: Value, casting: Any) -> Value:
     mask = s.numeric(where)
     if mask.dtype != "bool":
         raise s.hand_back("where= that is no mask")
@@ -161,7 +159,7 @@ def _masked_ufunc(
     return out
 
 
-def _output(s: Specializer, target: Value) -> ArrayV:
+def _output(s: Context, target: Value) -> ArrayV:
     if not isinstance(target, ArrayV):
         raise s.unsupported("out= must be an array")
     if target.readonly:  # which NumPy looks at before numbers that do not fit, and the shapes
@@ -169,7 +167,7 @@ def _output(s: Specializer, target: Value) -> ArrayV:
     return target
 
 
-def binary(s: Specializer, op: str, left: Value, right: Value) -> Value:
+def binary(s: Context, op: str, left: Value, right: Value) -> Value:
     """A Python binary operator or comparison on numeric values."""
     result = long_ints.of_known(op, left, right)
     if result is None and op in COMPARISON_NAMES:
@@ -192,7 +190,7 @@ def binary(s: Specializer, op: str, left: Value, right: Value) -> Value:
     return call_ufunc(s, BINARY_UFUNCS[op], [left, right], operator=True)
 
 
-def _complex_order(s: Specializer, op: str, left: ScalarV, right: ScalarV, dtype: str) -> Value:
+def _complex_order(s: Context, op: str, left: ScalarV, right: ScalarV, dtype: str) -> Value:
     """A comparison of complex scalars: the real parts decide, or else the imaginary ones. The ufunc has no order for
     what is NaN in part."""
     b, part, truth = s.builder, Scalar(real_dtype(dtype)), Scalar("bool")
@@ -203,7 +201,7 @@ def _complex_order(s: Specializer, op: str, left: ScalarV, right: ScalarV, dtype
     return ScalarV(b.select(same, b.prim(op, *imaginary, type=truth), b.prim(op, *reals, type=truth)))
 
 
-def _is_two(s: Specializer, exponent: Value) -> bool:
+def _is_two(s: Context, exponent: Value) -> bool:
     """Is this Python's 2? The operator takes squares then, and those of bools are int8 where other powers are int64."""
     if not isinstance(exponent, ScalarV) or exponent.type != PYINT:
         return False
@@ -213,7 +211,7 @@ def _is_two(s: Specializer, exponent: Value) -> bool:
     return exponent.operand == two
 
 
-def inplace(s: Specializer, op: str, left: Value, right: Value) -> Value:
+def inplace(s: Context, op: str, left: Value, right: Value) -> Value:
     """`left op= right`."""
     if isinstance(left, ArrayV):
         right = s.numeric(long_ints.beside(right, left))

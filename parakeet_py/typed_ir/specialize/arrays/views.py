@@ -16,11 +16,11 @@ from parakeet_py.typed_ir.specialize.arrays.axis_order import view_order
 from parakeet_py.typed_ir.specialize.values import ArrayV
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 def make_view(
-    s: Specializer,
+    s: Context,
     base: ArrayV,
     starts: Sequence[ir.Operand],
     axes: Sequence[tuple[int | None, ir.Operand, ir.Operand]],
@@ -87,6 +87,6 @@ def _view_layout(base: ArrayV, axes: Sequence[tuple[int | None, ir.Operand, ir.O
     return "A"
 
 
-def transpose(s: Specializer, array: ArrayV, axes: Sequence[int]) -> ArrayV:
+def transpose(s: Context, array: ArrayV, axes: Sequence[int]) -> ArrayV:
     """A view with permuted axes; `axes[i]` is the source of axis i."""
     return make_view(s, array, (ZERO,) * array.rank, [(axis, array.extents[axis], ONE) for axis in axes])

@@ -21,10 +21,10 @@ from parakeet_py.typed_ir.specialize.paths.iterables import ItemAt
 from parakeet_py.typed_ir.specialize.values import GrowV, ListV, ScalarV, TupleV, Value, py
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def item_at(s: Specializer, value: TupleV) -> ItemAt | None:
+def item_at(s: Context, value: TupleV) -> ItemAt | None:
     """Gives the item at a position that is one; None if the items have no type in common."""
     if not value.items:
         return None
@@ -41,7 +41,7 @@ def item_at(s: Specializer, value: TupleV) -> ItemAt | None:
     return lambda index: dynamic_lists.item_at(s, table, index)
 
 
-def not_a_row(s: Specializer, value: ListV | GrowV) -> None:
+def not_a_row(s: Context, value: ListV | GrowV) -> None:
     """Refuse a row where others would see that it is not the very list that stands there."""
     columns = value.columns if isinstance(value, GrowV) else (value.array,)
     if any(column.roots & s.rows for column in columns):
@@ -52,7 +52,7 @@ def _is_row(value: Value) -> bool:
     return isinstance(value, TupleV) and value.named is None and value.kind == "list"
 
 
-def _rows(s: Specializer, rows: list[TupleV]) -> ItemAt | None:
+def _rows(s: Context, rows: list[TupleV]) -> ItemAt | None:
     """Gives the row at a position."""
     b = s.builder
     items = TupleV(tuple(item for row in rows for item in row.items), "list")

@@ -61,10 +61,10 @@ from parakeet_py.typed_ir.specialize.values import (
 FEW = 8  # items of a tuple that are told apart by tests
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def item_values(s: Specializer, items: Sequence[ssa.Item]) -> list[Value]:
+def item_values(s: Context, items: Sequence[ssa.Item]) -> list[Value]:
     made: list[Value] = []
     for item in items:
         if isinstance(item, ssa.Star):
@@ -74,7 +74,7 @@ def item_values(s: Specializer, items: Sequence[ssa.Item]) -> list[Value]:
     return made
 
 
-def list_display(s: Specializer, items: Sequence[ssa.Item]) -> Value:
+def list_display(s: Context, items: Sequence[ssa.Item]) -> Value:
     """[a, *b, c]: of known length, or else a list that grows by what is unpacked in it, if that is numbers."""
     parts = [s.value(item.operand if isinstance(item, ssa.Star) else item) for item in items]
     stars = [isinstance(item, ssa.Star) for item in items]
@@ -107,11 +107,11 @@ def _holds_numbers(value: Value) -> bool:
     return isinstance(value, RangeV)
 
 
-def _unknown_length(s: Specializer, value: Value) -> Exception:
+def _unknown_length(s: Context, value: Value) -> Exception:
     return s.unsupported(f"unpacking {s.describe(value)}, whose length is not known when it is compiled")
 
 
-def sequence(s: Specializer, value: Value) -> list[Value]:
+def sequence(s: Context, value: Value) -> list[Value]:
     """The items of something of known length, for unpacking."""
     found = known_sequence(s, value)
     if found is None:
@@ -119,7 +119,7 @@ def sequence(s: Specializer, value: Value) -> list[Value]:
     return found
 
 
-def known_sequence(s: Specializer, value: Value) -> list[Value] | None:
+def known_sequence(s: Context, value: Value) -> list[Value] | None:
     """The items of something of known length; None if it is not known."""
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
@@ -141,7 +141,7 @@ def known_sequence(s: Specializer, value: Value) -> list[Value] | None:
     return None
 
 
-def _part_of_range(s: Specializer, value: RangeV, length: ir.Operand, index: SliceV) -> RangeV:
+def _part_of_range(s: Context, value: RangeV, length: ir.Operand, index: SliceV) -> RangeV:
     b = s.builder
     step = 1 if is_none(index.step) else s.static_int(index.step, "the step of a slice of a range")
     if step == 0:
@@ -153,7 +153,7 @@ def _part_of_range(s: Specializer, value: RangeV, length: ir.Operand, index: Sli
     return RangeV(start, stop, ScalarV(b.index_mul(value.step.operand, ir.Const(step, PYINT))))
 
 
-def keyword_values(s: Specializer, kwargs: Sequence[tuple[str | None, ssa.Operand]]) -> dict[str, Value]:
+def keyword_values(s: Context, kwargs: Sequence[tuple[str | None, ssa.Operand]]) -> dict[str, Value]:
     made: dict[str, Value] = {}
     for name, operand in kwargs:
         value = s.value(operand)
@@ -166,7 +166,7 @@ def keyword_values(s: Specializer, kwargs: Sequence[tuple[str | None, ssa.Operan
     return made
 
 
-def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
+def unpack(s: Context, op: ssa.Unpack) -> list[Value]:
     value = tagged_unions.sole(s, s.shown(op.object), "cannot unpack non-iterable NoneType object")
     wanted = op.before + op.after
     if isinstance(value, ObjectV):
@@ -205,7 +205,7 @@ def unpack(s: Specializer, op: ssa.Unpack) -> list[Value]:
     return found
 
 
-def _unpack_with_star(s: Specializer, op: ssa.Unpack, value: ArrayV | ListV, length: ir.Operand) -> list[Value]:
+def _unpack_with_star(s: Context, op: ssa.Unpack, value: ArrayV | ListV, length: ir.Operand) -> list[Value]:
     """The items of an array or list whose length is not known, those in the middle as a list."""
     b = s.builder
     least = ir.Const(op.before + op.after, PYINT)
@@ -218,7 +218,7 @@ def _unpack_with_star(s: Specializer, op: ssa.Unpack, value: ArrayV | ListV, len
     return [*first, s.call(Static(list), [middle], {}), *last]
 
 
-def subscript(s: Specializer, value: Value, index: Value) -> Value:
+def subscript(s: Context, value: Value, index: Value) -> Value:
     if isinstance(value, ObjectV):
         from parakeet_py.typed_ir.specialize.python.attributes import named_fields
 
@@ -283,7 +283,7 @@ def subscript(s: Specializer, value: Value, index: Value) -> Value:
     raise s.hand_back(f"{s.describe(value)}[...]")
 
 
-def _tuple_item(s: Specializer, value: TupleV, index: Value) -> Value:
+def _tuple_item(s: Context, value: TupleV, index: Value) -> Value:
     number = s.numeric(index)
     if isinstance(number, ScalarV) and isinstance(number.operand, ir.Var):
         if not value.items and value.kind == "list":
@@ -316,7 +316,7 @@ def _tuple_item(s: Specializer, value: TupleV, index: Value) -> Value:
     return value.items[position]
 
 
-def _one_of(s: Specializer, value: TupleV, number: ScalarV) -> Value:
+def _one_of(s: Context, value: TupleV, number: ScalarV) -> Value:
     """The item at a place that is known when the program runs, by tests: `(even, odd)[k % 2]`."""
     from parakeet_py.typed_ir.specialize.paths import branches
 
@@ -333,19 +333,19 @@ def _one_of(s: Specializer, value: TupleV, number: ScalarV) -> Value:
     return found
 
 
-def as_array_of(s: Specializer, value: TupleV) -> ArrayV:
+def as_array_of(s: Context, value: TupleV) -> ArrayV:
     array = s.as_array(value)
     assert isinstance(array, ArrayV)
     return array
 
 
-def as_scalar_like(s: Specializer, value: Value, like: Value) -> Value:
+def as_scalar_like(s: Context, value: Value, like: Value) -> Value:
     if isinstance(like, ScalarV) and isinstance(value, ScalarV):
         return ScalarV(s.builder.cast(value.operand, like.type))
     return value
 
 
-def set_item(s: Specializer, target: Value, index: Value, value: Value) -> None:
+def set_item(s: Context, target: Value, index: Value, value: Value) -> None:
     if isinstance(target, ArrayV):
         indexing.write(s, target, index, value)
         return
@@ -369,7 +369,7 @@ def set_item(s: Specializer, target: Value, index: Value, value: Value) -> None:
     raise s.unsupported(f"item assignment to {s.describe(target)}")
 
 
-def _set_list_item(s: Specializer, target: ListV, index: Value, value: Value) -> None:
+def _set_list_item(s: Context, target: ListV, index: Value, value: Value) -> None:
     """An item of a list that the function has made, which keeps its type."""
     array = target.array
     kind = Scalar(array.dtype, not target.items)

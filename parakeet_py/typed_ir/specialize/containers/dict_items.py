@@ -28,12 +28,12 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 VIEWS = ("items", "keys", "values")
 
 
-def source_of(s: Specializer, value: Value) -> Source | None:
+def source_of(s: Context, value: Value) -> Source | None:
     """Where a dict that is an argument, or part of one, is read from; None for other values."""
     from parakeet_py.typed_ir.specialize.python.attributes import known_object
 
@@ -41,13 +41,13 @@ def source_of(s: Specializer, value: Value) -> Source | None:
     return found[1] if found is not None and found[0] is dict else None
 
 
-def keys_of(s: Specializer, source: Source) -> tuple[Any, ...]:
+def keys_of(s: Context, source: Source) -> tuple[Any, ...]:
     """All keys of a dict, in their order."""
     keys: tuple[Any, ...] = known(s.hidden_value((*source, KEYS), None))
     return keys
 
 
-def item(s: Specializer, value: Value, index: Value) -> Value | None:
+def item(s: Context, value: Value, index: Value) -> Value | None:
     """value[index]; None if it is not the item of a dict under a known key."""
     source, name = source_of(s, value), _name(index)
     if source is None or name is None:
@@ -57,7 +57,7 @@ def item(s: Specializer, value: Value, index: Value) -> Value | None:
     return _held(s, source, name)
 
 
-def _held(s: Specializer, source: Source, name: str) -> Value:
+def _held(s: Context, source: Source, name: str) -> Value:
     return assigned_attributes.now(s, (*source, name), s.hidden_value((*source, name), None))
 
 
@@ -68,7 +68,7 @@ def _name(index: Value) -> str | None:
         return None
 
 
-def set_item(s: Specializer, value: ObjectV, index: Value, new: Value) -> bool:
+def set_item(s: Context, value: ObjectV, index: Value, new: Value) -> bool:
     """value[index] = new; False if the dict does not have that item, or is no argument."""
     source, name = source_of(s, value), _name(index)
     if source is None or source[0] != "field" or name is None or s.guards or s.in_body or s.procedures.active:
@@ -81,7 +81,7 @@ def set_item(s: Specializer, value: ObjectV, index: Value, new: Value) -> bool:
     return True
 
 
-def contents(s: Specializer, value: Value) -> DictV | None:
+def contents(s: Context, value: Value) -> DictV | None:
     """A dict that is an argument with all its items, as they are now; None for other values."""
     source = source_of(s, value)
     if source is None:
@@ -89,7 +89,7 @@ def contents(s: Specializer, value: Value) -> DictV | None:
     return DictV(tuple((key, _held(s, source, item_name(key) or "")) for key in keys_of(s, source)))
 
 
-def view(s: Specializer, value: Value) -> tuple[list[Value], Source, str] | None:
+def view(s: Context, value: Value) -> tuple[list[Value], Source, str] | None:
     """The keys of a dict that is iterated over, where it is read from, and which of its parts are asked for."""
     kind = "keys"
     if isinstance(value, IteratorV) and value.kind in VIEWS:
@@ -98,7 +98,7 @@ def view(s: Specializer, value: Value) -> tuple[list[Value], Source, str] | None
     return None if source is None else ([lift(key) for key in keys_of(s, source)], source, kind)
 
 
-def part(s: Specializer, source: Source, kind: str, key: Value) -> Value:
+def part(s: Context, source: Source, kind: str, key: Value) -> Value:
     """What an iteration over a dict gives for one key."""
     if kind == "keys":
         return key
@@ -106,7 +106,7 @@ def part(s: Specializer, source: Source, kind: str, key: Value) -> Value:
     return held if kind == "values" else TupleV((key, held))
 
 
-def listed(s: Specializer, value: Value, lazily: bool = False) -> Value:
+def listed(s: Context, value: Value, lazily: bool = False) -> Value:
     """What goes through a dict, as a list of what it gives now (or `lazily`); other values as they are."""
     found = view(s, value)
     if found is None:
@@ -117,7 +117,7 @@ def listed(s: Specializer, value: Value, lazily: bool = False) -> Value:
     return TupleV(tuple(part(s, source, kind, key) for key in keys), "list")
 
 
-def method(s: Specializer, obj: ObjectV, name: str, args: list[Value]) -> Value | None:
+def method(s: Context, obj: ObjectV, name: str, args: list[Value]) -> Value | None:
     """obj.name(*args) of a dict that is an argument; None if that is left to Python."""
     source = source_of(s, obj)
     if source is None:

@@ -29,6 +29,7 @@ from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import ragged_arrays
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.paths import branches, iterables, join, tagged_scalars
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, RowT, Structure, Template
 from parakeet_py.typed_ir.specialize.restarts import NotGrown
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
@@ -46,7 +47,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 SMALLEST = 8  # elements of a column
 NO_ITEMS = "pop from an empty deque"
@@ -66,9 +67,9 @@ def has_item_type(value: Value) -> bool:
 # ---- templates and conversion ----------------------------------------------------------------------------------------
 
 
-def item_template(s: Specializer, held: Value, more: Sequence[Value] = ()) -> join.Template:
+def item_template(s: Context, held: Value, more: Sequence[Value] = ()) -> Template:
     """The template that all items of a list, and some more, fit."""
-    templates: list[join.Template] = []
+    templates: list[Template] = []
     match held:
         case GrowV():
             templates.append(held.item)
@@ -77,9 +78,9 @@ def item_template(s: Specializer, held: Value, more: Sequence[Value] = ()) -> jo
         case ListV(array, items) if has_item_type(held):
             templates.append(Scalar(array.dtype, items == ""))
         case ListV(array, items) if items in ("", array.dtype):
-            made: join.Template = Scalar(array.dtype, items == "")
+            made: Template = Scalar(array.dtype, items == "")
             for _ in range(array.rank - 1):
-                made = join.RowT(made)
+                made = RowT(made)
             templates.append(made)
         case _:
             raise NotGrown.at(s.frames[-1].function, s.builder.pos, f"a change of {s.describe(held)}")
@@ -87,9 +88,9 @@ def item_template(s: Specializer, held: Value, more: Sequence[Value] = ()) -> jo
     return join_items(s, templates)
 
 
-def join_items(s: Specializer, templates: Sequence[join.Template]) -> join.Template:
+def join_items(s: Context, templates: Sequence[Template]) -> Template:
     """The least template that fits all these items; its leaves have to be scalars."""
-    joined: join.Template = None
+    joined: Template = None
     for template in templates:
         template = nested_lists.normal(join.varying(template))
         joined = template if joined is None else nested_lists.normal(join.join(s, joined, template))
@@ -100,7 +101,7 @@ def join_items(s: Specializer, templates: Sequence[join.Template]) -> join.Templ
     return joined
 
 
-def grown_template(s: Specializer, left: join.Structure, right: join.Structure) -> join.Structure:
+def grown_template(s: Context, left: Structure, right: Structure) -> Structure:
     """The template of a list that has different lengths on two paths."""
     arrays = ragged_arrays.template(s, left, right)
     if arrays is not None:
@@ -113,33 +114,33 @@ def grown_template(s: Specializer, left: join.Structure, right: join.Structure) 
         # one that may be an argument is marked as that: Python must get the very list (`inputs.need_whole`)
         roots |= _roots(one) if isinstance(one.like, GrowV) else _roots(one) & s.list_roots.keys()
     columns = [
-        join.ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
+        ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
         for kind in join.types_of(items)
         if isinstance(kind, Scalar)
     ]
-    return join.Structure(GrowV(py(0), (), items), (PYINT, *columns, *nested_lists.pool_templates(s, items, roots)))
+    return Structure(GrowV(py(0), (), items), (PYINT, *columns, *nested_lists.pool_templates(s, items, roots)))
 
 
-def _roots(template: join.Template) -> frozenset[int]:
+def _roots(template: Template) -> frozenset[int]:
     match template:
-        case join.ArrayT():
+        case ArrayT():
             return template.roots
-        case join.Structure(_, parts):
+        case Structure(_, parts):
             return frozenset(root for part in parts for root in _roots(part))
     return frozenset()
 
 
-def _parts(template: join.Structure) -> Sequence[join.Template]:
+def _parts(template: Structure) -> Sequence[Template]:
     match template.like:
         case GrowV() as like:
             return [like.item]
         case ListV(array, items):
             kind = Scalar(array.dtype, items == "")
-            return [kind if array.rank == 1 else join.RowT(kind)]
+            return [kind if array.rank == 1 else RowT(kind)]
     return template.parts
 
 
-def as_grown(s: Specializer, value: Value, item: join.Template) -> GrowV:
+def as_grown(s: Context, value: Value, item: Template) -> GrowV:
     """A list of known length, or an array that is a list, with columns of its own."""
     b = s.builder
     kinds = [kind for kind in join.types_of(item) if isinstance(kind, Scalar)]
@@ -164,14 +165,14 @@ def as_grown(s: Specializer, value: Value, item: join.Template) -> GrowV:
     return made
 
 
-def _stored(s: Specializer, grown: GrowV, place: ir.Operand, item: Value) -> GrowV:
+def _stored(s: Context, grown: GrowV, place: ir.Operand, item: Value) -> GrowV:
     """The list with an item in its place."""
     pools = list(grown.pools)
     store_leaves(s, grown.columns, place, nested_lists.leaves_in(s, item, grown.item, pools))
     return replace(grown, pools=tuple(pools))
 
 
-def _recoded(s: Specializer, grown: GrowV, item: join.Template) -> GrowV:
+def _recoded(s: Context, grown: GrowV, item: Template) -> GrowV:
     """The same items with a wider template."""
     if nested_lists.has_rows(item):
         return nested_lists.recoded(s, grown, item)
@@ -183,13 +184,13 @@ def _recoded(s: Specializer, grown: GrowV, item: join.Template) -> GrowV:
     return GrowV(grown.length, tuple(columns), item)
 
 
-def copied(s: Specializer, grown: GrowV) -> GrowV:
+def copied(s: Context, grown: GrowV) -> GrowV:
     instance_lists.must_stay(s, grown)
     columns = tuple(copy_array(s, column) for column in grown.columns)
     return replace(grown, columns=columns, pools=nested_lists.copied_pools(s, grown.pools))
 
 
-def encoded(s: Specializer, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
+def encoded(s: Context, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
     """The leaves as elements of arrays."""
     return [s.builder.cast(leaf, Scalar(ir.dtype_of(leaf))) for leaf in leaves]
 
@@ -197,14 +198,14 @@ def encoded(s: Specializer, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
 # ---- items -----------------------------------------------------------------------------------------------------------
 
 
-def item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
+def item_at(s: Context, grown: GrowV, index: ir.Operand) -> Value:
     """The item at a position that is known to be one."""
     if s.instances.items and instance_lists.changes(s, grown.item):
         return instance_lists.reference(s, grown, index)
     return plain_item_at(s, grown, index)
 
 
-def plain_item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
+def plain_item_at(s: Context, grown: GrowV, index: ir.Operand) -> Value:
     """The same, as the value that it is now."""
     b = s.builder
     kinds = join.types_of(grown.item)
@@ -215,7 +216,7 @@ def plain_item_at(s: Specializer, grown: GrowV, index: ir.Operand) -> Value:
     return nested_lists.value_of(s, grown.item, leaves, list(grown.pools))
 
 
-def position(s: Specializer, grown: GrowV | ArraysV, index: Value, message: str) -> ir.Operand:
+def position(s: Context, grown: GrowV | ArraysV, index: Value, message: str) -> ir.Operand:
     """The place that a Python index names; IndexError with this message if there is none."""
     b = s.builder
     operand, length = item_place(s, index, message), grown.length.operand
@@ -231,7 +232,7 @@ def position(s: Specializer, grown: GrowV | ArraysV, index: Value, message: str)
     return wrapped
 
 
-def subscript(s: Specializer, grown: GrowV, index: Value) -> Value:
+def subscript(s: Context, grown: GrowV, index: Value) -> Value:
     if not isinstance(index, SliceV):
         return item_at(s, grown, position(s, grown, index, "list index out of range"))
     instance_lists.must_stay(s, grown)
@@ -246,13 +247,13 @@ def subscript(s: Specializer, grown: GrowV, index: Value) -> Value:
     return GrowV(ScalarV(length), tuple(columns), grown.item, nested_lists.copied_pools(s, grown.pools))
 
 
-def store_leaves(s: Specializer, columns: Sequence[ArrayV], place: ir.Operand, leaves: Sequence[ir.Operand]) -> None:
+def store_leaves(s: Context, columns: Sequence[ArrayV], place: ir.Operand, leaves: Sequence[ir.Operand]) -> None:
     for column, leaf in zip(columns, leaves, strict=True):
         s.will_store(column)
         s.builder.emit(ir.Store(column.var, (place,), store_cast(s, leaf, Scalar(column.dtype))))
 
 
-def _in_use(s: Specializer, column: ArrayV, length: ir.Operand, start: ir.Operand = ZERO) -> ArrayV:
+def _in_use(s: Context, column: ArrayV, length: ir.Operand, start: ir.Operand = ZERO) -> ArrayV:
     """`length` elements of a column from `start` on."""
     return make_view(s, column, (start,), [(0, length, ONE)])
 
@@ -260,13 +261,13 @@ def _in_use(s: Specializer, column: ArrayV, length: ir.Operand, start: ir.Operan
 # ---- changes ---------------------------------------------------------------------------------------------------------
 
 
-def append(s: Specializer, grown: GrowV, item: Value) -> GrowV:
+def append(s: Context, grown: GrowV, item: Value) -> GrowV:
     length = grown.length.operand
     longer = replace(grown, columns=with_room(s, grown, ONE), length=ScalarV(_counted(s, length, ONE)))
     return _stored(s, longer, length, item)
 
 
-def _counted(s: Specializer, length: ir.Operand, more: ir.Operand) -> ir.Operand:
+def _counted(s: Context, length: ir.Operand, more: ir.Operand) -> ir.Operand:
     b = s.builder
     total = b.index_add(length, more)
     if isinstance(total, ir.Var):
@@ -275,7 +276,7 @@ def _counted(s: Specializer, length: ir.Operand, more: ir.Operand) -> ir.Operand
     return total
 
 
-def with_room(s: Specializer, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, ...]:
+def with_room(s: Context, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, ...]:
     """The columns, larger ones if there is no room for so many more items."""
     b = s.builder
     if not grown.columns:
@@ -302,7 +303,7 @@ def with_room(s: Specializer, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, .
     return tuple(column for column in chosen if isinstance(column, ArrayV))
 
 
-def extend(s: Specializer, grown: GrowV, items: Value) -> GrowV:
+def extend(s: Context, grown: GrowV, items: Value) -> GrowV:
     found = iterables.static_items(items)
     if found is not None:
         grown = as_grown(s, grown, join_items(s, [grown.item, *(join.template_of(i, varying=True) for i in found)]))
@@ -330,7 +331,7 @@ def extend(s: Specializer, grown: GrowV, items: Value) -> GrowV:
     return GrowV(ScalarV(_counted(s, length, count)), columns, template, grown.pools)
 
 
-def insert(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
+def insert(s: Context, grown: GrowV, index: Value, item: Value) -> GrowV:
     b = s.builder
     length, place = grown.length.operand, item_place(s, index)
     place = b.select(b.prim("lt", place, ZERO, type=PYBOOL), b.max0(b.prim("add", place, length)), place)
@@ -341,7 +342,7 @@ def insert(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
     return _stored(s, longer, place, item)
 
 
-def popleft(s: Specializer, grown: GrowV) -> tuple[Value, Value]:
+def popleft(s: Context, grown: GrowV) -> tuple[Value, Value]:
     """The first item; what is left starts behind it, in columns that are so much shorter."""
     b = s.builder
     length = grown.length.operand
@@ -354,7 +355,7 @@ def popleft(s: Specializer, grown: GrowV) -> tuple[Value, Value]:
     return item, GrowV(ScalarV(_counted(s, length, ir.Const(-1, PYINT))), tuple(columns), grown.item, grown.pools)
 
 
-def pop(s: Specializer, grown: GrowV, index: Value | None, empty: str = "pop from empty list") -> tuple[Value, Value]:
+def pop(s: Context, grown: GrowV, index: Value | None, empty: str = "pop from empty list") -> tuple[Value, Value]:
     b = s.builder
     length = grown.length.operand
     s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", empty)
@@ -367,26 +368,26 @@ def pop(s: Specializer, grown: GrowV, index: Value | None, empty: str = "pop fro
     return item, without(s, grown, place)
 
 
-def without(s: Specializer, grown: GrowV, place: ir.Operand) -> GrowV:
+def without(s: Context, grown: GrowV, place: ir.Operand) -> GrowV:
     b = s.builder
     last = _counted(s, grown.length.operand, ir.Const(-1, PYINT))
     _move(s, grown.columns, _counted(s, place, ONE), place, b.index_sub(last, place))
     return GrowV(ScalarV(last), grown.columns, grown.item, grown.pools)
 
 
-def _move(s: Specializer, columns: Sequence[ArrayV], source: ir.Operand, target: ir.Operand, count: ir.Operand) -> None:
+def _move(s: Context, columns: Sequence[ArrayV], source: ir.Operand, target: ir.Operand, count: ir.Operand) -> None:
     count = s.builder.max0(count)
     for column in columns:
         s.will_store(column)
         store_array(s, _in_use(s, column, count, target), _in_use(s, column, count, source))
 
 
-def replace_item(s: Specializer, grown: GrowV, index: Value, item: Value) -> GrowV:
+def replace_item(s: Context, grown: GrowV, index: Value, item: Value) -> GrowV:
     place = position(s, grown, index, "list assignment index out of range")
     return _stored(s, grown, place, item)
 
 
-def reversed_list(s: Specializer, grown: GrowV) -> GrowV:
+def reversed_list(s: Context, grown: GrowV) -> GrowV:
     b = s.builder
     length = grown.length.operand
     last = b.index_add(length, ONE, -1)
@@ -403,12 +404,12 @@ def is_uniform(held: TupleV) -> bool:
     return len(kinds) == 1 and None not in kinds
 
 
-def of_scalars(s: Specializer, held: TupleV) -> GrowV:
+def of_scalars(s: Context, held: TupleV) -> GrowV:
     """A list whose items are scalars of one type, with a column."""
     return as_grown(s, held, item_template(s, held))
 
 
-def repeated(s: Specializer, held: TupleV, count: ScalarV) -> GrowV:
+def repeated(s: Context, held: TupleV, count: ScalarV) -> GrowV:
     """held * count, of a list whose items are scalars of one type."""
     b = s.builder
     number = ir.Const(len(held.items), PYINT)
@@ -431,7 +432,7 @@ def repeated(s: Specializer, held: TupleV, count: ScalarV) -> GrowV:
 # ---- for those who know lists as arrays ------------------------------------------------------------------------------
 
 
-def shown(s: Specializer, value: Value) -> Value:
+def shown(s: Context, value: Value) -> Value:
     """A grown list as a `ListV`; all else as it is."""
     if isinstance(value, ArraysV):
         return ragged_arrays.stacked(s, value)
@@ -444,12 +445,12 @@ def shown(s: Specializer, value: Value) -> Value:
             return TupleV((), "list")
         case Scalar() as kind:
             return ListV(parts[0], "" if kind.python else kind.dtype)
-        case join.EitherT(kinds):
+        case EitherT(kinds):
             return ListV(_common(s, value, kinds, parts[0]), "table")
-        case join.Structure(TupleV(kind="list"), ()):
+        case Structure(TupleV(kind="list"), ()):
             nothing = s.builder.emit1(ir.Alloc((length, ZERO)), Array("float64", 2, "C"), name="rows")
             return ListV(ArrayV(nothing, (length, ZERO), frozenset({s.new_root()})), "table", True)
-        case join.Structure(TupleV()) if all(isinstance(part, Scalar) for part in value.item.parts):
+        case Structure(TupleV()) if all(isinstance(part, Scalar) for part in value.item.parts):
             dtype = np.result_type(*(np.dtype(part.dtype) for part in parts)).name
             extents = (length, ir.Const(len(parts), PYINT))
             table = s.builder.emit1(ir.Alloc(extents), Array(dtype, 2, "C"), name="rows")
@@ -460,7 +461,7 @@ def shown(s: Specializer, value: Value) -> Value:
     raise s.unsupported("a list of such items, given to something that needs an array")
 
 
-def _common(s: Specializer, grown: GrowV, kinds: Sequence[Scalar], tags: ArrayV) -> ArrayV:
+def _common(s: Context, grown: GrowV, kinds: Sequence[Scalar], tags: ArrayV) -> ArrayV:
     """The items of a list of scalars of several types as one array, of the type that NumPy gives it: the common type
     of those that there are, here taken to be that of all types there may be."""
     dtype = np.result_type(*(np.dtype(kind.dtype) for kind in kinds)).name
@@ -480,7 +481,7 @@ def _common(s: Specializer, grown: GrowV, kinds: Sequence[Scalar], tags: ArrayV)
     return generate(s, (grown.length.operand,), element)[0]
 
 
-def arguments(s: Specializer, function: Value, values: list[Value]) -> list[Value]:
+def arguments(s: Context, function: Value, values: list[Value]) -> list[Value]:
     """The arguments of a call: grown lists are shown, but only to functions that will not keep them."""
     if not any(isinstance(value, GrowV | ArraysV) for value in values):
         return values
@@ -498,10 +499,10 @@ def arguments(s: Specializer, function: Value, values: list[Value]) -> list[Valu
 
 def is_table(value: Value) -> bool:
     """A list of tuples, which is shown as the array that NumPy makes of it, and as nothing else."""
-    return isinstance(value, GrowV) and isinstance(value.item, join.Structure)
+    return isinstance(value, GrowV) and isinstance(value.item, Structure)
 
 
-def _given(s: Specializer, target: object, value: Value) -> Value:
+def _given(s: Context, target: object, value: Value) -> Value:
     if isinstance(value, ArraysV) and target in (len, enumerate, zip, reversed):
         return value
     if is_table(value) and target in (len, enumerate, zip, reversed, list, sorted, min, max):
@@ -515,7 +516,7 @@ def _given(s: Specializer, target: object, value: Value) -> Value:
     return shown(s, value)
 
 
-def keywords(s: Specializer, function: Value, values: dict[str, Value]) -> dict[str, Value]:
+def keywords(s: Context, function: Value, values: dict[str, Value]) -> dict[str, Value]:
     """The same for keyword arguments."""
     return dict(zip(values, arguments(s, function, list(values.values())), strict=True))
 

@@ -24,6 +24,7 @@ from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, nested_lists, strings
 from parakeet_py.typed_ir.specialize.paths import branches, iterables, join
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -44,19 +45,19 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 SMALLEST = 16  # places of a table
 
 
-def new_set(s: Specializer, items: Sequence[Value]) -> MapV:
+def new_set(s: Context, items: Sequence[Value]) -> MapV:
     made = _empty(s, "set")
     for item in items:
         made = put(s, made, item, None)
     return made
 
 
-def set_of(s: Specializer, value: Value) -> MapV:
+def set_of(s: Context, value: Value) -> MapV:
     """set(value)"""
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
@@ -66,7 +67,7 @@ def set_of(s: Specializer, value: Value) -> MapV:
     items = iterables.static_items(value)
     if items is not None:
         return new_set(s, items)
-    item: join.Template = None
+    item: Template = None
     if isinstance(value, GrowV) and strings.are_characters(value.item):
         item, value = value.item, replace(value, item=PYINT)
     value = dynamic_lists.shown(s, value)
@@ -85,19 +86,19 @@ def set_of(s: Specializer, value: Value) -> MapV:
     return MapV(GrowV(count, (column,), item or Scalar(array.dtype, python)), table, "set")
 
 
-def copied(s: Specializer, value: MapV) -> MapV:
+def copied(s: Context, value: MapV) -> MapV:
     """dict(value)"""
     made = replace(value, entries=dynamic_lists.copied(s, value.entries))
     return replace(made, table=_table(s, made)) if made.entries.columns else _empty(s, "dict")
 
 
-def _empty(s: Specializer, kind: str) -> MapV:
+def _empty(s: Context, kind: str) -> MapV:
     table = s.call_library("empty_table", [py(SMALLEST)])
     assert isinstance(table, ArrayV)
     return MapV(GrowV(py(0), (), None), table, kind)
 
 
-def _as_array(s: Specializer, value: Value) -> ArrayV:
+def _as_array(s: Context, value: Value) -> ArrayV:
     made = s.as_array(value)
     assert isinstance(made, ArrayV)
     return made
@@ -110,7 +111,7 @@ def is_map(value: Value) -> bool:
     return isinstance(value, MapV | DictV)
 
 
-def joined(s: Specializer, left: join.Structure, right: join.Structure) -> join.Structure:
+def joined(s: Context, left: Structure, right: Structure) -> Structure:
     """The template of a dict or set that has different keys on two paths."""
     kinds = [one.like.kind if isinstance(one.like, MapV) else "dict" for one in (left, right)]
     if kinds[0] != kinds[1] and "dict" in kinds:
@@ -121,18 +122,18 @@ def joined(s: Specializer, left: join.Structure, right: join.Structure) -> join.
     for one in (left, right):
         if isinstance(one.like, MapV):
             held, table = one.parts
-            assert isinstance(held, join.Structure) and isinstance(table, join.ArrayT)
+            assert isinstance(held, Structure) and isinstance(table, ArrayT)
             roots |= table.roots
         else:
             assert isinstance(one.like, DictV)
             held = join.template_of(_pairs(one.like), varying=True)
-            assert isinstance(held, join.Structure)
+            assert isinstance(held, Structure)
         entries.append(held)
     grown = dynamic_lists.grown_template(s, *entries)
     assert isinstance(grown.like, GrowV)
-    table = join.ArrayT(Array("int64", 1, "C"), (None,), roots, False, (False,), ())
+    table = ArrayT(Array("int64", 1, "C"), (None,), roots, False, (False,), ())
     like = MapV(grown.like, _NO_TABLE, kinds[0] if kinds[0] == kinds[1] else "worn")
-    return join.Structure(like, (grown, table))
+    return Structure(like, (grown, table))
 
 
 _NO_TABLE = ArrayV(ir.Var("table", Array("int64", 1, "C")), (ZERO,), frozenset())
@@ -142,7 +143,7 @@ def _pairs(value: DictV) -> TupleV:
     return TupleV(tuple(TupleV((strings.as_key(lift(key)), item)) for key, item in value.items), "list")
 
 
-def as_map(s: Specializer, value: Value, item: join.Template) -> MapV:
+def as_map(s: Context, value: Value, item: Template) -> MapV:
     """A dict of known keys, or one whose entries have another template."""
     if isinstance(value, MapV):
         return replace(value, entries=dynamic_lists.as_grown(s, value.entries, item))
@@ -154,7 +155,7 @@ def as_map(s: Specializer, value: Value, item: join.Template) -> MapV:
     return replace(made, table=_table(s, made))
 
 
-def _table(s: Specializer, value: MapV) -> ArrayV:
+def _table(s: Context, value: MapV) -> ArrayV:
     """A new table of the entries."""
     columns = TupleV(tuple(_key_columns(s, value)), "list")
     table = s.call_library("table_of", [columns, value.entries.length])
@@ -173,11 +174,11 @@ def _is_key(kind: Scalar) -> bool:
     return _is_whole(kind) or np.dtype(kind.dtype).kind == "f"
 
 
-def _key_template(value: MapV) -> join.Template:
-    item: join.Template = value.entries.item
+def _key_template(value: MapV) -> Template:
+    item: Template = value.entries.item
     if value.kind != "dict" or item is None:
         return item
-    assert isinstance(item, join.Structure)
+    assert isinstance(item, Structure)
     return item.parts[0]
 
 
@@ -187,14 +188,14 @@ def is_whole(value: MapV) -> bool:
     return template is None or (isinstance(template, Scalar) and _is_whole(template))
 
 
-def _key_columns(s: Specializer, value: MapV) -> list[ArrayV]:
+def _key_columns(s: Context, value: MapV) -> list[ArrayV]:
     kinds = join.types_of(_key_template(value))
     if not all(isinstance(kind, Scalar) and _is_key(kind) for kind in kinds) or not kinds:
         raise s.unsupported("dict keys and items of sets that are no numbers")
     return list(value.entries.columns[: len(kinds)])
 
 
-def _key_parts(s: Specializer, key: Value) -> list[Value]:
+def _key_parts(s: Context, key: Value) -> list[Value]:
     """The integers that a key consists of; for floats, those that have the same bits."""
     b = s.builder
     parts = key.items if isinstance(key, TupleV) and key.kind == "tuple" else (key,)
@@ -213,7 +214,7 @@ def _key_parts(s: Specializer, key: Value) -> list[Value]:
     return found
 
 
-def _find(s: Specializer, value: MapV, key: Value) -> tuple[ir.Operand, ir.Operand]:
+def _find(s: Context, value: MapV, key: Value) -> tuple[ir.Operand, ir.Operand]:
     """The number of an entry (-1: there is none) and its place in the table."""
     key = strings.as_key(key)
     parts = _key_parts(s, key)
@@ -240,22 +241,22 @@ def _find(s: Specializer, value: MapV, key: Value) -> tuple[ir.Operand, ir.Opera
     return entry.operand, place.operand
 
 
-def _kinds(template: join.Template) -> object:
+def _kinds(template: Template) -> object:
     """What keys must have in common to be compared by their numbers: tuples and characters are no numbers."""
     match template:
-        case join.Structure(like, parts):
+        case Structure(like, parts):
             return type(like), tuple(map(_kinds, parts))
     return None
 
 
-def _present(s: Specializer, entry: ir.Operand) -> ir.Operand:
+def _present(s: Context, entry: ir.Operand) -> ir.Operand:
     return s.builder.prim("ge", entry, ZERO, type=PYBOOL)
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def wants_table(s: Specializer, value: DictV, key: Value) -> bool:
+def wants_table(s: Context, value: DictV, key: Value) -> bool:
     """Is this a key computed at run time, of a dict of known integers?"""
     if isinstance(key, CharV):
         return all(type(own) is str and len(own) == 1 for own, _ in value.items)
@@ -272,7 +273,7 @@ def _fits(key: Value, value: DictV) -> bool:
     return not value.items or (isinstance(key, ScalarV) and _is_whole(key.type))
 
 
-def table_for(s: Specializer, value: DictV) -> MapV:
+def table_for(s: Context, value: DictV) -> MapV:
     return as_map(s, value, _item_of(s, value))
 
 
@@ -280,17 +281,17 @@ def length(value: MapV) -> ScalarV:
     return value.entries.length
 
 
-def contains(s: Specializer, value: MapV, key: Value) -> ir.Operand:
+def contains(s: Context, value: MapV, key: Value) -> ir.Operand:
     return _present(s, _find(s, value, key)[0])
 
 
-def _value_at(s: Specializer, value: MapV, entry: ir.Operand) -> Value:
+def _value_at(s: Context, value: MapV, entry: ir.Operand) -> Value:
     pair = dynamic_lists.item_at(s, value.entries, entry)
     assert isinstance(pair, TupleV)
     return pair.items[1]
 
 
-def subscript(s: Specializer, value: MapV, key: Value) -> Value:
+def subscript(s: Context, value: MapV, key: Value) -> Value:
     """value[key]"""
     if value.kind != "dict":
         raise s.unsupported("an item of a set")
@@ -298,7 +299,7 @@ def subscript(s: Specializer, value: MapV, key: Value) -> Value:
     return NeverV() if entry is None else _value_at(s, value, entry)
 
 
-def entry_of(s: Specializer, value: MapV, key: Value) -> ir.Operand | None:
+def entry_of(s: Context, value: MapV, key: Value) -> ir.Operand | None:
     """The number of an entry that has to be there; None if there is none ever."""
     entry, _ = _find(s, value, key)
     if isinstance(key, ScalarV) and key.python and key.dtype == "int64":
@@ -320,12 +321,12 @@ def values(value: MapV) -> GrowV:
     item = value.entries.item
     if item is None:
         return value.entries
-    assert isinstance(item, join.Structure)
+    assert isinstance(item, Structure)
     own = len(join.types_of(item.parts[0]))
     return GrowV(value.entries.length, value.entries.columns[own:], item.parts[1], value.entries.pools)
 
 
-def method(s: Specializer, value: MapV, name: str, args: Sequence[Value]) -> Value:
+def method(s: Context, value: MapV, name: str, args: Sequence[Value]) -> Value:
     match name, args:
         case "items", [] if value.kind == "dict":
             return value.entries
@@ -363,7 +364,7 @@ _READING = frozenset(
 # ---- changes ---------------------------------------------------------------------------------------------------------
 
 
-def change(s: Specializer, held: MapV | DictV, change: str, args: Sequence[Value]) -> list[Value]:
+def change(s: Context, held: MapV | DictV, change: str, args: Sequence[Value]) -> list[Value]:
     """The outs of a change (see `list_changes.change`)."""
     value = held if isinstance(held, MapV) else as_map(s, held, _item_of(s, held))
     is_dict = value.kind == "dict"
@@ -401,11 +402,11 @@ def change(s: Specializer, held: MapV | DictV, change: str, args: Sequence[Value
     raise s.unsupported(f".{change}() of a {'dict' if is_dict else 'set'}")
 
 
-def _item_of(s: Specializer, held: DictV) -> join.Template:
+def _item_of(s: Context, held: DictV) -> Template:
     return dynamic_lists.join_items(s, [join.template_of(pair, varying=True) for pair in _pairs(held).items])
 
 
-def _fitting(s: Specializer, value: MapV, key: Value, item: Value | None) -> MapV:
+def _fitting(s: Context, value: MapV, key: Value, item: Value | None) -> MapV:
     """The same with a template that an entry fits."""
     key = strings.as_key(key)
     _key_parts(s, key)
@@ -417,7 +418,7 @@ def _fitting(s: Specializer, value: MapV, key: Value, item: Value | None) -> Map
     return made
 
 
-def put(s: Specializer, value: MapV, key: Value, item: Value | None) -> MapV:
+def put(s: Context, value: MapV, key: Value, item: Value | None) -> MapV:
     """With an entry for a key: a new one, or the old one with another value."""
     b = s.builder
     key = strings.as_key(key)
@@ -454,7 +455,7 @@ def put(s: Specializer, value: MapV, key: Value, item: Value | None) -> MapV:
     return MapV(grown, larger, value.kind)
 
 
-def _without(s: Specializer, value: MapV, entry: ir.Operand) -> MapV:
+def _without(s: Context, value: MapV, entry: ir.Operand) -> MapV:
     """Without an entry; those behind it move up, and the table is made anew."""
     entries = dynamic_lists.without(s, value.entries, entry)
     made = MapV(entries, value.table, "dict" if value.kind == "dict" else "worn")

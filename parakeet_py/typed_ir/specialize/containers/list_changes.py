@@ -61,13 +61,13 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 _ADDING = ("append", "appendleft", "extend", "insert", "set")
 
 
-def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
+def change(s: Context, op: ssa.ChangeList) -> list[Value]:
     """The outs of a change: the new list, for `pop` after the item."""
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
@@ -86,7 +86,7 @@ def change(s: Specializer, op: ssa.ChangeList) -> list[Value]:
     return tagged_scalars.each(s, chosen, lambda *given: changed(s, op.change, held, [*given, *put]))
 
 
-def changed(s: Specializer, kind: str, held: Value, args: list[Value]) -> list[Value]:
+def changed(s: Context, kind: str, held: Value, args: list[Value]) -> list[Value]:
     """The same for values."""
     from parakeet_py.typed_ir.specialize.containers import containers, sorted_lists
     from parakeet_py.typed_ir.specialize.python import attributes, builtin_sorting, operators
@@ -172,7 +172,7 @@ def changed(s: Specializer, kind: str, held: Value, args: list[Value]) -> list[V
 _WITH_DEFAULTS = {"Counter": collections.Counter, "defaultdict": collections.defaultdict}
 
 
-def _with_defaults(s: Specializer, kind: str, held: Value, args: list[Value]) -> Value:
+def _with_defaults(s: Context, kind: str, held: Value, args: list[Value]) -> Value:
     """A new Counter of some items, or a new defaultdict: a dict, of which the frontend knows what it has not."""
     if not isinstance(args[0], Static) or args[0].object is not _WITH_DEFAULTS[kind]:
         raise s.unsupported(f"a {kind} that is not collections.{kind}")
@@ -185,7 +185,7 @@ def _with_defaults(s: Specializer, kind: str, held: Value, args: list[Value]) ->
     return s.call_plain("counted", [held])
 
 
-def _change_dict(s: Specializer, held: DictV, change: str, args: Sequence[Value]) -> list[Value] | None:
+def _change_dict(s: Context, held: DictV, change: str, args: Sequence[Value]) -> list[Value] | None:
     """The change of a dict by a known key, as are all that it has; None where it is not."""
     entries = dict(held.items)
     if change == "clear":
@@ -205,7 +205,7 @@ def _change_dict(s: Specializer, held: DictV, change: str, args: Sequence[Value]
     return [item, made] if change == "pop" else [made]
 
 
-def _part_replaced(s: Specializer, value: Value, part: SliceV, new: Value) -> Value:
+def _part_replaced(s: Context, value: Value, part: SliceV, new: Value) -> Value:
     """value[start:stop] = new, and `del value[start:stop]`, as a new list."""
     listed = shown(s, s.call(Static(list), [new], {}))
     if not is_none(part.step):
@@ -230,7 +230,7 @@ def _part_replaced(s: Specializer, value: Value, part: SliceV, new: Value) -> Va
     return s.binary("add", s.binary("add", shown(s, before), listed), shown(s, behind))
 
 
-def _items_replaced(s: Specializer, value: Value, part: SliceV, new: Value) -> Value:
+def _items_replaced(s: Context, value: Value, part: SliceV, new: Value) -> Value:
     """value[start:stop:step] = new: as many items, of the type that the others have."""
     held = as_grown(s, value, item_template(s, value))
     array = s.as_array(new)
@@ -254,7 +254,7 @@ def _items_replaced(s: Specializer, value: Value, part: SliceV, new: Value) -> V
     return held
 
 
-def _change_known(s: Specializer, held: TupleV, change: str, args: Sequence[Value]) -> list[Value] | None:
+def _change_known(s: Context, held: TupleV, change: str, args: Sequence[Value]) -> list[Value] | None:
     """The change of a list of known length; None where the length or place depends on values."""
     items = list(held.items)
     try:

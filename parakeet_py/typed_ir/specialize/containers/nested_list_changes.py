@@ -18,6 +18,7 @@ from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import containers, dynamic_lists, hash_maps
 from parakeet_py.typed_ir.specialize.containers.nested_lists import FEW, LEAVES, as_row, has_rows, load, size
 from parakeet_py.typed_ir.specialize.paths import branches, join
+from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     DictV,
@@ -34,10 +35,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def change(s: Specializer, held: Value, at: Value, kind: str, args: list[Value]) -> list[Value]:
+def change(s: Context, held: Value, at: Value, kind: str, args: list[Value]) -> list[Value]:
     """The outs of a change of the item at a place (see `list_changes.change`)."""
     from parakeet_py.typed_ir.specialize.containers import list_changes
 
@@ -74,13 +75,13 @@ def _known_item(held: TupleV | DictV, at: Value) -> Value | None:
         return None
 
 
-def _of_map(s: Specializer, held: MapV, at: Value, kind: str, args: list[Value]) -> list[Value]:
+def _of_map(s: Context, held: MapV, at: Value, kind: str, args: list[Value]) -> list[Value]:
     if held.kind != "dict":
         raise s.unsupported("a change of an item of a set")
     entry = hash_maps.entry_of(s, held, at)
     if entry is None:
         return [NeverV()] * (2 if kind in _GIVING else 1)
-    assert isinstance(held.entries.item, join.Structure)
+    assert isinstance(held.entries.item, Structure)
     keys = len(join.types_of(held.entries.item.parts[0]))
     *item, made = _changed(s, _with_rows(s, held.entries, keys), keys, entry, kind, args)
     assert isinstance(made, GrowV)
@@ -90,34 +91,34 @@ def _of_map(s: Specializer, held: MapV, at: Value, kind: str, args: list[Value])
 _GIVING = ("pop", "popleft", "popright", "setdefault", "heappop")
 
 
-def _with_rows(s: Specializer, held: Value, keys: int) -> GrowV:
+def _with_rows(s: Context, held: Value, keys: int) -> GrowV:
     """The list with items (or, behind keys, values) that are rows."""
     item = dynamic_lists.item_template(s, held)
     if keys:
-        assert isinstance(item, join.Structure)
-        return dynamic_lists.as_grown(s, held, join.Structure(item.like, (item.parts[0], as_row(s, item.parts[1]))))
+        assert isinstance(item, Structure)
+        return dynamic_lists.as_grown(s, held, Structure(item.like, (item.parts[0], as_row(s, item.parts[1]))))
     return dynamic_lists.as_grown(s, held, as_row(s, item))
 
 
-def _row_of(grown: GrowV) -> join.RowT:
-    item = grown.item.parts[1] if isinstance(grown.item, join.Structure) else grown.item
-    assert isinstance(item, join.RowT)
+def _row_of(grown: GrowV) -> RowT:
+    item = grown.item.parts[1] if isinstance(grown.item, Structure) else grown.item
+    assert isinstance(item, RowT)
     return item
 
 
-def _holding(s: Specializer, grown: GrowV, items: Sequence[Value]) -> GrowV:
+def _holding(s: Context, grown: GrowV, items: Sequence[Value]) -> GrowV:
     """The list, whose rows may hold such items, too."""
     row = _row_of(grown)
     wide = dynamic_lists.join_items(s, [row.item, *(join.template_of(item, varying=True) for item in items)])
     if wide == row.item:
         return grown
-    made = join.RowT(wide)
-    if isinstance(grown.item, join.Structure):
-        return dynamic_lists.as_grown(s, grown, join.Structure(grown.item.like, (grown.item.parts[0], made)))
+    made = RowT(wide)
+    if isinstance(grown.item, Structure):
+        return dynamic_lists.as_grown(s, grown, Structure(grown.item.like, (grown.item.parts[0], made)))
     return dynamic_lists.as_grown(s, grown, made)
 
 
-def _changed(s: Specializer, grown: GrowV, keys: int, place: ir.Operand, kind: str, args: list[Value]) -> list[Value]:
+def _changed(s: Context, grown: GrowV, keys: int, place: ir.Operand, kind: str, args: list[Value]) -> list[Value]:
     """The change of a row, whose numbers begin in the column `keys`: what it gives, and the list."""
     from parakeet_py.typed_ir.specialize.containers import list_changes
 
@@ -161,16 +162,16 @@ def _changed(s: Specializer, grown: GrowV, keys: int, place: ir.Operand, kind: s
 
 
 def _replaced(
-    s: Specializer, grown: GrowV, keys: int, place: ir.Operand, row: Value, start: ir.Operand, room: ir.Operand
+    s: Context, grown: GrowV, keys: int, place: ir.Operand, row: Value, start: ir.Operand, room: ir.Operand
 ) -> GrowV:
     """The list with another row at a place: where the old one was, if it fits."""
     b = s.builder
     template = dynamic_lists.item_template(s, row)
     if template is not None and template != _row_of(grown).item:
         wide = dynamic_lists.join_items(s, [_row_of(grown).item, template])
-        made = join.RowT(wide)
+        made = RowT(wide)
         item = grown.item
-        whole = join.Structure(item.like, (item.parts[0], made)) if isinstance(item, join.Structure) else made
+        whole = Structure(item.like, (item.parts[0], made)) if isinstance(item, Structure) else made
         grown = dynamic_lists.as_grown(s, grown, whole)
     (pool,) = grown.pools
     row = dynamic_lists.as_grown(s, row, pool.item)
@@ -197,14 +198,14 @@ def _replaced(
     return replace(grown, pools=(longer,))
 
 
-def _longer(s: Specializer, pool: GrowV, more: ir.Operand) -> GrowV:
+def _longer(s: Context, pool: GrowV, more: ir.Operand) -> GrowV:
     """The pool with room for so many more items, which are taken to be in use."""
     columns = dynamic_lists.with_room(s, pool, more)
     total = size(s, s.builder.index_add(pool.length.operand, more))
     return replace(pool, length=ScalarV(total), columns=columns)
 
 
-def _with_room(s: Specializer, grown: GrowV, keys: int, place: ir.Operand) -> tuple[GrowV, ir.Operand, ir.Operand]:
+def _with_room(s: Context, grown: GrowV, keys: int, place: ir.Operand) -> tuple[GrowV, ir.Operand, ir.Operand]:
     """The pool, in which there is room behind the items of a row, with the row's start and the number of its items."""
     b = s.builder
     (pool,) = grown.pools
@@ -228,6 +229,6 @@ def _with_room(s: Specializer, grown: GrowV, keys: int, place: ir.Operand) -> tu
     return made, size(s, first.operand), count
 
 
-def _store(s: Specializer, grown: GrowV, leaf: int, place: ir.Operand, number: ir.Operand) -> None:
+def _store(s: Context, grown: GrowV, leaf: int, place: ir.Operand, number: ir.Operand) -> None:
     s.will_store(grown.columns[leaf])
     s.builder.emit(ir.Store(grown.columns[leaf].var, (place,), s.builder.cast(number, Scalar("int64"))))

@@ -23,10 +23,11 @@ from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, RowT, Structure, Template
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, ListV, NeverV, ScalarV, TupleV, UnboundV, Value, py
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 ROOT = -(1 << 40)  # the memory of all rows that are taken out: marks what Python must not see as a list of its own
 LEAVES = 3  # a row's numbers: start, count, room
@@ -36,11 +37,11 @@ FEW = 4  # items that are appended one by one
 # ---- templates -------------------------------------------------------------------------------------------------------
 
 
-def has_rows(template: join.Template) -> bool:
+def has_rows(template: Template) -> bool:
     match template:
-        case join.RowT():
+        case RowT():
             return True
-        case join.Structure(TupleV(), parts):
+        case Structure(TupleV(), parts):
             return any(map(has_rows, parts))
     return False
 
@@ -49,78 +50,78 @@ def is_table_of_rows(value: Value, other: Value) -> bool:
     """Is a list of lists of one length an array on one path, and a list of rows on the other?"""
     if not isinstance(value, ListV) or value.array.rank != 2 or value.items not in ("", value.array.dtype):
         return False
-    return isinstance(other, GrowV) and isinstance(other.item, join.RowT)
+    return isinstance(other, GrowV) and isinstance(other.item, RowT)
 
 
-def row_templates(template: join.Template) -> list[join.RowT]:
+def row_templates(template: Template) -> list[RowT]:
     """The rows in an item, in the order of their pools."""
     match template:
-        case join.RowT():
+        case RowT():
             return [template]
-        case join.Structure(TupleV(), parts):
+        case Structure(TupleV(), parts):
             return [row for part in parts for row in row_templates(part)]
     return []
 
 
-def normal(template: join.Template) -> join.Template:
+def normal(template: Template) -> Template:
     """The template of an item, in which lists of no known length are rows."""
     match template:
-        case join.Structure(GrowV(item=item)):
-            return join.RowT(normal(item))
-        case join.Structure(ListV(array, items)) if items in ("", array.dtype):
-            made: join.Template = Scalar(array.dtype, not items)
+        case Structure(GrowV(item=item)):
+            return RowT(normal(item))
+        case Structure(ListV(array, items)) if items in ("", array.dtype):
+            made: Template = Scalar(array.dtype, not items)
             for _ in range(array.rank):
-                made = join.RowT(made)
+                made = RowT(made)
             return made
-        case join.Structure(TupleV() as like, parts):
-            return join.Structure(like, tuple(map(normal, parts)))
+        case Structure(TupleV() as like, parts):
+            return Structure(like, tuple(map(normal, parts)))
     return template
 
 
-def joined(s: Specializer, left: join.Template, right: join.Template) -> join.Template:
+def joined(s: Context, left: Template, right: Template) -> Template:
     """The least template that fits two items, one of which is a row."""
-    return join.RowT(dynamic_lists.join_items(s, [*_inner(s, left), *_inner(s, right)]))
+    return RowT(dynamic_lists.join_items(s, [*_inner(s, left), *_inner(s, right)]))
 
 
-def _inner(s: Specializer, template: join.Template) -> Sequence[join.Template]:
+def _inner(s: Context, template: Template) -> Sequence[Template]:
     match normal(template):
-        case join.RowT(item):
+        case RowT(item):
             return [item]
-        case join.Structure(TupleV(kind="list"), parts):
+        case Structure(TupleV(kind="list"), parts):
             return parts
     raise s.unsupported(f"a list of lists and of {join.describe(template)}")
 
 
-def as_row(s: Specializer, template: join.Template) -> join.RowT:
+def as_row(s: Context, template: Template) -> RowT:
     """The template of an item that is to be a list of any length."""
-    return join.RowT(dynamic_lists.join_items(s, _inner(s, template)))
+    return RowT(dynamic_lists.join_items(s, _inner(s, template)))
 
 
-def pool_templates(s: Specializer, item: join.Template, roots: frozenset[int]) -> list[join.Template]:
-    found: list[join.Template] = []
+def pool_templates(s: Context, item: Template, roots: frozenset[int]) -> list[Template]:
+    found: list[Template] = []
     for row in row_templates(item):
         columns = [
-            join.ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
+            ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
             for kind in join.types_of(row.item)
             if isinstance(kind, Scalar)
         ]
         parts = (PYINT, *columns, *pool_templates(s, row.item, roots))
-        found.append(join.Structure(GrowV(py(0), (), row.item), parts))
+        found.append(Structure(GrowV(py(0), (), row.item), parts))
     return found
 
 
 # ---- pools -----------------------------------------------------------------------------------------------------------
 
 
-def new_pools(s: Specializer, item: join.Template) -> tuple[GrowV, ...]:
+def new_pools(s: Context, item: Template) -> tuple[GrowV, ...]:
     return tuple(dynamic_lists.as_grown(s, TupleV((), "list"), row.item) for row in row_templates(item))
 
 
-def copied_pools(s: Specializer, pools: Sequence[GrowV]) -> tuple[GrowV, ...]:
+def copied_pools(s: Context, pools: Sequence[GrowV]) -> tuple[GrowV, ...]:
     return tuple(dynamic_lists.copied(s, pool) for pool in pools)
 
 
-def recoded(s: Specializer, grown: GrowV, item: join.Template) -> GrowV:
+def recoded(s: Context, grown: GrowV, item: Template) -> GrowV:
     """The same items with a wider template, in which there are rows."""
     columns, pools = _recoded(s, grown.length, grown.item, item, list(grown.columns), list(grown.pools))
     if columns[0] in grown.columns and not all(column in grown.columns for column in columns):
@@ -130,25 +131,25 @@ def recoded(s: Specializer, grown: GrowV, item: join.Template) -> GrowV:
 
 
 def _recoded(
-    s: Specializer,
+    s: Context,
     length: ScalarV,
-    old: join.Template,
-    new: join.Template,
+    old: Template,
+    new: Template,
     columns: list[ArrayV],
     pools: list[GrowV],
 ) -> tuple[list[ArrayV], list[GrowV]]:
     """The columns and pools of a part of the items; those it had are taken from the lists."""
-    if isinstance(new, join.RowT):
-        if isinstance(old, join.RowT):
+    if isinstance(new, RowT):
+        if isinstance(old, RowT):
             own = [columns.pop(0) for _ in range(LEAVES)]
             return own, [dynamic_lists.as_grown(s, pools.pop(0), new.item)]
-        if old is None or isinstance(old, join.Structure):
-            parts = old.parts if isinstance(old, join.Structure) else ()
+        if old is None or isinstance(old, Structure):
+            parts = old.parts if isinstance(old, Structure) else ()
             if has_rows(old):
                 raise s.unsupported("lists of lists in a list, of different lengths")
             return _of_records(s, length, parts, new, columns)
-    if isinstance(new, join.Structure) and has_rows(new):
-        parts = old.parts if isinstance(old, join.Structure) else (None,) * len(new.parts)
+    if isinstance(new, Structure) and has_rows(new):
+        parts = old.parts if isinstance(old, Structure) else (None,) * len(new.parts)
         made: tuple[list[ArrayV], list[GrowV]] = [], []
         for before, after in zip(parts, new.parts, strict=True):
             own, inner = _recoded(s, length, before, after, columns, pools)
@@ -163,7 +164,7 @@ def _recoded(
 
 
 def _of_records(
-    s: Specializer, length: ScalarV, parts: Sequence[join.Template], new: join.RowT, columns: list[ArrayV]
+    s: Context, length: ScalarV, parts: Sequence[Template], new: RowT, columns: list[ArrayV]
 ) -> tuple[list[ArrayV], list[GrowV]]:
     """Rows that all have the same few items, one after the other in a pool."""
     b = s.builder
@@ -182,7 +183,7 @@ def _of_records(
     return _even(s, length, many), [GrowV(ScalarV(total), tuple(memory), new.item)]
 
 
-def _even(s: Specializer, length: ScalarV, many: ir.Operand) -> list[ArrayV]:
+def _even(s: Context, length: ScalarV, many: ir.Operand) -> list[ArrayV]:
     """The numbers of rows of so many items each, one after the other."""
     b = s.builder
 
@@ -193,12 +194,12 @@ def _even(s: Specializer, length: ScalarV, many: ir.Operand) -> list[ArrayV]:
     return generate(s, (length.operand,), element)
 
 
-def _column(s: Specializer, room: ir.Operand, kind: Scalar) -> ArrayV:
+def _column(s: Context, room: ir.Operand, kind: Scalar) -> ArrayV:
     var = s.builder.emit1(ir.Alloc((room,)), Array(kind.dtype, 1, "C"), name="column")
     return ArrayV(var, (room,), frozenset({s.new_root()}))
 
 
-def of_table(s: Specializer, value: ListV) -> GrowV:
+def of_table(s: Context, value: ListV) -> GrowV:
     """A list of lists of one length, which has been an array."""
     b, array = s.builder, value.array
     length, many = array.extents[0], array.extents[1]
@@ -209,16 +210,16 @@ def of_table(s: Specializer, value: ListV) -> GrowV:
     line = b.pure(ir.Reshape(own.var, (total,)), Array(array.dtype, 1, "C"), name="items")
     kind = Scalar(array.dtype, not value.items)
     pool = GrowV(ScalarV(total), (ArrayV(line, (total,), own.roots),), kind)
-    return GrowV(ScalarV(length), tuple(_even(s, ScalarV(length), many)), join.RowT(kind), (pool,))
+    return GrowV(ScalarV(length), tuple(_even(s, ScalarV(length), many)), RowT(kind), (pool,))
 
 
-def merged(s: Specializer, mine: GrowV, other: GrowV) -> tuple[GrowV, GrowV]:
+def merged(s: Context, mine: GrowV, other: GrowV) -> tuple[GrowV, GrowV]:
     """Two lists with one template; the rows of the other one put into the pools of the first."""
     b = s.builder
     if not mine.pools:
         return mine, other
     if any(row.item != mine.item or has_rows(row.item) for row in row_templates(mine.item)) and (
-        not isinstance(mine.item, join.RowT) or has_rows(mine.item.item)
+        not isinstance(mine.item, RowT) or has_rows(mine.item.item)
     ):
         raise s.unsupported("a list of such items, extended")
     (pool,), (more,) = mine.pools, other.pools
@@ -238,11 +239,11 @@ def merged(s: Specializer, mine: GrowV, other: GrowV) -> tuple[GrowV, GrowV]:
 # ---- items -----------------------------------------------------------------------------------------------------------
 
 
-def leaves_in(s: Specializer, value: Value, template: join.Template, pools: list[GrowV]) -> list[ir.Operand]:
+def leaves_in(s: Context, value: Value, template: Template, pools: list[GrowV]) -> list[ir.Operand]:
     """The leaves of an item, whose rows are put into the pools; these are taken from the front of the list, and put
     back at its end."""
     match template:
-        case join.RowT():
+        case RowT():
             pool = pools.pop(0)
             if isinstance(value, UnboundV | NeverV) or (isinstance(value, TupleV) and not value.items):
                 pools.append(pool)
@@ -252,13 +253,13 @@ def leaves_in(s: Specializer, value: Value, template: join.Template, pools: list
             pools.append(longer)
             count = s.builder.index_sub(longer.length.operand, start)
             return [start, count, count]
-        case join.Structure(TupleV(), parts) if has_rows(template):
+        case Structure(TupleV(), parts) if has_rows(template):
             values = join.parts_of(value) if not isinstance(value, UnboundV | NeverV) else (value,) * len(parts)
             return [leaf for part, own in zip(parts, values, strict=True) for leaf in leaves_in(s, own, part, pools)]
     return join.leaves_of(s, value, template)
 
 
-def _put(s: Specializer, pool: GrowV, row: Value) -> GrowV:
+def _put(s: Context, pool: GrowV, row: Value) -> GrowV:
     """The pool with the items of a row at its end."""
     if isinstance(row, TupleV) and (len(row.items) <= FEW or has_rows(pool.item)):
         for item in row.items:
@@ -269,25 +270,25 @@ def _put(s: Specializer, pool: GrowV, row: Value) -> GrowV:
     return dynamic_lists.extend(s, pool, dynamic_lists.as_grown(s, row, pool.item))
 
 
-def value_of(s: Specializer, template: join.Template, leaves: list[ir.Operand], pools: list[GrowV]) -> Value:
+def value_of(s: Context, template: Template, leaves: list[ir.Operand], pools: list[GrowV]) -> Value:
     """The item of these leaves, which are taken from the front of the lists."""
     match template:
-        case join.RowT():
+        case RowT():
             start, count, _ = (leaves.pop(0) for _ in range(LEAVES))
             return _view(s, pools.pop(0), size(s, start), size(s, count))
-        case join.Structure(TupleV() as like, parts) if has_rows(template):
+        case Structure(TupleV() as like, parts) if has_rows(template):
             return join.rebuild(like, tuple(value_of(s, part, leaves, pools) for part in parts))
     return join.value_of(s, template, leaves)  # type: ignore[arg-type]
 
 
-def size(s: Specializer, number: ir.Operand) -> ir.Operand:
+def size(s: Context, number: ir.Operand) -> ir.Operand:
     if isinstance(number, ir.Var):
         s.builder.nonnegative.add(number)
         s.builder.small.add(number)
     return number
 
 
-def _view(s: Specializer, pool: GrowV, start: ir.Operand, count: ir.Operand) -> Value:
+def _view(s: Context, pool: GrowV, start: ir.Operand, count: ir.Operand) -> Value:
     """A row as a list."""
     columns = []
     for column in pool.columns:
@@ -299,13 +300,13 @@ def _view(s: Specializer, pool: GrowV, start: ir.Operand, count: ir.Operand) -> 
     return row
 
 
-def load(s: Specializer, column: ArrayV, place: ir.Operand) -> ir.Operand:
+def load(s: Context, column: ArrayV, place: ir.Operand) -> ir.Operand:
     """One of the numbers of a row."""
     b = s.builder
     return size(s, b.cast(b.emit1(ir.Load(column.var, (place,)), Scalar("int64")), PYINT))
 
 
-def compact(s: Specializer, grown: GrowV) -> tuple[ArrayV, GrowV]:
+def compact(s: Context, grown: GrowV) -> tuple[ArrayV, GrowV]:
     """All items of a list of rows, one after the other, and where each row begins, with the end of the last one."""
     b, length = s.builder, grown.length.operand
     (pool,) = grown.pools
@@ -334,19 +335,19 @@ def compact(s: Specializer, grown: GrowV) -> tuple[ArrayV, GrowV]:
     return ends, GrowV(ScalarV(total), columns, pool.item, pool.pools)
 
 
-def not_for_python(s: Specializer, value: ListV | GrowV) -> None:
+def not_for_python(s: Context, value: ListV | GrowV) -> None:
     """Refuse a row where Python code would get a list that is not the one that stands there."""
     columns = value.columns if isinstance(value, GrowV) else (value.array,)
     if any(ROOT in column.roots for column in columns):
         raise s.unsupported("a list in a list that changes, given to Python")
 
 
-def popped(s: Specializer, grown: GrowV, item: Value) -> tuple[Value, tuple[GrowV, ...]]:
+def popped(s: Context, grown: GrowV, item: Value) -> tuple[Value, tuple[GrowV, ...]]:
     """An item that is taken from the end of a list: its rows are copied, what lies at the end of the pool is free."""
     if not grown.pools:
         return item, ()
     copies = _copied(s, item)
-    if not isinstance(grown.item, join.RowT):
+    if not isinstance(grown.item, RowT):
         return copies, grown.pools
     (pool,) = grown.pools
     b = s.builder
@@ -358,7 +359,7 @@ def popped(s: Specializer, grown: GrowV, item: Value) -> tuple[Value, tuple[Grow
     return copies, (replace(pool, length=ScalarV(size(s, b.select(at_end, start, used)))),)
 
 
-def _copied(s: Specializer, item: Value) -> Value:
+def _copied(s: Context, item: Value) -> Value:
     match item:
         case ListV(array):
             return replace(item, array=copy_array(s, array))

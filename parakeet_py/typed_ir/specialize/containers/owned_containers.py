@@ -35,7 +35,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 _CONTAINERS = DictV | GrowV | ArraysV | MapV | ListV
 
@@ -44,7 +44,7 @@ def _is_container(value: Value) -> bool:
     return isinstance(value, _CONTAINERS) or (isinstance(value, TupleV) and value.kind == "list")
 
 
-def given(s: Specializer, op: ssa.Op, nested: bool = False) -> list[Value]:
+def given(s: Context, op: ssa.Op, nested: bool = False) -> list[Value]:
     """The lists and dicts among the arguments of a call, or the operands of another operation, that the function in
     which it stands changes; `nested`: those of them that hold others."""
     frame = s.frames[-1]
@@ -55,7 +55,7 @@ def given(s: Specializer, op: ssa.Op, nested: bool = False) -> list[Value]:
     return [s.value(one) for one in found if one.name in changed and (not nested or _holds_containers(s.value(one)))]
 
 
-def lent(s: Specializer, values: Sequence[Value], nested: bool = False) -> bool:
+def lent(s: Context, values: Sequence[Value], nested: bool = False) -> bool:
     """Are there lists or dicts in some values that a function further out changes, which has called this one?"""
     return any(
         _stands_in(own, value)
@@ -104,7 +104,7 @@ def may_keep(callee: Value) -> bool:
     return False
 
 
-def check_kept(s: Specializer, lists: Sequence[Value], places: Sequence[Value]) -> None:
+def check_kept(s: Context, lists: Sequence[Value], places: Sequence[Value]) -> None:
     """Refuse lists that stand in what a call gives, or in what it has assigned."""
     if any(_stands_in(one, place) for place in places for one in lists):
         raise s.unsupported("a list or dict that is changed, kept or given back by a function")

@@ -24,11 +24,12 @@ from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.paths import branches, iterables, join
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NotGrown
 from parakeet_py.typed_ir.specialize.values import ArraysV, ArrayV, ListV, ScalarV, SliceV, Static, TupleV, Value, py
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 COPIES = "copies"  # what such a list of rows holds
 CHECKED = 0  # the root of a list that Python may make of copies
@@ -40,7 +41,7 @@ _BARE: frozenset[int] = frozenset()  # the list's own stores are not stores of t
 # ---- templates -------------------------------------------------------------------------------------------------------
 
 
-def template(s: Specializer, left: join.Structure, right: join.Structure) -> join.Structure | None:
+def template(s: Context, left: Structure, right: Structure) -> Structure | None:
     """The template of a list that has different lengths on two paths; None if it is no list of arrays of one kind."""
     kinds: set[tuple[str, int]] = set()
     root = s.new_root()
@@ -53,11 +54,11 @@ def template(s: Specializer, left: join.Structure, right: join.Structure) -> joi
                 kinds.add((like.data.dtype, len(like.places) - 1))
                 bases, fresh = bases | like.bases, fresh and like.fresh
                 data = one.parts[2]
-                assert isinstance(data, join.ArrayT)
+                assert isinstance(data, ArrayT)
                 roots |= data.roots
             case TupleV(kind="list") as like:
                 for item in one.parts:
-                    if not isinstance(item, join.ArrayT):
+                    if not isinstance(item, ArrayT):
                         return None
                     kinds.add((item.type.dtype, item.type.rank))
                     bases |= item.roots
@@ -70,10 +71,10 @@ def template(s: Specializer, left: join.Structure, right: join.Structure) -> joi
     if rank == 0:
         return None
 
-    def column(kind: Array) -> join.ArrayT:
-        return join.ArrayT(kind, (None,), roots, False, (False,), ())
+    def column(kind: Array) -> ArrayT:
+        return ArrayT(kind, (None,), roots, False, (False,), ())
 
-    parts: tuple[join.Template, ...] = (
+    parts: tuple[Template, ...] = (
         PYINT,
         PYINT,
         column(Array(dtype, 1, "C")),
@@ -81,16 +82,16 @@ def template(s: Specializer, left: join.Structure, right: join.Structure) -> joi
     )
     nothing = ArrayV(ir.Var("data", Array(dtype, 1, "C")), (ZERO,), frozenset())
     line = ArrayV(ir.Var("places", _LINE), (ZERO,), frozenset())
-    return join.Structure(ArraysV(py(0), py(0), nothing, (line,) * (rank + 1), root, bases, fresh), parts)
+    return Structure(ArraysV(py(0), py(0), nothing, (line,) * (rank + 1), root, bases, fresh), parts)
 
 
-def note_append(s: Specializer, item: Value) -> None:
+def note_append(s: Context, item: Value) -> None:
     """Remember that an array was new when it was appended to a list of known length."""
     if isinstance(item, ArrayV) and _is_new(s, item):
         s.shadows.fresh.add(item.var)
 
 
-def _all_new(s: Specializer, items: Sequence[Value], other: Value) -> bool:
+def _all_new(s: Context, items: Sequence[Value], other: Value) -> bool:
     """Are these arrays new ones, each of its own, that an iteration has made or that were there before the loop?"""
     before = other.items if isinstance(other, TupleV) else ()
     arrays = [item for item in items if isinstance(item, ArrayV)]
@@ -99,7 +100,7 @@ def _all_new(s: Specializer, items: Sequence[Value], other: Value) -> bool:
     return distinct and all(_is_new(s, item, known=item in before or item.var in s.shadows.fresh) for item in arrays)
 
 
-def joined(left: join.Structure, right: join.Structure) -> ArraysV | None:
+def joined(left: Structure, right: Structure) -> ArraysV | None:
     """What two such lists have in common beside their parts; None if their items are of different kinds."""
     a, b = left.like, right.like
     assert isinstance(a, ArraysV) and isinstance(b, ArraysV)
@@ -110,18 +111,18 @@ def joined(left: join.Structure, right: join.Structure) -> ArraysV | None:
     return replace(a, bases=a.bases | b.bases, fresh=a.fresh and b.fresh)
 
 
-def carried(s: Specializer, value: ArraysV) -> ArraysV:
+def carried(s: Context, value: ArraysV) -> ArraysV:
     """A list that comes out of a gate: it still shows what has been appended on either path."""
     _remember(s, value)
     return value
 
 
-def _remember(s: Specializer, value: ArraysV) -> None:
+def _remember(s: Context, value: ArraysV) -> None:
     base, site = s.shadows.made.get(value.root, (frozenset(), s.shadows.site))
     s.shadows.made[value.root] = (base | value.bases, site)
 
 
-def as_arrays(s: Specializer, value: Value, like: ArraysV) -> ArraysV:
+def as_arrays(s: Context, value: Value, like: ArraysV) -> ArraysV:
     """A list of known length as one that grows."""
     if isinstance(value, ArraysV):
         return value
@@ -145,19 +146,19 @@ def as_arrays(s: Specializer, value: Value, like: ArraysV) -> ArraysV:
     return made
 
 
-def _column(s: Specializer, room: ir.Operand, kind: Array) -> ArrayV:
+def _column(s: Context, room: ir.Operand, kind: Array) -> ArrayV:
     var = s.builder.emit1(ir.Alloc((room,)), kind, name="column")
     return ArrayV(var, (room,), frozenset({s.new_root()}))
 
 
-def _size(s: Specializer, extents: Sequence[ir.Operand]) -> ir.Operand:
+def _size(s: Context, extents: Sequence[ir.Operand]) -> ir.Operand:
     size: ir.Operand = ONE
     for extent in extents:
         size = _counted(s, s.builder.index_mul(size, extent))
     return size
 
 
-def _counted(s: Specializer, number: ir.Operand) -> ir.Operand:
+def _counted(s: Context, number: ir.Operand) -> ir.Operand:
     if isinstance(number, ir.Var):
         s.builder.nonnegative.add(number)
         s.builder.small.add(number)
@@ -167,7 +168,7 @@ def _counted(s: Specializer, number: ir.Operand) -> ir.Operand:
 # ---- changes ---------------------------------------------------------------------------------------------------------
 
 
-def change(s: Specializer, held: ArraysV, kind: str, args: Sequence[Value]) -> list[Value]:
+def change(s: Context, held: ArraysV, kind: str, args: Sequence[Value]) -> list[Value]:
     match kind, args:
         case "append", [item]:
             return [append(s, held, item)]
@@ -189,7 +190,7 @@ def change(s: Specializer, held: ArraysV, kind: str, args: Sequence[Value]) -> l
     raise s.unsupported(f".{kind}() of a list of arrays")
 
 
-def append(s: Specializer, held: ArraysV, item: Value) -> ArraysV:
+def append(s: Context, held: ArraysV, item: Value) -> ArraysV:
     b = s.builder
     rank = len(held.places) - 1
     if not isinstance(item, ArrayV) or (item.dtype, item.rank) != (held.data.dtype, rank) or (item.order and rank > 1):
@@ -229,7 +230,7 @@ def append(s: Specializer, held: ArraysV, item: Value) -> ArraysV:
     return made
 
 
-def _made_here(s: Specializer, item: ArrayV) -> bool:
+def _made_here(s: Context, item: ArrayV) -> bool:
     """Is this memory that the present iteration has made, so that what is stored there by others is other memory?"""
     b, var = s.builder, item.var
     while isinstance(op := b.definition.get(var), ir.View | ir.Reshape):
@@ -237,7 +238,7 @@ def _made_here(s: Specializer, item: ArrayV) -> bool:
     return isinstance(op, ir.Map | ir.Alloc) and any(var in let.outs for let in b.scopes[-1].statements)
 
 
-def _is_new(s: Specializer, item: ArrayV, known: bool = False) -> bool:
+def _is_new(s: Context, item: ArrayV, known: bool = False) -> bool:
     """Is the array new, and made by this iteration? `known`: it is no matter by which."""
     b = s.builder
     if item.readonly or not isinstance(b.definition.get(item.var), ir.Map | ir.Alloc):
@@ -245,11 +246,11 @@ def _is_new(s: Specializer, item: ArrayV, known: bool = False) -> bool:
     return known or not s.looping or any(item.var in let.outs for let in b.scopes[-1].statements)
 
 
-def _part(s: Specializer, column: ArrayV, start: ir.Operand, length: ir.Operand) -> ArrayV:
+def _part(s: Context, column: ArrayV, start: ir.Operand, length: ir.Operand) -> ArrayV:
     return make_view(s, replace(column, roots=_BARE), (start,), [(0, length, ONE)])
 
 
-def _shaped(s: Specializer, data: ArrayV, start: ir.Operand, extents: Sequence[ir.Operand]) -> ArrayV:
+def _shaped(s: Context, data: ArrayV, start: ir.Operand, extents: Sequence[ir.Operand]) -> ArrayV:
     """The elements from `start` on as an array of these extents."""
     line = make_view(s, data, (start,), [(0, _size(s, extents), ONE)])
     if len(extents) == 1:
@@ -261,12 +262,12 @@ def _shaped(s: Specializer, data: ArrayV, start: ir.Operand, extents: Sequence[i
 # ---- what it holds ---------------------------------------------------------------------------------------------------
 
 
-def _load(s: Specializer, column: ArrayV, index: ir.Operand) -> ir.Operand:
+def _load(s: Context, column: ArrayV, index: ir.Operand) -> ir.Operand:
     b = s.builder
     return _counted(s, b.cast(b.emit1(ir.Load(column.var, (index,)), Scalar("int64")), PYINT))
 
 
-def item_at(s: Specializer, held: ArraysV, index: ir.Operand) -> ArrayV:
+def item_at(s: Context, held: ArraysV, index: ir.Operand) -> ArrayV:
     """The item at a position that is known to be one."""
     start, *extents = (_load(s, column, index) for column in held.places)
     return _shaped(s, _shown(held), start, extents)
@@ -277,12 +278,12 @@ def _shown(held: ArraysV) -> ArrayV:
     return replace(held.data, roots=frozenset({held.root}))
 
 
-def flat(s: Specializer, held: ArraysV) -> ArrayV:
+def flat(s: Context, held: ArraysV) -> ArrayV:
     """All elements, one item after the other."""
     return make_view(s, _shown(held), (ZERO,), [(0, held.used.operand, ONE)])
 
 
-def part(s: Specializer, held: ArraysV, index: SliceV) -> Value:
+def part(s: Context, held: ArraysV, index: SliceV) -> Value:
     """held[index]: a list of the same arrays."""
     numbers = s.call(Static(np.arange), [held.length], {})
     assert isinstance(numbers, ArrayV)
@@ -295,7 +296,7 @@ def is_rows(value: Value) -> TypeGuard[ListV]:
     return isinstance(value, ListV) and value.items == "array"
 
 
-def as_result(s: Specializer, result: Value) -> Value:
+def as_result(s: Context, result: Value) -> Value:
     """A result whose lists are put together of new arrays: what else the caller sees is not memory of their items."""
     lists: list[tuple[frozenset[int], bool]] = []
     seen = [s.param_roots]
@@ -330,7 +331,7 @@ def as_result(s: Specializer, result: Value) -> Value:
     return checked(result) if lists else result
 
 
-def stacked(s: Specializer, held: ArraysV) -> ListV:
+def stacked(s: Context, held: ArraysV) -> ListV:
     """The items as the rows of one array."""
     b, length = s.builder, held.length.operand
     s.check(b.prim("gt", length, ZERO, type=PYBOOL), "Deoptimize", "an array of an empty list")

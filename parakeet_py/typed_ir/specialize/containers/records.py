@@ -17,7 +17,8 @@ from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, nested_lists
 from parakeet_py.typed_ir.specialize.instances import instance_lists
-from parakeet_py.typed_ir.specialize.paths import iterables, join
+from parakeet_py.typed_ir.specialize.paths import iterables
+from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     CharV,
@@ -37,10 +38,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def in_order(s: Specializer, value: Value, key: Value | None, reverse: Value | None) -> Value | None:
+def in_order(s: Context, value: Value, key: Value | None, reverse: Value | None) -> Value | None:
     """The sorted list; None where the items or their keys are no such records."""
     down = reverse is not None and bool(s.static(reverse, "reverse"))
     found = _both(s, value, key)
@@ -53,7 +54,7 @@ def in_order(s: Specializer, value: Value, key: Value | None, reverse: Value | N
     return GrowV(items.length, columns, items.item, nested_lists.copied_pools(s, items.pools))
 
 
-def extreme(s: Specializer, value: Value, key: Value | None, which: str) -> Value:
+def extreme(s: Context, value: Value, key: Value | None, which: str) -> Value:
     """min or max: the first item that has the least or greatest key."""
     found = _both(s, value, key)
     if found is None:
@@ -72,7 +73,7 @@ def extreme(s: Specializer, value: Value, key: Value | None, which: str) -> Valu
     return dynamic_lists.item_at(s, items, number.operand)
 
 
-def _both(s: Specializer, value: Value, key: Value | None) -> tuple[GrowV, list[ArrayV]] | None:
+def _both(s: Context, value: Value, key: Value | None) -> tuple[GrowV, list[ArrayV]] | None:
     """The items, and the columns of their keys."""
     mark, sites = s.builder.mark(), len(s.sites)
     items = _records(s, value)
@@ -89,7 +90,7 @@ def _both(s: Specializer, value: Value, key: Value | None) -> tuple[GrowV, list[
     return None
 
 
-def _records(s: Specializer, value: Value) -> GrowV | None:
+def _records(s: Context, value: Value) -> GrowV | None:
     """Items in columns; None if they have no type in common, or there are none."""
     if isinstance(value, IteratorV):
         value = s.call(Static(list), [value], {})
@@ -114,13 +115,13 @@ def _records(s: Specializer, value: Value) -> GrowV | None:
     return value if isinstance(value, GrowV) and value.columns else None
 
 
-def _line(s: Specializer, value: Value) -> ArrayV:
+def _line(s: Context, value: Value) -> ArrayV:
     made = s.as_array(value)
     assert isinstance(made, ArrayV)
     return made
 
 
-def _key_columns(s: Specializer, keys: GrowV) -> list[ArrayV] | None:
+def _key_columns(s: Context, keys: GrowV) -> list[ArrayV] | None:
     """Columns whose order, one after the other, is that of the keys."""
     if not _has_order(keys.item):
         return None
@@ -132,21 +133,21 @@ def _key_columns(s: Specializer, keys: GrowV) -> list[ArrayV] | None:
     return columns
 
 
-def _has_order(template: join.Template) -> bool:
+def _has_order(template: Template) -> bool:
     match template:
         case Scalar(dtype):
             return np.dtype(dtype).kind != "c"
-        case join.Structure(TupleV() | CharV(), parts):
+        case Structure(TupleV() | CharV(), parts):
             return bool(parts) and all(map(_has_order, parts))
     return False
 
 
-def _in_use(s: Specializer, grown: GrowV) -> list[ArrayV]:
+def _in_use(s: Context, grown: GrowV) -> list[ArrayV]:
     length, one = grown.length.operand, py(1).operand
     return [make_view(s, column, (ZERO,), [(0, length, one)]) for column in grown.columns]
 
 
-def _order(s: Specializer, keys: list[ArrayV], down: bool) -> ArrayV:
+def _order(s: Context, keys: list[ArrayV], down: bool) -> ArrayV:
     """The places of the items in order; those with equal keys stay in theirs, also downwards."""
     order: Value | None = None
     for key in reversed(keys):
@@ -163,7 +164,7 @@ def _order(s: Specializer, keys: list[ArrayV], down: bool) -> ArrayV:
     return order
 
 
-def _taken(s: Specializer, column: ArrayV, order: ArrayV) -> ArrayV:
+def _taken(s: Context, column: ArrayV, order: ArrayV) -> ArrayV:
     found = s.call(Static(np.take), [column, order], {})
     assert isinstance(found, ArrayV)
     return found

@@ -15,7 +15,7 @@ from parakeet_py.typed_ir.specialize.containers import hash_maps
 from parakeet_py.typed_ir.specialize.values import MapV, Value, py
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 _METHODS = {
     **{"intersection": "and", "union": "or", "difference": "sub", "symmetric_difference": "xor"},
@@ -27,12 +27,12 @@ def is_set(value: Value) -> bool:
     return isinstance(value, MapV) and value.kind != "dict"
 
 
-def method(s: Specializer, value: MapV, name: str, other: Value) -> Value | None:
+def method(s: Context, value: MapV, name: str, other: Value) -> Value | None:
     """value.name(other); None if that is not one of these."""
     return operator(s, _METHODS[name], value, other) if name in _METHODS and is_set(other) else None
 
 
-def operator(s: Specializer, op: str, left: Value, right: Value) -> Value | None:
+def operator(s: Context, op: str, left: Value, right: Value) -> Value | None:
     """left op right; None where Python has to find out."""
     if not (isinstance(left, MapV) and isinstance(right, MapV) and is_set(left) and is_set(right)):
         return None
@@ -48,28 +48,28 @@ def operator(s: Specializer, op: str, left: Value, right: Value) -> Value | None
     return replace(made, kind="worn") if isinstance(made, MapV) else made
 
 
-def _chosen(s: Specializer, a: MapV, b: MapV, there: bool) -> Value:
+def _chosen(s: Context, a: MapV, b: MapV, there: bool) -> Value:
     return s.call_plain("chosen_items", [hash_maps.keys(a), b, py(there)])
 
 
-def _union(s: Specializer, a: Value, b: Value) -> Value:
+def _union(s: Context, a: Value, b: Value) -> Value:
     assert isinstance(a, MapV) and isinstance(b, MapV)
     return s.call_plain("joined_items", [hash_maps.keys(a), hash_maps.keys(b)])
 
 
-def _all(s: Specializer, a: MapV, b: MapV, there: bool) -> Value:
+def _all(s: Context, a: MapV, b: MapV, there: bool) -> Value:
     return s.call_plain("all_items", [hash_maps.keys(a), b, py(there)])
 
 
-def _same_length(s: Specializer, op: str, a: MapV, b: MapV) -> Value:
+def _same_length(s: Context, op: str, a: MapV, b: MapV) -> Value:
     return s.compare(op, hash_maps.length(a), hash_maps.length(b))
 
 
-def _both(s: Specializer, one: Value, other: Value) -> Value:
+def _both(s: Context, one: Value, other: Value) -> Value:
     return s.binary("and", one, other)
 
 
-_OPERATORS: dict[str, Callable[[Specializer, MapV, MapV], Value]] = {
+_OPERATORS: dict[str, Callable[[Context, MapV, MapV], Value]] = {
     "and": lambda s, a, b: _chosen(s, a, b, True),
     "sub": lambda s, a, b: _chosen(s, a, b, False),
     "or": _union,

@@ -15,7 +15,7 @@ from parakeet_py.typed_ir.specialize.python.builtin_calls import builtin
 from parakeet_py.typed_ir.specialize.values import GrowV, ListV, ScalarV, Static, TupleV, Value, is_none, py
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 FUNCTIONS = {
     "heappush": heapq.heappush,
@@ -27,7 +27,7 @@ FUNCTIONS = {
 }
 
 
-def change(s: Specializer, grown: GrowV, name: str, function: Value, args: Sequence[Value]) -> list[Value]:
+def change(s: Context, grown: GrowV, name: str, function: Value, args: Sequence[Value]) -> list[Value]:
     """The outs of a change by one of these functions: the item it gives, the list."""
     if not isinstance(function, Static) or function.object is not FUNCTIONS[name]:
         raise s.unsupported(f"a list that is changed, given to a function called {name}")
@@ -62,7 +62,7 @@ def change(s: Specializer, grown: GrowV, name: str, function: Value, args: Seque
 
 def _place(side: str) -> Callable[..., Value]:
     def handle(
-        s: Specializer,
+        s: Context,
         a: Value,
         x: Value,
         lo: Value | None = None,

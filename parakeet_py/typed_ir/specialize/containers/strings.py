@@ -16,7 +16,7 @@ from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
-from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template
 from parakeet_py.typed_ir.specialize.restarts import NeedText
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -32,10 +32,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def need(s: Specializer, value: Value) -> None:
+def need(s: Context, value: Value) -> None:
     """Start again with a string that is an argument as a `TextV`; do nothing about other values."""
     found = s.texts.get(id(value))
     if found is not None and found[0] is value:
@@ -46,7 +46,7 @@ def is_text(value: Value) -> bool:
     return isinstance(value, TextV | CharV)
 
 
-def char_at(s: Specializer, text: TextV, index: ir.Operand) -> CharV:
+def char_at(s: Context, text: TextV, index: ir.Operand) -> CharV:
     """The character at a place that there is."""
     b = s.builder
     code = b.cast(b.emit1(ir.Load(text.codes.var, (index,)), Scalar(text.codes.dtype)), PYINT)
@@ -56,7 +56,7 @@ def char_at(s: Specializer, text: TextV, index: ir.Operand) -> CharV:
     return CharV(ScalarV(code))
 
 
-def subscript(s: Specializer, text: Value, index: Value) -> Value:
+def subscript(s: Context, text: Value, index: Value) -> Value:
     """text[index]"""
     text = _as_text(s, text)
     if isinstance(index, SliceV):
@@ -70,7 +70,7 @@ def subscript(s: Specializer, text: Value, index: Value) -> Value:
     return char_at(s, text, place)
 
 
-def _as_text(s: Specializer, value: Value) -> TextV:
+def _as_text(s: Context, value: Value) -> TextV:
     """A character as a string of one."""
     if isinstance(value, TextV):
         return value
@@ -80,33 +80,33 @@ def _as_text(s: Specializer, value: Value) -> TextV:
     return TextV(made)
 
 
-def length(s: Specializer, value: Value) -> Value:
+def length(s: Context, value: Value) -> Value:
     return ScalarV(value.codes.extents[0]) if isinstance(value, TextV) else py(1)
 
 
-def characters(s: Specializer, text: TextV) -> GrowV:
+def characters(s: Context, text: TextV) -> GrowV:
     """The list of all characters."""
     column = s.cast_array(text.codes, "int64")
-    return GrowV(ScalarV(text.codes.extents[0]), (column,), join.Structure(CharV(py(0)), (PYINT,)))
+    return GrowV(ScalarV(text.codes.extents[0]), (column,), Structure(CharV(py(0)), (PYINT,)))
 
 
-def in_order(s: Specializer, text: TextV) -> GrowV:
+def in_order(s: Context, text: TextV) -> GrowV:
     """sorted(text)"""
     made = s.call(Static(np.sort), [text.codes], {})
     assert isinstance(made, ArrayV)
     return characters(s, TextV(made))
 
 
-def are_characters(template: join.Template) -> bool:
+def are_characters(template: Template) -> bool:
     """Are these items of a list characters?"""
-    return isinstance(template, join.Structure) and isinstance(template.like, CharV)
+    return isinstance(template, Structure) and isinstance(template.like, CharV)
 
 
 def codes_of(value: str) -> list[int]:
     return [ord(one) for one in value]
 
 
-def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
+def compare(s: Context, op: str, left: Value, right: Value) -> Value:
     """left op right, one of which is a string, or a character, of an argument."""
     b = s.builder
     for one in (left, right):
@@ -138,7 +138,7 @@ def _code(value: Value) -> ir.Operand | None:
     return None
 
 
-def _array(s: Specializer, value: Value) -> ArrayV:
+def _array(s: Context, value: Value) -> ArrayV:
     if isinstance(value, Static):
         codes = np.array(codes_of(value.object), np.uint32)
         made = s.call(
@@ -149,7 +149,7 @@ def _array(s: Specializer, value: Value) -> ArrayV:
     return _as_text(s, value).codes
 
 
-def contains(s: Specializer, text: Value, item: Value) -> ir.Operand:
+def contains(s: Context, text: Value, item: Value) -> ir.Operand:
     """item in text: of a single character."""
     b = s.builder
     if not isinstance(text, Static) and isinstance(item, Static):
@@ -176,7 +176,7 @@ def as_key(value: Value) -> Value:
     return value
 
 
-def code_point(s: Specializer, value: Value) -> Value:
+def code_point(s: Context, value: Value) -> Value:
     """ord(value)"""
     if isinstance(value, TextV):
         one = s.builder.prim("eq", value.codes.extents[0], ir.ONE, type=PYBOOL)

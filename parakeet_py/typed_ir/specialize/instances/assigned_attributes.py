@@ -24,8 +24,8 @@ from parakeet_py.typed_ir.specialize.restarts import Sequential
 from parakeet_py.typed_ir.specialize.values import NeverV, ObjectV, Static, UnboundV, Value, known
 
 if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.context import Context
     from parakeet_py.typed_ir.specialize.results import Leaves
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
 
 
 class NeedField(Exception):
@@ -35,13 +35,13 @@ class NeedField(Exception):
         self.source = source
 
 
-def begin(s: Specializer) -> None:
+def begin(s: Context) -> None:
     """What assigned attributes hold when the function is entered."""
     s.builder.fields = {source: s.hidden_value(source, None) for source in s.assigned}
     s.fields_before = dict(s.builder.fields)
 
 
-def assign(s: Specializer, cls: type, source: Source, new: Value) -> None:
+def assign(s: Context, cls: type, source: Source, new: Value) -> None:
     """object.name = new, where `source` is that attribute."""
     name, text = str(source[-1]), f"assignment to {_described(source)}"
     if not (holds_plainly(cls, name) and stores_plainly(cls)):
@@ -59,7 +59,7 @@ def assign(s: Specializer, cls: type, source: Source, new: Value) -> None:
     s.builder.fields[source] = settled
 
 
-def _only_outside(s: Specializer, text: str) -> None:
+def _only_outside(s: Context, text: str) -> None:
     """Refuse an assignment where branches and loops do not carry what it gives."""
     if s.guards:
         raise s.unsupported(f"{text} inside `try`")
@@ -67,7 +67,7 @@ def _only_outside(s: Specializer, text: str) -> None:
         raise Sequential.at(s.frames[-1].function, s.builder.pos, f"{text} in an element function")
 
 
-def _in_element(s: Specializer) -> bool:
+def _in_element(s: Context) -> bool:
     """Is an element function being specialized? In those nothing is assigned."""
     return s.in_body > (s.procedures.active[-1].in_body if s.procedures.active else 0)
 
@@ -77,7 +77,7 @@ def _described(source: Source) -> str:
     return f"the item {key_of(name)!r}" if is_item(name) else f"the attribute .{name}"
 
 
-def _stands_alone(s: Specializer, cls: type, source: Source) -> bool:
+def _stands_alone(s: Context, cls: type, source: Source) -> bool:
     """Is the object that `source` is a field of none of the others that the function has, whose fields it might read?
 
     Of arguments, and what these hold, the signature can say so.
@@ -97,7 +97,7 @@ def _is_one(spec: Spec, cls: type) -> bool:
     return isinstance(spec, ObjectSpec) and spec.type is cls
 
 
-def now(s: Specializer, source: Source, value: Value) -> Value:
+def now(s: Context, source: Source, value: Value) -> Value:
     """What an attribute holds here, which held `value` before the call."""
     if s.procedures.active and source in s.assigned:
         raise s.unsupported(f"{_described(source)}, which is assigned, in a recursion")
@@ -114,20 +114,20 @@ class Cell:
         self.source = source
 
 
-def new_cell(s: Specializer, value: Value) -> Value:
+def new_cell(s: Context, value: Value) -> Value:
     """A cell that holds a value."""
     cell = Cell(("local", s.new_root()))
     set_contents(s, cell, value)
     return Static(cell)
 
 
-def contents(s: Specializer, cell: Cell) -> Value:
+def contents(s: Context, cell: Cell) -> Value:
     if cell.source not in s.builder.fields:
         raise s.unsupported("a name that functions share, after the function that made it")
     return s.builder.fields[cell.source]
 
 
-def set_contents(s: Specializer, cell: Cell, value: Value) -> None:
+def set_contents(s: Context, cell: Cell, value: Value) -> None:
     _only_outside(s, "assignment to a name of an enclosing function")
     (s.builder.fields[cell.source],) = s.settle([value])
 
@@ -135,7 +135,7 @@ def set_contents(s: Specializer, cell: Cell, value: Value) -> None:
 # ---- branches and loops ----------------------------------------------------------------------------------------------
 
 
-def carried(s: Specializer) -> list[Value]:
+def carried(s: Context) -> list[Value]:
     """What all assigned attributes hold, for a branch or loop to carry; in an element function, those it has made."""
     fields = s.builder.fields
     if _in_element(s):
@@ -143,12 +143,12 @@ def carried(s: Specializer) -> list[Value]:
     return list(fields.values())
 
 
-def carried_sources(s: Specializer) -> list[Source]:
+def carried_sources(s: Context) -> list[Source]:
     """Which ones these are."""
     return [source for source in s.builder.fields if not _in_element(s) or source not in s.outer_fields]
 
 
-def must_be_bound(s: Specializer, sources: Sequence[Source], one: Sequence[Value], other: Sequence[Value]) -> None:
+def must_be_bound(s: Context, sources: Sequence[Source], one: Sequence[Value], other: Sequence[Value]) -> None:
     """Refuse attributes of instances that are there on one path only."""
     for source, left, right in zip(sources, one, other, strict=False):
         unbound = [isinstance(side, UnboundV) for side in (left, right)]
@@ -158,20 +158,20 @@ def must_be_bound(s: Specializer, sources: Sequence[Source], one: Sequence[Value
             raise s.unsupported(f"the attribute .{source[-1]}, which an object has on one path only")
 
 
-def with_results(s: Specializer, results: list[Value], count: int) -> list[Value]:
+def with_results(s: Context, results: list[Value], count: int) -> list[Value]:
     """The results of a block, and what the first `count` attributes hold at its end: nothing if it is not reached."""
     ended = s.dead or (bool(results) and all(isinstance(result, NeverV) for result in results))
     return [*results, *(NeverV() if ended else value for value in carried(s)[:count])]
 
 
-def take(s: Specializer, values: Sequence[Value]) -> None:
+def take(s: Context, values: Sequence[Value]) -> None:
     """Let attributes hold values, in the order of `carried`; cells made since then are gone."""
     fields = s.builder.fields
     kept = {source: value for source, value in fields.items() if source in s.outer_fields} if _in_element(s) else {}
     s.builder.fields = kept | dict(zip(carried_sources(s), values, strict=False))
 
 
-def taken(s: Specializer, values: list[Value], count: int) -> list[Value]:
+def taken(s: Context, values: list[Value], count: int) -> list[Value]:
     """The values of a branch or loop without those of `count` attributes, which are taken."""
     take(s, values[len(values) - count :])
     return values[: len(values) - count]
@@ -180,7 +180,7 @@ def taken(s: Specializer, values: list[Value], count: int) -> list[Value]:
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def finished(s: Specializer, tree: Result, leaves: Leaves) -> Result:
+def finished(s: Context, tree: Result, leaves: Leaves) -> Result:
     """The result tree with what assigned attributes hold."""
     from parakeet_py.typed_ir.specialize.results import result_tree
 
@@ -200,7 +200,7 @@ def finished(s: Specializer, tree: Result, leaves: Leaves) -> Result:
     return ResultTuple((tree, *objects.values(), *values), "tuple", SetAttributes(tuple(names)))
 
 
-def _object(s: Specializer, source: Source, leaves: Leaves) -> ResultLeaf:
+def _object(s: Context, source: Source, leaves: Leaves) -> ResultLeaf:
     """The object that an attribute is one of."""
     owner = s.hidden[source[:-1]] if len(source) > 3 else None
     for var, index in s.leaf_param.items():
@@ -211,7 +211,7 @@ def _object(s: Specializer, source: Source, leaves: Leaves) -> ResultLeaf:
     raise UnsupportedError(f"assignment to {_described(source)}")
 
 
-def may_fail_after(s: Specializer, body: ir.Block) -> bool:
+def may_fail_after(s: Context, body: ir.Block) -> bool:
     """May an exception come after the first assignment?"""
     if s.assigned_at is None:
         return False

@@ -20,27 +20,28 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.base.types import PYBOOL
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
-from parakeet_py.typed_ir.specialize.instances.instances import NeedInstance
+from parakeet_py.typed_ir.specialize.instances.table import NeedInstance
 from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, Template
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, RefV, ScalarV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def changes(s: Specializer, template: join.Template) -> bool:
+def changes(s: Context, template: Template) -> bool:
     """Are these items of a list instances that change?"""
     match template:
-        case join.Structure(InstanceV(cls)):
+        case Structure(InstanceV(cls)):
             return cls in s.instances.items
-        case join.Structure(_, inner):
+        case Structure(_, inner):
             return any(changes(s, part) for part in inner)
-        case join.RowT(item):
+        case RowT(item):
             return changes(s, item)
     return False
 
 
-def change_items(s: Specializer, cls: Any) -> None:
+def change_items(s: Context, cls: Any) -> None:
     """Start again, with the items of lists as references."""
     if cls in s.instances.items:
         raise s.unsupported("an object changed that may have other names, or is in a list")
@@ -48,14 +49,14 @@ def change_items(s: Specializer, cls: Any) -> None:
     raise NeedInstance
 
 
-def reference(s: Specializer, grown: GrowV, index: ir.Operand) -> ItemV:
+def reference(s: Context, grown: GrowV, index: ir.Operand) -> ItemV:
     """The item at a place."""
-    if not isinstance(grown.item, join.Structure) or not isinstance(grown.item.like, InstanceV):
+    if not isinstance(grown.item, Structure) or not isinstance(grown.item.like, InstanceV):
         raise s.unsupported("objects that change, in tuples in a list")
     return ItemV(ScalarV(index), grown, s.list_changes, s.looping)
 
 
-def entering(s: Specializer, value: Value, held: Value) -> Value:
+def entering(s: Context, value: Value, held: Value) -> Value:
     """An object as it is put into a list; nobody else knows it from now on."""
     for cls in s.instances.items:
         if isinstance(value, RefV) and value.made.cls is cls:
@@ -82,13 +83,13 @@ def _is_of(value: Value, cls: Any) -> bool:
     return own is cls or any(_is_of(part, cls) for part in join.parts_of(value))
 
 
-def may_change(s: Specializer, held: Value, kind: str) -> None:
+def may_change(s: Context, held: Value, kind: str) -> None:
     """Refuse changes of a list after which its items may stand elsewhere."""
     if isinstance(held, GrowV) and changes(s, held.item) and kind not in ("append", "clear"):
         raise s.unsupported(f".{kind}() of a list of objects that change")
 
 
-def must_stay(s: Specializer, grown: GrowV) -> None:
+def must_stay(s: Context, grown: GrowV) -> None:
     """Refuse a copy of a list whose items change."""
     if s.instances.items and changes(s, grown.item):
         raise s.unsupported("a copy of a list of objects that change")
@@ -97,7 +98,7 @@ def must_stay(s: Specializer, grown: GrowV) -> None:
 # ---- references ------------------------------------------------------------------------------------------------------
 
 
-def _use(s: Specializer, item: ItemV) -> InstanceV:
+def _use(s: Context, item: ItemV) -> InstanceV:
     """Where a reference is looked at: the list must not have grown since; the instance is that of the template."""
     if item.version != s.list_changes:
         raise s.unsupported("an object of a list that has changed since")
@@ -108,7 +109,7 @@ def _use(s: Specializer, item: ItemV) -> InstanceV:
     return like
 
 
-def after_loop(s: Specializer, changed: int, used: int, values: Sequence[Value]) -> None:
+def after_loop(s: Context, changed: int, used: int, values: Sequence[Value]) -> None:
     """At the end of a loop's body, before which lists had been changed and references used so many times."""
     early = any(depth < s.looping for depth in s.instances.used[used:])
     if s.list_changes > changed and (early or any(map(_holds_reference, values))):
@@ -119,7 +120,7 @@ def _holds_reference(value: Value) -> bool:
     return isinstance(value, ItemV) or any(map(_holds_reference, join.parts_of(value)))
 
 
-def _columns(s: Specializer, item: ItemV, name: str) -> tuple[join.Template, tuple[ArrayV, ...]]:
+def _columns(s: Context, item: ItemV, name: str) -> tuple[Template, tuple[ArrayV, ...]]:
     """The template of an attribute, and its columns."""
     like = _use(s, item)
     parts = item.listed.item.parts
@@ -128,7 +129,7 @@ def _columns(s: Specializer, item: ItemV, name: str) -> tuple[join.Template, tup
     return parts[place], item.listed.columns[first : first + len(join.types_of(parts[place]))]
 
 
-def read(s: Specializer, item: ItemV, name: str) -> Value | None:
+def read(s: Context, item: ItemV, name: str) -> Value | None:
     """What an attribute holds now."""
     if name not in item.listed.item.like.names:
         return None
@@ -136,14 +137,14 @@ def read(s: Specializer, item: ItemV, name: str) -> Value | None:
     return dynamic_lists.plain_item_at(s, GrowV(item.listed.length, columns, template), item.index.operand)
 
 
-def whole(s: Specializer, item: ItemV) -> InstanceV:
+def whole(s: Context, item: ItemV) -> InstanceV:
     """What all attributes hold now."""
     like = _use(s, item)
     found = [read(s, item, name) for name in like.names]
     return InstanceV(like.cls, like.names, tuple(one for one in found if one is not None), like.sites)
 
 
-def write(s: Specializer, item: ItemV, name: str, new: Value) -> None:
+def write(s: Context, item: ItemV, name: str, new: Value) -> None:
     """Let an attribute hold a value, of the type that it has in all items."""
     if name not in item.listed.item.like.names:
         raise s.unsupported(f"the attribute .{name}, which an object in a list gets later")
@@ -155,7 +156,7 @@ def write(s: Specializer, item: ItemV, name: str, new: Value) -> None:
     dynamic_lists.store_leaves(s, columns, item.index.operand, dynamic_lists.encoded(s, leaves))
 
 
-def same_place(s: Specializer, left: Value, right: Value) -> ScalarV | None:
+def same_place(s: Context, left: Value, right: Value) -> ScalarV | None:
     """left is right, of two references into one list; None for others."""
     if not isinstance(left, ItemV) or not isinstance(right, ItemV):
         return None
@@ -166,7 +167,7 @@ def same_place(s: Specializer, left: Value, right: Value) -> ScalarV | None:
     return ScalarV(s.builder.prim("eq", left.index.operand, right.index.operand, type=PYBOOL))
 
 
-def table_of(s: Specializer, items: Sequence[Value]) -> None:
+def table_of(s: Context, items: Sequence[Value]) -> None:
     """Refuse a table of objects that change."""
     for cls in s.instances.items:
         if any(_is_of(item, cls) for item in items):

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.call.load import class_named
 from parakeet_py.signature.attribute_sources import SIZE, in_class, is_plain, stores_plainly
 from parakeet_py.typed_ir.specialize.instances import instance_lists
+from parakeet_py.typed_ir.specialize.instances.table import NeedInstance
 from parakeet_py.typed_ir.specialize.restarts import Sequential
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
@@ -54,38 +55,12 @@ from parakeet_py.typed_ir.specialize.values import (
 
 if TYPE_CHECKING:
     from parakeet_py.signature.specs import Source
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 _ABSENT = in_class(object, "")
 _HEAP_TYPE = 1 << 9  # made by a class statement
 _OF_LIBRARY = ("abc", "typing")  # modules whose classes nobody changes
 _IMMUTABLE = (bool, int, float, complex, str, type(None))
-
-
-class NeedInstance(Exception):
-    """An instance has to be made in another way: start again with what is known now."""
-
-
-class Instances:
-    """What is known of the instances of one specialization, from earlier ones too."""
-
-    def __init__(self) -> None:
-        self.wanted = True
-        self.changing: set[Any] = set()  # sites of instances that change
-        self.declared: dict[Any, tuple[str, ...]] = {}  # attributes that instances get in branches
-        self.made = False  # is there any?
-        self.refs = False  # is there one that changes?
-        self.items: set[Any] = set()  # classes whose instances change in lists
-        self.used: list[int] = []  # depths of references into lists, used in loops that did not begin before them
-        self.kept: set[Made] = set()  # those that changed, and are values somewhere
-        self.returned: dict[Any, list[Any]] = {}  # the tokens of those in the result, by class
-
-    def again(self) -> Instances:
-        """For another attempt."""
-        other = Instances()
-        other.wanted, other.changing, other.declared = self.wanted, self.changing, self.declared
-        other.items = self.items
-        return other
 
 
 def is_instance(value: Value) -> bool:
@@ -106,7 +81,7 @@ def class_of(value: Value) -> Any:
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 
-def makes(s: Specializer, target: Any) -> bool:
+def makes(s: Context, target: Any) -> bool:
     """Is this a class whose instances can be made of their attributes?"""
     if not s.instances.wanted or not isinstance(target, type) or s.frames[-1].namespace.trusted:
         return False
@@ -149,7 +124,7 @@ def of_dataclass(function: Any) -> bool:
     )
 
 
-def _guard(s: Specializer, cls: type) -> None:
+def _guard(s: Context, cls: type) -> None:
     """Let the signature say that a class has the names that it has."""
     for base in _own_bases(cls):
         s.hidden_value(("class", base.__module__, base.__qualname__, SIZE), len(vars(base)))
@@ -159,7 +134,7 @@ def owner_of(cls: type, name: str) -> type | None:
     return next((base for base in cls.__mro__ if name in base.__dict__), None)
 
 
-def member(s: Specializer, owner: type, name: str) -> Value:
+def member(s: Context, owner: type, name: str) -> Value:
     """What a class holds under a name, as it is; read at every call."""
     raw = owner.__dict__[name]
     if owner is object or owner.__module__ in _OF_LIBRARY:
@@ -176,7 +151,7 @@ def has(value: Value, name: str) -> bool:
 # ---- making ----------------------------------------------------------------------------------------------------------
 
 
-def make(s: Specializer, cls: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+def make(s: Context, cls: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """cls(*args, **kwargs)"""
     if any(map(_is_shared_container, (*args, *kwargs.values()))):
         raise s.hand_back(f"{cls.__name__} of a list or dict, which might change")
@@ -221,7 +196,7 @@ def _is_shared_container(value: Value) -> bool:
     return isinstance(value, GrowV | ArraysV | DictV | MapV)
 
 
-def _fill(s: Specializer, ref: RefV, owner: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
+def _fill(s: Context, ref: RefV, owner: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
     """What the `__init__` of a dataclass does; False where it does not come to its end."""
     fields: list[Field[Any]] = list(owner.__dict__["__dataclass_fields__"].values())
     if any(field._field_type.name == "_FIELD_INITVAR" for field in fields):  # type: ignore[attr-defined]
@@ -248,7 +223,7 @@ def _fill(s: Specializer, ref: RefV, owner: Any, args: Sequence[Value], kwargs: 
 
 
 def _bound(
-    s: Specializer, owner: Any, fields: Sequence[Field[Any]], args: Sequence[Value], kwargs: dict[str, Value]
+    s: Context, owner: Any, fields: Sequence[Field[Any]], args: Sequence[Value], kwargs: dict[str, Value]
 ) -> dict[str, Value]:
     """The arguments by the names of fields."""
     places = [field.name for field in fields if not field.kw_only]
@@ -265,17 +240,17 @@ def _source(made: Made, name: str) -> Source:
     return ("local", made.root, name)
 
 
-def names_of(s: Specializer, made: Made) -> list[str]:
+def names_of(s: Context, made: Made) -> list[str]:
     return [str(source[2]) for source in s.builder.fields if source[:2] == ("local", made.root)]
 
 
-def attributes_of(s: Specializer, value: RefV) -> list[Value]:
+def attributes_of(s: Context, value: RefV) -> list[Value]:
     """What all attributes of an instance hold."""
     found = [held_by(s, value, name) for name in names_of(s, value.made)]
     return [one for one in found if one is not None]
 
 
-def held_by(s: Specializer, value: Value, name: str) -> Value | None:
+def held_by(s: Context, value: Value, name: str) -> Value | None:
     """What an instance itself holds under a name."""
     if isinstance(value, InstanceV):
         return value.items[value.names.index(name)] if name in value.names else None
@@ -292,7 +267,7 @@ def held_by(s: Specializer, value: Value, name: str) -> Value | None:
     return found
 
 
-def attribute(s: Specializer, value: Value, name: str) -> Value:
+def attribute(s: Context, value: Value, name: str) -> Value:
     """value.name"""
     if isinstance(value, SuperV):
         return MethodV(value, name)
@@ -323,7 +298,7 @@ def _computes(raw: Any, how: str) -> bool:
     return hasattr(type(raw), how)
 
 
-def _property(s: Specializer, value: Value, name: str, what: str, args: list[Value]) -> Value:
+def _property(s: Context, value: Value, name: str, what: str, args: list[Value]) -> Value:
     owner = owner_of(class_of(value), name)
     assert owner is not None
     held = member(s, owner, name)
@@ -333,7 +308,7 @@ def _property(s: Specializer, value: Value, name: str, what: str, args: list[Val
     return s.call(Static(function), [value, *args], {})
 
 
-def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
+def set_attribute(s: Context, value: Value, name: str, new: Value) -> None:
     """value.name = new"""
     if isinstance(value, SuperV):
         raise s.unsupported("an attribute of super() assigned")
@@ -351,7 +326,7 @@ def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
     _assign(s, value, name, new)
 
 
-def set_frozen(s: Specializer, value: Value, name: str, new: Value) -> Value:
+def set_frozen(s: Context, value: Value, name: str, new: Value) -> Value:
     """object.__setattr__(value, name, new)"""
     if not isinstance(value, RefV):
         raise s.unsupported(f"assignment to the attribute .{name} by object.__setattr__")
@@ -359,7 +334,7 @@ def set_frozen(s: Specializer, value: Value, name: str, new: Value) -> Value:
     return Static(None)
 
 
-def change_later(s: Specializer, value: InstanceV) -> None:
+def change_later(s: Context, value: InstanceV) -> None:
     """An instance that was taken for one that does not change."""
     if value.sites <= s.instances.changing:
         instance_lists.change_items(s, value.cls)
@@ -367,7 +342,7 @@ def change_later(s: Specializer, value: InstanceV) -> None:
     raise NeedInstance
 
 
-def _assign(s: Specializer, value: Value, name: str, new: Value) -> None:
+def _assign(s: Context, value: Value, name: str, new: Value) -> None:
     """Let an attribute hold a value, in the instance itself."""
     cls = class_of(value)
     raw = in_class(cls, name)
@@ -404,7 +379,7 @@ def _assign(s: Specializer, value: Value, name: str, new: Value) -> None:
 # ---- calls -----------------------------------------------------------------------------------------------------------
 
 
-def call_method(s: Specializer, value: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def call_method(s: Context, value: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """value.name(*args, **kwargs)"""
     if isinstance(value, SuperV):
         own = value.object
@@ -434,7 +409,7 @@ def call_method(s: Specializer, value: Value, name: str, args: list[Value], kwar
     return s.call(found, [own, *args], kwargs)
 
 
-def super_of(s: Specializer) -> Value:
+def super_of(s: Context) -> Value:
     """super()"""
     frame = s.frames[-1]
     cell = frame.namespace.cells.get("__class__")
@@ -445,7 +420,7 @@ def super_of(s: Specializer) -> Value:
     return SuperV(first, cell.cell_contents)
 
 
-def special(s: Specializer, value: Value, name: str, args: list[Value]) -> Value:
+def special(s: Context, value: Value, name: str, args: list[Value]) -> Value:
     """A special method, which is looked for in the class."""
     owner = owner_of(class_of(value), name)
     assert owner is not None

@@ -32,14 +32,14 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 def _declines(value: Value) -> bool:
     return isinstance(value, Static) and value.object is NotImplemented
 
 
-def binary(s: Specializer, op: str, left: Value, right: Value, inplace: bool = False) -> Value:
+def binary(s: Context, op: str, left: Value, right: Value, inplace: bool = False) -> Value:
     """left op right, one of which is an instance."""
     own = f"__{op}__"
     if inplace and is_instance(left) and has(left, f"__i{op}__"):
@@ -65,7 +65,7 @@ def _differ(left: Value, right: Value) -> bool:
     return not (is_instance(left) and is_instance(right) and class_of(left) is class_of(right))
 
 
-def _no_subclass(s: Specializer, left: Value, right: Value) -> None:
+def _no_subclass(s: Context, left: Value, right: Value) -> None:
     """Of a subclass on the right, Python asks the right operand first."""
     if not is_instance(left) or not is_instance(right) or class_of(left) is class_of(right):
         return
@@ -76,7 +76,7 @@ def _no_subclass(s: Specializer, left: Value, right: Value) -> None:
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
+def compare(s: Context, op: str, left: Value, right: Value) -> Value:
     """left op right, one of which is an instance."""
     _no_subclass(s, left, right)
     for value, other, name in ((left, right, op), (right, left, _MIRRORED[op])):
@@ -95,7 +95,7 @@ def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
     raise s.unsupported(f"'{op}' not supported between {s.describe(left)} and {s.describe(right)}")
 
 
-def _compared(s: Specializer, op: str, value: Value, other: Value) -> Value:
+def _compared(s: Context, op: str, value: Value, other: Value) -> Value:
     """What the method of one operand says."""
     owner = owner_of(class_of(value), f"__{op}__")
     if op == "ne" and owner is object:
@@ -126,7 +126,7 @@ def _may_be_itself(left: Value, right: Value) -> bool:
     return False
 
 
-def identical(s: Specializer, left: Value, right: Value) -> bool:
+def identical(s: Context, left: Value, right: Value) -> bool:
     """left is right"""
     tokens = [
         one.made if isinstance(one, RefV) else one.token if isinstance(one, InstanceV) else s for one in (left, right)
@@ -145,7 +145,7 @@ def identical(s: Specializer, left: Value, right: Value) -> bool:
     return tokens[0] is tokens[1]
 
 
-def truth(s: Specializer, value: Value) -> ir.Operand:
+def truth(s: Context, value: Value) -> ir.Operand:
     if has(value, "__bool__"):
         return s.truth(special(s, value, "__bool__", []))
     if has(value, "__len__"):
@@ -157,13 +157,13 @@ _UNARY = {"neg": "__neg__", "pos": "__pos__", "invert": "__invert__"}
 _OF_BUILTINS = {abs: "__abs__", len: "__len__"}
 
 
-def unary(s: Specializer, op: str, value: Value) -> Value:
+def unary(s: Context, op: str, value: Value) -> Value:
     if not has(value, _UNARY[op]):
         raise s.unsupported(f"unary {op} of {s.describe(value)}")
     return special(s, value, _UNARY[op], [])
 
 
-def builtin_call(s: Specializer, target: Any, args: Sequence[Value]) -> Value | None:
+def builtin_call(s: Context, target: Any, args: Sequence[Value]) -> Value | None:
     """A call of a builtin with an instance, for which its class has a method."""
     name = next((name for one, name in _OF_BUILTINS.items() if one is target), None)
     if name is None or len(args) != 1 or not isinstance(args[0], InstanceV | RefV | ItemV):

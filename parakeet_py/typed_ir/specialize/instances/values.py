@@ -13,19 +13,20 @@ from parakeet_py.signature.results import NewInstance
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.instances.instances import attributes_of, is_instance, names_of
 from parakeet_py.typed_ir.specialize.paths import branches, join, tagged_unions
+from parakeet_py.typed_ir.specialize.paths.templates import Fixed, RowT, Structure, Template
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, Made, RefV, Static, Value, VariantV
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def frozen(s: Specializer, value: RefV) -> InstanceV:
+def frozen(s: Context, value: RefV) -> InstanceV:
     """An instance as a value, which nothing changes any more."""
     made = value.made
     return InstanceV(made.cls, tuple(names_of(s, made)), tuple(attributes_of(s, value)), frozenset({made.site}), made)
 
 
-def keep(s: Specializer, value: Value, held: Value) -> Value:
+def keep(s: Context, value: Value, held: Value) -> Value:
     """A value as it is put into a list: what the turn of a loop has made, nothing changes any more."""
     if s.instances.items:
         value = instance_lists.entering(s, value, held)
@@ -45,25 +46,25 @@ def _refs(value: Value) -> Iterable[RefV]:
         yield from _refs(part)
 
 
-def _refs_in(template: join.Template) -> Iterable[RefV]:
+def _refs_in(template: Template) -> Iterable[RefV]:
     match template:
-        case join.Fixed(value):
+        case Fixed(value):
             yield from _refs(value)
-        case join.RowT(item):
+        case RowT(item):
             yield from _refs_in(item)
-        case join.Structure(_, inner):
+        case Structure(_, inner):
             for part in inner:
                 yield from _refs_in(part)
 
 
-def leaving(s: Specializer, values: Sequence[Value], before: int) -> list[Value]:
+def leaving(s: Context, values: Sequence[Value], before: int) -> list[Value]:
     """Values that leave the block in which all objects after `before` have been made."""
     if not s.instances.refs:
         return list(values)
     return [_left(s, value, before) for value in values]
 
 
-def _left(s: Specializer, value: Value, before: int, inside: tuple[Made, ...] = ()) -> Value:
+def _left(s: Context, value: Value, before: int, inside: tuple[Made, ...] = ()) -> Value:
     if isinstance(value, RefV):
         if value.made.root <= before:
             return value
@@ -83,9 +84,7 @@ def _left(s: Specializer, value: Value, before: int, inside: tuple[Made, ...] = 
     return join.rebuild(value, held)
 
 
-def _option_left(
-    s: Specializer, value: VariantV, numbers: Sequence[int], before: int, inside: tuple[Made, ...]
-) -> Value:
+def _option_left(s: Context, value: VariantV, numbers: Sequence[int], before: int, inside: tuple[Made, ...]) -> Value:
     """The same of a value of several kinds: options that are values of one class then become one."""
     number, *rest = numbers
 
@@ -109,18 +108,18 @@ def holds(value: Value) -> bool:
     return is_instance(value) or any(map(holds, join.parts_of(value)))
 
 
-def _is_of_instances(template: join.Template) -> bool:
+def _is_of_instances(template: Template) -> bool:
     match template:
-        case join.Fixed(value):
+        case Fixed(value):
             return holds(value)
-        case join.RowT(item):
+        case RowT(item):
             return _is_of_instances(item)
-        case join.Structure(like, inner):
+        case Structure(like, inner):
             return isinstance(like, InstanceV) or any(map(_is_of_instances, inner))
     return False
 
 
-def check_result(s: Specializer, value: Value, inside: tuple[Made, ...] = ()) -> None:
+def check_result(s: Context, value: Value, inside: tuple[Made, ...] = ()) -> None:
     """Refuse what cannot be put together: an object that holds itself."""
     if isinstance(value, RefV):
         if value.made in inside:
@@ -131,7 +130,7 @@ def check_result(s: Specializer, value: Value, inside: tuple[Made, ...] = ()) ->
         check_result(s, part, inside)
 
 
-def parts(s: Specializer, value: Value) -> tuple[Any, tuple[str, ...], tuple[Value, ...]]:
+def parts(s: Context, value: Value) -> tuple[Any, tuple[str, ...], tuple[Value, ...]]:
     """The class of an instance, the names of its attributes, and what they hold."""
     if isinstance(value, RefV):
         value = frozen(s, value)
@@ -141,7 +140,7 @@ def parts(s: Specializer, value: Value) -> tuple[Any, tuple[str, ...], tuple[Val
     return value.cls, value.names, value.items
 
 
-def boxed(s: Specializer, value: Value) -> tuple[NewInstance, tuple[Value, ...]]:
+def boxed(s: Context, value: Value) -> tuple[NewInstance, tuple[Value, ...]]:
     """What makes the object of a result, and of what; each object stands in the result once."""
     token = value.made if isinstance(value, RefV) else value.token if isinstance(value, InstanceV) else _ITEM
     cls, names, items = parts(s, value)
@@ -158,10 +157,10 @@ _ITEM = "an item of a list"
 
 
 def list_boxed(
-    s: Specializer,
+    s: Context,
     cls: Any,
     names: tuple[str, ...],
-    templates: Sequence[join.Template],
+    templates: Sequence[Template],
     columns: Sequence[ArrayV],
 ) -> NewInstance:
     """What makes the objects in a list of the result."""
@@ -172,7 +171,7 @@ def list_boxed(
         if not columns or columns[0] in others or _ITEM in others:
             raise s.unsupported("an object that may stand in a result twice")
         others.append(columns[0])
-    held = [(name, one.value) for name, one in zip(names, templates, strict=True) if isinstance(one, join.Fixed)]
+    held = [(name, one.value) for name, one in zip(names, templates, strict=True) if isinstance(one, Fixed)]
     if not all(isinstance(one, Static) and type(one.object) in (str, type(None)) for _, one in held) or not columns:
         raise s.unsupported("a list of such objects")
     return NewInstance(cls, names, tuple((name, one.object) for name, one in held if isinstance(one, Static)))

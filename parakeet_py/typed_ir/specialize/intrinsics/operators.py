@@ -22,16 +22,16 @@ from parakeet_py.typed_ir.specialize.intrinsics.table import dtype_name, extents
 from parakeet_py.typed_ir.specialize.values import NONE, ArrayV, ScalarV, TupleV, Value, is_none, lift
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def _operands(s: Specializer, value: Value) -> list[ir.Operand]:
+def _operands(s: Context, value: Value) -> list[ir.Operand]:
     values = value.items if isinstance(value, TupleV) else (value,)
     return [scalar_operand(s, one if isinstance(one, ScalarV) else s.numeric(one)) for one in values]
 
 
 @handles(words.elementwise)
-def _elementwise(s: Specializer, function: Value, *args: Value) -> Value:
+def _elementwise(s: Context, function: Value, *args: Value) -> Value:
     def body(operands: list[ir.Operand]) -> Sequence[ir.Operand]:
         with s.element_function():
             return _operands(s, s.call(function, [ScalarV(operand) for operand in operands], {}))
@@ -41,7 +41,7 @@ def _elementwise(s: Specializer, function: Value, *args: Value) -> Value:
 
 
 @handles(words.generate)
-def _generate(s: Specializer, shape: Value, function: Value) -> Value:
+def _generate(s: Context, shape: Value, function: Value) -> Value:
     def body(indices: tuple[ir.Var, ...]) -> Sequence[ir.Operand]:
         with s.element_function():
             return _operands(s, s.call(function, [ScalarV(index) for index in indices], {}))
@@ -55,7 +55,7 @@ def _generate(s: Specializer, shape: Value, function: Value) -> Value:
 
 
 @handles(words.reduce_axes)
-def _reduce_axes(s: Specializer, array: Value, axes: Value, inits: Value, contribute: Value, combine: Value) -> Value:
+def _reduce_axes(s: Context, array: Value, axes: Value, inits: Value, contribute: Value, combine: Value) -> Value:
     """One Reduce; the kept axes keep their order."""
     b = s.builder
     assert isinstance(array, ArrayV) and isinstance(inits, TupleV)
@@ -103,7 +103,7 @@ def _reduce_axes(s: Specializer, array: Value, axes: Value, inits: Value, contri
     return TupleV(tuple(made))
 
 
-def _reduce_nothing(s: Specializer, array: ArrayV, start: list[ir.Operand], contribute: Value, combine: Value) -> Value:
+def _reduce_nothing(s: Context, array: ArrayV, start: list[ir.Operand], contribute: Value, combine: Value) -> Value:
     """A reduction over no axis: every element combined with the identity."""
 
     def body(operands: list[ir.Operand]) -> Sequence[ir.Operand]:
@@ -125,7 +125,7 @@ def _weak(operand: ir.Operand) -> bool:
 
 @handles(words.scan_axis)
 def _scan_axis(
-    s: Specializer,
+    s: Context,
     array: Value,
     axis: Value,
     init: Value,
@@ -158,19 +158,19 @@ def _scan_axis(
 
 
 @handles(words.nonzero)
-def _nonzero(s: Specializer, array: Value) -> Value:
+def _nonzero(s: Context, array: Value) -> Value:
     assert isinstance(array, ArrayV)
     return TupleV(tuple(indexing.nonzero_indices(s, array)[1]))
 
 
 @handles(words.compress)
-def _compress(s: Specializer, mask: Value, array: Value) -> Value:
+def _compress(s: Context, mask: Value, array: Value) -> Value:
     assert isinstance(array, ArrayV)
     return indexing.read(s, array, mask)
 
 
 @handles(words.scatter)
-def _scatter(s: Specializer, target: Value, indices: Value, values: Value, combine: Value) -> Value:
+def _scatter(s: Context, target: Value, indices: Value, values: Value, combine: Value) -> Value:
     b = s.builder
     assert isinstance(target, ArrayV) and isinstance(indices, ArrayV)
     s.will_store(target)
@@ -193,7 +193,7 @@ def _scatter(s: Specializer, target: Value, indices: Value, values: Value, combi
 
 
 @handles(words.load)
-def _load(s: Specializer, array: Value, *indices: Value) -> Value:
+def _load(s: Context, array: Value, *indices: Value) -> Value:
     b = s.builder
     assert isinstance(array, ArrayV) and len(indices) == array.rank
     place = tuple(b.cast(scalar_operand(s, index), PYINT) for index in indices)
@@ -201,7 +201,7 @@ def _load(s: Specializer, array: Value, *indices: Value) -> Value:
 
 
 @handles(words.allocate)
-def _allocate(s: Specializer, shape: Value, dtype: Value, order: Value | None = None) -> Value:
+def _allocate(s: Context, shape: Value, dtype: Value, order: Value | None = None) -> Value:
     extents = extents_of(s, shape)
     name = dtype_name(s, dtype)
     chosen = "C" if order is None else s.static(order, "the order of an array")
@@ -216,9 +216,7 @@ def _allocate(s: Specializer, shape: Value, dtype: Value, order: Value | None = 
 
 
 @handles(words.assign)
-def _assign(
-    s: Specializer, target: Value, value: Value, users: Value | None = None, where: Value | None = None
-) -> Value:
+def _assign(s: Context, target: Value, value: Value, users: Value | None = None, where: Value | None = None) -> Value:
     if not isinstance(target, ArrayV):
         raise s.hand_back(f"a store to {s.describe(target)}")
     store_array(s, target, value, mask=where, users=users is not None and s.static(users, "who assigns"))
@@ -226,7 +224,7 @@ def _assign(
 
 
 @handles(words.copy)
-def _copy(s: Specializer, array: Value, order: Value | None = None) -> Value:
+def _copy(s: Context, array: Value, order: Value | None = None) -> Value:
     chosen = "K" if order is None else s.static(order, "the order of a copy")
     if not isinstance(array, ArrayV):
         raise s.hand_back(f"a copy of {s.describe(array)}")
@@ -236,7 +234,7 @@ def _copy(s: Specializer, array: Value, order: Value | None = None) -> Value:
 
 
 @handles(words.cast)
-def _cast(s: Specializer, value: Value, dtype: Value) -> Value:
+def _cast(s: Context, value: Value, dtype: Value) -> Value:
     name = dtype_name(s, dtype)
     number = s.numeric(value)
     keep_imaginary(s, number.dtype, name)
@@ -248,14 +246,14 @@ def _cast(s: Specializer, value: Value, dtype: Value) -> Value:
 
 
 @handles(words.constant)
-def _constant(s: Specializer, value: Value, dtype: Value) -> Value:
+def _constant(s: Context, value: Value, dtype: Value) -> Value:
     name = dtype_name(s, dtype)
     number = np.dtype(name).type(s.static(value, "a constant"))
     return ScalarV(ir.Const(number.item(), Scalar(name)))
 
 
 @handles(words.prim)
-def _prim(s: Specializer, name: Value, *operands: Value) -> Value:
+def _prim(s: Context, name: Value, *operands: Value) -> Value:
     op = s.static(name, "the name of a primitive")
     args = [scalar_operand(s, s.numeric(operand)) for operand in operands]
     kind: Scalar | None = None
@@ -276,7 +274,7 @@ def _prim(s: Specializer, name: Value, *operands: Value) -> Value:
 
 
 @handles(words.as_array)
-def _as_array(s: Specializer, value: Value, dtype: Value | None = None) -> Value:
+def _as_array(s: Context, value: Value, dtype: Value | None = None) -> Value:
     if dtype is not None and not is_none(dtype) and not isinstance(value, ArrayV | ScalarV):
         return s.as_array(value, dtype_name(s, dtype))
     number = s.numeric(value)
@@ -284,36 +282,36 @@ def _as_array(s: Specializer, value: Value, dtype: Value | None = None) -> Value
 
 
 @handles(words.as_numeric)
-def _as_numeric(s: Specializer, value: Value) -> Value:
+def _as_numeric(s: Context, value: Value) -> Value:
     return s.numeric(value)
 
 
 @handles(words.python_scalar)
-def _python_scalar(s: Specializer, value: Value) -> Value:
+def _python_scalar(s: Context, value: Value) -> Value:
     number = s.numeric(value)
     return s.as_python(ScalarV(scalar_operand(s, number)))
 
 
 @handles(words.matmul_into)
-def _matmul_into(s: Specializer, out: Value, left: Value, right: Value) -> Value:
+def _matmul_into(s: Context, out: Value, left: Value, right: Value) -> Value:
     assert isinstance(out, ArrayV) and isinstance(left, ArrayV) and isinstance(right, ArrayV)
     s.builder.emit(ir.Matmul(out.var, left.var, right.var))
     return NONE
 
 
 @handles(words.hidden_array)
-def _hidden_array(s: Specializer, module: Value, name: Value) -> Value:
+def _hidden_array(s: Context, module: Value, name: Value) -> Value:
     holder, own = s.static(module, "the name of a module"), s.static(name, "the name of an array")
     return s.hidden_value(("attribute", holder, own), getattr(sys.modules[holder], own))
 
 
 @handles(words.named)
-def _named(s: Specializer, cls: Value, *items: Value) -> Value:
+def _named(s: Context, cls: Value, *items: Value) -> Value:
     return TupleV(items, "tuple", s.static(cls, "the class of a named tuple"))
 
 
 @handles(words.routine)
-def _routine(s: Specializer, name: Value, outs: Value, ins: Value) -> Value:
+def _routine(s: Context, name: Value, outs: Value, ins: Value) -> Value:
     sides = []
     for side in (outs, ins):
         assert isinstance(side, TupleV)
@@ -331,13 +329,13 @@ def _routine(s: Specializer, name: Value, outs: Value, ins: Value) -> Value:
 
 
 @handles(words.check)
-def _check(s: Specializer, condition: Value, exception: Value, message: Value, *args: Value) -> Value:
+def _check(s: Context, condition: Value, exception: Value, message: Value, *args: Value) -> Value:
     operands = [_shown(s, scalar_operand(s, s.numeric(arg))) for arg in args]
     s.check(s.truth(condition), s.static(exception, "an exception"), s.static(message, "a message"), operands)
     return NONE
 
 
-def _shown(s: Specializer, operand: ir.Operand) -> ir.Operand:
+def _shown(s: Context, operand: ir.Operand) -> ir.Operand:
     """What a message shows: numbers of all types are Python's there."""
     kind = np.dtype(operand.type.dtype).kind if isinstance(operand.type, Scalar) else ""
     wanted = PYINT if kind in "iub" else PYFLOAT if kind == "f" else operand.type
@@ -345,18 +343,18 @@ def _shown(s: Specializer, operand: ir.Operand) -> ir.Operand:
 
 
 @handles(words.hand_back)
-def _hand_back(s: Specializer, reason: Value) -> Value:
+def _hand_back(s: Context, reason: Value) -> Value:
     raise s.hand_back(s.static(reason, "a reason"))
 
 
 @handles(words.unsupported)
-def _unsupported(s: Specializer, reason: Value) -> Value:
+def _unsupported(s: Context, reason: Value) -> Value:
     raise s.unsupported(s.static(reason, "a reason"))
 
 
 @handles(words.ufunc_call)
 def _ufunc_call(
-    s: Specializer,
+    s: Context,
     ufunc: Value,
     *args: Value,
     dtype: Value | None = None,
@@ -371,7 +369,7 @@ def _ufunc_call(
 
 
 @handles(words.index_check)
-def _index_check(s: Specializer, index: Value, extent: Value, axis: Value | None = None) -> Value:
+def _index_check(s: Context, index: Value, extent: Value, axis: Value | None = None) -> Value:
     number, size = s.numeric(index), s.numeric(extent)
     assert isinstance(number, ScalarV) and isinstance(size, ScalarV)
     return ScalarV(check_index(s, number, size.operand, 0 if axis is None else s.static_int(axis, "an axis")))

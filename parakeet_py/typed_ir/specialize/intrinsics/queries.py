@@ -26,11 +26,11 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 @handles(words.extent_is_one)
-def _extent_is_one(s: Specializer, array: Value, axis: Value) -> Value:
+def _extent_is_one(s: Context, array: Value, axis: Value) -> Value:
     assert isinstance(array, ArrayV)
     number = s.static_int(axis, "an axis")
     if array.is_nonunit(number) or s.builder.provably_lt(ONE, array.extents[number]):
@@ -40,61 +40,61 @@ def _extent_is_one(s: Specializer, array: Value, axis: Value) -> Value:
 
 
 @handles(words.dtype_of)
-def _dtype_of(s: Specializer, value: Value) -> Value:
+def _dtype_of(s: Context, value: Value) -> Value:
     number = s.numeric(value)
     return Static(np.dtype(number.dtype))
 
 
 @handles(words.is_weak)
-def _is_weak(s: Specializer, value: Value) -> Value:
+def _is_weak(s: Context, value: Value) -> Value:
     return py(isinstance(value, ScalarV) and value.python)
 
 
 @handles(words.is_array)
-def _is_array(s: Specializer, value: Value) -> Value:
+def _is_array(s: Context, value: Value) -> Value:
     return py(isinstance(value, ArrayV))
 
 
 @handles(words.is_known)
-def _is_known(s: Specializer, value: Value) -> Value:
+def _is_known(s: Context, value: Value) -> Value:
     return py(is_known(value))
 
 
 @handles(words.is_sequence)
-def _is_sequence(s: Specializer, value: Value) -> Value:
+def _is_sequence(s: Context, value: Value) -> Value:
     return py(isinstance(value, TupleV | ListV))
 
 
 @handles(words.has_known_length)
-def _has_known_length(s: Specializer, value: Value) -> Value:
+def _has_known_length(s: Context, value: Value) -> Value:
     return py(isinstance(value, TupleV) or (isinstance(value, ListV) and isinstance(value.array.extents[0], ir.Const)))
 
 
 @handles(words.is_writeable)
-def _is_writeable(s: Specializer, array: Value) -> Value:
+def _is_writeable(s: Context, array: Value) -> Value:
     return py(isinstance(array, ArrayV) and not array.readonly)
 
 
 @handles(words.layout_of)
-def _layout_of(s: Specializer, array: Value) -> Value:
+def _layout_of(s: Context, array: Value) -> Value:
     return Static(array.layout if isinstance(array, ArrayV) else "C")
 
 
 @handles(words.may_overlap)
-def _may_overlap(s: Specializer, left: Value, right: Value) -> Value:
+def _may_overlap(s: Context, left: Value, right: Value) -> Value:
     assert isinstance(left, ArrayV) and isinstance(right, ArrayV)
     return py(bool(left.roots & right.roots))
 
 
 @handles(words.order_of)
-def _order_of(s: Specializer, *arrays: Value) -> Value:
+def _order_of(s: Context, *arrays: Value) -> Value:
     known = [array for array in arrays if isinstance(array, ArrayV)]
     rank = known[0].rank
     return lift(merged_order(s.builder, known, rank, joined=True) or tuple(range(rank)))
 
 
 @handles(words.elementwise_order)
-def _elementwise_order(s: Specializer, *arrays: Value) -> Value:
+def _elementwise_order(s: Context, *arrays: Value) -> Value:
     known = [array for array in arrays if isinstance(array, ArrayV)]
     return lift(merged_order(s.builder, known, known[0].rank) or tuple(range(known[0].rank)))
 
@@ -105,14 +105,14 @@ def in_fortran_order_only(array: ArrayV) -> bool:
 
 
 @handles(words.surely_strided)
-def _surely_strided(s: Specializer, array: Value) -> Value:
+def _surely_strided(s: Context, array: Value) -> Value:
     assert isinstance(array, ArrayV)
     if in_fortran_order_only(array) or _is_line_across(s, array):
         return py(True)
     return py(array.layout != "C" and array.var in s.leaf_param)  # it would have that layout
 
 
-def _is_line_across(s: Specializer, array: ArrayV) -> bool:
+def _is_line_across(s: Context, array: ArrayV) -> bool:
     """A whole axis of an argument; others, of whose extents it is known which are 1, lie between its elements."""
     view = s.builder.definition.get(array.var)
     if not isinstance(view, ir.View) or view.base not in s.leaf_param:
@@ -123,12 +123,12 @@ def _is_line_across(s: Specializer, array: ArrayV) -> bool:
 
 
 @handles(words.wants_view)
-def _wants_view(s: Specializer) -> Value:
+def _wants_view(s: Context) -> Value:
     return py(s.shadows.site in s.shadows.wanted)
 
 
 @handles(words.has_routine)
-def _has_routine(s: Specializer, name: Value, *kinds: Value) -> Value:
+def _has_routine(s: Context, name: Value, *kinds: Value) -> Value:
     from parakeet_py.llvm.runtime import numpy_loops
 
     known = s.static(name, "the name of a routine")
@@ -137,5 +137,5 @@ def _has_routine(s: Specializer, name: Value, *kinds: Value) -> Value:
 
 
 @handles(words.on_device)
-def _on_device(s: Specializer) -> Value:
+def _on_device(s: Context) -> Value:
     return ScalarV(s.builder.prim(ir.ON_DEVICE, ir.Const(False, BOOL), type=BOOL))

@@ -17,7 +17,7 @@ from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, TupleV, Value, py
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 Handler = Callable[..., Value]
 HANDLERS: dict[int, Handler] = {}
@@ -31,7 +31,7 @@ def handles(word: Any) -> Callable[[Handler], Handler]:
     return register
 
 
-def dtype_name(s: Specializer, value: Value, what: str = "a dtype") -> str:
+def dtype_name(s: Context, value: Value, what: str = "a dtype") -> str:
     """The name of a known dtype."""
     found = s.static(value, what)
     try:
@@ -43,7 +43,7 @@ def dtype_name(s: Specializer, value: Value, what: str = "a dtype") -> str:
     return name
 
 
-def extents_of(s: Specializer, value: Value) -> tuple[ir.Operand, ...]:
+def extents_of(s: Context, value: Value) -> tuple[ir.Operand, ...]:
     """A shape argument as int operands; negative extents raise."""
     items = value.items if isinstance(value, TupleV) else (value,)
     b = s.builder
@@ -74,7 +74,7 @@ def extents_of(s: Specializer, value: Value) -> tuple[ir.Operand, ...]:
     return tuple(extents)
 
 
-def rank0(s: Specializer, operand: ir.Operand) -> ArrayV:
+def rank0(s: Context, operand: ir.Operand) -> ArrayV:
     """A new 0-d array."""
     var = s.builder.emit1(ir.Alloc(()), Array(ir.dtype_of(operand), 0, "C"), name="scalar")
     s.builder.emit(ir.Store(var, (), s.builder.cast(operand, Scalar(ir.dtype_of(operand)))))

@@ -22,17 +22,17 @@ from parakeet_py.typed_ir.specialize.intrinsics.table import dtype_name, extents
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, TupleV, Value, is_none, py
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 @handles(words.permute)
-def _permute(s: Specializer, array: Value, axes: Value) -> Value:
+def _permute(s: Context, array: Value, axes: Value) -> Value:
     assert isinstance(array, ArrayV)
     return transpose(s, array, s.static(axes, "the axes of a transpose"))
 
 
 @handles(words.reshape)
-def _reshape(s: Specializer, array: Value, shape: Value) -> Value:
+def _reshape(s: Context, array: Value, shape: Value) -> Value:
     b = s.builder
     assert isinstance(array, ArrayV)
     extents = extents_of(s, shape)
@@ -59,7 +59,7 @@ def _surely_copies(array: ArrayV, extents: tuple[ir.Operand, ...]) -> bool:
     return len(extents) == 1 and in_fortran_order_only(array)
 
 
-def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]) -> ArrayV | None:
+def _unit_reshape(s: Context, array: ArrayV, extents: tuple[ir.Operand, ...]) -> ArrayV | None:
     """A reshape that only adds or drops axes of extent 1 is a view whatever the layout."""
     b = s.builder
     sources = [axis for axis, extent in enumerate(array.extents) if extent != ONE]
@@ -80,19 +80,19 @@ def _unit_reshape(s: Specializer, array: ArrayV, extents: tuple[ir.Operand, ...]
 
 
 @handles(words.stride_of)
-def _stride_of(s: Specializer, array: Value, axis: Value) -> Value:
+def _stride_of(s: Context, array: Value, axis: Value) -> Value:
     assert isinstance(array, ArrayV)
     return ScalarV(strided.stride_of(s, array, s.static_int(axis, "an axis")))
 
 
 @handles(words.lies_in_order)
-def _in_order(s: Specializer, array: Value, order: Value) -> Value:
+def _in_order(s: Context, array: Value, order: Value) -> Value:
     assert isinstance(array, ArrayV)
     return ScalarV(strided.in_order(s, array, s.static(order, "the order of memory")))
 
 
 @handles(words.known_in_order)
-def _known_in_order(s: Specializer, array: Value, order: Value) -> Value:
+def _known_in_order(s: Context, array: Value, order: Value) -> Value:
     assert isinstance(array, ArrayV)
     fortran_order = s.static(order, "the order of memory") == "F"
     return replace(array, order=fortran(array.rank) if fortran_order else ())
@@ -100,7 +100,7 @@ def _known_in_order(s: Specializer, array: Value, order: Value) -> Value:
 
 @handles(words.strided)
 def _strided(
-    s: Specializer,
+    s: Context,
     array: Value,
     offset: Value,
     shape: Value,
@@ -117,39 +117,39 @@ def _strided(
 
 
 @handles(words.reshaped_strides)
-def _reshaped_strides(s: Specializer, array: Value, shape: Value) -> Value:
+def _reshaped_strides(s: Context, array: Value, shape: Value) -> Value:
     assert isinstance(array, ArrayV)
     fits, strides = strided.reshaped_strides(s, array, extents_of(s, shape))
     return TupleV((ScalarV(fits), TupleV(tuple(map(ScalarV, strides)))))
 
 
 @handles(words.shared_elements)
-def _shared_elements(s: Specializer, array: Value) -> Value:
+def _shared_elements(s: Context, array: Value) -> Value:
     assert isinstance(array, ArrayV)
     return replace(array, roots=array.roots | s.shadows.guard(s))
 
 
-def _whole_number(s: Specializer, value: Value) -> ir.Operand:
+def _whole_number(s: Context, value: Value) -> ir.Operand:
     number = s.numeric(value)
     assert isinstance(number, ScalarV)
     return s.builder.cast(number.operand, PYINT)
 
 
 @handles(words.standing_for_view)
-def _standing_for_view(s: Specializer, made: Value, base: Value, writeable: Value | None = None) -> Value:
+def _standing_for_view(s: Context, made: Value, base: Value, writeable: Value | None = None) -> Value:
     assert isinstance(made, ArrayV) and isinstance(base, ArrayV)
     readonly = writeable is None or not s.static(writeable, "writeable")
     return replace(made, roots=s.shadow(base), readonly=readonly)
 
 
 @handles(words.read_only)
-def _read_only(s: Specializer, array: Value) -> Value:
+def _read_only(s: Context, array: Value) -> Value:
     assert isinstance(array, ArrayV)
     return replace(array, readonly=True)
 
 
 @handles(words.broadcast_view)
-def _broadcast_view(s: Specializer, array: Value, shape: Value, writeable: Value | None = None) -> Value:
+def _broadcast_view(s: Context, array: Value, shape: Value, writeable: Value | None = None) -> Value:
     b = s.builder
     assert isinstance(array, ArrayV)
     extents = extents_of(s, shape)

@@ -13,22 +13,18 @@ import inspect
 import math
 import sys
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from parakeet_py.base.callee_effects import effects_of, is_fresh, is_of_numpy
-from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.tracebacks import TraceEntry
 from parakeet_py.base.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
 from parakeet_py.frontend.evaluate.kept_closures import uses_up
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
-from parakeet_py.signature.object_assembly import StaticT, Template
-from parakeet_py.signature.random_states import given_left, given_words
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
@@ -37,6 +33,12 @@ from parakeet_py.typed_ir.specialize.observed import ANY, loosened
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.purity import OF_RANDOM, has_python_methods, holds_array, is_pure, may_store
 from parakeet_py.typed_ir.specialize.opaque.python_closures import needs_captured_names
+from parakeet_py.typed_ir.specialize.opaque.sites import (
+    OpaqueSite,
+    is_rare,
+    raise_caused,
+    raise_it,
+)
 from parakeet_py.typed_ir.specialize.python import random_generators
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation
 from parakeet_py.typed_ir.specialize.values import (
@@ -61,59 +63,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
-
-
-@record
-class OpaqueSite:
-    """One operation handed back.
-
-    `operands` rebuild its operands in the order of `perform`; `text` names it for people; `trace` is where it happens,
-    outermost function first. `regular`: whenever the evaluator does the operation of this key,
-    compiled code does it here. With `catches`, what the handlers around it catch, the first result is the number of the
-    handler that is to run (0: none; the other results are nothing if there is one). `foreign`: it is given objects that
-    may have methods in Python, which it may run.
-    """
-
-    operation: str
-    operands: tuple[Template, ...]
-    keywords: tuple[str, ...]
-    result: Spec | None
-    text: str
-    reason: str
-    line: int
-    key: Key = ()
-    trace: tuple[TraceEntry, ...] = ()
-    regular: bool = True
-    catches: tuple[tuple[type[BaseException], ...], ...] = ()
-    foreign: bool = False
-
-
-def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
-    """What is handed back to Python, for people: "name (line n): reason"."""
-    return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites if _is_shown(site))
-
-
-def _is_shown(site: OpaqueSite) -> bool:
-    called = site.operands[0].value if isinstance(site.operands[0], StaticT) else None
-    return site.operation != "same" and called is not given_words and called is not given_left
-
-
-def is_pure_site(site: OpaqueSite) -> bool:
-    """Is this a call that changes nothing outside?"""
-    if site.operation != "call" or not isinstance(site.operands[0], StaticT) or site.foreign:
-        return False
-    return is_pure(site.operands[0].value, len(site.operands) - 1 - len(site.keywords), site.keywords)
-
-
-def is_harmless(site: OpaqueSite) -> bool:
-    """Does this change nothing outside, if the call goes on after it? (What raises ends the call.)"""
-    if is_pure_site(site):
-        return True
-    target = site.operands[0].value if site.operation == "call" and isinstance(site.operands[0], StaticT) else None
-    return site.operation in ("same", "compare:is", "compare:isnot") or any(
-        target is one for one in (raise_it, raise_caused)
-    )
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 def is_safe(site: OpaqueSite, operands: Sequence[Any]) -> bool:
@@ -156,7 +106,7 @@ def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) ->
     raise AssertionError(operation)
 
 
-def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str, Value]]:
+def operation_of(s: Context, op: ssa.Op) -> tuple[str, list[Value], dict[str, Value]]:
     """The name and operands of an operation that can be handed back."""
     match op:
         case ssa.Call(function, args, kwargs):
@@ -181,7 +131,7 @@ def operation_of(s: Specializer, op: ssa.Op) -> tuple[str, list[Value], dict[str
     raise s.unsupported(f"{type(op).__name__} of objects that are not compiled")
 
 
-def _listed(s: Specializer, value: Value) -> Value:
+def _listed(s: Context, value: Value) -> Value:
     if isinstance(value, GeneratorV):
         return s.as_list(value)
     if not isinstance(value, ComprehensionV):
@@ -201,7 +151,7 @@ _BOOL = ScalarSpec("bool", True)
 _METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 
 
-def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
+def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
     """Emit a statement as an opaque call; its result type must have been observed, or be the same for all objects."""
     operation, values, keywords = operation_of(s, let.op)
     if (
@@ -228,7 +178,7 @@ def opaque_operation(s: Specializer, let: ssa.Let, reason: str) -> Value | None:
     return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs))
 
 
-def opaque_box(s: Specializer, value: Value, reason: str = "values of different types meet") -> ObjectV:
+def opaque_box(s: Context, value: Value, reason: str = "values of different types meet") -> ObjectV:
     """A value as a Python object, where other paths have objects of other types, or Python has to make it."""
     s.shadows.shown(roots_of(value))
     made = emit_opaque(s, "same", [value], {}, site_key(s, s.pos, "same"), reason, ANY)
@@ -236,20 +186,20 @@ def opaque_box(s: Specializer, value: Value, reason: str = "values of different 
     return made
 
 
-def opaque_truth(s: Specializer, value: Value) -> ir.Operand:
+def opaque_truth(s: Context, value: Value) -> ir.Operand:
     """bool(value), done by Python."""
     made = emit_opaque(s, "truth", [value], {}, site_key(s, s.pos, "truth"), "the truth of an object", _BOOL)
     assert isinstance(made, ScalarV)
     return made.operand
 
 
-def site_key(s: Specializer, pos: ssa.Pos, name: str) -> Key:
+def site_key(s: Context, pos: ssa.Pos, name: str) -> Key:
     """The key of an operation, which is that of the evaluator."""
     return (*s.path, s.frames[-1].function.filename, pos, name)
 
 
 def emit_opaque(
-    s: Specializer,
+    s: Context,
     operation: str,
     values: list[Value],
     keywords: dict[str, Value],
@@ -345,14 +295,14 @@ OF_OBJECTS = frozenset({0})
 """The memory of objects that are no arrays."""
 
 
-def _has_other_bits(s: Specializer, values: list[Value]) -> bool:
+def _has_other_bits(s: Context, values: list[Value]) -> bool:
     """Is this a call of `np.random.Generator` with bits that are not known as PCG64's, which alone are compiled?"""
     if not (isinstance(values[0], Static) and values[0].object is np.random.Generator):
         return False
     return not any(isinstance(one, ObjectV) and _class_of(s, one) is np.random.PCG64 for one in values[1:])
 
 
-def _has_own_methods(s: Specializer, value: Value) -> bool:
+def _has_own_methods(s: Context, value: Value) -> bool:
     """May an object, or one in a tuple or list that is known, have methods in Python that a function in C runs?"""
     if isinstance(value, TupleV):
         return any(_has_own_methods(s, item) for item in value.items)
@@ -362,7 +312,7 @@ def _has_own_methods(s: Specializer, value: Value) -> bool:
     return kind is None or has_python_methods(kind)
 
 
-def _class_of(s: Specializer, value: ObjectV) -> type | None:
+def _class_of(s: Context, value: ObjectV) -> type | None:
     """The class of an object, if it is known."""
     index, split = s.leaf_param.get(value.var), len(s.signature.params)
     if index is None:
@@ -372,7 +322,7 @@ def _class_of(s: Specializer, value: ObjectV) -> type | None:
     return spec.type if isinstance(spec, ObjectSpec) and spec != ANY else None
 
 
-def is_unchanging(s: Specializer, value: Value) -> bool:
+def is_unchanging(s: Context, value: Value) -> bool:
     """Is this a value that nothing can change: a number, what is known, a string?"""
     return isinstance(value, ScalarV | TaggedScalar | Static) or (
         isinstance(value, ObjectV) and _class_of(s, value) in (str, bytes, int, float, complex, bool)
@@ -386,7 +336,7 @@ def _keeps_none(operation: str, values: list[Value], result: Spec | None) -> boo
     return known and (result is None or OBJECT not in result_types(result))
 
 
-def in_numpy(s: Specializer) -> bool:
+def in_numpy(s: Context) -> bool:
     """Is this inside a Python function of NumPy's that another function calls?
 
     Such a function is inlined where all of it that is reached is compiled. Otherwise it is handed back as one call:
@@ -398,22 +348,7 @@ def in_numpy(s: Specializer) -> bool:
 
 def is_seldom(operation: str, function: Value) -> bool:
     """Does an operation make or raise an exception, or print?"""
-    return operation == "call" and isinstance(function, Static) and _is_seldom(function.object)
-
-
-def _is_seldom(target: Any) -> bool:
-    return any(target is one for one in (print, raise_it, raise_caused)) or (
-        isinstance(target, type) and issubclass(target, BaseException)
-    )
-
-
-def seldom_sites(sites: Sequence[OpaqueSite]) -> frozenset[int]:
-    """The sites that make or raise exceptions, or print."""
-    return frozenset(
-        number
-        for number, site in enumerate(sites)
-        if site.operation == "call" and isinstance(site.operands[0], StaticT) and _is_seldom(site.operands[0].value)
-    )
+    return operation == "call" and isinstance(function, Static) and is_rare(function.object)
 
 
 def _known_result(operation: str, values: list[Value]) -> Spec | None:
@@ -461,16 +396,6 @@ def _is_text(operation: str, first: Value) -> bool:
         case "call", Static(target):
             return any(target is one for one in _OF_TEXT)
     return False
-
-
-def raise_it(error: BaseException) -> None:
-    """Raise an exception that Python has made."""
-    raise error
-
-
-def raise_caused(error: BaseException, cause: BaseException) -> None:
-    """Raise an exception that has a cause."""
-    raise error from cause
 
 
 def _uses_up(target: Value) -> bool:
@@ -590,7 +515,7 @@ def result_leaves_of(spec: Spec, value: Any) -> list[Any]:
     return []
 
 
-def result_value(s: Specializer, spec: Spec, outs: list[ir.Var], roots: frozenset[int]) -> Value:
+def result_value(s: Context, spec: Spec, outs: list[ir.Var], roots: frozenset[int]) -> Value:
     match spec:
         case ArraySpec(_, rank, _, _, writeable):
             var = outs.pop(0)

@@ -11,6 +11,7 @@ from parakeet_py.signature.specs import text_of
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.opaque.python_closures import closure_template
+from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Fixed, RowT, Structure
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArraysV,
@@ -41,10 +42,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Template:
+def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
     """The template of an operand; its leaves are appended."""
     if isinstance(value, ListV | GrowV):
         from parakeet_py.typed_ir.specialize.containers import constant_tables, nested_lists
@@ -120,7 +121,7 @@ def template_of(s: Specializer, value: Value, leaves: list[ir.Operand]) -> Templ
         raise s.unsupported(f"{s.describe(value)} cannot be handed to Python code") from None
 
 
-def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Template:
+def _list_template(s: Context, value: GrowV, leaves: list[ir.Operand]) -> Template:
     """The template of a list that has grown."""
     from parakeet_py.typed_ir.specialize.containers import dynamic_lists
     from parakeet_py.typed_ir.specialize.containers import nested_lists as rows
@@ -128,7 +129,7 @@ def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Te
     from parakeet_py.typed_ir.specialize.paths import join
 
     match value.item:
-        case join.Structure(TupleV(kind=sequence, named=named), parts) if parts:
+        case Structure(TupleV(kind=sequence, named=named), parts) if parts:
             columns, pools = list(value.columns), list(value.pools)
             made = []
             for part in parts:
@@ -136,37 +137,37 @@ def _list_template(s: Specializer, value: GrowV, leaves: list[ir.Operand]) -> Te
                 inner = tuple(pools.pop(0) for _ in rows.row_templates(part))
                 made.append(_list_template(s, GrowV(value.length, tuple(own), part, inner), leaves))
             return ContainerT("zipped", tuple(made), (named or (list if sequence == "list" else tuple),))
-        case join.Structure(InstanceV(cls, names), parts) if parts:
+        case Structure(InstanceV(cls, names), parts) if parts:
             left = list(value.columns)
             maker = instance_values.list_boxed(s, cls, names, parts, value.columns)
             varying = [part for name, part in zip(names, parts, strict=True) if name not in dict(maker.fixed)]
             lists = [GrowV(value.length, tuple(left.pop(0) for _ in join.types_of(part)), part) for part in varying]
             return ContainerT("zipped", tuple(_list_template(s, one, leaves) for one in lists), (maker,))
-        case join.Structure(CharV()):
+        case Structure(CharV()):
             return ContainerT("zipped", (_list_template(s, GrowV(value.length, value.columns, PYINT), leaves),), (chr,))
-        case join.RowT():
+        case RowT():
             ends, held = rows.compact(s, value)
             places = ContainerT("list_of", (template_of(s, ends, leaves),))
             return ContainerT("rows_of", (places, _list_template(s, held, leaves)))
-        case join.Structure(TupleV(kind="list"), ()):
+        case Structure(TupleV(kind="list"), ()):
             return ContainerT("empty_lists", (template_of(s, value.length, leaves),))
         case None | Scalar():
             return template_of(s, dynamic_lists.shown(s, value), leaves)
-        case join.EitherT(kinds):
+        case EitherT(kinds):
             tags, *payloads = value.columns
             lists = [GrowV(value.length, (column,), kind) for kind, column in zip(kinds, payloads, strict=True)]
             items = [_list_template(s, one, leaves) for one in lists]
             which = _list_template(s, GrowV(value.length, (tags,), PYINT), leaves)
             return ContainerT("chosen", (which, *items), (False,) * len(items))
-        case join.Structure(VariantV(), (_, *parts)):
+        case Structure(VariantV(), (_, *parts)):
             tags, *columns = value.columns
             items = []
             for part in parts:
-                if isinstance(part, join.Fixed):
+                if isinstance(part, Fixed):
                     items.append(template_of(s, part.value, leaves))
                     continue
                 some = tuple(columns.pop(0) for _ in join.types_of(part))
                 items.append(_list_template(s, GrowV(value.length, some, part), leaves))
             which = _list_template(s, GrowV(value.length, (tags,), PYINT), leaves)
-            return ContainerT("chosen", (which, *items), tuple(isinstance(part, join.Fixed) for part in parts))
+            return ContainerT("chosen", (which, *items), tuple(isinstance(part, Fixed) for part in parts))
     raise s.unsupported("a list of such items cannot be handed to Python code")

@@ -34,10 +34,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def closure_template(s: Specializer, value: ClosureV, leaves: list[ir.Operand]) -> Template:
+def closure_template(s: Context, value: ClosureV, leaves: list[ir.Operand]) -> Template:
     """The template of a nested function; the leaves of what it has captured are appended."""
     from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 
@@ -60,7 +60,7 @@ def needs_captured_names(value: Value) -> bool:
     return any(map(needs_captured_names, parts_of(value)))
 
 
-def check_left(s: Specializer, value: Value, frame: Frame) -> None:
+def check_left(s: Context, value: Value, frame: Frame) -> None:
     """A function that is left may not hand out nested functions with names that may be bound again after that."""
     if not s.has_unsteady:
         return

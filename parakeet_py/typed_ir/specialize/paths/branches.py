@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.builder import ends_in_failure
 from parakeet_py.typed_ir.specialize.compile_time_values import demand_flag
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.instances import values as instance_values
 from parakeet_py.typed_ir.specialize.paths import join, tagged_unions
 from parakeet_py.typed_ir.specialize.paths.guarded import after_branch
 from parakeet_py.typed_ir.specialize.paths.guarded import side as guarded_side
+from parakeet_py.typed_ir.specialize.paths.templates import Template
 from parakeet_py.typed_ir.specialize.values import ArrayV, NeverV, UnboundV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def specialize_if(s: Specializer, op: ssa.If) -> list[Value]:
+def specialize_if(s: Context, op: ssa.If) -> list[Value]:
     condition = s.truth(s.value(op.condition))
     if isinstance(condition, ir.Const):
         return s.run(op.then if condition.value else op.orelse)
@@ -33,7 +35,7 @@ def specialize_if(s: Specializer, op: ssa.If) -> list[Value]:
 
 
 def branch(
-    s: Specializer, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
+    s: Context, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
 ) -> list[Value]:
     """Emit an `If` whose two sides are given as functions that return their values."""
     if s.guards and s.guards[-1].is_open(s):
@@ -43,7 +45,7 @@ def branch(
 
 
 def _branch(
-    s: Specializer, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
+    s: Context, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
 ) -> list[Value]:
     b = s.builder
     sides = []
@@ -81,15 +83,7 @@ class Side(NamedTuple):
         return self._replace(values=[value for place, value in enumerate(self.values) if place not in places])
 
 
-def ends_in_failure(statements: Sequence[ir.Let]) -> bool:
-    """Do these statements end in a check that always fails, or one on each side of a branch?"""
-    last = statements[-1].op if statements else None
-    if isinstance(last, ir.If):
-        return ends_in_failure(last.then.statements) and ends_in_failure(last.orelse.statements)
-    return isinstance(last, ir.Check) and isinstance(last.condition, ir.Const) and not last.condition.value
-
-
-def joined(s: Specializer, condition: ir.Operand, then: Side, orelse: Side) -> list[Value]:
+def joined(s: Context, condition: ir.Operand, then: Side, orelse: Side) -> list[Value]:
     """Emit the `If` of two sides; its values."""
     b = s.builder
     sides = (then, orelse)
@@ -124,7 +118,7 @@ def joined(s: Specializer, condition: ir.Operand, then: Side, orelse: Side) -> l
     return same_objects(values, list(zip(map(object_of, left), map(object_of, right), strict=True)))
 
 
-def _template_of_both(s: Specializer, condition: ir.Operand, left: Value, right: Value) -> join.Template:
+def _template_of_both(s: Context, condition: ir.Operand, left: Value, right: Value) -> Template:
     """What values of both sides fit. Where nothing does and a flag decides (`keepdims=flag`) it is asked for."""
     one, other = join.template_of(left, varying=False), join.template_of(right, varying=False)
     try:

@@ -25,6 +25,7 @@ from parakeet_py.typed_ir.specialize.containers import dynamic_lists, list_chang
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists, instances, values
 from parakeet_py.typed_ir.specialize.opaque.opaque import roots_of
 from parakeet_py.typed_ir.specialize.paths import branches, iterables, join, tagged_scalars
+from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Structure
 from parakeet_py.typed_ir.specialize.restarts import ArrayElements, Sequential
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -47,12 +48,12 @@ FEW = 16  # arrays of a list of known length
 TRUE = ir.Const(True, PYBOOL)
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 _ItemAt = Callable[[ir.Operand], Value]
 
 
-def compute(s: Specializer, value: ComprehensionV) -> Value:
+def compute(s: Context, value: ComprehensionV) -> Value:
     """The list of a comprehension: a `TupleV` of known length or a `ListV`."""
     from parakeet_py.typed_ir.specialize.paths import generators
 
@@ -83,7 +84,7 @@ def compute(s: Specializer, value: ComprehensionV) -> Value:
         return _of_arrays(s, value)
 
 
-def _chosen(s: Specializer, value: ComprehensionV, items: Sequence[Value]) -> Value:
+def _chosen(s: Context, value: ComprehensionV, items: Sequence[Value]) -> Value:
     """The list of those of some items that are wanted."""
     held: Value = TupleV((), "list")
     for item in items:
@@ -106,7 +107,7 @@ class LengthDepends(Exception):
     """Which of known items are wanted depends on values."""
 
 
-def _of_arrays(s: Specializer, value: ComprehensionV) -> Value:
+def _of_arrays(s: Context, value: ComprehensionV) -> Value:
     """A list of arrays of any shape: of known length if the loop is over a few known numbers."""
     match value.iterable:
         case RangeV(ScalarV(ir.Const() as start), ScalarV(ir.Const() as stop), ScalarV(ir.Const() as step)):
@@ -116,7 +117,7 @@ def _of_arrays(s: Specializer, value: ComprehensionV) -> Value:
     return _grown(s, value)
 
 
-def _grown(s: Specializer, value: ComprehensionV) -> Value:
+def _grown(s: Context, value: ComprehensionV) -> Value:
     """A list that grows in a loop; a column of the items is gone through as an array is."""
     items = value.iterable
     known = iterables.static_items(items)
@@ -133,7 +134,7 @@ def _grown(s: Specializer, value: ComprehensionV) -> Value:
     return s.call_plain("python_list", parts)
 
 
-def _at_once(s: Specializer, value: ComprehensionV) -> Value:
+def _at_once(s: Context, value: ComprehensionV) -> Value:
     """One operator over all items."""
     if value.kind not in ("list", "generator", "tuple", "inner"):
         raise s.unsupported(f"a {value.kind} comprehension")
@@ -176,7 +177,7 @@ def _at_once(s: Specializer, value: ComprehensionV) -> Value:
     return _as_list(s, generate(s, (length,), point), elements[-1])
 
 
-def _one_by_one(s: Specializer, value: ComprehensionV) -> Value:
+def _one_by_one(s: Context, value: ComprehensionV) -> Value:
     """A loop over the items, which stores the elements that are wanted."""
     b = s.builder
     length, item_at = iterables.positions(s, value.iterable)
@@ -213,14 +214,14 @@ def _one_by_one(s: Specializer, value: ComprehensionV) -> Value:
     return _as_list(s, [make_view(s, array, (ZERO,), [(0, made, ONE)])], like)
 
 
-def _stores_in_rows(s: Specializer) -> bool:
+def _stores_in_rows(s: Context) -> bool:
     """Does the function assign items of items, so that a list of lists should be an array?"""
     frame = s.frames[-2] if s.frames[-1].function.name in ("element", "condition") else s.frames[-1]
     made = {let.outs[0] for let in frame.function.statements() if isinstance(let.op, ssa.Subscript)}
     return any(isinstance(let.op, ssa.SetItem) and let.op.object in made for let in frame.function.statements())
 
 
-def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _ItemAt) -> Value | None:
+def _rows(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemAt) -> Value | None:
     """A comprehension whose elements are arrays of one shape: they become the rows of one array, filled in a loop."""
     b = s.builder
     mark, before, held = b.mark(), s.roots, assigned_attributes.carried(s)
@@ -238,7 +239,7 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _I
             first = s.as_array(item)
     b.rollback(mark)
     if empty:
-        return GrowV(ScalarV(length), (), join.Structure(TupleV((), "list"), ()))
+        return GrowV(ScalarV(length), (), Structure(TupleV((), "list"), ()))
     if record is not None:
         return _of_tuples(s, value, record)
     if not isinstance(first, ArrayV):
@@ -271,7 +272,7 @@ def _rows(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _I
     return ListV(array, _items_of_rows(item), own=not shown)
 
 
-def _record(s: Specializer, item: Value, before: int) -> join.Structure | None:
+def _record(s: Context, item: Value, before: int) -> Structure | None:
     """The template of an element that is a tuple of scalars, or an instance with such attributes; None for others."""
     if not (isinstance(item, TupleV) and item.kind == "tuple") and not (
         instances.is_instance(item) or isinstance(item, CharV)
@@ -283,10 +284,10 @@ def _record(s: Specializer, item: Value, before: int) -> join.Structure | None:
     template = join.varying(join.template_of(item, varying=True))
     kinds = join.types_of(template)
     scalars = bool(kinds) and all(isinstance(kind, Scalar) for kind in kinds)
-    return template if scalars and isinstance(template, join.Structure) else None
+    return template if scalars and isinstance(template, Structure) else None
 
 
-def _of_tuples(s: Specializer, value: ComprehensionV, template: join.Structure) -> Value:
+def _of_tuples(s: Context, value: ComprehensionV, template: Structure) -> Value:
     """A list of tuples: a column for each of their parts, all computed by one operator."""
     mark, sites = s.builder.mark(), len(s.sites)
     length, item_at = iterables.positions(s, value.iterable)
@@ -320,7 +321,7 @@ def _items_of_rows(row: Value) -> str:
     return "table"
 
 
-def _filtered(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at: _ItemAt) -> Value:
+def _filtered(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemAt) -> Value:
     b = s.builder
     assert value.condition is not None
     index = s.index_var("i", length)
@@ -333,7 +334,7 @@ def _filtered(s: Specializer, value: ComprehensionV, length: ir.Operand, item_at
 
 
 def _compressed(
-    s: Specializer,
+    s: Context,
     space: tuple[ir.Operand, ...],
     indices: tuple[ir.Var, ...],
     statements: Sequence[ir.Let],
@@ -352,9 +353,7 @@ def _compressed(
     return _as_list(s, [ArrayV(out, (count,), frozenset({s.new_root()})) for out in outs], result)
 
 
-def _guarded(
-    s: Specializer, wanted: ir.Operand, element: Callable[[], ScalarV | TaggedScalar]
-) -> ScalarV | TaggedScalar:
+def _guarded(s: Context, wanted: ir.Operand, element: Callable[[], ScalarV | TaggedScalar]) -> ScalarV | TaggedScalar:
     """An element that is computed only where it is wanted, if computing it could raise."""
     b = s.builder
     mark, start = b.mark(), len(b.scopes[-1].statements)
@@ -373,7 +372,7 @@ def may_raise(statements: Sequence[ir.Let]) -> bool:
     return any(isinstance(let.op, ir.Check | ir.Opaque) for let in ir.walk(ir.Block(tuple(statements), ())))
 
 
-def _flattened(s: Specializer, value: ComprehensionV) -> Value:
+def _flattened(s: Context, value: ComprehensionV) -> Value:
     """Several loops in one comprehension: one index space, if no length depends on another loop's item."""
     b = s.builder
     extents: list[ir.Operand] = []
@@ -433,7 +432,7 @@ def _flattened(s: Specializer, value: ComprehensionV) -> Value:
     return _compressed(s, space, indices, statements, keep, result, leaves)
 
 
-def _scalar(s: Specializer, value: Value) -> ScalarV | TaggedScalar:
+def _scalar(s: Context, value: Value) -> ScalarV | TaggedScalar:
     if instances.is_instance(value) or isinstance(value, CharV):
         raise LengthDepends
     if isinstance(value, TaggedScalar):
@@ -447,15 +446,15 @@ def _scalar(s: Specializer, value: Value) -> ScalarV | TaggedScalar:
     return number
 
 
-def _leaves(s: Specializer, element: ScalarV | TaggedScalar) -> list[ir.Operand]:
+def _leaves(s: Context, element: ScalarV | TaggedScalar) -> list[ir.Operand]:
     """The elements of the columns that an element fills."""
     if isinstance(element, ScalarV):
         return [element.operand]
     return tagged_scalars.leaves(s, element, element.kinds)
 
 
-def _as_list(s: Specializer, columns: Sequence[ArrayV], element: ScalarV | TaggedScalar) -> Value:
+def _as_list(s: Context, columns: Sequence[ArrayV], element: ScalarV | TaggedScalar) -> Value:
     """The list of such elements; where some may be ints and others floats, the columns tell them apart."""
     if isinstance(element, TaggedScalar):
-        return GrowV(ScalarV(columns[0].extents[0]), tuple(columns), join.EitherT(element.kinds))
+        return GrowV(ScalarV(columns[0].extents[0]), tuple(columns), EitherT(element.kinds))
     return ListV(columns[0], "" if element.python else element.dtype, own=True)

@@ -41,7 +41,7 @@ from parakeet_py.typed_ir.specialize.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 MAX_NESTED = 4  # generators of one kind that go through each other, as generator expressions with several loops do
 Turn = Callable[[Value], Value]
@@ -53,14 +53,14 @@ def _is_plain(frame: Frame) -> bool:
     return str(frame.namespace.owner.__module__).startswith("parakeet_py.library.")
 
 
-def begun(s: Specializer, frame: Frame) -> GeneratorV:
+def begun(s: Context, frame: Frame) -> GeneratorV:
     """A call of a generator function."""
     names = [param.var for param in frame.function.params] if _is_plain(frame) else frame.env
     sees_lists = any(_may_change(s, value) for value in (*(frame.env[name] for name in names), *frame.free.values()))
     return GeneratorV(frame, s.list_changes if sees_lists else -1)
 
 
-def _may_change(s: Specializer, value: Value) -> bool:
+def _may_change(s: Context, value: Value) -> bool:
     """Does a value hold lists or dicts of the function's own, of which a change would be a new value?"""
     match value:
         case TupleV(items, kind):
@@ -83,12 +83,12 @@ def is_lazy(value: Value) -> bool:
     return False
 
 
-def of_expression(s: Specializer, value: ComprehensionV) -> Value:
+def of_expression(s: Context, value: ComprehensionV) -> Value:
     """A generator expression with conditions or several loops, as a call of a generator function."""
     return s.call_plain("lazy_items", [value.iterable, value.element, value.condition or NONE, lift(value.flatten)])
 
 
-def turns(s: Specializer, value: Value, turn: Turn) -> None:
+def turns(s: Context, value: Value, turn: Turn) -> None:
     """Go through what gives items of a generator."""
     match value:
         case GeneratorV(frame, changes):
@@ -120,7 +120,7 @@ def turns(s: Specializer, value: Value, turn: Turn) -> None:
             raise s.unsupported("an iterator over a generator", "go through the generator in a loop")
 
 
-def _walk(s: Specializer, frame: Frame, turn: Turn) -> None:
+def _walk(s: Context, frame: Frame, turn: Turn) -> None:
     from parakeet_py.typed_ir.specialize.python.calls import inlined
 
     depth = sum(frame.function is active.function for active in s.frames)
@@ -157,24 +157,24 @@ def _walk(s: Specializer, frame: Frame, turn: Turn) -> None:
 
 
 @builtin(yielded)
-def _yielded(s: Specializer, item: Value) -> Value:
+def _yielded(s: Context, item: Value) -> Value:
     return s.yields[-1](item)
 
 
 @builtin(steps)
-def _steps(s: Specializer, items: Value) -> Value:
+def _steps(s: Context, items: Value) -> Value:
     if iterator_consumption.is_computed(items):
         raise s.unsupported("a loop inside `try` over an iterator whose steps may raise", "go through a list of them")
     return items
 
 
 @builtin(item_of)
-def _item_of(s: Specializer, item: Value) -> Value:
+def _item_of(s: Context, item: Value) -> Value:
     return item
 
 
 @builtin(next)
-def _next(s: Specializer, items: Value, default: Value | None = None) -> Value:
+def _next(s: Context, items: Value, default: Value | None = None) -> Value:
     if not (is_lazy(items) or isinstance(items, ComprehensionV)):
         raise s.hand_back("next of an iterator")
     if default is None and s.yields:
@@ -183,7 +183,7 @@ def _next(s: Specializer, items: Value, default: Value | None = None) -> Value:
 
 
 @contextmanager
-def cells(s: Specializer, values: list[Value]) -> Iterator[list[assigned_attributes.Cell]]:
+def cells(s: Context, values: list[Value]) -> Iterator[list[assigned_attributes.Cell]]:
     """Cells for what a consumer carries; they are gone at the end."""
     made = [assigned_attributes.Cell(("local", s.new_root())) for _ in values]
     for cell, value in zip(made, values, strict=True):
@@ -193,7 +193,7 @@ def cells(s: Specializer, values: list[Value]) -> Iterator[list[assigned_attribu
         s.builder.fields.pop(cell.source, None)
 
 
-def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
+def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
     """A loop over items of a generator."""
     if s.unroll_wanted(op):
         raise s.unsupported("a loop over a generator whose body needs an index by value")
@@ -216,7 +216,7 @@ def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -
     return values if op.stoppable else values[1:]
 
 
-def as_list(s: Specializer, value: Value) -> Value:
+def as_list(s: Context, value: Value) -> Value:
     """All items of a generator."""
     with cells(s, [TupleV((), "list")]) as (held,):
 

@@ -33,7 +33,8 @@ from parakeet_py.typed_ir.specialize.instances import values as instance_values
 from parakeet_py.typed_ir.specialize.values import NeverV, ScalarV, Static, TupleV, UnboundV, Value, py
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
+    from parakeet_py.typed_ir.specialize.context import Guard as OuterGuard
 
 Classes = tuple[tuple[type[BaseException], ...], ...]  # what each handler catches
 
@@ -52,7 +53,7 @@ class _Opened:
 class Guard:
     """A guarded statement, or one side of a branch in it."""
 
-    def __init__(self, s: Specializer, classes: Classes, keeps: bool) -> None:
+    def __init__(self, s: Context, classes: Classes, keeps: bool) -> None:
         self.classes = classes
         self.keeps = keeps  # the exceptions, for handlers that look at them
         self.base = s.builder.scopes[-1]
@@ -60,7 +61,7 @@ class Guard:
         self.roots = s.roots  # roots up to this one are older
         self.sources = list(s.builder.fields)
 
-    def is_open(self, s: Specializer) -> bool:
+    def is_open(self, s: Context) -> bool:
         """Is the innermost block one of this statement?"""
         scopes = s.builder.scopes
         self.opened = [one for one in self.opened if any(one.scope is scope for scope in scopes)]  # some were undone
@@ -77,14 +78,14 @@ class Guard:
                 return number + 1
         return 0
 
-    def may_make(self, s: Specializer, kind: type[BaseException]) -> int:
+    def may_make(self, s: Context, kind: type[BaseException]) -> int:
         """The same, for one that the function makes itself: it is not made at all, if nobody can notice."""
         caught = self.catches(kind)
         if caught and not isinstance(kind.__init__, WrapperDescriptorType):
             raise s.unsupported(f"{kind.__name__}, which has an __init__ of its own, caught")
         return caught
 
-    def leave_unless(self, s: Specializer, condition: ir.Operand, exit: ir.Operand, error: Value | None = None) -> None:
+    def leave_unless(self, s: Context, condition: ir.Operand, exit: ir.Operand, error: Value | None = None) -> None:
         """Go on in a block of its own, where the condition holds."""
         if self.keeps and error is None:
             raise s.unsupported("an exception caught and looked at that Python has raised")
@@ -94,17 +95,17 @@ class Guard:
         facts = dict(s.builder.equal)
         self.opened.append(_Opened(s.builder.open_block(), condition, exit, error or UnboundV(), facts))
 
-    def stay_if_zero(self, s: Specializer, exit: ir.Operand, error: Value | None = None) -> None:
+    def stay_if_zero(self, s: Context, exit: ir.Operand, error: Value | None = None) -> None:
         """Leave the statement with the exit computed, unless it is 0."""
         self.leave_unless(s, s.builder.prim("eq", exit, ir.ZERO, type=PYBOOL), exit, error)
 
-    def around_python(self, s: Specializer) -> Classes:
+    def around_python(self, s: Context) -> Classes:
         """What is caught around an operation that Python does."""
         if not self.is_open(s):
             raise s.unsupported("Python called in a loop of a function inside `try`")
         return self.classes
 
-    def close(self, s: Specializer, values: list[Value]) -> list[Value]:
+    def close(self, s: Context, values: list[Value]) -> list[Value]:
         """Whether the statement was left, the exception if it is kept, and the values of the statement."""
         from parakeet_py.typed_ir.specialize.paths.branches import Side, joined
 
@@ -127,7 +128,7 @@ class Guard:
         return found
 
 
-def guarded(s: Specializer, op: ssa.Guarded) -> list[Value]:
+def guarded(s: Context, op: ssa.Guarded) -> list[Value]:
     """Execute a guarded statement."""
     own = tuple(_classes(s, s.value(operand)) for operand in op.classes)
     around = s.guards[-1] if s.guards else None  # of a function that has called this one
@@ -144,7 +145,7 @@ def guarded(s: Specializer, op: ssa.Guarded) -> list[Value]:
     return [exit, *made]
 
 
-def _hand_on(s: Specializer, around: Guard, exit: Value, own: int, error: Value | None) -> None:
+def _hand_on(s: Context, around: OuterGuard, exit: Value, own: int, error: Value | None) -> None:
     """Leave the statement around, if that is what the exit says."""
     assert isinstance(exit, ScalarV)
     b = s.builder
@@ -153,13 +154,13 @@ def _hand_on(s: Specializer, around: Guard, exit: Value, own: int, error: Value 
         around.leave_unless(s, mine, b.prim("sub", exit.operand, ir.Const(own, PYINT)), error)
 
 
-def side(s: Specializer, run: Callable[[], list[Value]]) -> list[Value]:
+def side(s: Context, run: Callable[[], list[Value]]) -> list[Value]:
     """One side of a branch inside of a guarded statement: whether it was left, why, and its values."""
     with _guard(s, s.guards[-1].classes, s.guards[-1].keeps) as guard:
         return guard.close(s, run())
 
 
-def after_branch(s: Specializer, values: list[Value]) -> list[Value]:
+def after_branch(s: Context, values: list[Value]) -> list[Value]:
     """The values of a branch whose sides may have been left."""
     exit, keeps = values[0], s.guards[-1].keeps
     assert isinstance(exit, ScalarV)
@@ -169,7 +170,7 @@ def after_branch(s: Specializer, values: list[Value]) -> list[Value]:
 
 
 @contextmanager
-def _guard(s: Specializer, classes: Classes, keeps: bool) -> Iterator[Guard]:
+def _guard(s: Context, classes: Classes, keeps: bool) -> Iterator[Guard]:
     guard = Guard(s, classes, keeps)
     s.guards.append(guard)
     try:
@@ -178,7 +179,7 @@ def _guard(s: Specializer, classes: Classes, keeps: bool) -> Iterator[Guard]:
         s.guards.pop()
 
 
-def _classes(s: Specializer, value: Value) -> tuple[type[BaseException], ...]:
+def _classes(s: Context, value: Value) -> tuple[type[BaseException], ...]:
     """The classes that a handler catches."""
     match value:
         case TupleV(items, "tuple"):

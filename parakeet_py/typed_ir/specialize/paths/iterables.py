@@ -36,7 +36,7 @@ from parakeet_py.typed_ir.specialize.values import (
 ItemAt = Callable[[ir.Operand], Value]
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 _HINTS = {  # what to give a loop instead
@@ -75,7 +75,7 @@ def static_items(iterable: Value) -> list[Value] | None:
     return None
 
 
-def counted(s: Specializer, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Operand, ItemAt]:
+def counted(s: Context, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Operand, ItemAt]:
     """(start, stop, step, item at an index) of an iterable of run-time length."""
     b = s.builder
     match iterable:
@@ -126,14 +126,14 @@ def counted(s: Specializer, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir
     raise s.unsupported(f"iteration over {what}", _HINTS.get(what, ""))
 
 
-def lazy_source(s: Specializer, value: ComprehensionV) -> Value:
+def lazy_source(s: Context, value: ComprehensionV) -> Value:
     """What a generator goes through, for a loop in which its items are computed one by one."""
     if value.kind not in ("generator", "inner") or value.condition is not None or value.flatten:
         raise s.unsupported("a loop over a generator with conditions or several loops", "write the loops as statements")
     return value.iterable
 
 
-def pending(s: Specializer, value: Value) -> Value:
+def pending(s: Context, value: Value) -> Value:
     """An iterable inside of `zip` or `enumerate`: what is computed item by item stays so."""
     if isinstance(value, GeneratorV):
         return value
@@ -151,7 +151,7 @@ def pending(s: Specializer, value: Value) -> Value:
     return value
 
 
-def positions(s: Specializer, iterable: Value) -> tuple[ir.Operand, ItemAt]:
+def positions(s: Context, iterable: Value) -> tuple[ir.Operand, ItemAt]:
     """(length, item at position 0, 1, ...) of an iterable."""
     b = s.builder
     if isinstance(iterable, RangeV):
@@ -172,7 +172,7 @@ def positions(s: Specializer, iterable: Value) -> tuple[ir.Operand, ItemAt]:
 _WIDE = (1 << 62) - 1  # the sum or difference of two such numbers fits
 
 
-def range_bound(s: Specializer, number: ScalarV) -> ir.Operand:
+def range_bound(s: Context, number: ScalarV) -> ir.Operand:
     """An argument of `range`; Python goes through ranges of numbers that do not fit 64 bits with a sign."""
     b = s.builder
     if number.dtype == "uint64":
@@ -181,7 +181,7 @@ def range_bound(s: Specializer, number: ScalarV) -> ir.Operand:
     return b.cast(number.operand, PYINT)
 
 
-def check_steps(s: Specializer, start: ScalarV, stop: ScalarV, step: ScalarV) -> None:
+def check_steps(s: Context, start: ScalarV, stop: ScalarV, step: ScalarV) -> None:
     """Where a range has steps, their number is a quotient, and counting must not go beyond 64 bits."""
     b = s.builder
     if step.operand in (ir.Const(1, PYINT), ir.Const(-1, PYINT)):
@@ -196,7 +196,7 @@ def check_steps(s: Specializer, start: ScalarV, stop: ScalarV, step: ScalarV) ->
             s.check(b.logical_and(low, high), "Deoptimize", "a range of numbers beyond 62 bits")
 
 
-def range_length(s: Specializer, value: RangeV) -> ir.Operand:
+def range_length(s: Context, value: RangeV) -> ir.Operand:
     """len(range(...))."""
     b = s.builder
     start, stop, step = value.start.operand, value.stop.operand, value.step.operand
@@ -216,7 +216,7 @@ def range_length(s: Specializer, value: RangeV) -> ir.Operand:
     return result
 
 
-def _dynamic_length(s: Specializer, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Operand:
+def _dynamic_length(s: Context, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Operand:
     """The length of a range whose step is known at run time only; it is not 0."""
     b = s.builder
     forward = b.prim("gt", step, ir.Const(0, PYINT), type=PYBOOL)

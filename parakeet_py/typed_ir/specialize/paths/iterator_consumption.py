@@ -34,7 +34,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 ITERATORS = frozenset({zip, map, filter, enumerate, reversed, iter})
 """The builtins whose results are used up."""
@@ -58,12 +58,12 @@ class Readers:
     following: dict[ssa.Var, ssa.Op]
 
 
-def readers(s: Specializer, function: ssa.Function, var: ssa.Var) -> int:
+def readers(s: Context, function: ssa.Function, var: ssa.Var) -> int:
     """How many statements of a function read a variable; at least `OFTEN` if one of them may do so repeatedly."""
     return _readers_of(s, function).counts.get(var, 0)
 
 
-def uses(s: Specializer, function: ssa.Function, var: ssa.Var) -> int:
+def uses(s: Context, function: ssa.Function, var: ssa.Var) -> int:
     """How many statements read a variable under any name that it has in turn; at least `OFTEN` if one may do so
     repeatedly."""
     known = _readers_of(s, function)
@@ -85,12 +85,12 @@ def uses(s: Specializer, function: ssa.Function, var: ssa.Var) -> int:
     return OFTEN * total if carried else total
 
 
-def is_passed_on(s: Specializer, var: ssa.Var) -> bool:
+def is_passed_on(s: Context, var: ssa.Var) -> bool:
     """Is a variable of the present function only read by what takes formatted strings (calls, `raise`, `assert`, +)?"""
     return var not in _readers_of(s, s.frames[-1].function).elsewhere
 
 
-def is_used_at_once(s: Specializer, var: ssa.Var) -> bool:
+def is_used_at_once(s: Context, var: ssa.Var) -> bool:
     """Is a string that is not formatted yet used up before anything that it shows can change?
 
     Another string takes it in, it is raised, or a function in C or a method gets it. (Functions in Python may change
@@ -108,7 +108,7 @@ def is_used_at_once(s: Specializer, var: ssa.Var) -> bool:
     return isinstance(function, MethodV | ObjectV)
 
 
-def _readers_of(s: Specializer, function: ssa.Function) -> Readers:
+def _readers_of(s: Context, function: ssa.Function) -> Readers:
     known = s.readers.get(id(function))
     if known is None:
         known = s.readers[id(function)] = (function, _count(function))
@@ -204,7 +204,7 @@ def _is_for_strings(op: ssa.Op) -> bool:
     return isinstance(op, ssa.Call | ssa.Raise | ssa.BuildString) or (isinstance(op, ssa.Binary) and op.op == "add")
 
 
-def check_statement(s: Specializer, let: ssa.Let, values: Sequence[Value]) -> None:
+def check_statement(s: Context, let: ssa.Let, values: Sequence[Value]) -> None:
     """Refuse an iterator that a statement of the user's has made, if it may be used more than once."""
     frame = s.frames[-1]
     if frame.namespace.trusted:
@@ -218,7 +218,7 @@ def check_statement(s: Specializer, let: ssa.Let, values: Sequence[Value]) -> No
             raise s.unsupported(_TWICE)
 
 
-def check_parameters(s: Specializer, function: ssa.Function, env: dict[ssa.Var, Value]) -> None:
+def check_parameters(s: Context, function: ssa.Function, env: dict[ssa.Var, Value]) -> None:
     """The same for the arguments of a user's function, which are in `env`; a list has this function as a reader too."""
     for param in function.params:
         value = env[param.var]
@@ -260,7 +260,7 @@ def holds_iterator(value: Value) -> bool:
     return is_iterator(value)
 
 
-def arguments(s: Specializer, items: Sequence[ssa.Item], values: list[Value]) -> list[Value]:
+def arguments(s: Context, items: Sequence[ssa.Item], values: list[Value]) -> list[Value]:
     """The arguments of a call; a list that only this call reads is marked so: its array may be taken over."""
     function = s.frames[-1].function
     if any(isinstance(item, ssa.Star) for item in items):
@@ -273,5 +273,5 @@ def arguments(s: Specializer, items: Sequence[ssa.Item], values: list[Value]) ->
     ]
 
 
-def _is_own_list(s: Specializer, function: ssa.Function, var: ssa.Var) -> bool:
+def _is_own_list(s: Context, function: ssa.Function, var: ssa.Var) -> bool:
     return readers(s, function, var) == 1 and var in s.readers[id(function)][1].lists

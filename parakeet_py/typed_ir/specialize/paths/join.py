@@ -7,16 +7,16 @@ template, emitting casts where it stands, and `value_of` rebuilds a value from t
 
 from __future__ import annotations
 
-from dataclasses import field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parakeet_py.base.errors import UnsupportedError
-from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import OBJECT, PYINT, Array, Scalar, Type, join_layouts
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.opaque import opaque
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, Fixed, RowT, Structure, Template
 from parakeet_py.typed_ir.specialize.type_names import described, with_article
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -53,54 +53,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
-
-
-@record
-class ArrayT:
-    """An array's template: extents stay known where both sides agree (None: read from the descriptor)."""
-
-    type: Array
-    extents: tuple[ir.Operand | None, ...]
-    roots: frozenset[int]
-    readonly: bool
-    nonunit: tuple[bool, ...]
-    order: tuple[int, ...]
-
-
-@record
-class Fixed:
-    """The same compile-time value on all paths."""
-
-    value: Value
-
-
-@record
-class Structure:
-    """A container whose parts have templates of their own."""
-
-    like: Value
-    parts: tuple[Template, ...]
-
-
-@record
-class EitherT:
-    """A scalar that may have several types, the widest last (see `tagged_scalars`)."""
-
-    kinds: tuple[Scalar, ...]
-    rare: bool = field(default=False, compare=False)
-
-
-@record
-class RowT:
-    """A list of any length as an item of another list: three numbers, and items in a pool (see `rows`)."""
-
-    item: Template
-
-
-Template: TypeAlias = (
-    Scalar | EitherT | ArrayT | Fixed | Structure | RowT | None
-)  # None: no path has a value (all have raised)
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 def template_of(value: Value, *, varying: bool) -> Template:
@@ -290,7 +243,7 @@ def _same_shape(left: Value, right: Value) -> bool:
     return True
 
 
-def join(s: Specializer, left: Template, right: Template) -> Template:
+def join(s: Context, left: Template, right: Template) -> Template:
     """The least template that both fit; raises Unsupported where there is none."""
     if left is None or right is None:
         return _exported(s, left if right is None else right)
@@ -354,7 +307,7 @@ def varying(template: Template) -> Template:
     return template
 
 
-def _exported(s: Specializer, template: Template) -> Template:
+def _exported(s: Context, template: Template) -> Template:
     """The template outside the block it was made in: variables of that block have to pass through the gate."""
     match template:
         case Fixed(ScalarV(operand)) if not s.in_scope(operand):
@@ -368,7 +321,7 @@ def _exported(s: Specializer, template: Template) -> Template:
     return template
 
 
-def join_scalars(s: Specializer, left: Scalar, right: Scalar) -> Scalar:
+def join_scalars(s: Context, left: Scalar, right: Scalar) -> Scalar:
     """int and float meet in float; a Python scalar and a NumPy scalar in the NumPy type that holds both."""
     if left == right:
         return left
@@ -390,7 +343,7 @@ def join_scalars(s: Specializer, left: Scalar, right: Scalar) -> Scalar:
     return Scalar(np.promote_types(left.dtype, right.dtype).name)
 
 
-def join_or_box(s: Specializer, left: Template, right: Template) -> Template:
+def join_or_box(s: Context, left: Template, right: Template) -> Template:
     """`join`, or else any object: Python makes the objects, so that this is not worth while in a loop."""
     try:
         return join(s, left, right)
@@ -400,7 +353,7 @@ def join_or_box(s: Specializer, left: Template, right: Template) -> Template:
         return Structure(ObjectV(ir.Var("any", OBJECT), any=True), ())
 
 
-def _join_arrays(s: Specializer, left: ArrayT, right: ArrayT) -> ArrayT:
+def _join_arrays(s: Context, left: ArrayT, right: ArrayT) -> ArrayT:
     if left.readonly != right.readonly:
         raise s.unsupported("an array is read-only on one path and writeable on another")
     return ArrayT(
@@ -446,7 +399,7 @@ def types_of(template: Template) -> list[Type]:
     return []
 
 
-def leaves_of(s: Specializer, value: Value, template: Template, like: Value | None = None) -> list[ir.Operand]:
+def leaves_of(s: Context, value: Value, template: Template, like: Value | None = None) -> list[ir.Operand]:
     """The operands of a value for a template, converted where they stand; dummies where a path has no value.
 
     `like` is the value of the other path.
@@ -486,7 +439,7 @@ def leaves_of(s: Specializer, value: Value, template: Template, like: Value | No
     return []
 
 
-def value_of(s: Specializer, template: Template, variables: list[ir.Var]) -> Value:
+def value_of(s: Context, template: Template, variables: list[ir.Var]) -> Value:
     """The value a gate gives; consumes its variables from the front of the list."""
     match template:
         case None:

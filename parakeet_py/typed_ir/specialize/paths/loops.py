@@ -22,11 +22,12 @@ from parakeet_py.typed_ir.specialize.opaque import opaque
 from parakeet_py.typed_ir.specialize.paths import join, tagged_scalars, tagged_unions
 from parakeet_py.typed_ir.specialize.paths.branches import branch, object_of, same_objects
 from parakeet_py.typed_ir.specialize.paths.iterables import ItemAt, counted, lazy_source, range_length, static_items
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, Template
 from parakeet_py.typed_ir.specialize.restarts import NeedUnroll, NotGrown
 from parakeet_py.typed_ir.specialize.values import ComprehensionV, NeverV, RangeV, ScalarV, UnboundV, Value, py
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 MAX_UNROLL = 64
@@ -34,9 +35,9 @@ MOST_PASSES = 12  # over a loop, until the types of its variables settle
 
 
 def _loop_values(
-    s: Specializer,
+    s: Context,
     inits: Sequence[Value],
-    templates: Sequence[join.Template],
+    templates: Sequence[Template],
     params: Sequence[ir.Var],
     results: Sequence[ir.Operand],
     outs: list[ir.Var],
@@ -47,7 +48,7 @@ def _loop_values(
     leaves = results[len(results) - len(params) :]
     place = 0
     for position, (init, template) in enumerate(zip(inits, templates, strict=True)):
-        if isinstance(init, UnboundV) and isinstance(template, join.ArrayT):
+        if isinstance(init, UnboundV) and isinstance(template, ArrayT):
             leaf = leaves[place]
             if isinstance(leaf, ir.Var) and s.in_scope(leaf):
                 values[position] = join.value_of(s, template, [leaf])
@@ -57,7 +58,7 @@ def _loop_values(
 
 def _carried_objects(
     inits: Sequence[Value],
-    templates: Sequence[join.Template],
+    templates: Sequence[Template],
     params: Sequence[ir.Var],
     results: Sequence[ir.Operand],
 ) -> list[tuple[object, ...]]:
@@ -66,7 +67,7 @@ def _carried_objects(
     came: list[tuple[object, ...]] = []
     place = 0
     for init, template in zip(inits, templates, strict=True):
-        if isinstance(template, join.ArrayT):
+        if isinstance(template, ArrayT):
             came.append((object_of(init), "kept" if results[place] == params[place] else results[place]))
         else:
             came.append((None,))
@@ -77,12 +78,12 @@ def _carried_objects(
 # ---- for -------------------------------------------------------------------------------------------------------------
 
 
-def specialize_for(s: Specializer, op: ssa.For) -> list[Value]:
+def specialize_for(s: Context, op: ssa.For) -> list[Value]:
     iterable = tagged_unions.sole(s, s.value(op.iterable), "'NoneType' object is not iterable")
     return for_each(s, op, iterable, [s.value(init) for init in op.inits])
 
 
-def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
+def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
     from parakeet_py.typed_ir.specialize.paths import generators
 
     if isinstance(iterable, ComprehensionV) and (iterable.condition is not None or iterable.flatten):
@@ -111,7 +112,7 @@ def for_each(s: Specializer, op: ssa.For, iterable: Value, inits: list[Value]) -
 
 
 def _unroll(
-    s: Specializer,
+    s: Context,
     op: ssa.For,
     items: list[Value],
     inits: list[Value],
@@ -149,7 +150,7 @@ def _unroll(
 
 
 def _counted_loop(
-    s: Specializer,
+    s: Context,
     op: ssa.For,
     start: ir.Operand,
     stop: ir.Operand,
@@ -174,7 +175,7 @@ def _counted_loop(
         raise
     starts = _leaves(s, inits, templates)
     kinds = [kind for template in templates for kind in join.types_of(template)]
-    if op.stoppable or not any(isinstance(template, join.EitherT) for template in templates):
+    if op.stoppable or not any(isinstance(template, EitherT) for template in templates):
         node = ir.For(index, start, stop, step, params, starts, block, op.stoppable)
         outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
         stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
@@ -203,7 +204,7 @@ def _counted_loop(
     )
     every = restore(list(b.emit(node, *(kinds[place] for place in kept), name="loop")))
     templates = [
-        join.EitherT(template.kinds, position in rare) if isinstance(template, join.EitherT) else template
+        EitherT(template.kinds, position in rare) if isinstance(template, EitherT) else template
         for position, template in enumerate(templates)
     ]
     return assigned_attributes.taken(
@@ -211,7 +212,7 @@ def _counted_loop(
     )
 
 
-def _independent_loop(s: Specializer, op: ssa.For, iterable: RangeV) -> list[Value]:
+def _independent_loop(s: Context, op: ssa.For, iterable: RangeV) -> list[Value]:
     """A prange loop that carries nothing: a Map over its iterations, which store what they have to."""
     b = s.builder
     length = range_length(s, iterable)
@@ -224,7 +225,7 @@ def _independent_loop(s: Specializer, op: ssa.For, iterable: RangeV) -> list[Val
     return []
 
 
-def _loop_index(s: Specializer, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Var:
+def _loop_index(s: Context, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Var:
     b = s.builder
     index = ir.Var("i", PYINT)
     if b.is_small(start) and b.is_small(stop):
@@ -243,12 +244,12 @@ def _loop_index(s: Specializer, start: ir.Operand, stop: ir.Operand, step: ir.Op
 
 
 def _fixed_point(
-    s: Specializer,
+    s: Context,
     op: ssa.For | ssa.While,
-    templates: list[join.Template],
+    templates: list[Template],
     body: Callable[[], list[Value]],
     condition: Callable[[], ir.Operand] | None = None,
-) -> tuple[list[ir.Block], tuple[ir.Var, ...], list[join.Template]]:
+) -> tuple[list[ir.Block], tuple[ir.Var, ...], list[Template]]:
     """Specialize a loop's blocks, the condition's before the body's, until the templates of its params hold."""
     b = s.builder
     before = s.roots
@@ -264,7 +265,7 @@ def _fixed_point(
             params.extend(own)
             values.append((own, template))
 
-        def enter(values: list[tuple[list[ir.Var], join.Template]] = values) -> list[Value]:
+        def enter(values: list[tuple[list[ir.Var], Template]] = values) -> list[Value]:
             """Bind the params; the attributes among them."""
             for var, (own, template) in zip(op.params, values, strict=False):
                 s.bind(var, join.value_of(s, template, list(own)))
@@ -311,7 +312,7 @@ def _fixed_point(
 
 
 @contextmanager
-def _looping(s: Specializer, roots: int) -> Iterator[None]:
+def _looping(s: Context, roots: int) -> Iterator[None]:
     s.looping += 1
     around, s.loop_roots = s.loop_roots, roots
     try:
@@ -321,13 +322,13 @@ def _looping(s: Specializer, roots: int) -> Iterator[None]:
         s.loop_roots = around
 
 
-def _leaves(s: Specializer, values: list[Value], templates: list[join.Template]) -> tuple[ir.Operand, ...]:
+def _leaves(s: Context, values: list[Value], templates: list[Template]) -> tuple[ir.Operand, ...]:
     return tuple(
         leaf for value, template in zip(values, templates, strict=True) for leaf in join.leaves_of(s, value, template)
     )
 
 
-def specialize_while(s: Specializer, op: ssa.While) -> list[Value]:
+def specialize_while(s: Context, op: ssa.While) -> list[Value]:
     b = s.builder
     inits = s.gated([*(s.value(init) for init in op.inits), *assigned_attributes.carried(s)])
     templates = s.loop_templates(op, inits)

@@ -34,6 +34,7 @@ from parakeet_py.typed_ir.specialize.paths.tagged_scalars import (
     possible,
     replaced,
 )
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template
 from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -50,7 +51,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 MOST_COMBINATIONS = 16  # of types of the scalars in one statement
 SEEN = object()
@@ -75,12 +76,12 @@ _OF_NUMBERS = (float, complex, *(one for one in vars(math).values() if callable(
 # ---- scalars of several types in operands ----------------------------------------------------------------------------
 
 
-def tagged_operand(s: Specializer, op: ssa.Op) -> TaggedScalar | None:
+def tagged_operand(s: Context, op: ssa.Op) -> TaggedScalar | None:
     """A scalar of several types among the operands of an operation, or in them where it looks into them."""
     return next(_tagged(s, op), None)
 
 
-def _tagged(s: Specializer, op: ssa.Op) -> Iterator[TaggedScalar]:
+def _tagged(s: Context, op: ssa.Op) -> Iterator[TaggedScalar]:
     if isinstance(op, _INDIFFERENT):
         return
     held = [operand for operand in operands(op) if isinstance(operand, ssa.Var) and operand in s.frames[-1].env]
@@ -100,12 +101,12 @@ def _may_hold(value: Value) -> bool:
     return not isinstance(value, ScalarV | ArrayV | Static)
 
 
-def _looks_into(s: Specializer, op: ssa.Call) -> bool:
+def _looks_into(s: Context, op: ssa.Call) -> bool:
     function = s.value(op.function)
     return isinstance(function, ClosureV) or (isinstance(function, Static) and looked_into(function.object) is not None)
 
 
-def _looks_inside(s: Specializer, op: ssa.Op, operand: ssa.Var) -> bool:
+def _looks_inside(s: Context, op: ssa.Op, operand: ssa.Var) -> bool:
     """Does an operation look at the items of this operand?"""
     match op:
         case ssa.Subscript(_, index):
@@ -126,7 +127,7 @@ def _looks_inside(s: Specializer, op: ssa.Op, operand: ssa.Var) -> bool:
 # ---- operations ------------------------------------------------------------------------------------------------------
 
 
-def resolve(s: Specializer, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
+def resolve(s: Context, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
     """The value of a statement one of whose operands is, or holds, a scalar of several types."""
     env = s.frames[-1].env
     kinds = tagged.kinds
@@ -175,7 +176,7 @@ def resolve(s: Specializer, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
     return results[0] if let.outs or isinstance(results[0], NeverV) else None
 
 
-def handed_back(s: Specializer, run: Callable[[], Value | None]) -> str | None:
+def handed_back(s: Context, run: Callable[[], Value | None]) -> str | None:
     """Why Python would do an operation, if it would; it is then given the value, whatever it is."""
     sites = len(s.sites)
     reasons: list[str] = []
@@ -191,7 +192,7 @@ def handed_back(s: Specializer, run: Callable[[], Value | None]) -> str | None:
     return reasons[-1] if reasons else None
 
 
-def tried(s: Specializer, run: Callable[[], Value | None], stop: Callable[[], bool] = lambda: False) -> object:
+def tried(s: Context, run: Callable[[], Value | None], stop: Callable[[], bool] = lambda: False) -> object:
     """What type of value an operation would give; nothing of it is kept. `SEEN` if `stop` says so after it."""
     b, sites, frames = s.builder, len(s.sites), len(s.frames)
     mark = b.mark()
@@ -207,12 +208,12 @@ def tried(s: Specializer, run: Callable[[], Value | None], stop: Callable[[], bo
         b.rollback(mark)
 
 
-def _key(template: join.Template) -> object:
+def _key(template: Template) -> object:
     """What tells types of values apart."""
     match template:
-        case join.ArrayT(kind):
+        case ArrayT(kind):
             return kind.dtype, kind.rank
-        case join.Structure(like, parts):
+        case Structure(like, parts):
             return type(like), tuple(map(_key, parts))
     return template
 
@@ -220,7 +221,7 @@ def _key(template: join.Template) -> object:
 # ---- what can be done once -------------------------------------------------------------------------------------------
 
 
-def _is_one_operation(s: Specializer, op: ssa.Op, tagged: TaggedScalar, found: dict[int, object]) -> bool:
+def _is_one_operation(s: Context, op: ssa.Op, tagged: TaggedScalar, found: dict[int, object]) -> bool:
     """Is it all the same whether a value is converted to the widest type before an operation, or what NumPy or Python
     make of it? `found` are the types of the results."""
     *others, result = found.values()
@@ -268,7 +269,7 @@ def _is_one_operation(s: Specializer, op: ssa.Op, tagged: TaggedScalar, found: d
     return False
 
 
-def _is_in(s: Specializer, operand: ssa.Operand, tagged: TaggedScalar) -> bool:
+def _is_in(s: Context, operand: ssa.Operand, tagged: TaggedScalar) -> bool:
     return any(found == tagged for found in inside(s.value(operand)))
 
 

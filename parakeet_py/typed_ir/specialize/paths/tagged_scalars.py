@@ -20,6 +20,7 @@ import numpy as np
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Template
 from parakeet_py.typed_ir.specialize.values import (
     DictV,
     IteratorV,
@@ -32,17 +33,17 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 MAX_KINDS = 4
 
 
-def kinds_of(template: join.Template) -> tuple[Scalar, ...]:
+def kinds_of(template: Template) -> tuple[Scalar, ...]:
     """The types of a scalar's template; none for others."""
     match template:
         case Scalar():
             return (template,)
-        case join.EitherT(kinds):
+        case EitherT(kinds):
             return kinds
     return ()
 
@@ -80,7 +81,7 @@ def converted(value: TaggedScalar) -> ScalarV:
     return ScalarV(value.payloads[-1])
 
 
-def possible(s: Specializer, value: TaggedScalar) -> list[int]:
+def possible(s: Context, value: TaggedScalar) -> list[int]:
     """The numbers of the types that a value can have here."""
     if isinstance(value.tag, ir.Const):
         return [int(value.tag.value.real)]
@@ -88,19 +89,19 @@ def possible(s: Specializer, value: TaggedScalar) -> list[int]:
     return [number for number in range(len(value.kinds)) if number not in excluded]
 
 
-def narrowed(s: Specializer, value: TaggedScalar) -> TaggedScalar | ScalarV:
+def narrowed(s: Context, value: TaggedScalar) -> TaggedScalar | ScalarV:
     """The scalar of one type that it is, if that is known."""
     numbers = possible(s, value)
     return alternative(value, numbers[0]) if len(numbers) == 1 else value
 
 
-def has_kind(s: Specializer, value: TaggedScalar, index: int) -> ir.Operand:
+def has_kind(s: Context, value: TaggedScalar, index: int) -> ir.Operand:
     """Does it have the type of this number?"""
     return s.builder.prim("eq", value.tag, ir.Const(index, PYINT), type=PYBOOL)
 
 
 def chosen(
-    s: Specializer, value: TaggedScalar, run: Callable[[int], list[Value]], numbers: Sequence[int] | None = None
+    s: Context, value: TaggedScalar, run: Callable[[int], list[Value]], numbers: Sequence[int] | None = None
 ) -> list[Value]:
     """What `run` gives for the type that the value has; `numbers` are the types that are left."""
     from parakeet_py.typed_ir.specialize.paths import branches
@@ -114,7 +115,7 @@ def chosen(
     return chain(numbers or possible(s, value))
 
 
-def each(s: Specializer, values: Sequence[Value], run: Callable[..., list[Value]]) -> list[Value]:
+def each(s: Context, values: Sequence[Value], run: Callable[..., list[Value]]) -> list[Value]:
     """What `run` gives for values each of which has one type; bounds of slices have one, too."""
     looked_at = [value for value in values if isinstance(value, TaggedScalar | SliceV)]
     tagged = next((found for value in looked_at for found in inside(value)), None)
@@ -179,7 +180,7 @@ def types_of(kinds: tuple[Scalar, ...]) -> list[Scalar]:
     return [PYINT, *kinds]
 
 
-def leaves(s: Specializer, value: Value, kinds: tuple[Scalar, ...], like: Value | None = None) -> list[ir.Operand]:
+def leaves(s: Context, value: Value, kinds: tuple[Scalar, ...], like: Value | None = None) -> list[ir.Operand]:
     """The operands of a value for a gate of these types.
 
     Payloads that do not matter are those of `like`, the value of the other path, if it has them: they do not change
@@ -205,11 +206,11 @@ def leaves(s: Specializer, value: Value, kinds: tuple[Scalar, ...], like: Value 
     return [tag, *(payloads[kind] for kind in kinds)]
 
 
-def _in_scope(s: Specializer, payloads: dict[Scalar, ir.Operand]) -> dict[Scalar, ir.Operand]:
+def _in_scope(s: Context, payloads: dict[Scalar, ir.Operand]) -> dict[Scalar, ir.Operand]:
     return {kind: payload for kind, payload in payloads.items() if s.in_scope(payload)}
 
 
-def _widest(s: Specializer, value: TaggedScalar, main: Scalar) -> ir.Operand:
+def _widest(s: Context, value: TaggedScalar, main: Scalar) -> ir.Operand:
     """The value converted to the widest type of a gate."""
     own = value.kinds[-1]
     if own == main:
@@ -219,7 +220,7 @@ def _widest(s: Specializer, value: TaggedScalar, main: Scalar) -> ir.Operand:
     return as_type(s, value, main)
 
 
-def as_type(s: Specializer, value: TaggedScalar, kind: Scalar) -> ir.Operand:
+def as_type(s: Context, value: TaggedScalar, kind: Scalar) -> ir.Operand:
     """The value cast to a type from the one that it has."""
     b = s.builder
     *others, made = [b.cast(payload, kind) for payload in value.payloads]
@@ -228,7 +229,7 @@ def as_type(s: Specializer, value: TaggedScalar, kind: Scalar) -> ir.Operand:
     return made
 
 
-def _renumbered(s: Specializer, value: TaggedScalar, kinds: tuple[Scalar, ...]) -> ir.Operand:
+def _renumbered(s: Context, value: TaggedScalar, kinds: tuple[Scalar, ...]) -> ir.Operand:
     """The tag of a value in a gate of more types."""
     if value.kinds == kinds:
         return value.tag
@@ -242,7 +243,7 @@ def _zero(kind: Scalar) -> ir.Operand:
     return ir.Const(np.dtype(kind.dtype).type(0).item(), kind)
 
 
-def value_of(s: Specializer, kinds: tuple[Scalar, ...], variables: list[ir.Var], rare: bool) -> TaggedScalar:
+def value_of(s: Context, kinds: tuple[Scalar, ...], variables: list[ir.Var], rare: bool) -> TaggedScalar:
     """The value that a gate gives; consumes its variables."""
     tag, *payloads = [variables.pop(0) for _ in range(1 + len(kinds))]
     if isinstance(tag, ir.Var):
@@ -251,8 +252,8 @@ def value_of(s: Specializer, kinds: tuple[Scalar, ...], variables: list[ir.Var],
 
 
 def settled(
-    s: Specializer,
-    templates: Sequence[join.Template],
+    s: Context,
+    templates: Sequence[Template],
     params: Sequence[ir.Var],
     starts: Sequence[ir.Operand],
     block: ir.Block,
@@ -269,7 +270,7 @@ def settled(
     position = 0
     for number, template in enumerate(templates):
         count = len(join.types_of(template))
-        if isinstance(template, join.EitherT):
+        if isinstance(template, EitherT):
             extra = range(position, position + count - 1)
             if block.results[position] == ir.Const(len(template.kinds) - 1, PYINT):
                 rare.add(number)

@@ -32,6 +32,7 @@ from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.paths import branches, join
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, Fixed, Structure, Template
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     CharV,
@@ -60,7 +61,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 MAX_OPTIONS = 6
 MAX_ERRORS = 40  # that a handler tells apart
@@ -77,44 +78,44 @@ _PLACED = (
 # ---- through gates ---------------------------------------------------------------------------------------------------
 
 
-def kind_of(template: join.Template) -> object:
+def kind_of(template: Template) -> object:
     """What two options of a value must not have in common; None for what cannot be an option."""
     match template:
-        case Scalar() | join.EitherT() | join.Fixed(ScalarV() | TaggedScalar()):
+        case Scalar() | EitherT() | Fixed(ScalarV() | TaggedScalar()):
             return "scalar"
-        case join.ArrayT(kind):
+        case ArrayT(kind):
             return "array", kind.dtype, kind.rank
-        case join.Fixed((Static(None | str()) | RefV()) as value):
+        case Fixed((Static(None | str()) | RefV()) as value):
             return value
-        case join.Structure(InstanceV(cls, names)):
+        case Structure(InstanceV(cls, names)):
             return "instance", cls, names
-        case join.Structure(ItemV(listed=GrowV(item=join.Structure(InstanceV(cls))))):
+        case Structure(ItemV(listed=GrowV(item=Structure(InstanceV(cls))))):
             return "item", cls
-        case join.Structure(CharV() | TextV() as like):
+        case Structure(CharV() | TextV() as like):
             return type(like)
-        case join.Structure(ListV(array, items) as like) if not dynamic_lists.has_item_type(like):
+        case Structure(ListV(array, items) as like) if not dynamic_lists.has_item_type(like):
             return "list", array.dtype, array.rank, items
-        case join.Structure(GrowV() | ListV() | TupleV(kind="list")):
+        case Structure(GrowV() | ListV() | TupleV(kind="list")):
             return "list"
-        case join.Structure(TupleV(items, kind, named)):
+        case Structure(TupleV(items, kind, named)):
             return kind, len(items), named
-        case join.Structure(ErrorV(error, message, args)):
+        case Structure(ErrorV(error, message, args)):
             return "error", error, message, len(args)
-        case join.Structure(MessageV(message, args)):
+        case Structure(MessageV(message, args)):
             return "text", message, len(args)
     return None
 
 
-def _options(template: join.Template) -> Sequence[join.Template]:
+def _options(template: Template) -> Sequence[Template]:
     match template:
-        case join.Structure(VariantV(), parts):
+        case Structure(VariantV(), parts):
             return parts[1:]
     return (template,)
 
 
-def joined(s: Specializer, left: join.Template, right: join.Template) -> join.Structure | None:
+def joined(s: Context, left: Template, right: Template) -> Structure | None:
     """The template of a value that is one of these two; None where there is none."""
-    found: dict[object, join.Template] = {}
+    found: dict[object, Template] = {}
     for template in (*_options(left), *_options(right)):
         kind = kind_of(template)
         if kind is None:
@@ -125,12 +126,12 @@ def joined(s: Specializer, left: join.Template, right: join.Template) -> join.St
     if len(found) - errors > MAX_OPTIONS or errors > MAX_ERRORS:
         return None
     parts = tuple(found.values())
-    if isinstance(left, join.Structure) and isinstance(left.like, VariantV) and len(left.parts) == len(parts) + 1:
-        return join.Structure(left.like, (PYINT, *parts))
-    return join.Structure(VariantV(py(0), tuple(NeverV() for _ in parts)), (PYINT, *parts))
+    if isinstance(left, Structure) and isinstance(left.like, VariantV) and len(left.parts) == len(parts) + 1:
+        return Structure(left.like, (PYINT, *parts))
+    return Structure(VariantV(py(0), tuple(NeverV() for _ in parts)), (PYINT, *parts))
 
 
-def leaves(s: Specializer, value: Value, template: join.Structure, like: Value | None) -> list[ir.Operand]:
+def leaves(s: Context, value: Value, template: Structure, like: Value | None) -> list[ir.Operand]:
     """The operands of a value for a gate: its tag, then those of every option."""
     kinds = [kind_of(part) for part in template.parts[1:]]
     own: dict[object, Value] = {}
@@ -152,7 +153,7 @@ def leaves(s: Specializer, value: Value, template: join.Structure, like: Value |
     return found
 
 
-def _renumbered(s: Specializer, value: VariantV, places: Sequence[int]) -> ir.Operand:
+def _renumbered(s: Context, value: VariantV, places: Sequence[int]) -> ir.Operand:
     """The tag of a value whose options have other numbers in a gate."""
     tag = value.tag.operand
     if list(places) == list(range(len(places))):
@@ -169,7 +170,7 @@ def _renumbered(s: Specializer, value: VariantV, places: Sequence[int]) -> ir.Op
 # ---- what is known of a tag ------------------------------------------------------------------------------------------
 
 
-def possible(s: Specializer, value: VariantV) -> list[int]:
+def possible(s: Context, value: VariantV) -> list[int]:
     """The numbers of the options that a value can be here."""
     tag = value.tag.operand
     if isinstance(tag, ir.Const):
@@ -178,13 +179,13 @@ def possible(s: Specializer, value: VariantV) -> list[int]:
     return [number for number in range(len(value.options)) if number not in excluded]
 
 
-def narrowed(s: Specializer, value: VariantV) -> Value:
+def narrowed(s: Context, value: VariantV) -> Value:
     """The option that it is, if that is known."""
     numbers = possible(s, value)
     return value.options[numbers[0]] if len(numbers) == 1 else value
 
 
-def is_option(s: Specializer, value: VariantV, number: int) -> ir.Operand:
+def is_option(s: Context, value: VariantV, number: int) -> ir.Operand:
     """Is it the option of this number?"""
     numbers = possible(s, value)
     if number not in numbers:
@@ -194,7 +195,7 @@ def is_option(s: Specializer, value: VariantV, number: int) -> ir.Operand:
     return s.builder.prim("eq", value.tag.operand, ir.Const(number, PYINT), type=PYBOOL)
 
 
-def learn(s: Specializer, condition: ir.Operand, holds: bool, depth: int = 8) -> None:
+def learn(s: Context, condition: ir.Operand, holds: bool, depth: int = 8) -> None:
     """Note in the open block what a condition says of tags."""
     b = s.builder
     if not isinstance(condition, ir.Var) or not depth:
@@ -220,7 +221,7 @@ def learn(s: Specializer, condition: ir.Operand, holds: bool, depth: int = 8) ->
             _learn_choice(s, test, then.results[place], orelse.results[place], holds, depth)
 
 
-def _learn_choice(s: Specializer, test: ir.Operand, yes: ir.Operand, no: ir.Operand, holds: bool, depth: int) -> None:
+def _learn_choice(s: Context, test: ir.Operand, yes: ir.Operand, no: ir.Operand, holds: bool, depth: int) -> None:
     """What follows from the result of a branch: which way it went, if the other way gives something else."""
     for result, other, taken in ((yes, no, False), (no, yes, True)):
         if isinstance(result, ir.Const) and bool(result.value) != holds:
@@ -231,7 +232,7 @@ def _learn_choice(s: Specializer, test: ir.Operand, yes: ir.Operand, no: ir.Oper
 # ---- operations ------------------------------------------------------------------------------------------------------
 
 
-def each(s: Specializer, value: VariantV, run: Callable[[Value], list[Value]]) -> list[Value]:
+def each(s: Context, value: VariantV, run: Callable[[Value], list[Value]]) -> list[Value]:
     """What `run` gives for the option that the value is."""
 
     def chain(numbers: list[int]) -> list[Value]:
@@ -244,13 +245,13 @@ def each(s: Specializer, value: VariantV, run: Callable[[Value], list[Value]]) -
     return chain(possible(s, value))
 
 
-def truth(s: Specializer, value: VariantV) -> ir.Operand:
+def truth(s: Context, value: VariantV) -> ir.Operand:
     (found,) = each(s, value, lambda option: [ScalarV(s.truth(option))])
     assert isinstance(found, ScalarV)
     return found.operand
 
 
-def boxed(s: Specializer, value: VariantV) -> ObjectV:
+def boxed(s: Context, value: VariantV) -> ObjectV:
     """The value as a Python object."""
     from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_box
 
@@ -259,7 +260,7 @@ def boxed(s: Specializer, value: VariantV) -> ObjectV:
     return found
 
 
-def variant_operand(s: Specializer, op: ssa.Op) -> ssa.Var | None:
+def variant_operand(s: Context, op: ssa.Op) -> ssa.Var | None:
     """An operand of several kinds that an operation has to resolve."""
     if isinstance(op, _PLACED):
         return None
@@ -310,14 +311,14 @@ def _looks_inside(op: ssa.Op, operand: ssa.Operand) -> bool:
     return False
 
 
-def _is_inlined(s: Specializer, op: ssa.Call) -> bool:
+def _is_inlined(s: Context, op: ssa.Call) -> bool:
     from parakeet_py.typed_ir.specialize.observed import looked_into
 
     function = s.value(op.function)
     return isinstance(function, ClosureV) or (isinstance(function, Static) and looked_into(function.object) is not None)
 
 
-def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
+def resolve(s: Context, let: ssa.Let, var: ssa.Var) -> Value | None:
     """The value of a statement one of whose operands may be of several kinds."""
     from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_operation
     from parakeet_py.typed_ir.specialize.paths.tagged_operations import handed_back, tried
@@ -372,7 +373,7 @@ def resolve(s: Specializer, let: ssa.Let, var: ssa.Var) -> Value | None:
 
 
 def _resolve_inside(
-    s: Specializer, let: ssa.Let, var: ssa.Var, bound: VariantV, put: Callable[[Value], Value]
+    s: Context, let: ssa.Let, var: ssa.Var, bound: VariantV, put: Callable[[Value], Value]
 ) -> Value | None:
     """The value of a subscript or call with something in an operand that may be of several kinds."""
     env = s.frames[-1].env
@@ -390,7 +391,7 @@ def _resolve_inside(
     return results[0] if let.outs or isinstance(results[0], NeverV) else None
 
 
-def _test(s: Specializer, op: ssa.Op, var: ssa.Var, value: VariantV) -> Value | None:
+def _test(s: Context, op: ssa.Op, var: ssa.Var, value: VariantV) -> Value | None:
     """`value is None`, `value == "up"`: a test of the tag."""
     match op:
         case ssa.Compare("is" | "isnot" | "eq" | "ne" as name, left, right):
@@ -428,7 +429,7 @@ class _NoSample(Exception):
     """There is no Python object that stands for all values of a kind."""
 
 
-def _error(s: Specializer, op: ssa.Op, var: ssa.Var, option: Value) -> BaseException | None:
+def _error(s: Context, op: ssa.Op, var: ssa.Var, option: Value) -> BaseException | None:
     """The exception that Python raises for an operation on None or a string, whatever the numbers are, and for a store
     into a number."""
     if isinstance(op, ssa.SetItem) and op.object is var and isinstance(option, ScalarV):
@@ -466,7 +467,7 @@ def _error(s: Specializer, op: ssa.Op, var: ssa.Var, option: Value) -> BaseExcep
     return None
 
 
-def fails(s: Specializer, op: ssa.Op) -> bool:
+def fails(s: Context, op: ssa.Op) -> bool:
     """Say what Python raises for an operation on None, as for one of several kinds; False if it is no such operation.
 
     Before a loop has shown what a name holds later, it holds None alone, also where a test keeps the first turn away.
@@ -513,7 +514,7 @@ def _escaped(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def sole(s: Specializer, value: Value, message: str) -> Value:
+def sole(s: Context, value: Value, message: str) -> Value:
     """For what takes None for an error: the value, which is not None."""
     if not isinstance(value, VariantV):
         return value

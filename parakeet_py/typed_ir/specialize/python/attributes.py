@@ -61,10 +61,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def attribute(s: Specializer, value: Value, name: str) -> Value:
+def attribute(s: Context, value: Value, name: str) -> Value:
     """value.name"""
     match value:
         case ArrayV():
@@ -104,7 +104,7 @@ def attribute(s: Specializer, value: Value, name: str) -> Value:
     raise s.unsupported(f".{name} of {s.describe(value)}")
 
 
-def _object_attribute(s: Specializer, value: ObjectV, name: str) -> Value:
+def _object_attribute(s: Context, value: ObjectV, name: str) -> Value:
     """What an argument, or an attribute of one, holds under a name; a method that its class has."""
     known = known_object(s, value)
     if known is not None:
@@ -121,7 +121,7 @@ def _object_attribute(s: Specializer, value: ObjectV, name: str) -> Value:
     raise s.hand_back(f".{name} of an object")
 
 
-def _of_property(s: Specializer, cls: type, name: str, what: str) -> Value | None:
+def _of_property(s: Context, cls: type, name: str, what: str) -> Value | None:
     """The function that a property of an argument's class calls, if it is one in Python."""
     owner = instances.owner_of(cls, name)
     if owner is None or not is_plain(cls) or type(owner.__dict__[name]) is not property or not _has_a_name(owner):
@@ -131,7 +131,7 @@ def _of_property(s: Specializer, cls: type, name: str, what: str) -> Value | Non
     return Static(function) if isinstance(function, types.FunctionType) else None
 
 
-def known_object(s: Specializer, value: ObjectV) -> tuple[type, Source] | None:
+def known_object(s: Context, value: ObjectV) -> tuple[type, Source] | None:
     """The class of an object that an argument or a variable is or holds, and where it is read from."""
     index = s.leaf_param.get(value.var)
     if index is None or not s.fields:
@@ -146,7 +146,7 @@ def known_object(s: Specializer, value: ObjectV) -> tuple[type, Source] | None:
     return (spec.type, source)
 
 
-def named_fields(s: Specializer, value: ObjectV) -> TupleV | None:
+def named_fields(s: Context, value: ObjectV) -> TupleV | None:
     """The items of a named tuple that an argument is or holds."""
     known = known_object(s, value)
     if known is None or not issubclass(known[0], tuple) or known[0].__iter__ is not tuple.__iter__:
@@ -156,7 +156,7 @@ def named_fields(s: Specializer, value: ObjectV) -> TupleV | None:
     return TupleV(tuple(attribute(s, value, name) for name in fields), "tuple", cls) if fields else None
 
 
-def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
+def set_attribute(s: Context, value: Value, name: str, new: Value) -> None:
     """value.name = new"""
     if isinstance(value, ArrayV) and name in ("real", "imag"):
         s.call_library("set_part", [value, lift(name), new])
@@ -189,7 +189,7 @@ def set_attribute(s: Specializer, value: Value, name: str, new: Value) -> None:
     raise s.unsupported(f"assignment to the attribute .{name}")
 
 
-def _static_attribute(s: Specializer, obj: Any, name: str) -> Value:
+def _static_attribute(s: Context, obj: Any, name: str) -> Value:
     if isinstance(obj, np.ufunc) and name in ("reduce", "accumulate", "outer", "at", "reduceat"):
         return MethodV(Static(obj), name)
     try:
@@ -205,7 +205,7 @@ def _static_attribute(s: Specializer, obj: Any, name: str) -> Value:
     return lift(found)
 
 
-def module_value(s: Specializer, module: types.ModuleType, name: str, found: Any) -> Value:
+def module_value(s: Context, module: types.ModuleType, name: str, found: Any) -> Value:
     """What a module holds under a name, which somebody may assign to between calls."""
     if _is_frozen(module.__name__) or isinstance(found, types.ModuleType):
         _note_read(s, module.__name__, name)
@@ -215,7 +215,7 @@ def module_value(s: Specializer, module: types.ModuleType, name: str, found: Any
     return s.hidden_value(("attribute", module.__name__, name), found)
 
 
-def _note_read(s: Specializer, module: str, name: str) -> None:
+def _note_read(s: Context, module: str, name: str) -> None:
     """The user's code reads a name of a module that is not read again at every call."""
     reader = str(s.frames[-1].namespace.globals.get("__name__"))
     if s.frames[-1].namespace.trusted or _is_frozen(reader) or not patches.is_watched(module):
@@ -225,7 +225,7 @@ def _note_read(s: Specializer, module: str, name: str) -> None:
     s.module_reads.add((module, name))
 
 
-def _class_value(s: Specializer, cls: type, name: str, found: Any) -> Value:
+def _class_value(s: Context, cls: type, name: str, found: Any) -> Value:
     """What a class holds under a name; what it inherits could be hidden by an assignment to the class itself."""
     if _is_frozen(cls.__module__) or isinstance(cls, enum.EnumMeta) or name.startswith("__"):
         return lift(found)
@@ -258,7 +258,7 @@ def _is_data(value: Any) -> bool:
     return isinstance(value, np.ndarray | np.generic | int | float | complex | tuple | list | dict)
 
 
-def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
+def _array_attribute(s: Context, array: ArrayV, name: str) -> Value:
     b = s.builder
     match name:
         case "shape":
@@ -302,7 +302,7 @@ def _array_attribute(s: Specializer, array: ArrayV, name: str) -> Value:
     raise s.unsupported(f"'numpy.ndarray' object has no attribute '{name}'")
 
 
-def _complex_part(s: Specializer, array: ArrayV, name: str) -> Value:
+def _complex_part(s: Context, array: ArrayV, name: str) -> Value:
     """The real or imaginary parts: a view in NumPy, here a copy as long as nobody stores to it."""
     kind = Scalar(real_dtype(array.dtype))
     if s.shadows.site in s.shadows.wanted:
@@ -317,7 +317,7 @@ def _complex_part(s: Specializer, array: ArrayV, name: str) -> Value:
     return replace(made, roots=s.shadow(array))
 
 
-def size_of(s: Specializer, array: ArrayV) -> ir.Operand:
+def size_of(s: Context, array: ArrayV) -> ir.Operand:
     size: ir.Operand = ONE
     for extent in array.extents:
         size = s.builder.index_mul(size, extent)
@@ -327,7 +327,7 @@ def size_of(s: Specializer, array: ArrayV) -> ir.Operand:
     return size
 
 
-def _scalar_attribute(s: Specializer, value: ScalarV, name: str) -> Value:
+def _scalar_attribute(s: Context, value: ScalarV, name: str) -> Value:
     b = s.builder
     if name in ("real", "imag"):
         if is_complex(value.dtype):
@@ -365,7 +365,7 @@ def _scalar_attribute(s: Specializer, value: ScalarV, name: str) -> Value:
     return MethodV(value, name)
 
 
-def called_object(s: Specializer, obj: ObjectV, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def called_object(s: Context, obj: ObjectV, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A call of an object whose class says in Python what that does."""
     known = known_object(s, obj)
     if known is None or not has_method(known[0], "__call__"):
@@ -373,7 +373,7 @@ def called_object(s: Specializer, obj: ObjectV, args: list[Value], kwargs: dict[
     return call_method(s, obj, "__call__", args, kwargs)
 
 
-def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def call_method(s: Context, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """obj.name(*args, **kwargs)"""
     match obj:
         case ArrayV():
@@ -433,7 +433,7 @@ def call_method(s: Specializer, obj: Value, name: str, args: list[Value], kwargs
     raise s.unsupported(f".{name}() of {s.describe(obj)}")
 
 
-def _scalar_method(s: Specializer, value: ScalarV, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _scalar_method(s: Context, value: ScalarV, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     b = s.builder
     match name:
         case "conjugate" | "conj" if not args:
@@ -459,7 +459,7 @@ def _scalar_method(s: Specializer, value: ScalarV, name: str, args: list[Value],
     return result
 
 
-def _list_method(s: Specializer, obj: ListV, name: str, args: list[Value]) -> Value:
+def _list_method(s: Context, obj: ListV, name: str, args: list[Value]) -> Value:
     from parakeet_py.typed_ir.specialize.python import builtin_sorting
 
     match name, args:
@@ -472,7 +472,7 @@ def _list_method(s: Specializer, obj: ListV, name: str, args: list[Value]) -> Va
     raise s.unsupported(f".{name}() of a list with these arguments")
 
 
-def _tuple_method(s: Specializer, obj: TupleV, name: str, args: list[Value]) -> Value:
+def _tuple_method(s: Context, obj: TupleV, name: str, args: list[Value]) -> Value:
     from parakeet_py.typed_ir.specialize.containers import dynamic_lists
     from parakeet_py.typed_ir.specialize.python import builtin_sorting
 
@@ -493,7 +493,7 @@ def _tuple_method(s: Specializer, obj: TupleV, name: str, args: list[Value]) -> 
     return py(flags.index(True))
 
 
-def _dict_method(s: Specializer, obj: DictV, name: str, args: list[Value]) -> Value:
+def _dict_method(s: Context, obj: DictV, name: str, args: list[Value]) -> Value:
     match name:
         case "items":
             return TupleV(tuple(TupleV((lift(key), item)) for key, item in obj.items), "list")

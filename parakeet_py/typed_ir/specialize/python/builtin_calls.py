@@ -59,7 +59,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 BUILTINS: dict[Any, Callable[..., Value]] = {}
 
@@ -74,7 +74,7 @@ def builtin(*targets: Any) -> Callable[[Callable[..., Value]], Callable[..., Val
 
 
 @builtin(len)
-def _len(s: Specializer, value: Value) -> Value:
+def _len(s: Context, value: Value) -> Value:
     if iterator_consumption.is_iterator(value) and not s.frames[-1].namespace.trusted:
         raise s.unsupported("len() of an iterator")
     if isinstance(value, ComprehensionV):
@@ -115,7 +115,7 @@ def _len(s: Specializer, value: Value) -> Value:
 
 
 @builtin(range)
-def _range(s: Specializer, *args: Value) -> Value:
+def _range(s: Context, *args: Value) -> Value:
     bounds = []
     for arg in args:
         number = s.numeric(arg)
@@ -137,14 +137,14 @@ def _range(s: Specializer, *args: Value) -> Value:
 
 
 @builtin(operators.prange)
-def _prange(s: Specializer, *args: Value) -> Value:
+def _prange(s: Context, *args: Value) -> Value:
     made = _range(s, *args)
     assert isinstance(made, RangeV)
     return RangeV(made.start, made.stop, made.step, parallel=True)
 
 
 @builtin(zip)
-def _zip(s: Specializer, *items: Value, strict: Value | None = None) -> Value:
+def _zip(s: Context, *items: Value, strict: Value | None = None) -> Value:
     made = IteratorV("zip", tuple(iterables.pending(s, item) for item in items))
     if any(isinstance(item, GeneratorV) for item in made.items):
         raise s.unsupported("zip of a generator", "go through the generator in a loop")
@@ -157,12 +157,12 @@ def _zip(s: Specializer, *items: Value, strict: Value | None = None) -> Value:
 
 
 @builtin(enumerate)
-def _enumerate(s: Specializer, items: Value, start: Value | None = None) -> Value:
+def _enumerate(s: Context, items: Value, start: Value | None = None) -> Value:
     return IteratorV("enumerate", (start or py(0), iterables.pending(s, items)))
 
 
 @builtin(reversed)
-def _reversed(s: Specializer, items: Value) -> Value:
+def _reversed(s: Context, items: Value) -> Value:
     if isinstance(items, RangeV):
         b = s.builder
         step = s.static_int(items.step, "the step of a range")
@@ -177,14 +177,14 @@ def _reversed(s: Specializer, items: Value) -> Value:
 
 
 @builtin(map)
-def _map(s: Specializer, function: Value, *sources: Value) -> Value:
+def _map(s: Context, function: Value, *sources: Value) -> Value:
     if len(sources) == 1:
         return ComprehensionV("generator", sources[0], function, None, False)
     return ComprehensionV("generator", _zip(s, *sources), s.call_library("of_tuples", [function]), None, False)
 
 
 @builtin(filter)
-def _filter(s: Specializer, function: Value, items: Value) -> Value:
+def _filter(s: Context, function: Value, items: Value) -> Value:
     return ComprehensionV("generator", items, Static(_itself), Static(bool) if is_none(function) else function, False)
 
 
@@ -193,12 +193,12 @@ def _itself(item: Any) -> Any:
 
 
 @builtin(tuple, list)
-def _sequence(s: Specializer, value: Value | None = None) -> Value:
+def _sequence(s: Context, value: Value | None = None) -> Value:
     raise AssertionError("registered below")
 
 
 def _make_sequence(kind: str) -> Callable[..., Value]:
-    def make(s: Specializer, value: Value | None = None) -> Value:
+    def make(s: Context, value: Value | None = None) -> Value:
         if value is None:
             return TupleV((), kind)
         if isinstance(value, IteratorV) and kind == "list" and iterables.static_items(value) is None:
@@ -249,7 +249,7 @@ BUILTINS[list] = _make_sequence("list")
 
 
 @builtin(slice)
-def _slice(s: Specializer, *args: Value) -> Value:
+def _slice(s: Context, *args: Value) -> Value:
     none = lift(None)
     match args:
         case [stop]:
@@ -262,7 +262,7 @@ def _slice(s: Specializer, *args: Value) -> Value:
 
 
 @builtin(dict)
-def _dict(s: Specializer, value: Value | None = None, /, **items: Value) -> Value:
+def _dict(s: Context, value: Value | None = None, /, **items: Value) -> Value:
     match value:
         case IteratorV("enumerate") | IteratorV("zip", (_, _)) if not items:
             return s.call_plain("python_dict", [value, Static(_itself), NONE, lift(False)])
@@ -275,24 +275,24 @@ def _dict(s: Specializer, value: Value | None = None, /, **items: Value) -> Valu
 
 
 @builtin(types.CellType)
-def _cell(s: Specializer, value: Value) -> Value:
+def _cell(s: Context, value: Value) -> Value:
     return assigned_attributes.new_cell(s, value)
 
 
 @builtin(check_cache)
-def _check_cache(s: Specializer, decorator: Value) -> Value:
+def _check_cache(s: Context, decorator: Value) -> Value:
     if not isinstance(decorator, Static) or not any(decorator.object is one for one in CACHES):
         raise s.unsupported("a decorator that is not that of functools")
     return NONE
 
 
 @builtin(set)
-def _set(s: Specializer, value: Value | None = None) -> Value:
+def _set(s: Context, value: Value | None = None) -> Value:
     return hash_maps.new_set(s, ()) if value is None else hash_maps.set_of(s, value)
 
 
 @builtin(isinstance)
-def _isinstance(s: Specializer, value: Value, kinds: Value) -> Value:
+def _isinstance(s: Context, value: Value, kinds: Value) -> Value:
     wanted = s.static(kinds, "a type")
     if isinstance(value, ObjectV):
         from parakeet_py.typed_ir.specialize.python.attributes import known_object
@@ -305,17 +305,17 @@ def _isinstance(s: Specializer, value: Value, kinds: Value) -> Value:
 
 
 @builtin(type)
-def _type(s: Specializer, value: Value) -> Value:
+def _type(s: Context, value: Value) -> Value:
     return Static(type_of(s, value))
 
 
 @builtin(callable)
-def _callable(s: Specializer, value: Value) -> Value:
+def _callable(s: Context, value: Value) -> Value:
     return py(isinstance(value, ClosureV | MethodV) or (isinstance(value, Static) and callable(value.object)))
 
 
 @builtin(hasattr)
-def _hasattr(s: Specializer, value: Value, name: Value) -> Value:
+def _hasattr(s: Context, value: Value, name: Value) -> Value:
     if instances.is_instance(value):
         raise s.unsupported("hasattr() of an instance")
     if isinstance(value, Static) and isinstance(value.object, type | types.ModuleType | types.FunctionType):
@@ -327,7 +327,7 @@ def _hasattr(s: Specializer, value: Value, name: Value) -> Value:
 
 
 @builtin(getattr)
-def _getattr(s: Specializer, value: Value, name: Value, *default: Value) -> Value:
+def _getattr(s: Context, value: Value, name: Value, *default: Value) -> Value:
     from parakeet_py.typed_ir.specialize.python.attributes import attribute
 
     text = s.static(name, "an attribute's name")
@@ -341,7 +341,7 @@ def _getattr(s: Specializer, value: Value, name: Value, *default: Value) -> Valu
     return attribute(s, value, text)
 
 
-def type_of(s: Specializer, value: Value) -> type:
+def type_of(s: Context, value: Value) -> type:
     """The Python type of a value."""
     match value:
         case ScalarV():
@@ -379,7 +379,7 @@ def type_of(s: Specializer, value: Value) -> type:
 
 
 @builtin(abs)
-def _abs(s: Specializer, value: Value) -> Value:
+def _abs(s: Context, value: Value) -> Value:
     known_result = long_ints.unary_of_known("abs", value)
     if known_result is not None:
         return known_result
@@ -390,7 +390,7 @@ def _abs(s: Specializer, value: Value) -> Value:
     return call_ufunc(s, np.absolute, [number])
 
 
-def _number_of(s: Specializer, kind: type, known_value: Any) -> Value:
+def _number_of(s: Context, kind: type, known_value: Any) -> Value:
     """int or float of a string, or of something else that is known."""
     try:
         return lift(kind(known_value))
@@ -400,7 +400,7 @@ def _number_of(s: Specializer, kind: type, known_value: Any) -> Value:
 
 
 @builtin(float)
-def _float(s: Specializer, value: Value | None = None) -> Value:
+def _float(s: Context, value: Value | None = None) -> Value:
     if value is None:
         return py(0.0)
     if isinstance(value, Static):
@@ -412,7 +412,7 @@ def _float(s: Specializer, value: Value | None = None) -> Value:
 
 
 @builtin(int)
-def int_of(s: Specializer, value: Value | None = None) -> Value:
+def int_of(s: Context, value: Value | None = None) -> Value:
     if value is None:
         return py(0)
     if isinstance(value, Static):
@@ -432,7 +432,7 @@ def int_of(s: Specializer, value: Value | None = None) -> Value:
     return ScalarV(b.cast(operand, PYINT))
 
 
-def float_to_int(s: Specializer, operand: ir.Operand) -> ir.Operand:
+def float_to_int(s: Context, operand: ir.Operand) -> ir.Operand:
     """int(float): NaN and infinity raise as in Python, what does not fit 64 bits raises OverflowError."""
     b = s.builder
     if isinstance(operand, ir.Const) and abs(operand.value.real) < 2.0**63:
@@ -450,7 +450,7 @@ def float_to_int(s: Specializer, operand: ir.Operand) -> ir.Operand:
 
 
 @builtin(str)
-def _str(s: Specializer, value: Value | None = None) -> Value:
+def _str(s: Context, value: Value | None = None) -> Value:
     match value:
         case None:
             return Static("")
@@ -466,12 +466,12 @@ def _str(s: Specializer, value: Value | None = None) -> Value:
 
 
 @builtin(bool)
-def _bool(s: Specializer, value: Value | None = None) -> Value:
+def _bool(s: Context, value: Value | None = None) -> Value:
     return py(False) if value is None else ScalarV(s.truth(value))
 
 
 @builtin(complex)
-def _complex(s: Specializer, real: Value | None = None, imag: Value | None = None) -> Value:
+def _complex(s: Context, real: Value | None = None, imag: Value | None = None) -> Value:
     b = s.builder
     if real is None:
         return py(0j)
@@ -484,7 +484,7 @@ def _complex(s: Specializer, real: Value | None = None, imag: Value | None = Non
     return ScalarV(b.prim("complex", b.cast(first, PYFLOAT), b.cast(second, PYFLOAT), type=PYCOMPLEX))
 
 
-def number(s: Specializer, value: Value) -> ir.Operand:
+def number(s: Context, value: Value) -> ir.Operand:
     number = s.numeric(value)
     if isinstance(number, ArrayV) and number.rank > 0:
         raise s.hand_back("a number from an array with axes")  # which NumPy refuses, from 2.4 on always
@@ -492,7 +492,7 @@ def number(s: Specializer, value: Value) -> ir.Operand:
 
 
 @builtin(pow)
-def _pow(s: Specializer, base: Value, exponent: Value, modulus: Value | None = None) -> Value:
+def _pow(s: Context, base: Value, exponent: Value, modulus: Value | None = None) -> Value:
     if modulus is not None and not is_none(modulus):
         numbers = [base, exponent, modulus]
         if not all(isinstance(one, ScalarV) and one.type in (PYINT, PYBOOL) for one in numbers):
@@ -502,7 +502,7 @@ def _pow(s: Specializer, base: Value, exponent: Value, modulus: Value | None = N
 
 
 @builtin(divmod)
-def _divmod(s: Specializer, left: Value, right: Value) -> Value:
+def _divmod(s: Context, left: Value, right: Value) -> Value:
     for one, other in ((left, right), (right, left)):
         if isinstance(other, ScalarV) and other.python:
             convert.must_not_be_container(s, one, "divmod()")
@@ -526,7 +526,7 @@ def _digits(digits: Value | None) -> int | None:
 
 
 @builtin(round)
-def _round(s: Specializer, value: Value, digits: Value | None = None) -> Value:
+def _round(s: Context, value: Value, digits: Value | None = None) -> Value:
     number = s.numeric(value)
     b = s.builder
     plain = digits is None or is_none(digits)
@@ -550,7 +550,7 @@ def _round(s: Specializer, value: Value, digits: Value | None = None) -> Value:
     return s.call(Static(np.round), [number] if plain else [number, digits or py(0)], {})
 
 
-def build_exception(s: Specializer, kind: type[BaseException], args: list[Value]) -> Value:
+def build_exception(s: Context, kind: type[BaseException], args: list[Value]) -> Value:
     """An exception object: at most one argument, a message. Python makes those that are no failure of a check."""
     if s.guards and s.guards[-1].may_make(s, kind) and not (len(args) == 1 and is_text(args[0])):
         return ErrorV(kind, None)

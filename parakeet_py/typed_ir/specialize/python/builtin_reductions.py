@@ -35,10 +35,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Value:
+def _pick(s: Context, op: str, items: list[Value], key: Value | None) -> Value:
     """min and max of known items: the first one that wins."""
     best = items[0]
     best_key = best if key is None else s.call(key, [best], {})
@@ -70,7 +70,7 @@ def _pick(s: Specializer, op: str, items: list[Value], key: Value | None) -> Val
     return best
 
 
-def _is_better(s: Specializer, op: str, item: Value, best: Value) -> ir.Operand:
+def _is_better(s: Context, op: str, item: Value, best: Value) -> ir.Operand:
     """Does an item win against the best one before?"""
 
     def by_type(item: Value, best: Value) -> list[Value]:
@@ -90,7 +90,7 @@ def _is_better(s: Specializer, op: str, item: Value, best: Value) -> ir.Operand:
 
 
 def _extremum(op: str, reduction: str) -> Callable[..., Value]:
-    def handle(s: Specializer, *args: Value, key: Value | None = None, default: Value | None = None) -> Value:
+    def handle(s: Context, *args: Value, key: Value | None = None, default: Value | None = None) -> Value:
         if len(args) == 1:
             value = of_set(s, args[0]) if key is None or is_none(key) else args[0]
             if isinstance(value, ComprehensionV):
@@ -133,7 +133,7 @@ def _keys(value: Value) -> Value:
     return value
 
 
-def of_set(s: Specializer, value: Value) -> Value:
+def of_set(s: Context, value: Value) -> Value:
     """The list of what a comprehension makes of the items of a set, for those who do not mind their order: of ints that
     are computed without raising. Other values as they are."""
     if not isinstance(value, ComprehensionV) or value.flatten or not isinstance(value.iterable, MapV):
@@ -149,7 +149,7 @@ def of_set(s: Specializer, value: Value) -> Value:
     return listed
 
 
-def _elements(s: Specializer, value: Value) -> Value:
+def _elements(s: Context, value: Value) -> Value:
     """What a builtin goes through, as an array."""
     value = _keys(value)
     value = dynamic_lists.shown(s, value)
@@ -161,7 +161,7 @@ def _elements(s: Specializer, value: Value) -> Value:
 
 
 @builtin(sum)
-def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
+def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
     total = start or py(0)
     value = of_set(s, value)
     if isinstance(value, ComprehensionV):
@@ -182,16 +182,16 @@ def _sum(s: Specializer, value: Value, start: Value | None = None) -> Value:
 
 
 @builtin(all)
-def _all(s: Specializer, value: Value) -> Value:
+def _all(s: Context, value: Value) -> Value:
     return _quantifier(s, value, True)
 
 
 @builtin(any)
-def _any(s: Specializer, value: Value) -> Value:
+def _any(s: Context, value: Value) -> Value:
     return _quantifier(s, value, False)
 
 
-def _quantifier(s: Specializer, value: Value, universal: bool) -> Value:
+def _quantifier(s: Context, value: Value, universal: bool) -> Value:
     b = s.builder
     value = of_set(s, value)
     if isinstance(value, ComprehensionV):

@@ -36,10 +36,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def line(s: Specializer, value: Value) -> ListV | None:
+def line(s: Context, value: Value) -> ListV | None:
     """The numbers that an iterable gives, as a list; None if they are not numbers of one type."""
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
@@ -65,7 +65,7 @@ def line(s: Specializer, value: Value) -> ListV | None:
     return None
 
 
-def _ordered(s: Specializer, value: Value) -> ListV | None:
+def _ordered(s: Context, value: Value) -> ListV | None:
     """A line of numbers that have an order."""
     found = line(s, value)
     if found is None or np.dtype(found.array.dtype).kind == "c":
@@ -76,12 +76,12 @@ def _ordered(s: Specializer, value: Value) -> ListV | None:
     return found
 
 
-def _flipped(s: Specializer, array: Value) -> Value:
+def _flipped(s: Context, array: Value) -> Value:
     return s.call(Static(np.flip), [array], {})
 
 
 @builtin(sorted)
-def _sorted(s: Specializer, value: Value, *, key: Value | None = None, reverse: Value | None = None) -> Value:
+def _sorted(s: Context, value: Value, *, key: Value | None = None, reverse: Value | None = None) -> Value:
     if key is None and is_known(value) and (reverse is None or is_known(reverse)):
         try:
             return lift(sorted(known(value), reverse=reverse is not None and known(reverse)))
@@ -120,11 +120,11 @@ def _sorted(s: Specializer, value: Value, *, key: Value | None = None, reverse: 
     return ListV(copy_array(s, array) if down else array, items.items, own=True)
 
 
-def _gone_through(s: Specializer, value: Value) -> Value:
+def _gone_through(s: Context, value: Value) -> Value:
     return dynamic_lists.shown(s, hash_maps.keys(value)) if isinstance(value, MapV) else value
 
 
-def by_key(s: Specializer, value: Value, key: Value, which: str) -> Value:
+def by_key(s: Context, value: Value, key: Value, which: str) -> Value:
     """min or max of an iterable of run-time length by a key: the first one that wins."""
     from parakeet_py.typed_ir.specialize.containers.containers import subscript
 
@@ -140,7 +140,7 @@ def by_key(s: Specializer, value: Value, key: Value, which: str) -> Value:
     return subscript(s, _gone_through(s, value), s.as_python(place))
 
 
-def or_default(s: Specializer, value: Value, default: Value, found: object) -> Value:
+def or_default(s: Context, value: Value, default: Value, found: object) -> Value:
     """min or max of an iterable of run-time length that may be empty; `found()` is that of one which is not."""
     items = line(s, value)
     if items is None or not callable(found):
@@ -153,7 +153,7 @@ def or_default(s: Specializer, value: Value, default: Value, found: object) -> V
 # ---- methods of lists ------------------------------------------------------------------------------------------------
 
 
-def _equal_to(s: Specializer, value: ListV, item: Value) -> ArrayV:
+def _equal_to(s: Context, value: ListV, item: Value) -> ArrayV:
     own = value.array.dtype
     if value.array.rank != 1 or value.items == "table" or not isinstance(item, ScalarV):
         raise s.unsupported(f"{s.describe(item)} searched in such a list")
@@ -165,7 +165,7 @@ def _equal_to(s: Specializer, value: ListV, item: Value) -> ArrayV:
     return equal
 
 
-def place_of(s: Specializer, value: ListV, item: Value, message: str = "{0} is not in list") -> ScalarV | None:
+def place_of(s: Context, value: ListV, item: Value, message: str = "{0} is not in list") -> ScalarV | None:
     """The place of the first item that is equal; None if there is none ever."""
     equal = _equal_to(s, value, item)
     there = s.truth(s.call(Static(np.any), [equal], {}))
@@ -183,11 +183,11 @@ def place_of(s: Specializer, value: ListV, item: Value, message: str = "{0} is n
     return place
 
 
-def count(s: Specializer, value: ListV, item: Value) -> Value:
+def count(s: Context, value: ListV, item: Value) -> Value:
     return s.as_python(s.call(Static(np.count_nonzero), [_equal_to(s, value, item)], {}))
 
 
-def sort(s: Specializer, value: Value) -> ListV | GrowV:
+def sort(s: Context, value: Value) -> ListV | GrowV:
     made = _sorted(s, value)
     if not isinstance(made, ListV | GrowV):
         raise s.unsupported(".sort() of such a list")

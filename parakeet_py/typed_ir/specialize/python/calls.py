@@ -70,7 +70,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 logger = logging.getLogger("parakeet_py")
 
@@ -78,7 +78,7 @@ MAX_DEPTH = 48
 MAX_RECURSIONS = 200
 
 
-def call(s: Specializer, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def call(s: Context, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The value of `function(*args, **kwargs)`."""
     match function:
         case ClosureV():
@@ -102,7 +102,7 @@ def call(s: Specializer, function: Value, args: list[Value], kwargs: dict[str, V
     raise s.unsupported(f"{s.describe(function)} is not callable")
 
 
-def registered_body(s: Specializer, target: Any) -> types.FunctionType | None:
+def registered_body(s: Context, target: Any) -> types.FunctionType | None:
     """The body that a user has registered for a function, if it counts here: not in the body itself or the library."""
     body = extensions.body_of(target)
     if body is None or s.frames[-1].namespace.trusted or any(one.namespace.owner is body for one in s.frames):
@@ -111,7 +111,7 @@ def registered_body(s: Specializer, target: Any) -> types.FunctionType | None:
 
 
 def call_registered(
-    s: Specializer, target: Any, body: types.FunctionType, args: list[Value], kwargs: dict[str, Value]
+    s: Context, target: Any, body: types.FunctionType, args: list[Value], kwargs: dict[str, Value]
 ) -> Value:
     """Inline the body that is registered for a function, and say so."""
     line, value = s.pos.line, call_user(s, body, args, kwargs)
@@ -121,7 +121,7 @@ def call_registered(
     return value
 
 
-def call_static(s: Specializer, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def call_static(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     own = registered_body(s, target)
     if own is not None:
         return call_registered(s, target, own, args, kwargs)
@@ -229,7 +229,7 @@ _OF_LINES = (  # that make an array of `a.flat` and only read it
 _OF_TEXTS: tuple[Any, ...] = (ord, chr, hex, bin, oct)
 
 
-def _as_line(s: Specializer, value: Value) -> Value:
+def _as_line(s: Context, value: Value) -> Value:
     """The elements that `a.flat` goes through; other values as they are."""
     match value:
         case MethodV(ArrayV() as array, "flat"):
@@ -237,13 +237,13 @@ def _as_line(s: Specializer, value: Value) -> Value:
     return value
 
 
-def _call_implementation(s: Specializer, target: Any, body: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _call_implementation(s: Context, target: Any, body: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Inline the library's implementation of a function; arguments it was not written for are for Python."""
     with _handing_back(s, target):
         return call_python(s, body, args, kwargs, trusted=True)
 
 
-def _call_vectorized(s: Specializer, target: np.vectorize, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _call_vectorized(s: Context, target: np.vectorize, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A call of what np.vectorize made; Python makes it where the function inside is not compiled."""
     if kwargs or target.signature is not None or target.excluded:
         raise s.hand_back("a vectorized function with a signature, or called with names")
@@ -254,7 +254,7 @@ def _call_vectorized(s: Specializer, target: np.vectorize, args: list[Value], kw
 
 
 @contextmanager
-def _handing_back(s: Specializer, target: Any) -> Iterator[None]:
+def _handing_back(s: Context, target: Any) -> Iterator[None]:
     """What an implementation raises, over known arguments, Python shall raise itself, where the call is reached."""
     try:
         yield
@@ -280,7 +280,7 @@ def is_accelerated(target: Any) -> bool:
     return type(target).__module__.startswith("parakeet_py")
 
 
-def call_known(s: Specializer, target: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+def call_known(s: Context, target: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """Run a Python function at compile time."""
     values = [s.static(arg, "this argument") for arg in args]
     named = {name: s.static(arg, f"the argument {name}") for name, arg in kwargs.items()}
@@ -292,7 +292,7 @@ def call_known(s: Specializer, target: Callable[..., Any], args: Sequence[Value]
         raise s.unsupported(f"{type(error).__name__}: {error}") from None
 
 
-def call_user(s: Specializer, function: types.FunctionType, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def call_user(s: Context, function: types.FunctionType, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Inline a function of the user's; one that cannot be compiled is handed back as a whole."""
     try:
         return call_python(s, function, args, kwargs, trusted=False)
@@ -309,7 +309,7 @@ def call_user(s: Specializer, function: types.FunctionType, args: list[Value], k
 
 
 def call_python(
-    s: Specializer,
+    s: Context,
     function: types.FunctionType | Any,
     args: Sequence[Value],
     kwargs: dict[str, Value],
@@ -355,7 +355,7 @@ def _is_data(cell: Any) -> bool:
     return not (isinstance(content, functions) or is_accelerated(content))
 
 
-def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def call_closure(s: Context, closure: ClosureV, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function = closure.function
     frame = Frame(function, closure.namespace, closure=closure, caller=s.builder.pos)
     if closure.free:
@@ -373,7 +373,7 @@ def call_closure(s: Specializer, closure: ClosureV, args: list[Value], kwargs: d
     return run_frame(s, frame)
 
 
-def run_frame(s: Specializer, frame: Any) -> Value:
+def run_frame(s: Context, frame: Any) -> Value:
     """The value of a call: its body inlined, or a call of a procedure if it is recursive."""
     if frame.function.generator:
         return generators.begun(s, frame)
@@ -399,7 +399,7 @@ def run_frame(s: Specializer, frame: Any) -> Value:
         return value
 
 
-def inlined(s: Specializer, frame: Any) -> Value:
+def inlined(s: Context, frame: Any) -> Value:
     s.recursions += any(frame.function is active.function for active in s.frames)
     if len(s.frames) > MAX_DEPTH or s.recursions > MAX_RECURSIONS:
         raise TooDeep.at(frame.function, s.builder.pos, "recursion is not compiled", "write it as a loop")
@@ -419,7 +419,7 @@ def inlined(s: Specializer, frame: Any) -> Value:
 
 
 def bind(
-    s: Specializer,
+    s: Context,
     function: ssa.Function,
     args: Sequence[Value],
     kwargs: dict[str, Value],
@@ -466,7 +466,7 @@ def bind(
         raise s.unsupported(f"{function.name}() got an unexpected keyword argument '{next(iter(remaining))}'")
 
 
-def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _call_ufunc(s: Context, ufunc: np.ufunc, args: list[Value], kwargs: dict[str, Value]) -> Value:
     out = kwargs.pop("out", None)
     where = kwargs.pop("where", None)
     dtype = kwargs.pop("dtype", None)
@@ -509,7 +509,7 @@ def _call_ufunc(s: Specializer, ufunc: np.ufunc, args: list[Value], kwargs: dict
     return made if order == "K" or not (out is None or is_none(out)) else _in_order(s, made, order)
 
 
-def _in_order(s: Specializer, value: Value, order: str) -> Value:
+def _in_order(s: Context, value: Value, order: str) -> Value:
     """New arrays whose elements lie in an order that is asked for."""
     match value:
         case TupleV(items):
@@ -519,7 +519,7 @@ def _in_order(s: Specializer, value: Value, order: str) -> Value:
     return value
 
 
-def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) -> Value:
+def _scalar_type(s: Context, target: type[np.generic], args: list[Value]) -> Value:
     """np.float64(x) and the like."""
     try:
         name = np.dtype(target).name
@@ -548,7 +548,7 @@ def _scalar_type(s: Specializer, target: type[np.generic], args: list[Value]) ->
     return ScalarV(s.builder.cast(operand, Scalar(name)))
 
 
-def library_subscript(s: Specializer, value: Value, index: Value) -> Value | None:
+def library_subscript(s: Context, value: Value, index: Value) -> Value | None:
     """Subscripts of known objects that the library implements (np.r_, np.mgrid...)."""
     body = registry.function_for(value.object) if isinstance(value, Static) else None
     return None if body is None else call_python(s, body, [index], {}, trusted=True)
@@ -557,20 +557,18 @@ def library_subscript(s: Specializer, value: Value, index: Value) -> Value | Non
 __all__ = ["builtins", "call", "call_python", "call_static"]
 
 
-def call_library(s: Specializer, name: str, args: list[Value]) -> Value:
+def call_library(s: Context, name: str, args: list[Value]) -> Value:
     """Call a helper of the library by its name."""
 
     return call_python(s, registry.find_helper(name), args, {}, trusted=True)
 
 
-def call_plain(s: Specializer, name: str, args: list[Value]) -> Value:
+def call_plain(s: Context, name: str, args: list[Value]) -> Value:
     """Call a helper that means what it would mean in Python, as a function of the user's."""
     return call_python(s, registry.find_helper(name), args, {}, trusted=False)
 
 
-def library_loop(
-    s: Specializer, ufunc: np.ufunc, names: Sequence[str]
-) -> Callable[[list[ir.Operand]], list[ir.Operand]]:
+def library_loop(s: Context, ufunc: np.ufunc, names: Sequence[str]) -> Callable[[list[ir.Operand]], list[ir.Operand]]:
     """The loop of a ufunc that the library defines over scalars."""
 
     function = registry.scalar_function(ufunc)

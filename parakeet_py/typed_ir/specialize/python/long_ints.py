@@ -16,7 +16,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, Static, Value, fits_int64, known, lift, py
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 MAX_BITS = 4096  # of what is computed when a function is compiled
 
@@ -77,7 +77,7 @@ def beside(value: Value, other: Value) -> Value:
     return value
 
 
-def compared(s: Specializer, op: str, left: Value, right: Value) -> Value | None:
+def compared(s: Context, op: str, left: Value, right: Value) -> Value | None:
     """A comparison of an int of 64 bits with a known one that is beyond."""
     if is_long(left) and _is_int64(right):
         return _compared_with(op, 1 if known(left) > 0 else -1)

@@ -16,10 +16,10 @@ from parakeet_py.typed_ir.specialize.python.builtin_calls import BUILTINS, built
 from parakeet_py.typed_ir.specialize.values import ScalarV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
-def _real(s: Specializer, value: Value) -> ir.Operand:
+def _real(s: Context, value: Value) -> ir.Operand:
     """A number as Python's float, as functions of `math` take it."""
     operand = number(s, value)
     if is_complex(ir.dtype_of(operand)):
@@ -34,12 +34,10 @@ _GREATEST = {  # the last argument for which the result is finite
 }
 
 
-def _math_unary(
-    prim: str, domain: Callable[[Specializer, ir.Operand], ir.Operand] | None = None
-) -> Callable[..., Value]:
+def _math_unary(prim: str, domain: Callable[[Context, ir.Operand], ir.Operand] | None = None) -> Callable[..., Value]:
     """A function of `math`: a float result, ValueError outside the domain, OverflowError when it is infinite."""
 
-    def handle(s: Specializer, value: Value) -> Value:
+    def handle(s: Context, value: Value) -> Value:
         b = s.builder
         x = _real(s, value)
         if domain is not None:
@@ -57,8 +55,8 @@ def _math_unary(
     return handle
 
 
-def _at_least(limit: float, *, strict: bool = False) -> Callable[[Specializer, ir.Operand], ir.Operand]:
-    def test(s: Specializer, x: ir.Operand) -> ir.Operand:
+def _at_least(limit: float, *, strict: bool = False) -> Callable[[Context, ir.Operand], ir.Operand]:
+    def test(s: Context, x: ir.Operand) -> ir.Operand:
         b = s.builder
         bad = b.prim("le" if strict else "lt", x, ir.Const(limit, PYFLOAT), type=PYBOOL)
         return b.prim("not", bad)
@@ -66,21 +64,21 @@ def _at_least(limit: float, *, strict: bool = False) -> Callable[[Specializer, i
     return test
 
 
-def _within_one(s: Specializer, x: ir.Operand) -> ir.Operand:
+def _within_one(s: Context, x: ir.Operand) -> ir.Operand:
     b = s.builder
     return b.prim("not", b.prim("gt", b.prim("abs", x), ir.Const(1.0, PYFLOAT), type=PYBOOL))
 
 
-def _inside_one(s: Specializer, x: ir.Operand) -> ir.Operand:
+def _inside_one(s: Context, x: ir.Operand) -> ir.Operand:
     b = s.builder
     return b.prim("not", b.prim("ge", b.prim("abs", x), ir.Const(1.0, PYFLOAT), type=PYBOOL))
 
 
-def _not_infinite(s: Specializer, x: ir.Operand) -> ir.Operand:
+def _not_infinite(s: Context, x: ir.Operand) -> ir.Operand:
     return s.builder.prim("not", s.builder.prim("isinf", x, type=PYBOOL))
 
 
-def _no_pole(s: Specializer, x: ir.Operand) -> ir.Operand:
+def _no_pole(s: Context, x: ir.Operand) -> ir.Operand:
     """gamma has poles at 0 and the negative integers, its logarithm none at an infinity."""
     b = s.builder
     whole = b.prim("eq", x, b.prim("floor", x), type=PYBOOL)
@@ -88,7 +86,7 @@ def _no_pole(s: Specializer, x: ir.Operand) -> ir.Operand:
     return b.prim("not", b.logical_and(pole, b.prim("isfinite", x, type=PYBOOL)))
 
 
-def _gamma_is_defined(s: Specializer, x: ir.Operand) -> ir.Operand:
+def _gamma_is_defined(s: Context, x: ir.Operand) -> ir.Operand:
     low = s.builder.prim("eq", x, ir.Const(-math.inf, PYFLOAT), type=PYBOOL)
     return s.builder.logical_and(_no_pole(s, x), s.builder.prim("not", low))
 
@@ -124,7 +122,7 @@ for _function, _prim, _domain in (
 
 
 @builtin(math.log)
-def _log(s: Specializer, value: Value, base: Value | None = None) -> Value:
+def _log(s: Context, value: Value, base: Value | None = None) -> Value:
     result = _math_unary("log", _at_least(0.0, strict=True))(s, value)
     if base is None:
         return result
@@ -138,7 +136,7 @@ def _has_trunc(value: Value) -> bool:
 
 
 def _math_to_int(prim: str) -> Callable[..., Value]:
-    def handle(s: Specializer, value: Value) -> Value:
+    def handle(s: Context, value: Value) -> Value:
         if prim == "trunc" and not _has_trunc(value):
             raise s.unsupported("a number of NumPy's doesn't define __trunc__ method")
         operand = number(s, value)
@@ -155,7 +153,7 @@ BUILTINS[math.trunc] = _math_to_int("trunc")
 
 
 def _math_test(prim: str) -> Callable[..., Value]:
-    def handle(s: Specializer, value: Value) -> Value:
+    def handle(s: Context, value: Value) -> Value:
         return ScalarV(s.builder.prim(prim, _real(s, value), type=PYBOOL))
 
     return handle
@@ -167,7 +165,7 @@ BUILTINS[math.isfinite] = _math_test("isfinite")
 
 
 def _math_binary(prim: str) -> Callable[..., Value]:
-    def handle(s: Specializer, left: Value, right: Value) -> Value:
+    def handle(s: Context, left: Value, right: Value) -> Value:
         b = s.builder
         return ScalarV(b.prim(prim, _real(s, left), _real(s, right)))
 
@@ -179,7 +177,7 @@ BUILTINS[math.copysign] = _math_binary("copysign")
 
 
 @builtin(math.hypot)
-def _hypot(s: Specializer, *values: Value) -> Value:
+def _hypot(s: Context, *values: Value) -> Value:
     b = s.builder
     sizes = [_real(s, value) for value in values]
     if not sizes:
@@ -193,7 +191,7 @@ def _hypot(s: Specializer, *values: Value) -> Value:
 
 
 @builtin(math.fmod)
-def _fmod(s: Specializer, left: Value, right: Value) -> Value:
+def _fmod(s: Context, left: Value, right: Value) -> Value:
     b = s.builder
     x, y = _real(s, left), _real(s, right)
     bad = b.logical_or(b.prim("eq", y, ir.Const(0.0, PYFLOAT), type=PYBOOL), b.prim("isinf", x, type=PYBOOL))
@@ -203,7 +201,7 @@ def _fmod(s: Specializer, left: Value, right: Value) -> Value:
 
 
 @builtin(math.pow)
-def _math_pow(s: Specializer, left: Value, right: Value) -> Value:
+def _math_pow(s: Context, left: Value, right: Value) -> Value:
     b = s.builder
     x, y = _real(s, left), _real(s, right)
     result = b.prim("pow", x, y)
@@ -219,12 +217,12 @@ def _math_pow(s: Specializer, left: Value, right: Value) -> Value:
 
 
 @builtin(math.radians)
-def _radians(s: Specializer, value: Value) -> Value:
+def _radians(s: Context, value: Value) -> Value:
     b = s.builder
     return ScalarV(b.prim("mul", _real(s, value), ir.Const(math.pi / 180.0, PYFLOAT)))
 
 
 @builtin(math.degrees)
-def _degrees(s: Specializer, value: Value) -> Value:
+def _degrees(s: Context, value: Value) -> Value:
     b = s.builder
     return ScalarV(b.prim("mul", _real(s, value), ir.Const(180.0 / math.pi, PYFLOAT)))

@@ -15,7 +15,7 @@ from parakeet_py.signature.attribute_sources import behaves_as_tuple, in_class
 from parakeet_py.typed_ir.specialize.values import DictV, Static, TupleV, Value, lift
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 OWN_METHODS = ("_replace", "_asdict")
 _VALUES = (bool, int, float, complex, str, type(None))
@@ -35,7 +35,7 @@ def has_method(cls: type, name: str) -> bool:
     return isinstance(found, types.FunctionType | staticmethod | classmethod | types.MethodDescriptorType)
 
 
-def make(s: Specializer, cls: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> TupleV:
+def make(s: Context, cls: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> TupleV:
     """cls(*args, **kwargs)"""
     fields: tuple[str, ...] = cls._fields
     given = dict(zip(fields, args, strict=False)) | dict(kwargs)
@@ -56,7 +56,7 @@ def class_of_maker(target: Any) -> Any:
     return None
 
 
-def make_of(s: Specializer, cls: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> TupleV:
+def make_of(s: Context, cls: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> TupleV:
     """cls._make(items)"""
     items = s.call(Static(tuple), list(args), dict(kwargs)) if len(args) == 1 and not kwargs else None
     if not isinstance(items, TupleV) or len(items.items) != len(cls._fields):
@@ -64,7 +64,7 @@ def make_of(s: Specializer, cls: Any, args: Sequence[Value], kwargs: Mapping[str
     return TupleV(items.items, "tuple", cls)
 
 
-def method(s: Specializer, value: TupleV, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def method(s: Context, value: TupleV, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """value.name(*args, **kwargs) of a named tuple; None if its class has no such method."""
     from parakeet_py.typed_ir.specialize.python.attributes import attribute
 

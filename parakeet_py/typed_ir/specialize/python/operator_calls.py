@@ -13,18 +13,18 @@ from parakeet_py.typed_ir.specialize.python.builtin_calls import BUILTINS, built
 from parakeet_py.typed_ir.specialize.values import DictV, ScalarV, Static, TupleV, Value, lift
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 def _binary(name: str) -> Callable[..., Value]:
-    def handle(s: Specializer, left: Value, right: Value) -> Value:
+    def handle(s: Context, left: Value, right: Value) -> Value:
         return s.binary(name, left, right)
 
     return handle
 
 
 def _inplace(name: str) -> Callable[..., Value]:
-    def handle(s: Specializer, left: Value, right: Value) -> Value:
+    def handle(s: Context, left: Value, right: Value) -> Value:
         from parakeet_py.typed_ir.specialize.python.operators import inplace_operator
 
         return inplace_operator(s, name, left, right)
@@ -33,14 +33,14 @@ def _inplace(name: str) -> Callable[..., Value]:
 
 
 def _compare(name: str) -> Callable[..., Value]:
-    def handle(s: Specializer, left: Value, right: Value) -> Value:
+    def handle(s: Context, left: Value, right: Value) -> Value:
         return s.compare(name, left, right)
 
     return handle
 
 
 def _unary(name: str) -> Callable[..., Value]:
-    def handle(s: Specializer, value: Value) -> Value:
+    def handle(s: Context, value: Value) -> Value:
         from parakeet_py.typed_ir.specialize.python.operators import unary_operator
 
         return unary_operator(s, name, value)
@@ -55,40 +55,40 @@ for _makers, _handler in ((BINARY, _binary), (INPLACE, _inplace), (COMPARE, _com
 
 
 @builtin(operator.contains)
-def _contains(s: Specializer, container: Value, item: Value) -> Value:
+def _contains(s: Context, container: Value, item: Value) -> Value:
     return s.compare("in", item, container)
 
 
 @builtin(operator.truth)
-def _truth(s: Specializer, value: Value) -> Value:
+def _truth(s: Context, value: Value) -> Value:
     return ScalarV(s.truth(value))
 
 
 @builtin(operator.abs)
-def _abs(s: Specializer, value: Value) -> Value:
+def _abs(s: Context, value: Value) -> Value:
     return BUILTINS[abs](s, value)
 
 
 @builtin(operator.index)
-def _index(s: Specializer, value: Value) -> Value:
+def _index(s: Context, value: Value) -> Value:
     if not isinstance(value, ScalarV) or value.type not in (PYINT, PYBOOL):
         raise s.hand_back("operator.index of what is no int")
     return ScalarV(s.builder.cast(value.operand, PYINT))
 
 
 @builtin(operator.getitem)
-def _getitem(s: Specializer, value: Value, index: Value) -> Value:
+def _getitem(s: Context, value: Value, index: Value) -> Value:
     from parakeet_py.typed_ir.specialize.containers.containers import subscript
 
     return subscript(s, value, index)
 
 
 @builtin(operator.itemgetter)
-def _itemgetter(s: Specializer, *keys: Value) -> Value:
+def _itemgetter(s: Context, *keys: Value) -> Value:
     return Static(operator.itemgetter(*[s.static(key, "a key of itemgetter") for key in keys]))
 
 
-def items_got(s: Specializer, getter: operator.itemgetter[object], value: Value) -> Value:
+def items_got(s: Context, getter: operator.itemgetter[object], value: Value) -> Value:
     """getter(value)"""
     from parakeet_py.typed_ir.specialize.containers.containers import subscript
 
@@ -98,6 +98,6 @@ def items_got(s: Specializer, getter: operator.itemgetter[object], value: Value)
 
 
 @builtin(functools.partial)
-def _partial(s: Specializer, function: Value, *args: Value, **named: Value) -> Value:
+def _partial(s: Context, function: Value, *args: Value, **named: Value) -> Value:
     given = DictV(tuple(named.items()))
     return s.call_plain("partial_of", [function, TupleV(args), given, lift(bool(named))])

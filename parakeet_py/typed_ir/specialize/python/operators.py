@@ -21,8 +21,9 @@ from parakeet_py.typed_ir.specialize.arrays.array_store import fit_outputs, stor
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import UNARY_UFUNCS, binary, call_ufunc, inplace
 from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, hash_maps, set_operators, strings
 from parakeet_py.typed_ir.specialize.instances import instance_lists, instances, operators
-from parakeet_py.typed_ir.specialize.paths import branches, iterables, join
+from parakeet_py.typed_ir.specialize.paths import branches, iterables
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_passed_on
+from parakeet_py.typed_ir.specialize.paths.templates import Structure
 from parakeet_py.typed_ir.specialize.python import long_ints
 from parakeet_py.typed_ir.specialize.python.python_scalars import python_unary
 from parakeet_py.typed_ir.specialize.values import (
@@ -48,12 +49,12 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 LONGEST = 1024  # items of a sequence that is known item by item
 
 
-def binary_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:
+def binary_operator(s: Context, op: str, left: Value, right: Value) -> Value:
     if instances.is_instance(left) or instances.is_instance(right):
         return operators.binary(s, op, left, right)
     if isinstance(left, TupleV | ListV | DictV | MessageV | Static) or isinstance(right, TupleV | MessageV):
@@ -74,7 +75,7 @@ def binary_operator(s: Specializer, op: str, left: Value, right: Value) -> Value
     return binary(s, op, left, beside_complex(s, op, left, right))
 
 
-def beside_complex(s: Specializer, op: str, left: Value, right: Value) -> Value:
+def beside_complex(s: Context, op: str, left: Value, right: Value) -> Value:
     """The right operand as the operator of the left one sees it: Python's complex numbers take NumPy's float64 for the
     Python float that it is as well, and give a Python number."""
     number = isinstance(left, ScalarV) and left.python and left.dtype == "complex128"
@@ -95,7 +96,7 @@ def _between_containers(left: Value, right: Value) -> bool:
     return False
 
 
-def _concatenated(s: Specializer, left: ListV | TupleV, right: ListV | TupleV) -> ListV | None:
+def _concatenated(s: Context, left: ListV | TupleV, right: ListV | TupleV) -> ListV | None:
     """One list after the other, of numbers of one type, where their lengths are not known."""
     from parakeet_py.typed_ir.specialize.python.builtin_sorting import line
 
@@ -110,15 +111,15 @@ def _concatenated(s: Specializer, left: ListV | TupleV, right: ListV | TupleV) -
     return ListV(made, found[0].items, own=True)
 
 
-def records_together(s: Specializer, left: Value, right: Value) -> Value | None:
+def records_together(s: Context, left: Value, right: Value) -> Value | None:
     """One list after the other, where the function changes one of them and its items are tuples."""
     sides = (left, right)
-    if not any(isinstance(one, GrowV) and isinstance(one.item, join.Structure) for one in sides):
+    if not any(isinstance(one, GrowV) and isinstance(one.item, Structure) for one in sides):
         return None
     return _mixed(s, left, right) if all(map(dynamic_lists.is_list, sides)) else None
 
 
-def _mixed(s: Specializer, left: Value, right: Value) -> Value | None:
+def _mixed(s: Context, left: Value, right: Value) -> Value | None:
     """One list after the other, of items of several types."""
     sides = (left, right)
     if not all(map(dynamic_lists.has_item_type, sides)) or any(isinstance(one, GrowV) and one.pools for one in sides):
@@ -135,7 +136,7 @@ def _mixed(s: Specializer, left: Value, right: Value) -> Value | None:
         return None
 
 
-def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Value | None:
+def _sequence_operator(s: Context, op: str, left: Value, right: Value) -> Value | None:
     match op, left, right:
         case "add", TupleV(a, kind), TupleV(b, other) if kind == other:
             return TupleV(a + b, kind)
@@ -160,7 +161,7 @@ def _sequence_operator(s: Specializer, op: str, left: Value, right: Value) -> Va
     return None
 
 
-def _count(s: Specializer, sequence: TupleV, count: ScalarV) -> ScalarV:
+def _count(s: Context, sequence: TupleV, count: ScalarV) -> ScalarV:
     """A repeat count, which may be an integer of NumPy's; all else is Python's to refuse."""
     if count.python:
         return count
@@ -171,7 +172,7 @@ def _count(s: Specializer, sequence: TupleV, count: ScalarV) -> ScalarV:
     return number
 
 
-def _repeated(s: Specializer, sequence: TupleV, count: ScalarV) -> Value:
+def _repeated(s: Context, sequence: TupleV, count: ScalarV) -> Value:
     """sequence * count; long lists of numbers are arrays."""
     length = len(sequence.items)
     alike = sequence.kind == "list" and length and dynamic_lists.is_uniform(sequence)
@@ -185,7 +186,7 @@ def _repeated(s: Specializer, sequence: TupleV, count: ScalarV) -> Value:
     raise s.hand_back(f"a {sequence.kind} of {length * times} items")
 
 
-def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Value:
+def inplace_operator(s: Context, op: str, left: Value, right: Value) -> Value:
     if instances.is_instance(left):
         return operators.binary(s, op, left, right, inplace=True)
     if isinstance(left, MapV):
@@ -205,14 +206,14 @@ def inplace_operator(s: Specializer, op: str, left: Value, right: Value) -> Valu
     return binary_operator(s, op, left, right)
 
 
-def _of_sets(s: Specializer, op: str, left: Value, right: Value) -> Value | None:
+def _of_sets(s: Context, op: str, left: Value, right: Value) -> Value | None:
     if op != "ne":
         return set_operators.operator(s, op, left, right)
     same = set_operators.operator(s, "eq", left, right)
     return None if same is None else ScalarV(s.builder.prim("not", s.truth(same)))
 
 
-def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
+def compare(s: Context, op: str, left: Value, right: Value) -> Value:
     if op in ("is", "isnot"):
         same = instance_lists.same_place(s, left, right)
         if same is not None:
@@ -258,7 +259,7 @@ def compare(s: Specializer, op: str, left: Value, right: Value) -> Value:
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def _compare_with_odd(s: Specializer, op: str, value: Value, odd: str | None) -> Value:
+def _compare_with_odd(s: Context, op: str, value: Value, odd: str | None) -> Value:
     """`value == "text"` or `value == None`, where the value is neither."""
     match value:
         case ObjectV() | MessageV() | ArrayV():
@@ -268,7 +269,7 @@ def _compare_with_odd(s: Specializer, op: str, value: Value, odd: str | None) ->
     return py(op == "ne")
 
 
-def _ordered(s: Specializer, op: str, left: TupleV, right: TupleV) -> Value:
+def _ordered(s: Context, op: str, left: TupleV, right: TupleV) -> Value:
     """Lexicographic comparison: the first items that differ decide, else the lengths."""
     import operator
 
@@ -285,13 +286,13 @@ def _ordered(s: Specializer, op: str, left: TupleV, right: TupleV) -> Value:
     return result
 
 
-def _made_apart(s: Specializer, left: ArrayV, right: ArrayV) -> bool:
+def _made_apart(s: Context, left: ArrayV, right: ArrayV) -> bool:
     """Is one array a view that the function makes, and the other an argument or another view?"""
     views = [isinstance(s.builder.definition.get(one.var), ir.View | ir.Reshape | ir.Strided) for one in (left, right)]
     return any(views) and all(view or one.var in s.leaf_param for view, one in zip(views, (left, right), strict=True))
 
 
-def identical(s: Specializer, left: Value, right: Value) -> bool:
+def identical(s: Context, left: Value, right: Value) -> bool:
     """`left is right`, where the compiler can tell."""
     if instances.is_instance(left) or instances.is_instance(right):
         return operators.identical(s, left, right)
@@ -335,7 +336,7 @@ def _same_object(left: Value, right: Value) -> bool:
     return False
 
 
-def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Value:
+def _contains(s: Context, item: Value, container: Value, negate: bool) -> Value:
     b = s.builder
     if isinstance(container, ComprehensionV):
         container = s.as_list(container)
@@ -378,7 +379,7 @@ def _contains(s: Specializer, item: Value, container: Value, negate: bool) -> Va
     raise s.unsupported(f"`in` {s.describe(container)}")
 
 
-def _in_range(s: Specializer, item: Value, container: RangeV) -> ir.Operand:
+def _in_range(s: Context, item: Value, container: RangeV) -> ir.Operand:
     """Is an int one of those that a range gives?"""
     b = s.builder
     number = s.numeric(item)
@@ -393,7 +394,7 @@ def _in_range(s: Specializer, item: Value, container: RangeV) -> ir.Operand:
     return b.logical_and(found, b.prim("eq", distance, ZERO, type=PYBOOL))
 
 
-def unary_operator(s: Specializer, op: str, value: Value) -> Value:
+def unary_operator(s: Context, op: str, value: Value) -> Value:
     if op == "not":
         return ScalarV(s.builder.prim("not", s.truth(value), type=PYBOOL))
     if instances.is_instance(value):

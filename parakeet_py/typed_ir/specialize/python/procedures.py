@@ -27,7 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parakeet_py.base.errors import UnsupportedError
@@ -36,6 +36,7 @@ from parakeet_py.base.types import Array
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.rewrite import Rewriter, free_variables, substitute
 from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Fixed, Structure, Template
 from parakeet_py.typed_ir.specialize.python.shared_state import State, Unfit
 from parakeet_py.typed_ir.specialize.restarts import Sequential
 from parakeet_py.typed_ir.specialize.results import stored_params
@@ -60,7 +61,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 _MOST_ROUNDS = 8
 _PLACES = -1_000_000  # numbers from here down stand for the memory of arguments
@@ -73,32 +74,19 @@ class Procedure:
 
     name: str
     frame: Frame
-    params: tuple[join.Template, ...]
+    params: tuple[Template, ...]
     depth: int  # frames around its body
     in_body: int
     inside: int
     shared: dict[int, int]
     state: State
-    result: join.Template = None
+    result: Template = None
     stores: tuple[int, ...] = ()
     function: ir.Function | None = None
     failed: str = ""
 
 
-@record(frozen=False)
-class Procedures:
-    """Those of one specialization, those among them whose bodies are being specialized, and the calls that could not
-    become one and were inlined."""
-
-    all: list[Procedure] = field(default_factory=list)
-    active: list[Procedure] = field(default_factory=list)
-    refused: list[tuple[Frame, tuple[join.Template, ...]]] = field(default_factory=list)
-
-
-# ---- calls -----------------------------------------------------------------------------------------------------------
-
-
-def called(s: Specializer, frame: Frame, *, must: bool = False) -> Value | None:
+def called(s: Context, frame: Frame, *, must: bool = False) -> Value | None:
     """The value of a call of a procedure; None if it has to be inlined. `must`: inlining has not come to an end."""
     known = [one for one in s.procedures.all if _of_one_function(one.frame, frame)]
     outside = s.procedures.active[-1].depth if s.procedures.active else 0
@@ -136,7 +124,7 @@ def _of_one_function(one: Frame, other: Frame) -> bool:
     return one.function is other.function and one.namespace.owner is other.namespace.owner
 
 
-def _refused(s: Specializer, frame: Frame, templates: tuple[join.Template, ...]) -> bool:
+def _refused(s: Context, frame: Frame, templates: tuple[Template, ...]) -> bool:
     return any(_of_one_function(one, frame) and _all_same(like, templates) for one, like in s.procedures.refused)
 
 
@@ -156,7 +144,7 @@ def _progresses(before: Value, now: Value) -> bool:
     return any(map(_progresses, join.parts_of(before), join.parts_of(now)))
 
 
-def _call(s: Specializer, procedure: Procedure, values: Sequence[Value], memory: dict[int, frozenset[int]]) -> Value:
+def _call(s: Context, procedure: Procedure, values: Sequence[Value], memory: dict[int, frozenset[int]]) -> Value:
     """Emit a call."""
     if procedure.failed:
         raise s.unsupported(procedure.failed)
@@ -191,7 +179,7 @@ def _call(s: Specializer, procedure: Procedure, values: Sequence[Value], memory:
 # ---- kinds of arguments and results ----------------------------------------------------------------------------------
 
 
-def _signature(s: Specializer, values: Sequence[Value]) -> tuple[tuple[join.Template, ...], dict[int, frozenset[int]]]:
+def _signature(s: Context, values: Sequence[Value]) -> tuple[tuple[Template, ...], dict[int, frozenset[int]]]:
     """The templates of arguments, whatever they hold, and their memory by number: the numbers stand for it in the
     templates. Memory that globals have too stays what it is."""
     memory: dict[int, frozenset[int]] = {}
@@ -211,20 +199,20 @@ def _signature(s: Specializer, values: Sequence[Value]) -> tuple[tuple[join.Temp
     return tuple(_template(value, placed) for value in values), memory
 
 
-def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> join.Template:
+def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> Template:
     match value:
         case ScalarV() | TaggedScalar():
             return join.template_of(value, varying=True)
         case ArrayV():
             extents = tuple(extent if isinstance(extent, ir.Const) else None for extent in value.extents)
             nonunit = (False,) * value.rank
-            return join.ArrayT(value.type, extents, placed(value), value.readonly, nonunit, value.order)
+            return ArrayT(value.type, extents, placed(value), value.readonly, nonunit, value.order)
         case Static() | UnboundV():
-            return join.Fixed(value)
+            return Fixed(value)
         case ListV(array, items):
-            return join.Structure(ListV(array, items), (_template(array, placed),))
+            return Structure(ListV(array, items), (_template(array, placed),))
         case TupleV() | InstanceV() | TextV() | CharV() | ClosureV() | SliceV() | RangeV() | VariantV():
-            return join.Structure(value, tuple(_template(part, placed) for part in join.parts_of(value)))
+            return Structure(value, tuple(_template(part, placed) for part in join.parts_of(value)))
     raise Unfit
 
 
@@ -237,33 +225,33 @@ def _arrays(values: Iterable[Value]) -> Iterator[ArrayV]:
             yield from _arrays(join.parts_of(value))
 
 
-def _all_same(some: Sequence[join.Template], others: Sequence[join.Template]) -> bool:
+def _all_same(some: Sequence[Template], others: Sequence[Template]) -> bool:
     return len(some) == len(others) and all(map(_same, some, others))
 
 
-def _same(one: join.Template, other: join.Template) -> bool:
+def _same(one: Template, other: Template) -> bool:
     match one, other:
-        case join.Structure(like, parts), join.Structure(also, more):
+        case Structure(like, parts), Structure(also, more):
             alike = join._same_shape(like, also) or (isinstance(like, VariantV) and isinstance(also, VariantV))
             return alike and _all_same(parts, more)
     return one == other
 
 
-def _with_memory(template: join.Template, moved: dict[int, frozenset[int]]) -> join.Template:
+def _with_memory(template: Template, moved: dict[int, frozenset[int]]) -> Template:
     """The template with other memory."""
     match template:
-        case join.ArrayT(roots=roots):
+        case ArrayT(roots=roots):
             placed = frozenset(place for root in roots for place in moved.get(root, frozenset({root})))
             return replace(template, roots=placed)
-        case join.Structure(like, parts):
-            return join.Structure(like, tuple(_with_memory(part, moved) for part in parts))
+        case Structure(like, parts):
+            return Structure(like, tuple(_with_memory(part, moved) for part in parts))
     return template
 
 
 # ---- bodies ----------------------------------------------------------------------------------------------------------
 
 
-def _made(s: Specializer, frame: Frame, templates: tuple[join.Template, ...]) -> Procedure:
+def _made(s: Context, frame: Frame, templates: tuple[Template, ...]) -> Procedure:
     """Specialize a procedure."""
     name = re.sub(r"\W", "_", frame.function.name)
     numbers = {root for one in _array_templates(templates) for root in one.roots if root <= _PLACES}
@@ -296,7 +284,7 @@ def _made(s: Specializer, frame: Frame, templates: tuple[join.Template, ...]) ->
     return procedure
 
 
-def _round(s: Specializer, procedure: Procedure) -> bool:
+def _round(s: Context, procedure: Procedure) -> bool:
     """Specialize the body once; true when what it gives is what it was taken to give."""
     kinds = [
         _with_memory(one, {n: frozenset({root}) for n, root in procedure.shared.items()}) for one in procedure.params
@@ -321,7 +309,7 @@ def _round(s: Specializer, procedure: Procedure) -> bool:
         if state.sources and template is not None:
             ended = state.values(s)
             value = TupleV((value, *ended))
-            template = join.Structure(value, (template, *state.ended(s, procedure.inside)))
+            template = Structure(value, (template, *state.ended(s, procedure.inside)))
         joined = template if procedure.result is None else join.join(s, procedure.result, template)
         joined = state.settled(join.varying(joined), procedure.inside)
         leaves = join.leaves_of(s, value, joined) if joined is not None else []
@@ -349,7 +337,7 @@ def _entered(frame: Frame, values: Sequence[Value]) -> Frame:
 
 
 @contextmanager
-def _apart(s: Specializer, procedure: Procedure) -> Iterator[list[ir.Let]]:
+def _apart(s: Context, procedure: Procedure) -> Iterator[list[ir.Let]]:
     """A state of the walk that knows nothing of the place of a call."""
     b = s.builder
     kept = b.scopes, b.equal, b.pos, s.pos, s.path, s.frames, s.guards, s.looping, s.unrolling, s.in_body, s.recursions
@@ -370,7 +358,7 @@ def _apart(s: Specializer, procedure: Procedure) -> Iterator[list[ir.Let]]:
         b.fields = fields
 
 
-def _result(s: Specializer, value: Value, inside: int) -> join.Template:
+def _result(s: Context, value: Value, inside: int) -> Template:
     """The template of what a body gives."""
     if isinstance(value, NeverV):
         return None
@@ -381,11 +369,11 @@ def _result(s: Specializer, value: Value, inside: int) -> join.Template:
     return _template(value, placed)
 
 
-def _array_templates(templates: Sequence[join.Template]) -> Iterator[join.ArrayT]:
+def _array_templates(templates: Sequence[Template]) -> Iterator[ArrayT]:
     for one in templates:
-        if isinstance(one, join.ArrayT):
+        if isinstance(one, ArrayT):
             yield one
-        elif isinstance(one, join.Structure):
+        elif isinstance(one, Structure):
             yield from _array_templates(one.parts)
 
 
@@ -401,7 +389,7 @@ def _disjoint(all_roots: Iterable[frozenset[int]]) -> bool:
 # ---- the whole -------------------------------------------------------------------------------------------------------
 
 
-def attached(s: Specializer, function: ir.Function) -> ir.Function:
+def attached(s: Context, function: ir.Function) -> ir.Function:
     """The typed function with the procedures that it calls, which have what they read of it as further parameters."""
     made = {one.name: one.function for one in s.procedures.all if one.function is not None and not one.failed}
     used = _reached(function.body, made)
@@ -482,4 +470,4 @@ class _Storing(Rewriter):
         return (ir.Let(let.outs, replace(let.op, stores=self.stores[let.op.procedure]), let.pos),)
 
 
-__all__ = ["Procedure", "Procedures", "attached", "called"]
+__all__ = ["Procedure", "attached", "called"]

@@ -19,14 +19,14 @@ from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize.values import ScalarV, fits_int64
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 _RANK = {"bool": 0, "int64": 1, "float64": 2, "complex128": 3}
 _TYPES = (PYBOOL, PYINT, PYFLOAT, PYCOMPLEX)
 _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
-def python_binary(s: Specializer, op: str, left: ScalarV, right: ScalarV) -> ScalarV:
+def python_binary(s: Context, op: str, left: ScalarV, right: ScalarV) -> ScalarV:
     b = s.builder
     rank = max(_RANK[left.dtype], _RANK[right.dtype])
     if op in ("and", "or", "xor", "lshift", "rshift"):
@@ -51,7 +51,7 @@ def python_binary(s: Specializer, op: str, left: ScalarV, right: ScalarV) -> Sca
             return _complex(s, op, x, y)
 
 
-def compare(s: Specializer, op: str, left: ir.Operand, right: ir.Operand, kind: Scalar) -> ir.Operand:
+def compare(s: Context, op: str, left: ir.Operand, right: ir.Operand, kind: Scalar) -> ir.Operand:
     """A comparison as a Python bool; decided at once where linear forms tell."""
     b = s.builder
     if kind.dtype == "bool":
@@ -70,7 +70,7 @@ def compare(s: Specializer, op: str, left: ir.Operand, right: ir.Operand, kind: 
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
-def _exact_compare(s: Specializer, op: str, integer: ir.Operand, number: ir.Operand) -> ir.Operand:
+def _exact_compare(s: Context, op: str, integer: ir.Operand, number: ir.Operand) -> ir.Operand:
     """int with float by exact value: where the rounded int equals the float, the float as an int decides."""
     b = s.builder
     rounded = b.cast(integer, PYFLOAT)
@@ -82,7 +82,7 @@ def _exact_compare(s: Specializer, op: str, integer: ir.Operand, number: ir.Oper
     return b.select(same, exact, b.prim(op, rounded, number, type=PYBOOL))
 
 
-def _decide(s: Specializer, op: str, left: ir.Operand, right: ir.Operand) -> bool | None:
+def _decide(s: Context, op: str, left: ir.Operand, right: ir.Operand) -> bool | None:
     b = s.builder
     match op:
         case "eq" | "ne":
@@ -103,7 +103,7 @@ def _decide(s: Specializer, op: str, left: ir.Operand, right: ir.Operand) -> boo
     return None
 
 
-def int_add(s: Specializer, left: ir.Operand, right: ir.Operand, sign: int = 1) -> ir.Operand:
+def int_add(s: Context, left: ir.Operand, right: ir.Operand, sign: int = 1) -> ir.Operand:
     """left + sign * right of Python ints; plain index arithmetic where it cannot overflow."""
     b = s.builder
     form = combine_forms(b.form(left), b.form(right), sign)
@@ -112,7 +112,7 @@ def int_add(s: Specializer, left: ir.Operand, right: ir.Operand, sign: int = 1) 
     return b.prim("add_checked" if sign > 0 else "sub_checked", left, right)
 
 
-def _integer(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
+def _integer(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
     b = s.builder
     zero = ir.Const(0, PYINT)
     match op:
@@ -152,7 +152,7 @@ def _integer(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
     raise s.unsupported(f"unsupported operator {op} for int")
 
 
-def _division_facts(s: Specializer, op: str, x: ir.Operand, y: ir.Const, result: ir.Var) -> None:
+def _division_facts(s: Context, op: str, x: ir.Operand, y: ir.Const, result: ir.Var) -> None:
     b = s.builder
     if b.is_small(x):
         b.small.add(result)
@@ -165,7 +165,7 @@ def _division_facts(s: Specializer, op: str, x: ir.Operand, y: ir.Const, result:
         b.upper[result] = b.form(x)
 
 
-def _int_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ScalarV:
+def _int_power(s: Context, x: ir.Operand, y: ir.Operand) -> ScalarV:
     b = s.builder
     if isinstance(x, ir.Const) and isinstance(y, ir.Const):
         base, exponent = int(x.value.real), int(y.value.real)
@@ -199,7 +199,7 @@ def _int_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ScalarV:
     return value
 
 
-def _shift(s: Specializer, op: str, left: ScalarV, right: ScalarV) -> ScalarV:
+def _shift(s: Context, op: str, left: ScalarV, right: ScalarV) -> ScalarV:
     b = s.builder
     x, y = b.cast(left.operand, PYINT), b.cast(right.operand, PYINT)
     s.check(b.prim("ge", y, ir.Const(0, PYINT), type=PYBOOL), "ValueError", "negative shift count")
@@ -217,7 +217,7 @@ def _shift(s: Specializer, op: str, left: ScalarV, right: ScalarV) -> ScalarV:
     return ScalarV(shifted)
 
 
-def _float(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
+def _float(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
     b = s.builder
     zero = ir.Const(0.0, PYFLOAT)
 
@@ -241,7 +241,7 @@ def _float(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
     raise s.unsupported(f"unsupported operator {op} for float")
 
 
-def _float_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ir.Operand:
+def _float_power(s: Context, x: ir.Operand, y: ir.Operand) -> ir.Operand:
     b = s.builder
     zero = ir.Const(0.0, PYFLOAT)
     if not (isinstance(y, ir.Const) and y.value.real >= 0):
@@ -272,7 +272,7 @@ def _float_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ir.Operand:
     return result
 
 
-def _complex_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ScalarV:
+def _complex_power(s: Context, x: ir.Operand, y: ir.Operand) -> ScalarV:
     """By multiplications, as Python has it, where the exponent is known and a small natural number."""
     b = s.builder
     exponent = y.value if isinstance(y, ir.Const) else -1j
@@ -292,7 +292,7 @@ def _complex_power(s: Specializer, x: ir.Operand, y: ir.Operand) -> ScalarV:
     return ScalarV(result)
 
 
-def _complex(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
+def _complex(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
     b = s.builder
     match op:
         case "add" | "sub" | "mul":
@@ -309,7 +309,7 @@ def _complex(s: Specializer, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
     raise s.unsupported(f"complex {op} is not compiled")
 
 
-def python_unary(s: Specializer, op: str, value: ScalarV) -> ScalarV:
+def python_unary(s: Context, op: str, value: ScalarV) -> ScalarV:
     """neg, pos, invert and abs of a Python scalar."""
     b = s.builder
     operand = value.operand

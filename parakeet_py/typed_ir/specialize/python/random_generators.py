@@ -19,7 +19,7 @@ from parakeet_py.typed_ir.specialize.opaque import opaque
 from parakeet_py.typed_ir.specialize.values import ObjectV, Static, TupleV, Value
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 _PARTS = ((given_words, "uint64"), (given_left, "uint32"))
 
@@ -29,7 +29,7 @@ def is_generator(spec: Spec | None) -> bool:
     return isinstance(spec, ObjectSpec) and spec.type is np.random.Generator
 
 
-def made_by_python(s: Specializer, value: Value) -> None:
+def made_by_python(s: Context, value: Value) -> None:
     """Note the state of a generator that an operation of Python's has given."""
     if not isinstance(value, ObjectV) or s.in_body:
         return
@@ -42,12 +42,12 @@ def made_by_python(s: Specializer, value: Value) -> None:
     s.random_states[value.var] = TupleV(tuple(parts))
 
 
-def has_method(s: Specializer, value: ObjectV, name: str) -> bool:
+def has_method(s: Context, value: ObjectV, name: str) -> bool:
     """Is this a random generator with a method of this name that is compiled?"""
     return registry.method_for(f"generator.{name}") is not None and state_of(s, value) is not None
 
 
-def state_of(s: Specializer, value: ObjectV) -> TupleV | None:
+def state_of(s: Context, value: ObjectV) -> TupleV | None:
     """The arrays that a generator draws from, if it is known as one."""
     from parakeet_py.typed_ir.specialize.python.attributes import known_object
 
@@ -62,7 +62,7 @@ def state_of(s: Specializer, value: ObjectV) -> TupleV | None:
     return state if isinstance(state, TupleV) else None
 
 
-def call_method(s: Specializer, value: ObjectV, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def call_method(s: Context, value: ObjectV, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """generator.name(*args, **kwargs); None if this is no generator, or the method is Python's."""
     from parakeet_py.typed_ir.specialize.python.calls import call_python
 

@@ -25,6 +25,7 @@ from parakeet_py.signature.specs import Source
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     DictV,
@@ -38,7 +39,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 
 class Unfit(Exception):
@@ -50,11 +51,11 @@ class State:
     """The cells that a procedure reaches, templates for what they hold, and a number for the memory of each."""
 
     sources: tuple[Source, ...]
-    templates: tuple[join.Template, ...]
+    templates: tuple[Template, ...]
     roots: tuple[int, ...]
 
     @staticmethod
-    def of(s: Specializer, values: Sequence[Value], memory: frozenset[int]) -> State:
+    def of(s: Context, values: Sequence[Value], memory: frozenset[int]) -> State:
         """That of a call with these values, whose arrays live in `memory`."""
         sources = _reached(s, values)
         roots = tuple(s.new_root() for _ in sources)
@@ -68,57 +69,57 @@ class State:
         templates = tuple(_template(s, value, root) for value, root in zip(held, roots, strict=True))
         return State(sources, templates, roots)
 
-    def values(self, s: Specializer) -> tuple[Value, ...]:
+    def values(self, s: Context) -> tuple[Value, ...]:
         """What the cells hold here."""
         return tuple(s.builder.fields[source] for source in self.sources)
 
-    def widen(self, s: Specializer) -> None:
+    def widen(self, s: Context) -> None:
         """Make templates fit what the cells hold here."""
         self.templates = self._joined(s)
 
-    def takes(self, s: Specializer) -> bool:
+    def takes(self, s: Context) -> bool:
         """Do the templates fit already?"""
         try:
             return self._joined(s) == self.templates
         except UnsupportedError:
             return False
 
-    def _joined(self, s: Specializer) -> tuple[join.Template, ...]:
+    def _joined(self, s: Context) -> tuple[Template, ...]:
         given = zip(self.templates, self.values(s), self.roots, strict=True)
         return tuple(
             _placed(join.varying(join.join(s, template, _template(s, value, root))), frozenset({root}))
             for template, value, root in given
         )
 
-    def memory(self, s: Specializer) -> dict[int, frozenset[int]]:
+    def memory(self, s: Context) -> dict[int, frozenset[int]]:
         """The memory that what the cells hold may live in after a call, by the numbers that stand for it."""
         held = zip(self.roots, self.values(s), strict=True)
         return {root: _memory([value]) | {s.new_root()} for root, value in held}
 
-    def take(self, s: Specializer, values: Sequence[Value]) -> None:
+    def take(self, s: Context, values: Sequence[Value]) -> None:
         s.builder.fields.update(zip(self.sources, values, strict=True))
 
-    def ended(self, s: Specializer, inside: int) -> tuple[join.Template, ...]:
+    def ended(self, s: Context, inside: int) -> tuple[Template, ...]:
         """Templates for what the cells hold at the end of a body, which may have made it."""
         return tuple(
             _placed(_template(s, value, root), frozenset({root, inside}))
             for value, root in zip(self.values(s), self.roots, strict=True)
         )
 
-    def settled(self, result: join.Template, inside: int) -> join.Template:
+    def settled(self, result: Template, inside: int) -> Template:
         """A result with the memory that it has whatever it has been joined with."""
-        if not isinstance(result, join.Structure) or not self.sources:
+        if not isinstance(result, Structure) or not self.sources:
             return result
         first, *held = result.parts
         placed = (_placed(one, frozenset({root, inside})) for one, root in zip(held, self.roots, strict=True))
-        return join.Structure(result.like, (first, *placed))
+        return Structure(result.like, (first, *placed))
 
     def roots_apart(self) -> list[frozenset[int]]:
         """The memory of each cell's array; the columns of a list are apart."""
         return [frozenset({root}) for root in self.roots]
 
 
-def _reached(s: Specializer, values: Sequence[Value]) -> tuple[Source, ...]:
+def _reached(s: Context, values: Sequence[Value]) -> tuple[Source, ...]:
     """The cells in some values, and in what these hold, in order."""
     found: dict[Source, None] = {}
     waiting = list(values)
@@ -145,7 +146,7 @@ def _memory(values: Sequence[Value]) -> frozenset[int]:
     return found
 
 
-def _template(s: Specializer, value: Value, root: int) -> join.Template:
+def _template(s: Context, value: Value, root: int) -> Template:
     """The template of what a cell holds, in a form in which it can change."""
     template = join.template_of(value, varying=True)
     match value:
@@ -154,10 +155,10 @@ def _template(s: Specializer, value: Value, root: int) -> join.Template:
         case ArrayV() | GrowV() | MapV():
             return _placed(template, frozenset({root}))
         case DictV(items) if all(_is_key(key) for key, _ in items):
-            assert isinstance(template, join.Structure)
+            assert isinstance(template, Structure)
             return _placed(hash_maps.joined(s, template, template), frozenset({root}))
         case _ if dynamic_lists.has_item_type(value):
-            assert isinstance(template, join.Structure)
+            assert isinstance(template, Structure)
             return _placed(dynamic_lists.grown_template(s, template, template), frozenset({root}))
         case TupleV(kind="tuple") if all(isinstance(part, ScalarV | TaggedScalar | Static) for part in value.items):
             return template
@@ -168,12 +169,12 @@ def _is_key(key: object) -> bool:
     return isinstance(key, int | float) or (isinstance(key, tuple) and all(map(_is_key, key)))
 
 
-def _placed(template: join.Template, roots: frozenset[int]) -> join.Template:
+def _placed(template: Template, roots: frozenset[int]) -> Template:
     """A template whose arrays have any extents, and live in this memory."""
     match template:
-        case join.ArrayT(kind):
+        case ArrayT(kind):
             free = (None,) * kind.rank
             return replace(template, extents=free, roots=roots, nonunit=(False,) * kind.rank, order=())
-        case join.Structure(like, parts):
-            return join.Structure(like, tuple(_placed(part, roots) for part in parts))
+        case Structure(like, parts):
+            return Structure(like, tuple(_placed(part, roots) for part in parts))
     return template

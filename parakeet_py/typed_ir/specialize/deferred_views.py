@@ -20,7 +20,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.values import ArrayV
 
 if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.specializer import Specializer
+    from parakeet_py.typed_ir.specialize.context import Context
 
 Site = tuple[Any, ...]
 
@@ -58,7 +58,7 @@ class Shadows:
         self.changed |= roots
         self.both |= not roots.isdisjoint(self.kept)
 
-    def add(self, s: Specializer, base: ArrayV, made_here: bool = False) -> frozenset[int]:
+    def add(self, s: Context, base: ArrayV, made_here: bool = False) -> frozenset[int]:
         """The memory of a new shadow of an array; what the iteration has `made_here`, no later one stores to."""
         if self.site in self.wanted:
             raise s.hand_back("a view that cannot be compiled, of memory that is stored to or seen elsewhere")
@@ -68,7 +68,7 @@ class Shadows:
         self.made[root] = (base.roots, self.site)
         return frozenset({root})
 
-    def guard(self, s: Specializer) -> frozenset[int]:
+    def guard(self, s: Context) -> frozenset[int]:
         """A mark for a view through which only Python stores."""
         if self.site in self.wanted:
             raise s.hand_back("a view whose elements share memory, and that is stored to")
@@ -131,7 +131,7 @@ def _reached(roots: frozenset[int], following: Callable[[int], frozenset[int]]) 
     return frozenset(found)
 
 
-def _loops(s: Specializer) -> bool:
+def _loops(s: Context) -> bool:
     return any(
         isinstance(let.op, ssa.For | ssa.While)
         for frame in s.frames

@@ -1,0 +1,384 @@
+"""The state of one specialization, and the vocabulary of the modules that do it.
+
+Rules are written against `Context`: its attributes, its small services, and the operations that it declares and that
+`Specializer` fulfils with rules. So no rule imports another for what every rule may need, or the specializer itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from parakeet_py.base.errors import KEY, UnsupportedError, exception_named
+from parakeet_py.base.types import PYINT, Scalar
+from parakeet_py.frontend import ssa
+from parakeet_py.signature.attribute_sources import OF_ALL
+from parakeet_py.signature.specs import ObjectSpec, Signature, Source
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.builder import Builder, ends_in_failure
+from parakeet_py.typed_ir.specialize.deferred_views import Shadows
+from parakeet_py.typed_ir.specialize.instances.table import Instances
+from parakeet_py.typed_ir.specialize.message_arguments import compact
+from parakeet_py.typed_ir.specialize.observed import Lookups
+from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
+from parakeet_py.typed_ir.specialize.paths.templates import Template
+from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Sequential
+from parakeet_py.typed_ir.specialize.type_names import described
+from parakeet_py.typed_ir.specialize.values import (
+    ArrayV,
+    ErrorV,
+    Frame,
+    ListV,
+    Namespace,
+    ObjectV,
+    ScalarV,
+    TaggedScalar,
+    TupleV,
+    UnboundV,
+    Value,
+    VariantV,
+    lift,
+)
+
+
+class Guard(Protocol):
+    """A guarded statement, or one side of a branch in it (see `paths.guarded`)."""
+
+    keeps: bool
+    classes: tuple[tuple[type[BaseException], ...], ...]
+    roots: int
+
+    def is_open(self, s: Context) -> bool: ...
+
+    def handler(self, exception: str) -> int: ...
+
+    def catches(self, kind: type[BaseException]) -> int: ...
+
+    def may_make(self, s: Context, kind: type[BaseException]) -> int: ...
+
+    def leave_unless(self, s: Context, condition: ir.Operand, exit: ir.Operand, error: Value | None = None) -> None: ...
+
+    def stay_if_zero(self, s: Context, exit: ir.Operand, error: Value | None = None) -> None: ...
+
+    def around_python(self, s: Context) -> tuple[tuple[type[BaseException], ...], ...]: ...
+
+
+class Procedures:
+    """Those of one specialization, those among them whose bodies are being specialized, and the calls that could not
+    become one and were inlined (see `python.procedures`)."""
+
+    def __init__(self) -> None:
+        self.all: list[Any] = []
+        self.active: list[Any] = []
+        self.refused: list[tuple[Frame, tuple[Template, ...]]] = []
+
+
+class Context(ABC):
+    """The state of one specialization, and the vocabulary of the modules that do it."""
+
+    def __init__(
+        self,
+        function: ssa.Function,
+        python_function: Callable[..., Any],
+        signature: Signature,
+        observed: dict[tuple[Any, ...], Any],
+        strict: bool = False,
+        guess: bool = False,
+        fields: int = OF_ALL,
+        takes_texts: bool = True,
+    ) -> None:
+        self.function = function
+        self.python_function = python_function
+        self.strict = strict
+        self.guess = guess
+        self.takes_texts = takes_texts
+        self.texts: dict[int, tuple[Value, int]] = {}  # strings that are parameters, by `id`
+        self.fields = fields  # whose attributes may be hidden arguments
+        self.guessed: list[NeedObservation] = []
+        self.signature = signature
+        self.observed = Lookups(observed)
+        self.builder = Builder()
+        self.python_version = sys.version_info[:2]
+        self.sites: list[OpaqueSite] = []
+        self.roots = 0
+        self.hidden: dict[Source, Value] = {}  # what globals, cells and attributes hold
+        self.shared_root = -1  # the memory of arguments that may overlap
+        self.functions: list[int] = []  # parameters that are functions
+        self.widened: list[str] = []
+        self.unroll: set[int] = set()
+        self.hints: dict[tuple[Any, ...], list[Template]] = {}
+        self.path: tuple[Any, ...] = ()
+        self.leaf_param: dict[ir.Var, int] = {}
+        self.params: list[ir.Var] = []
+        cells = dict(zip(python_function.__code__.co_freevars, python_function.__closure__ or (), strict=False))
+        namespace = Namespace(python_function.__globals__, python_function, cells=cells)
+        self.frames = [Frame(function, namespace)]
+        self.pos = ssa.Pos(1, 0, 1, 0)
+        self.out: ssa.Var | None = None  # of the statement that is being specialized
+        self.in_body = 0
+        self.outside: int | None = None  # roots up to this one are not of the element function that is specialized
+        self.stores_of_elements = 0  # how often a store to such memory was met
+        self.unrolling = 0
+        self.looping = 0
+        self.has_unsteady = False  # a nested function has captured what may be bound again
+        self.has_loops = False
+        self.guards: list[Guard] = []  # statements whose exceptions are caught, and sides of branches in them
+        self.lists_given = False  # has Python been given lists whose items might be assigned here,
+        self.lists_stored = False  # and have items of such lists been assigned?
+        self.yields: list[Callable[[Value], Value]] = []  # what is done with items of generators that are gone through
+        self.list_changes = 0  # statements that have changed lists
+        self.recursions = 0  # how often a function has been inlined into itself
+        self.object_specs: dict[ir.Var, ObjectSpec] = {}  # of objects that Python has given
+        self.classes: dict[ir.Var, type] = {}  # of objects in parameters, for messages
+        self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made (see `drawing`)
+        self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
+        self.list_roots: dict[int, int] = {}  # the memory of long lists that are parameters
+        self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
+        self.rows: frozenset[int] = frozenset()  # the memory of lists in lists (see `tables`)
+        self.read_late: set[Source] = set()
+        self.module_reads: set[tuple[str, str]] = set()
+        self.new_axes: set[ir.Var] = set()  # views with axes that the user's code has put in by None, whose steps are 0
+        self.closures_read_late = False
+        self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
+        self.static_extents: list[tuple[ir.Var, int, int]] = []
+        self.shadows = Shadows()
+        self.procedures = Procedures()
+        self.assigned: tuple[Source, ...] = ()  # attributes (see `field_state`)
+        self.fields_before: dict[Source, Value] = {}
+        self.assigned_at: int | None = None  # the statement of the outermost block at which one is, first
+        self.readers: dict[int, tuple[ssa.Function, Any]] = {}  # of functions, by `id`
+        self.instances = Instances()
+        self.element_roots = 0  # roots up to this one are not of the element function that is specialized,
+        self.loop_roots = 0  # or of the loop's turn
+        self.outer_fields: frozenset[Source] = frozenset()  # attributes that the element function has not made
+
+    @property
+    def dead(self) -> bool:
+        """True when the open block has ended in a check that always fails."""
+        return ends_in_failure(self.builder.scopes[-1].statements)
+
+    def value(self, operand: ssa.Operand) -> Value:
+        if isinstance(operand, ssa.Const):
+            if operand.value is ssa.UNBOUND:
+                return UnboundV()
+            return lift(operand.value)
+        value = self.frames[-1].env[operand]
+        return self.narrowed(value) if isinstance(value, VariantV | TaggedScalar) else value
+
+    def bind(self, var: ssa.Var, value: Value) -> None:
+        self.frames[-1].env[var] = value
+
+    def unsupported(self, message: str, hint: str = "") -> UnsupportedError:
+        users = [frame for frame in self.frames if not frame.namespace.trusted]
+        return UnsupportedError.at((users or self.frames)[-1].function, self.builder.pos, message, hint)
+
+    def hand_back(self, what: str) -> HandBack:
+        return HandBack(what)
+
+    def new_root(self) -> int:
+        self.roots += 1
+        return self.roots
+
+    def will_store(self, array: ArrayV) -> None:
+        """Called for every array that is stored to."""
+        if self.outside is not None and any(root <= self.outside for root in array.roots):
+            self.stores_of_elements += 1
+            raise Sequential.at(self.frames[-1].function, self.builder.pos, "a store in an element function")
+        self.shadows.store(array.roots)
+        self.shadows.change(array.roots)
+
+    def give_list(self, what: str) -> None:
+        """A list goes where it would be seen if its items were assigned from now on."""
+        if self.lists_stored and self.looping:
+            raise self.unsupported(what)
+        self.lists_given = True
+
+    def shadow(self, base: ArrayV, made_here: bool = False) -> frozenset[int]:
+        """The memory of a copy that stands for a view of `base`; `made_here`: which is new in each iteration."""
+        return self.shadows.add(self, base, made_here)
+
+    def dim(self, var: ir.Var, axis: int) -> ir.Var:
+        extent = self.builder.pure(ir.Dim(var, axis), PYINT, name="n")
+        self.builder.nonnegative.add(extent)
+        self.builder.small.add(extent)
+        return extent
+
+    def index_var(self, name: str, extent: ir.Operand) -> ir.Var:
+        """An index variable of an operator: 0 <= index < extent."""
+        b = self.builder
+        index = ir.Var(name, PYINT)
+        b.nonnegative.add(index)
+        b.small.add(index)
+        terms, constant = b.form(extent)
+        b.upper[index] = (terms, constant - 1)
+        return index
+
+    def in_scope(self, operand: ir.Operand) -> bool:
+        return self.builder.in_scope(operand)
+
+    def check(self, condition: ir.Operand, exception: str, message: str, args: Sequence[ir.Operand] = ()) -> None:
+        """Raise unless the condition holds (nothing is emitted for one that is known to)."""
+        if isinstance(condition, ir.Const) and condition.value:
+            return
+        b = self.builder
+        if exception == "Deoptimize" and not args:
+            message = message.replace("{", "{{").replace("}", "}}")  # it may show what the user has written
+        key = ("check", condition)
+        caught = self.guards[-1].handler(exception) if self.guards and exception != "Deoptimize" else 0
+        of_library = self.frames[-1].namespace.trusted
+        if caught and self.guards[-1].keeps and of_library and not self.has_loops:
+            exception, caught = "Deoptimize", 0  # the handler may look at the message, which is NumPy's
+        if not isinstance(condition, ir.Const):
+            for scope in b.scopes:
+                if key in scope.shared:
+                    return
+        if caught:
+            error = ErrorV(exception_named(exception), message, tuple(args))
+            self.guards[-1].leave_unless(self, condition, ir.Const(caught, PYINT), error)
+            self.learn(condition, True)
+            if isinstance(condition, ir.Var):
+                b.scopes[-1].shared[key] = condition
+                return
+        text, shown = compact(message, args) if message != KEY else (message, tuple(args))
+        b.emit(ir.Check(condition, ir.Failure(exception, text, of_library), shown))
+        if isinstance(condition, ir.Var):
+            b.scopes[-1].shared[key] = condition
+            self.learn(condition, True)
+
+    def note_widening(self, left: Scalar, right: Scalar) -> None:
+        self.widened.append(f"line {self.builder.pos.line}: {left} and {right} meet")
+
+    def unroll_wanted(self, op: ssa.For) -> bool:
+        return id(op) in self.unroll
+
+    def remember_templates(self, op: ssa.Op, templates: list[Template]) -> None:
+        self.hints[(*self.path, id(op))] = templates
+
+    def describe(self, value: Value) -> str:
+        if not isinstance(value, ObjectV):
+            return described(value)
+        spec = self.object_specs.get(value.var)
+        return described(value, self.classes.get(value.var) or (None if spec is None else spec.type))
+
+    @contextmanager
+    def element_function(self, stores: bool = False) -> Iterator[None]:
+        """Inside, nothing can be handed back to Python: the code runs once per element, in parallel.
+
+        Without `stores`, what is outside cannot be stored to either: elements are computed in any order.
+        """
+        self.in_body += 1
+        outside, roots, fields = self.outside, self.element_roots, self.outer_fields
+        self.outside = outside if stores else self.roots
+        self.element_roots, self.outer_fields = self.roots, frozenset(self.builder.fields)
+        try:
+            yield
+        finally:
+            self.in_body -= 1
+            self.outside, self.element_roots, self.outer_fields = outside, roots, fields
+
+    def add_site(self, site: OpaqueSite) -> int:
+        self.sites.append(site)
+        return len(self.sites) - 1
+
+    # ---- the vocabulary ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def narrowed(self, value: VariantV | TaggedScalar) -> Value:
+        """A value of one of several kinds, as far as it is known here which it is."""
+
+    @abstractmethod
+    def learn(self, condition: ir.Operand, truth: bool) -> None:
+        """A condition holds from here on, or does not."""
+
+    @abstractmethod
+    def run(self, block: ssa.Block) -> list[Value]:
+        """Execute a block; its results."""
+
+    @abstractmethod
+    def shown(self, operand: ssa.Operand) -> Value:
+        """A value for those who know lists as arrays."""
+
+    @abstractmethod
+    def loop_templates(self, op: ssa.Op, inits: Sequence[Value]) -> list[Template]:
+        """The templates to start a loop with: those of the initial values, joined with what an earlier visit found.
+
+        Names that functions share come last; a later turn of a loop that is written out has more of them."""
+
+    @abstractmethod
+    def settle(self, values: Sequence[Value]) -> list[Value]:
+        """Values that something can keep: pending comprehensions are computed."""
+
+    @abstractmethod
+    def gated(self, values: Sequence[Value]) -> list[Value]:
+        """Values that can pass a gate: pending comprehensions are computed; iterators stay what they are."""
+
+    @abstractmethod
+    def single(self, let: ssa.Let) -> Value | None: ...
+
+    @abstractmethod
+    def static(self, value: Value, what: str) -> Any: ...
+
+    @abstractmethod
+    def static_int(self, value: Value, what: str) -> int: ...
+
+    @abstractmethod
+    def need_whole(self, value: Value) -> None: ...
+
+    @abstractmethod
+    def hidden_value(self, source: Source, found: Any) -> Value: ...
+
+    @abstractmethod
+    def numeric(self, value: Value, dtype: str | None = None) -> ScalarV | ArrayV: ...
+
+    @abstractmethod
+    def as_array(self, value: Value, dtype: str | None = None) -> ArrayV | ScalarV: ...
+
+    @abstractmethod
+    def cast_array(self, array: ArrayV, dtype: str) -> ArrayV: ...
+
+    @abstractmethod
+    def as_python(self, value: Value) -> Value: ...
+
+    @abstractmethod
+    def as_list(self, value: Value) -> Value: ...
+
+    @abstractmethod
+    def list_item(self, value: ListV, index: Value) -> Value: ...
+
+    @abstractmethod
+    def truth(self, value: Value) -> ir.Operand: ...
+
+    @abstractmethod
+    def binary(self, op: str, left: Value, right: Value) -> Value: ...
+
+    @abstractmethod
+    def compare(self, op: str, left: Value, right: Value) -> Value: ...
+
+    @abstractmethod
+    def items(self, items: Sequence[ssa.Item]) -> list[Value]: ...
+
+    @abstractmethod
+    def keywords(self, kwargs: Sequence[tuple[str | None, ssa.Operand]]) -> dict[str, Value]: ...
+
+    @abstractmethod
+    def sequence(self, value: Value) -> list[Value]: ...
+
+    @abstractmethod
+    def message(self, value: Value) -> tuple[str, tuple[ir.Operand, ...]]: ...
+
+    @abstractmethod
+    def call(self, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value: ...
+
+    @abstractmethod
+    def call_library(self, name: str, args: list[Value]) -> Value: ...
+
+    @abstractmethod
+    def call_plain(self, name: str, args: list[Value]) -> Value: ...
+
+    @abstractmethod
+    def library_loop(self, ufunc: np.ufunc, names: Sequence[str]) -> Callable[[list[ir.Operand]], list[ir.Operand]]: ...
