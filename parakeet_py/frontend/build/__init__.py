@@ -1,1 +1,1 @@
-"""build"""
+"""Syntax trees to untyped SSA."""

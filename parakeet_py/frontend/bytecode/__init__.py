@@ -1,1 +1,1 @@
-"""bytecode"""
+"""Functions without source: from bytecode to a syntax tree."""

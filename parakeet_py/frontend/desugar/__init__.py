@@ -1,1 +1,1 @@
-"""desugar"""
+"""Syntax trees to simpler syntax trees: exceptions, generators, cells, patterns."""

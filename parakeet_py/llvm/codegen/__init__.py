@@ -1,1 +1,1 @@
-"""codegen"""
+"""From Imp to LLVM IR text."""

@@ -1,1 +1,1 @@
-"""engine"""
+"""LLVM itself: compiling, loading, keeping object code."""

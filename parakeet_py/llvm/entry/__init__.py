@@ -1,1 +1,1 @@
-"""entry"""
+"""The native entry of calls: its text, arguments, results."""

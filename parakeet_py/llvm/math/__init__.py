@@ -1,1 +1,1 @@
-"""math"""
+"""Elementary functions, scalar and vector."""

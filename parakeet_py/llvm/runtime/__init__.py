@@ -1,1 +1,1 @@
-"""runtime"""
+"""What compiled code calls: memory, threads, BLAS, loops of NumPy."""

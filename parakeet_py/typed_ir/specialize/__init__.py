@@ -1,1 +1,1 @@
-"""specialize"""
+"""Executing untyped SSA over abstract values, which writes the typed IR."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.base.types import PYBOOL, Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.paths.templates import parts_of
 from parakeet_py.typed_ir.specialize.restarts import NeedStatic, NeedUnroll
 from parakeet_py.typed_ir.specialize.values import ScalarV, Unknown, Value, known
 
@@ -44,7 +44,7 @@ def demand(s: Context, value: Value, what: str) -> None:
         part = parts.pop()
         if isinstance(part, ScalarV) and isinstance(part.operand, ir.Var):
             _demand_operand(s, part.operand, what, set())
-        parts.extend(join.parts_of(part))
+        parts.extend(parts_of(part))
     raise s.unsupported(f"{what} has to be known when the function is compiled", "pass it as an argument")
 
 

@@ -26,14 +26,17 @@ from parakeet_py.typed_ir.specialize.instances.table import Instances
 from parakeet_py.typed_ir.specialize.message_arguments import compact
 from parakeet_py.typed_ir.specialize.observed import Lookups
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
-from parakeet_py.typed_ir.specialize.paths.templates import Template
+from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Sequential
 from parakeet_py.typed_ir.specialize.type_names import described
 from parakeet_py.typed_ir.specialize.values import (
+    ArraysV,
     ArrayV,
     ErrorV,
     Frame,
+    GrowV,
     ListV,
+    MapV,
     Namespace,
     ObjectV,
     ScalarV,
@@ -382,3 +385,41 @@ class Context(ABC):
 
     @abstractmethod
     def library_loop(self, ufunc: np.ufunc, names: Sequence[str]) -> Callable[[list[ir.Operand]], list[ir.Operand]]: ...
+
+    # ---- where paths meet --------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def join_containers(self, left: Template, right: Template) -> Template | None:
+        """The template of two containers of different kinds; None if there is none."""
+
+    @abstractmethod
+    def join_ragged(self, left: Structure, right: Structure) -> ArraysV | None:
+        """What two lists of arrays have in common; None if there is nothing."""
+
+    @abstractmethod
+    def join_as_union(self, left: Template, right: Template) -> Template | None:
+        """The template of a value of one of several kinds; None if it cannot be one."""
+
+    @abstractmethod
+    def as_container(self, value: Value, container: MapV | GrowV | ArraysV) -> Value:
+        """A value as a container of this kind, if it is not one already."""
+
+    @abstractmethod
+    def carried(self, value: ArraysV) -> Value:
+        """A list of arrays that a loop or branch hands on."""
+
+    @abstractmethod
+    def union_leaves(self, value: Value, template: Structure, like: Value | None) -> list[ir.Operand]:
+        """The operands of a value as one of several kinds."""
+
+    @abstractmethod
+    def scalar_leaves(self, value: Value, kinds: tuple[Scalar, ...], like: Value | None) -> list[ir.Operand]:
+        """The operands of a scalar as one of several types."""
+
+    @abstractmethod
+    def scalar_of(self, kinds: tuple[Scalar, ...], variables: list[ir.Var], rare: bool) -> Value:
+        """The scalar of several types that a join gives; consumes its variables."""
+
+    @abstractmethod
+    def boxed(self, value: Value) -> ObjectV:
+        """A value as an object of Python's."""

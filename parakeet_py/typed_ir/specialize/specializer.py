@@ -32,6 +32,7 @@ import numpy as np
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.interrupts import poll
+from parakeet_py.base.types import Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.signature.attribute_sources import of_arguments
 from parakeet_py.signature.results import Result
@@ -40,15 +41,16 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import place
 from parakeet_py.typed_ir.specialize import compile_time_values, inputs, messages, results, statements
 from parakeet_py.typed_ir.specialize.arrays import convert
-from parakeet_py.typed_ir.specialize.containers import containers, dynamic_lists
+from parakeet_py.typed_ir.specialize.containers import containers, dynamic_lists, joins, ragged_arrays
 from parakeet_py.typed_ir.specialize.context import Context
 from parakeet_py.typed_ir.specialize.deferred_views import NeedView, Shadows
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.instances.assigned_attributes import NeedField
 from parakeet_py.typed_ir.specialize.instances.table import Instances, NeedInstance
+from parakeet_py.typed_ir.specialize.opaque import opaque
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, descriptions, is_pure_site, seldom_sites
 from parakeet_py.typed_ir.specialize.paths import iterator_consumption, join, tagged_scalars, tagged_unions
-from parakeet_py.typed_ir.specialize.paths.templates import Template
+from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template, kinds_of, template_of
 from parakeet_py.typed_ir.specialize.profitability import light_site
 from parakeet_py.typed_ir.specialize.python import calls, operators, procedures
 from parakeet_py.typed_ir.specialize.restarts import (
@@ -61,11 +63,15 @@ from parakeet_py.typed_ir.specialize.restarts import (
     NeedWhole,
 )
 from parakeet_py.typed_ir.specialize.values import (
+    ArraysV,
     ArrayV,
     ComprehensionV,
     DictV,
+    GrowV,
     ListV,
+    MapV,
     NeverV,
+    ObjectV,
     ScalarV,
     Static,
     TaggedScalar,
@@ -260,7 +266,7 @@ class Specializer(Context):
 
         Names that functions share come last; a later turn of a loop that is written out has more of them.
         """
-        found = [join.template_of(value, varying=True) for value in inits]
+        found = [template_of(value, varying=True) for value in inits]
         hint = self.hints.get((*self.path, id(op)))
         if hint is None:
             return found
@@ -268,11 +274,7 @@ class Specializer(Context):
         return [*known, *found[len(known) :]]
 
     def _with_hint(self, template: Template, hint: Template) -> Template:
-        return (
-            join.join(self, template, hint)
-            if tagged_scalars.kinds_of(template) and tagged_scalars.kinds_of(hint)
-            else template
-        )
+        return join.join(self, template, hint) if kinds_of(template) and kinds_of(hint) else template
 
     def settle(self, values: Sequence[Value]) -> list[Value]:
         """Values that something can keep: pending comprehensions are computed."""
@@ -358,6 +360,33 @@ class Specializer(Context):
     def narrowed(self, value: VariantV | TaggedScalar) -> Value:
         one = tagged_unions.narrowed(self, value) if isinstance(value, VariantV) else value
         return tagged_scalars.narrowed(self, one) if isinstance(one, TaggedScalar) else one
+
+    def join_containers(self, left: Template, right: Template) -> Template | None:
+        return joins.joined(self, left, right)
+
+    def join_ragged(self, left: Structure, right: Structure) -> ArraysV | None:
+        return ragged_arrays.joined(left, right)
+
+    def join_as_union(self, left: Template, right: Template) -> Template | None:
+        return tagged_unions.joined(self, left, right)
+
+    def as_container(self, value: Value, container: MapV | GrowV | ArraysV) -> Value:
+        return joins.as_container(self, value, container)
+
+    def carried(self, value: ArraysV) -> Value:
+        return ragged_arrays.carried(self, value)
+
+    def union_leaves(self, value: Value, template: Structure, like: Value | None) -> list[ir.Operand]:
+        return tagged_unions.leaves(self, value, template, like)
+
+    def scalar_leaves(self, value: Value, kinds: tuple[Scalar, ...], like: Value | None) -> list[ir.Operand]:
+        return tagged_scalars.leaves(self, value, kinds, like)
+
+    def scalar_of(self, kinds: tuple[Scalar, ...], variables: list[ir.Var], rare: bool) -> Value:
+        return tagged_scalars.value_of(self, kinds, variables, rare)
+
+    def boxed(self, value: Value) -> ObjectV:
+        return opaque.opaque_box(self, value)
 
     def learn(self, condition: ir.Operand, truth: bool) -> None:
         tagged_unions.learn(self, condition, truth)

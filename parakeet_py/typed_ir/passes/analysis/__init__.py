@@ -1,1 +1,1 @@
-"""analysis"""
+"""Facts about programs: aliasing, ranges, linear forms."""

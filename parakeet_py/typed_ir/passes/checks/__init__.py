@@ -1,1 +1,1 @@
-"""checks"""
+"""Where checks are made."""

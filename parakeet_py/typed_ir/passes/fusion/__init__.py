@@ -1,1 +1,1 @@
-"""fusion"""
+"""Fusion of array operators, and what makes it possible."""

@@ -1,1 +1,1 @@
-"""loops"""
+"""Passes over loops."""

@@ -1,1 +1,1 @@
-"""scalar"""
+"""Simplification of scalars and extents, common subexpressions, dead code."""

@@ -1,1 +1,1 @@
-"""arrays"""
+"""Arrays: conversions, elementwise operators, indexing, views, stores."""

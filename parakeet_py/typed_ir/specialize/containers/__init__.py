@@ -1,1 +1,1 @@
-"""containers"""
+"""Lists, dicts, sets, strings and tables."""

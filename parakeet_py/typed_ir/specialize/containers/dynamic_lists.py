@@ -29,7 +29,16 @@ from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import ragged_arrays
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.paths import branches, iterables, join, tagged_scalars
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, RowT, Structure, Template
+from parakeet_py.typed_ir.specialize.paths.templates import (
+    ArrayT,
+    EitherT,
+    RowT,
+    Structure,
+    Template,
+    template_of,
+    types_of,
+    varying,
+)
 from parakeet_py.typed_ir.specialize.restarts import NotGrown
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
@@ -74,7 +83,7 @@ def item_template(s: Context, held: Value, more: Sequence[Value] = ()) -> Templa
         case GrowV():
             templates.append(held.item)
         case TupleV(items):
-            templates += [join.template_of(item, varying=True) for item in items]
+            templates += [template_of(item, varying=True) for item in items]
         case ListV(array, items) if has_item_type(held):
             templates.append(Scalar(array.dtype, items == ""))
         case ListV(array, items) if items in ("", array.dtype):
@@ -84,7 +93,7 @@ def item_template(s: Context, held: Value, more: Sequence[Value] = ()) -> Templa
             templates.append(made)
         case _:
             raise NotGrown.at(s.frames[-1].function, s.builder.pos, f"a change of {s.describe(held)}")
-    templates += [join.template_of(item, varying=True) for item in more]
+    templates += [template_of(item, varying=True) for item in more]
     return join_items(s, templates)
 
 
@@ -92,9 +101,9 @@ def join_items(s: Context, templates: Sequence[Template]) -> Template:
     """The least template that fits all these items; its leaves have to be scalars."""
     joined: Template = None
     for template in templates:
-        template = nested_lists.normal(join.varying(template))
+        template = nested_lists.normal(varying(template))
         joined = template if joined is None else nested_lists.normal(join.join(s, joined, template))
-    if joined is not None and not all(isinstance(kind, Scalar) for kind in join.types_of(joined)):
+    if joined is not None and not all(isinstance(kind, Scalar) for kind in types_of(joined)):
         raise NotGrown.at(
             s.frames[-1].function, s.builder.pos, "a list of arrays or objects whose length depends on values"
         )
@@ -115,7 +124,7 @@ def grown_template(s: Context, left: Structure, right: Structure) -> Structure:
         roots |= _roots(one) if isinstance(one.like, GrowV) else _roots(one) & s.list_roots.keys()
     columns = [
         ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
-        for kind in join.types_of(items)
+        for kind in types_of(items)
         if isinstance(kind, Scalar)
     ]
     return Structure(GrowV(py(0), (), items), (PYINT, *columns, *nested_lists.pool_templates(s, items, roots)))
@@ -143,7 +152,7 @@ def _parts(template: Structure) -> Sequence[Template]:
 def as_grown(s: Context, value: Value, item: Template) -> GrowV:
     """A list of known length, or an array that is a list, with columns of its own."""
     b = s.builder
-    kinds = [kind for kind in join.types_of(item) if isinstance(kind, Scalar)]
+    kinds = [kind for kind in types_of(item) if isinstance(kind, Scalar)]
     if isinstance(value, GrowV):
         return value if value.item == item else _recoded(s, value, item)
     if isinstance(value, ListV) and value.array.rank > 1:
@@ -208,7 +217,7 @@ def item_at(s: Context, grown: GrowV, index: ir.Operand) -> Value:
 def plain_item_at(s: Context, grown: GrowV, index: ir.Operand) -> Value:
     """The same, as the value that it is now."""
     b = s.builder
-    kinds = join.types_of(grown.item)
+    kinds = types_of(grown.item)
     leaves: list[Any] = []
     for column, kind in zip(grown.columns, kinds, strict=True):
         assert isinstance(kind, Scalar)
@@ -306,7 +315,7 @@ def with_room(s: Context, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, ...]:
 def extend(s: Context, grown: GrowV, items: Value) -> GrowV:
     found = iterables.static_items(items)
     if found is not None:
-        grown = as_grown(s, grown, join_items(s, [grown.item, *(join.template_of(i, varying=True) for i in found)]))
+        grown = as_grown(s, grown, join_items(s, [grown.item, *(template_of(i, varying=True) for i in found)]))
         for item in found:
             grown = append(s, grown, item)
         return grown

@@ -23,8 +23,8 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, nested_lists, strings
-from parakeet_py.typed_ir.specialize.paths import branches, iterables, join
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template
+from parakeet_py.typed_ir.specialize.paths import branches, iterables
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, template_of, types_of
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -126,7 +126,7 @@ def joined(s: Context, left: Structure, right: Structure) -> Structure:
             roots |= table.roots
         else:
             assert isinstance(one.like, DictV)
-            held = join.template_of(_pairs(one.like), varying=True)
+            held = template_of(_pairs(one.like), varying=True)
             assert isinstance(held, Structure)
         entries.append(held)
     grown = dynamic_lists.grown_template(s, *entries)
@@ -189,7 +189,7 @@ def is_whole(value: MapV) -> bool:
 
 
 def _key_columns(s: Context, value: MapV) -> list[ArrayV]:
-    kinds = join.types_of(_key_template(value))
+    kinds = types_of(_key_template(value))
     if not all(isinstance(kind, Scalar) and _is_key(kind) for kind in kinds) or not kinds:
         raise s.unsupported("dict keys and items of sets that are no numbers")
     return list(value.entries.columns[: len(kinds)])
@@ -220,7 +220,7 @@ def _find(s: Context, value: MapV, key: Value) -> tuple[ir.Operand, ir.Operand]:
     parts = _key_parts(s, key)
     columns = _key_columns(s, value) if value.entries.item is not None else []
     template = _key_template(value)
-    if columns and _kinds(join.template_of(key, varying=True)) != _kinds(template):
+    if columns and _kinds(template_of(key, varying=True)) != _kinds(template):
         raise s.unsupported("keys of different kinds in one dict")
     if columns and len(columns) != len(parts):
         raise s.unsupported("keys of different lengths in one dict")
@@ -314,7 +314,7 @@ def entry_of(s: Context, value: MapV, key: Value) -> ir.Operand | None:
 def keys(value: MapV) -> GrowV:
     """The keys of a dict, in order."""
     template = _key_template(value)
-    return GrowV(value.entries.length, value.entries.columns[: len(join.types_of(template))], template)
+    return GrowV(value.entries.length, value.entries.columns[: len(types_of(template))], template)
 
 
 def values(value: MapV) -> GrowV:
@@ -322,7 +322,7 @@ def values(value: MapV) -> GrowV:
     if item is None:
         return value.entries
     assert isinstance(item, Structure)
-    own = len(join.types_of(item.parts[0]))
+    own = len(types_of(item.parts[0]))
     return GrowV(value.entries.length, value.entries.columns[own:], item.parts[1], value.entries.pools)
 
 
@@ -403,7 +403,7 @@ def change(s: Context, held: MapV | DictV, change: str, args: Sequence[Value]) -
 
 
 def _item_of(s: Context, held: DictV) -> Template:
-    return dynamic_lists.join_items(s, [join.template_of(pair, varying=True) for pair in _pairs(held).items])
+    return dynamic_lists.join_items(s, [template_of(pair, varying=True) for pair in _pairs(held).items])
 
 
 def _fitting(s: Context, value: MapV, key: Value, item: Value | None) -> MapV:
@@ -412,7 +412,7 @@ def _fitting(s: Context, value: MapV, key: Value, item: Value | None) -> MapV:
     _key_parts(s, key)
     entry = key if item is None else TupleV((key, item))
     old = [] if value.entries.item is None else [value.entries.item]
-    template = dynamic_lists.join_items(s, [*old, join.template_of(entry, varying=True)])
+    template = dynamic_lists.join_items(s, [*old, template_of(entry, varying=True)])
     made = as_map(s, value, template)
     _key_columns(s, made)
     return made
@@ -425,7 +425,7 @@ def put(s: Context, value: MapV, key: Value, item: Value | None) -> MapV:
     value = _fitting(s, value, key, item)
     entry, place = _find(s, value, key)
     entries, table = value.entries, value.table
-    own = len(join.types_of(_key_template(value)))
+    own = len(types_of(_key_template(value)))
 
     def added() -> list[Value]:
         grown = dynamic_lists.append(s, entries, key if item is None else TupleV((key, item)))

@@ -18,7 +18,7 @@ from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import containers, dynamic_lists, hash_maps
 from parakeet_py.typed_ir.specialize.containers.nested_lists import FEW, LEAVES, as_row, has_rows, load, size
 from parakeet_py.typed_ir.specialize.paths import branches, join
-from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure
+from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, template_of, types_of
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     DictV,
@@ -82,7 +82,7 @@ def _of_map(s: Context, held: MapV, at: Value, kind: str, args: list[Value]) -> 
     if entry is None:
         return [NeverV()] * (2 if kind in _GIVING else 1)
     assert isinstance(held.entries.item, Structure)
-    keys = len(join.types_of(held.entries.item.parts[0]))
+    keys = len(types_of(held.entries.item.parts[0]))
     *item, made = _changed(s, _with_rows(s, held.entries, keys), keys, entry, kind, args)
     assert isinstance(made, GrowV)
     return [*item, replace(held, entries=made)]
@@ -109,7 +109,7 @@ def _row_of(grown: GrowV) -> RowT:
 def _holding(s: Context, grown: GrowV, items: Sequence[Value]) -> GrowV:
     """The list, whose rows may hold such items, too."""
     row = _row_of(grown)
-    wide = dynamic_lists.join_items(s, [row.item, *(join.template_of(item, varying=True) for item in items)])
+    wide = dynamic_lists.join_items(s, [row.item, *(template_of(item, varying=True) for item in items)])
     if wide == row.item:
         return grown
     made = RowT(wide)

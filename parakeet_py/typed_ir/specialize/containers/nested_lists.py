@@ -23,7 +23,16 @@ from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, RowT, Structure, Template
+from parakeet_py.typed_ir.specialize.paths.templates import (
+    ArrayT,
+    RowT,
+    Structure,
+    Template,
+    describe,
+    parts_of,
+    rebuild,
+    types_of,
+)
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, ListV, NeverV, ScalarV, TupleV, UnboundV, Value, py
 
 if TYPE_CHECKING:
@@ -89,7 +98,7 @@ def _inner(s: Context, template: Template) -> Sequence[Template]:
             return [item]
         case Structure(TupleV(kind="list"), parts):
             return parts
-    raise s.unsupported(f"a list of lists and of {join.describe(template)}")
+    raise s.unsupported(f"a list of lists and of {describe(template)}")
 
 
 def as_row(s: Context, template: Template) -> RowT:
@@ -102,7 +111,7 @@ def pool_templates(s: Context, item: Template, roots: frozenset[int]) -> list[Te
     for row in row_templates(item):
         columns = [
             ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
-            for kind in join.types_of(row.item)
+            for kind in types_of(row.item)
             if isinstance(kind, Scalar)
         ]
         parts = (PYINT, *columns, *pool_templates(s, row.item, roots))
@@ -156,7 +165,7 @@ def _recoded(
             made[0].extend(own)
             made[1].extend(inner)
         return made
-    own = [columns.pop(0) for _ in join.types_of(old)]
+    own = [columns.pop(0) for _ in types_of(old)]
     plain = GrowV(length, tuple(own), old)
     if old == new:
         return own, []
@@ -170,10 +179,10 @@ def _of_records(
     b = s.builder
     many = ir.Const(len(parts), PYINT)
     total = b.index_mul(length.operand, many)
-    kinds = join.types_of(new.item)
+    kinds = types_of(new.item)
     memory = [_column(s, b.max0(total), kind) for kind in kinds if isinstance(kind, Scalar)]
     for place, part in enumerate(parts):
-        own = GrowV(length, tuple(columns.pop(0) for _ in join.types_of(part)), part)
+        own = GrowV(length, tuple(columns.pop(0) for _ in types_of(part)), part)
         given = dynamic_lists.as_grown(s, own, new.item).columns
         for column, values in zip(memory, given, strict=True):
             target = make_view(s, column, (ir.Const(place, PYINT),), [(0, length.operand, many)])
@@ -254,7 +263,7 @@ def leaves_in(s: Context, value: Value, template: Template, pools: list[GrowV]) 
             count = s.builder.index_sub(longer.length.operand, start)
             return [start, count, count]
         case Structure(TupleV(), parts) if has_rows(template):
-            values = join.parts_of(value) if not isinstance(value, UnboundV | NeverV) else (value,) * len(parts)
+            values = parts_of(value) if not isinstance(value, UnboundV | NeverV) else (value,) * len(parts)
             return [leaf for part, own in zip(parts, values, strict=True) for leaf in leaves_in(s, own, part, pools)]
     return join.leaves_of(s, value, template)
 
@@ -277,7 +286,7 @@ def value_of(s: Context, template: Template, leaves: list[ir.Operand], pools: li
             start, count, _ = (leaves.pop(0) for _ in range(LEAVES))
             return _view(s, pools.pop(0), size(s, start), size(s, count))
         case Structure(TupleV() as like, parts) if has_rows(template):
-            return join.rebuild(like, tuple(value_of(s, part, leaves, pools) for part in parts))
+            return rebuild(like, tuple(value_of(s, part, leaves, pools) for part in parts))
     return join.value_of(s, template, leaves)  # type: ignore[arg-type]
 
 
@@ -366,5 +375,5 @@ def _copied(s: Context, item: Value) -> Value:
         case GrowV():
             return replace(item, columns=tuple(copy_array(s, column) for column in item.columns))
         case TupleV():
-            return join.rebuild(item, tuple(_copied(s, part) for part in item.items))
+            return rebuild(item, tuple(_copied(s, part) for part in item.items))
     return item

@@ -14,7 +14,7 @@ from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
 from parakeet_py.typed_ir.specialize.opaque.opaque import roots_of
-from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.paths.templates import parts_of
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,
@@ -79,7 +79,7 @@ def _holds_containers(value: Value) -> bool:
         return True
     if isinstance(value, ListV):
         return isinstance(value.array, ArrayV) and len(value.array.extents) > 1
-    return any(_is_container(part) or _holds_containers(part) for part in join.parts_of(value))
+    return any(_is_container(part) or _holds_containers(part) for part in parts_of(value))
 
 
 def _changed_names(function: ssa.Function) -> frozenset[str]:
@@ -113,7 +113,7 @@ def check_kept(s: Context, lists: Sequence[Value], places: Sequence[Value]) -> N
 def _stands_in(own: Value, value: Value) -> bool:
     if _is_container(value) and (value is own or _may_be_one(own, value)):
         return True
-    return any(_stands_in(own, part) for part in join.parts_of(value))
+    return any(_stands_in(own, part) for part in parts_of(value))
 
 
 def _may_be_one(left: Value, right: Value) -> bool:

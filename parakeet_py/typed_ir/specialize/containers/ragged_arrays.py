@@ -23,8 +23,8 @@ from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
-from parakeet_py.typed_ir.specialize.paths import branches, iterables, join
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template
+from parakeet_py.typed_ir.specialize.paths import branches, iterables
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NotGrown
 from parakeet_py.typed_ir.specialize.values import ArraysV, ArrayV, ListV, ScalarV, SliceV, Static, TupleV, Value, py
 
@@ -310,7 +310,7 @@ def as_result(s: Context, result: Value) -> Value:
             return
         if isinstance(value, ArrayV):
             seen.append(value.roots)
-        for inner in join.parts_of(value):
+        for inner in parts_of(value):
             look(inner)
 
     look(result)
@@ -325,8 +325,8 @@ def as_result(s: Context, result: Value) -> Value:
             return replace(value, root=CHECKED, data=data, places=tuple(places))
         if is_rows(value):
             return ListV(replace(value.array, roots=_BARE), COPIES)
-        parts = join.parts_of(value)
-        return join.rebuild(value, tuple(map(checked, parts))) if parts else value
+        parts = parts_of(value)
+        return rebuild(value, tuple(map(checked, parts))) if parts else value
 
     return checked(result) if lists else result
 

@@ -1,1 +1,1 @@
-"""instances"""
+"""Instances of classes in Python, and attributes that are assigned."""

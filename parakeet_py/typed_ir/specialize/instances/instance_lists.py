@@ -22,7 +22,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.instances.table import NeedInstance
 from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, Template
+from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, Template, parts_of, template_of, types_of
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, RefV, ScalarV, Value
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _is_of(value: Value, cls: Any) -> bool:
     )
     if isinstance(value, RefV):
         own = value.made.cls
-    return own is cls or any(_is_of(part, cls) for part in join.parts_of(value))
+    return own is cls or any(_is_of(part, cls) for part in parts_of(value))
 
 
 def may_change(s: Context, held: Value, kind: str) -> None:
@@ -117,7 +117,7 @@ def after_loop(s: Context, changed: int, used: int, values: Sequence[Value]) -> 
 
 
 def _holds_reference(value: Value) -> bool:
-    return isinstance(value, ItemV) or any(map(_holds_reference, join.parts_of(value)))
+    return isinstance(value, ItemV) or any(map(_holds_reference, parts_of(value)))
 
 
 def _columns(s: Context, item: ItemV, name: str) -> tuple[Template, tuple[ArrayV, ...]]:
@@ -125,8 +125,8 @@ def _columns(s: Context, item: ItemV, name: str) -> tuple[Template, tuple[ArrayV
     like = _use(s, item)
     parts = item.listed.item.parts
     place = like.names.index(name)
-    first = sum(len(join.types_of(part)) for part in parts[:place])
-    return parts[place], item.listed.columns[first : first + len(join.types_of(parts[place]))]
+    first = sum(len(types_of(part)) for part in parts[:place])
+    return parts[place], item.listed.columns[first : first + len(types_of(parts[place]))]
 
 
 def read(s: Context, item: ItemV, name: str) -> Value | None:
@@ -150,7 +150,7 @@ def write(s: Context, item: ItemV, name: str, new: Value) -> None:
         raise s.unsupported(f"the attribute .{name}, which an object in a list gets later")
     template, columns = _columns(s, item, name)
     (new,) = s.settle([new])
-    if join.join(s, template, join.template_of(new, varying=True)) != template:
+    if join.join(s, template, template_of(new, varying=True)) != template:
         raise s.unsupported(f"the attribute .{name} of an object in a list gets another type")
     leaves = join.leaves_of(s, new, template)
     dynamic_lists.store_leaves(s, columns, item.index.operand, dynamic_lists.encoded(s, leaves))

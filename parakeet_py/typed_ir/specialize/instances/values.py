@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.signature.results import NewInstance
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.instances.instances import attributes_of, is_instance, names_of
-from parakeet_py.typed_ir.specialize.paths import branches, join, tagged_unions
-from parakeet_py.typed_ir.specialize.paths.templates import Fixed, RowT, Structure, Template
+from parakeet_py.typed_ir.specialize.paths import branches, tagged_unions
+from parakeet_py.typed_ir.specialize.paths.templates import Fixed, RowT, Structure, Template, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, Made, RefV, Static, Value, VariantV
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _refs(value: Value) -> Iterable[RefV]:
         yield value
     if isinstance(value, GrowV):
         yield from _refs_in(value.item)
-    for part in join.parts_of(value):
+    for part in parts_of(value):
         yield from _refs(part)
 
 
@@ -71,7 +71,7 @@ def _left(s: Context, value: Value, before: int, inside: tuple[Made, ...] = ()) 
         if value.made in inside:
             raise s.unsupported("an object that holds itself")
         return _left(s, frozen(s, value), before, (*inside, value.made))
-    parts = join.parts_of(value)
+    parts = parts_of(value)
     if not any(ref.made.root > before for ref in _refs(value)):
         return value
     if isinstance(value, VariantV):
@@ -81,7 +81,7 @@ def _left(s: Context, value: Value, before: int, inside: tuple[Made, ...] = ()) 
     held = tuple(_left(s, part, before, inside) for part in parts)
     if isinstance(value, InstanceV):
         return InstanceV(value.cls, value.names, held, value.sites, value.token)
-    return join.rebuild(value, held)
+    return rebuild(value, held)
 
 
 def _option_left(s: Context, value: VariantV, numbers: Sequence[int], before: int, inside: tuple[Made, ...]) -> Value:
@@ -105,7 +105,7 @@ def holds(value: Value) -> bool:
     """Is there an instance in a value?"""
     if isinstance(value, GrowV) and _is_of_instances(value.item):
         return True
-    return is_instance(value) or any(map(holds, join.parts_of(value)))
+    return is_instance(value) or any(map(holds, parts_of(value)))
 
 
 def _is_of_instances(template: Template) -> bool:
@@ -126,7 +126,7 @@ def check_result(s: Context, value: Value, inside: tuple[Made, ...] = ()) -> Non
             raise s.unsupported("an object that holds itself")
         inside = (*inside, value.made)
         value = frozen(s, value)
-    for part in join.parts_of(value):
+    for part in parts_of(value):
         check_result(s, part, inside)
 
 

@@ -1,1 +1,1 @@
-"""intrinsics"""
+"""The words of `library/intrinsics.py`."""

@@ -1,1 +1,1 @@
-"""opaque"""
+"""Operations handed back to Python."""

@@ -409,7 +409,7 @@ def _uses_up(target: Value) -> bool:
 
 
 def _holds_map(value: Value) -> bool:
-    from parakeet_py.typed_ir.specialize.paths.join import parts_of
+    from parakeet_py.typed_ir.specialize.paths.templates import parts_of
 
     return isinstance(value, MapV) or any(map(_holds_map, parts_of(value)))
 
@@ -421,7 +421,7 @@ def _holds_instance(value: Value) -> bool:
 
 
 def _holds_own_list(value: Value) -> bool:
-    from parakeet_py.typed_ir.specialize.paths.join import parts_of
+    from parakeet_py.typed_ir.specialize.paths.templates import parts_of
 
     return (isinstance(value, ListV) and value.own) or any(map(_holds_own_list, parts_of(value)))
 
@@ -460,7 +460,7 @@ def _leaves_maps_alone(target: Value) -> bool:
 
 
 def roots_of(value: Value) -> frozenset[int]:
-    from parakeet_py.typed_ir.specialize.paths.join import parts_of
+    from parakeet_py.typed_ir.specialize.paths.templates import parts_of
 
     if isinstance(value, ArrayV):
         return value.roots

@@ -11,7 +11,7 @@ from parakeet_py.signature.specs import text_of
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.opaque.python_closures import closure_template
-from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Fixed, RowT, Structure
+from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Fixed, RowT, Structure, types_of
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArraysV,
@@ -126,14 +126,13 @@ def _list_template(s: Context, value: GrowV, leaves: list[ir.Operand]) -> Templa
     from parakeet_py.typed_ir.specialize.containers import dynamic_lists
     from parakeet_py.typed_ir.specialize.containers import nested_lists as rows
     from parakeet_py.typed_ir.specialize.instances import values as instance_values
-    from parakeet_py.typed_ir.specialize.paths import join
 
     match value.item:
         case Structure(TupleV(kind=sequence, named=named), parts) if parts:
             columns, pools = list(value.columns), list(value.pools)
             made = []
             for part in parts:
-                own = [columns.pop(0) for _ in join.types_of(part)]
+                own = [columns.pop(0) for _ in types_of(part)]
                 inner = tuple(pools.pop(0) for _ in rows.row_templates(part))
                 made.append(_list_template(s, GrowV(value.length, tuple(own), part, inner), leaves))
             return ContainerT("zipped", tuple(made), (named or (list if sequence == "list" else tuple),))
@@ -141,7 +140,7 @@ def _list_template(s: Context, value: GrowV, leaves: list[ir.Operand]) -> Templa
             left = list(value.columns)
             maker = instance_values.list_boxed(s, cls, names, parts, value.columns)
             varying = [part for name, part in zip(names, parts, strict=True) if name not in dict(maker.fixed)]
-            lists = [GrowV(value.length, tuple(left.pop(0) for _ in join.types_of(part)), part) for part in varying]
+            lists = [GrowV(value.length, tuple(left.pop(0) for _ in types_of(part)), part) for part in varying]
             return ContainerT("zipped", tuple(_list_template(s, one, leaves) for one in lists), (maker,))
         case Structure(CharV()):
             return ContainerT("zipped", (_list_template(s, GrowV(value.length, value.columns, PYINT), leaves),), (chr,))
@@ -166,7 +165,7 @@ def _list_template(s: Context, value: GrowV, leaves: list[ir.Operand]) -> Templa
                 if isinstance(part, Fixed):
                     items.append(template_of(s, part.value, leaves))
                     continue
-                some = tuple(columns.pop(0) for _ in join.types_of(part))
+                some = tuple(columns.pop(0) for _ in types_of(part))
                 items.append(_list_template(s, GrowV(value.length, some, part), leaves))
             which = _list_template(s, GrowV(value.length, (tags,), PYINT), leaves)
             return ContainerT("chosen", (which, *items), tuple(isinstance(part, Fixed) for part in parts))

@@ -53,7 +53,7 @@ def closure_template(s: Context, value: ClosureV, leaves: list[ir.Operand]) -> T
 
 def needs_captured_names(value: Value) -> bool:
     """Is there a nested function in a value that has captured what may be bound again?"""
-    from parakeet_py.typed_ir.specialize.paths.join import parts_of
+    from parakeet_py.typed_ir.specialize.paths.templates import parts_of
 
     if isinstance(value, ClosureV) and value.function.unsteady and not value.free:
         return True
@@ -79,7 +79,7 @@ def check_left(s: Context, value: Value, frame: Frame) -> None:
 
 
 def _closures(value: Value) -> Iterator[ClosureV]:
-    from parakeet_py.typed_ir.specialize.paths.join import parts_of
+    from parakeet_py.typed_ir.specialize.paths.templates import parts_of
 
     if isinstance(value, ClosureV):
         yield value

@@ -1,1 +1,1 @@
-"""paths"""
+"""Branches, loops, exceptions, iteration: values where paths meet."""

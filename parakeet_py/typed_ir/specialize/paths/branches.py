@@ -20,7 +20,7 @@ from parakeet_py.typed_ir.specialize.instances import values as instance_values
 from parakeet_py.typed_ir.specialize.paths import join, tagged_unions
 from parakeet_py.typed_ir.specialize.paths.guarded import after_branch
 from parakeet_py.typed_ir.specialize.paths.guarded import side as guarded_side
-from parakeet_py.typed_ir.specialize.paths.templates import Template
+from parakeet_py.typed_ir.specialize.paths.templates import Template, template_of, types_of
 from parakeet_py.typed_ir.specialize.values import ArrayV, NeverV, UnboundV, Value
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def joined(s: Context, condition: ir.Operand, then: Side, orelse: Side) -> list[
         b.equal = saved
         b.scopes.pop()
         blocks.append(ir.Block(tuple(statements), tuple(leaves)))
-    kinds = [kind for template in templates for kind in join.types_of(template)]
+    kinds = [kind for template in templates for kind in types_of(template)]
     outs = list(b.emit(ir.If(condition, *blocks), *kinds, name="phi"))
     for side, holds in ((then, False), (orelse, True)):
         if ends_in_failure(side.statements):
@@ -120,7 +120,7 @@ def joined(s: Context, condition: ir.Operand, then: Side, orelse: Side) -> list[
 
 def _template_of_both(s: Context, condition: ir.Operand, left: Value, right: Value) -> Template:
     """What values of both sides fit. Where nothing does and a flag decides (`keepdims=flag`) it is asked for."""
-    one, other = join.template_of(left, varying=False), join.template_of(right, varying=False)
+    one, other = template_of(left, varying=False), template_of(right, varying=False)
     try:
         return join.join(s, one, other)
     except UnsupportedError:

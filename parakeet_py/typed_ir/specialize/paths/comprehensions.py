@@ -25,7 +25,7 @@ from parakeet_py.typed_ir.specialize.containers import dynamic_lists, list_chang
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists, instances, values
 from parakeet_py.typed_ir.specialize.opaque.opaque import roots_of
 from parakeet_py.typed_ir.specialize.paths import branches, iterables, join, tagged_scalars
-from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Structure
+from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Structure, template_of, types_of, varying
 from parakeet_py.typed_ir.specialize.restarts import ArrayElements, Sequential
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -281,8 +281,8 @@ def _record(s: Context, item: Value, before: int) -> Structure | None:
     if not isinstance(item, RefV) or item.made.root <= before:
         instance_lists.table_of(s, [item])
     (item,) = values.leaving(s, s.settle([item]), before)
-    template = join.varying(join.template_of(item, varying=True))
-    kinds = join.types_of(template)
+    template = varying(template_of(item, varying=True))
+    kinds = types_of(template)
     scalars = bool(kinds) and all(isinstance(kind, Scalar) for kind in kinds)
     return template if scalars and isinstance(template, Structure) else None
 

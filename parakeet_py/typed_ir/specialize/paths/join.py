@@ -13,40 +13,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.base.errors import UnsupportedError
-from parakeet_py.base.types import OBJECT, PYINT, Array, Scalar, Type, join_layouts
+from parakeet_py.base.types import OBJECT, PYINT, Array, Scalar, join_layouts
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.opaque import opaque
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, Fixed, RowT, Structure, Template
-from parakeet_py.typed_ir.specialize.type_names import described, with_article
+from parakeet_py.typed_ir.specialize.paths.templates import (
+    ArrayT,
+    EitherT,
+    Fixed,
+    RowT,
+    Structure,
+    Template,
+    describe,
+    kinds_of,
+    parts_of,
+    rebuild,
+    same_shape,
+    union_of_kinds,
+    varying,
+)
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArraysV,
     ArrayV,
-    CharV,
-    ClosureV,
-    ComprehensionV,
-    DictV,
-    ErrorV,
-    GeneratorV,
     GrowV,
     InstanceV,
     ItemV,
-    IteratorV,
-    ListV,
     MapV,
-    MessageV,
-    MethodV,
     NeverV,
     ObjectV,
-    RangeV,
-    RefV,
     ScalarV,
-    SliceV,
-    Static,
-    SuperV,
     TaggedScalar,
-    TextV,
-    TupleV,
     UnboundV,
     Value,
     VariantV,
@@ -54,193 +49,6 @@ from parakeet_py.typed_ir.specialize.values import (
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
-
-
-def template_of(value: Value, *, varying: bool) -> Template:
-    """The template of one value. `varying`: known numbers may change (loop-carried), so only their type is kept."""
-    match value:
-        case NeverV():
-            return None
-        case ScalarV():
-            return value.type if varying else Fixed(value)
-        case TaggedScalar(kinds, rare=rare):
-            return EitherT(kinds, rare) if varying else Fixed(value)
-        case ArrayV():
-            nonunit = value.nonunit or (False,) * value.rank
-            return ArrayT(value.type, tuple(value.extents), value.roots, value.readonly, nonunit, value.order)
-        case ObjectV():
-            return Fixed(value) if not varying else Structure(value, ())
-        case Static() | UnboundV() | MethodV() | RefV() if not parts_of(value):
-            return Fixed(value)
-        case VariantV():  # a gate has all of its variables even where both paths bring the same
-            return Structure(value, tuple(template_of(part, varying=True) for part in parts_of(value)))
-        case _:
-            return Structure(value, tuple(template_of(part, varying=varying) for part in parts_of(value)))
-
-
-def with_inner_roots(template: Template, before: int, inside: int) -> Template:
-    """The template of what a loop's iteration gives, all memory it has made itself (roots after `before`) as one."""
-    match template:
-        case ArrayT(kind, extents, roots, readonly, nonunit, order) if any(root > before for root in roots):
-            kept = frozenset(root for root in roots if root <= before) | {inside}
-            return ArrayT(kind, extents, kept, readonly, nonunit, order)
-        case Structure(ArraysV(bases=bases) as like, parts) if any(root > before for root in bases):
-            own = replace(like, bases=frozenset(root for root in bases if root <= before) | {inside})
-            return Structure(own, tuple(with_inner_roots(part, before, inside) for part in parts))
-        case Structure(like, parts):
-            return Structure(like, tuple(with_inner_roots(part, before, inside) for part in parts))
-    return template
-
-
-def parts_of(value: Value) -> tuple[Value, ...]:
-    match value:
-        case TupleV(items) | IteratorV(_, items) | InstanceV(items=items):
-            return items
-        case VariantV(tag, options):
-            return (tag, *options)
-        case ListV(array):
-            return (array,)
-        case GrowV(length, columns, _, pools):
-            return (length, *columns, *pools)
-        case ArraysV(length, used, data, places):
-            return (length, used, data, *places)
-        case DictV(items):
-            return tuple(item for _, item in items)
-        case MapV(entries, table):
-            return entries, table
-        case SliceV(lower, upper, step):
-            return (lower, upper, step)
-        case ClosureV(_, captures, defaults, _):
-            return (*captures, *defaults)
-        case RangeV(start, stop, step, _):
-            return (start, stop, step)
-        case MethodV(obj, _) | SuperV(obj, _):
-            return (obj,)
-        case ItemV(index, listed):
-            return (index, listed)
-        case TextV(codes):
-            return (codes,)
-        case CharV(code):
-            return (code,)
-        case ErrorV(_, _, args):
-            return tuple(map(ScalarV, args))
-        case MessageV(_, args):
-            return args
-        case GeneratorV(frame):
-            return (*frame.env.values(), *frame.free.values())
-        case ComprehensionV(_, iterable, element, condition, _):
-            return (iterable, element, *(() if condition is None else (condition,)))
-        case _:
-            return ()
-
-
-def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
-    match like:
-        case TupleV(_, kind, named):
-            return TupleV(parts, kind, named)
-        case InstanceV(cls, names, _, sites):
-            return InstanceV(cls, names, parts, sites)
-        case SuperV(_, cls):
-            return SuperV(parts[0], cls)
-        case TextV():
-            assert isinstance(parts[0], ArrayV)
-            return TextV(parts[0])
-        case CharV():
-            assert isinstance(parts[0], ScalarV)
-            return CharV(parts[0])
-        case ItemV(_, _, version, depth):
-            index, listed = parts
-            assert isinstance(index, ScalarV) and isinstance(listed, GrowV)
-            return ItemV(index, listed, version, depth)
-        case VariantV():
-            tag = parts[0]
-            assert isinstance(tag, ScalarV)
-            return VariantV(tag, parts[1:])
-        case IteratorV(kind, _):
-            return IteratorV(kind, parts)
-        case ListV():
-            array = parts[0]
-            assert isinstance(array, ArrayV)
-            return ListV(array, like.items)
-        case GrowV():
-            length = parts[0]
-            assert isinstance(length, ScalarV)
-            columns = tuple(part for part in parts[1:] if isinstance(part, ArrayV))
-            return GrowV(length, columns, like.item, tuple(part for part in parts[1:] if isinstance(part, GrowV)))
-        case ArraysV():
-            length, used, data, *places = parts
-            assert isinstance(length, ScalarV) and isinstance(used, ScalarV) and isinstance(data, ArrayV)
-            lines = tuple(place for place in places if isinstance(place, ArrayV))
-            return ArraysV(length, used, data, lines, like.root, like.bases, like.fresh)
-        case DictV(items):
-            return DictV(tuple((key, part) for (key, _), part in zip(items, parts, strict=True)))
-        case MapV(kind=kind):
-            entries, table = parts
-            assert isinstance(entries, GrowV) and isinstance(table, ArrayV)
-            return MapV(entries, table, kind)
-        case SliceV():
-            return SliceV(*parts)
-        case ClosureV(function, captures, _, namespace):
-            return ClosureV(function, parts[: len(captures)], parts[len(captures) :], namespace, like.free)
-        case RangeV():
-            start, stop, step = parts
-            assert isinstance(start, ScalarV) and isinstance(stop, ScalarV) and isinstance(step, ScalarV)
-            return RangeV(start, stop, step, like.parallel)
-        case MethodV(_, name):
-            return MethodV(parts[0], name)
-        case MessageV(message):
-            return MessageV(message, parts)
-        case ErrorV(kind, message, _):
-            return ErrorV(kind, message, tuple(part.operand for part in parts if isinstance(part, ScalarV)))
-        case GeneratorV(frame, changes):
-            held, free = parts[: len(frame.env)], parts[len(frame.env) :]
-            env = dict(zip(frame.env, held, strict=True))
-            return GeneratorV(replace(frame, env=env, free=dict(zip(frame.free, free, strict=True))), changes)
-        case ComprehensionV(kind, _, _, condition, flatten):
-            return ComprehensionV(kind, parts[0], parts[1], parts[2] if condition is not None else None, flatten)
-    raise AssertionError(like)
-
-
-def _same_shape(left: Value, right: Value) -> bool:
-    """True when two containers differ in their parts only."""
-    if type(left) is not type(right):
-        return False
-    match left, right:
-        case (TupleV(a, k, c), TupleV(b, m, d)):
-            return k == m and c is d and len(a) == len(b)
-        case (InstanceV(c, a), InstanceV(d, b)):
-            return c is d and a == b
-        case (SuperV(_, c), SuperV(_, d)):
-            return c is d
-        case (ItemV(listed=a), ItemV(listed=b)):
-            return _same_shape(a, b)
-        case (ClosureV(f, a, d, _), ClosureV(g, b, e, _)):
-            same = f is g and left.namespace.globals is right.namespace.globals
-            return same and len(a) == len(b) and len(d) == len(e)
-        case (VariantV(), VariantV()):
-            return False  # see `variants`
-        case (ErrorV(a, text, d), ErrorV(b, other, e)):
-            return a is b and text == other and len(d) == len(e)
-        case (MessageV(text, d), MessageV(other, e)):
-            return text == other and len(d) == len(e)
-        case (ListV(x, a), ListV(y, b)):
-            return a == b and (x.dtype, x.rank) == (y.dtype, y.rank)
-        case (GrowV(item=a), GrowV(item=b)):
-            return bool(a == b)
-        case (IteratorV(k, a), IteratorV(m, b)):
-            return k == m and len(a) == len(b)
-        case (MapV(GrowV(item=a), _, k), MapV(GrowV(item=b), _, m)):
-            return bool(a == b) and k == m
-        case (DictV(a), DictV(b)):
-            return [key for key, _ in a] == [key for key, _ in b]
-        case (MethodV(_, a), MethodV(_, b)):
-            return a == b
-        case (ComprehensionV(condition=a), ComprehensionV(condition=b)):
-            return left.kind == right.kind and left.flatten == right.flatten and (a is None) == (b is None)
-        case (GeneratorV(one, a), GeneratorV(other, b)):
-            same = one.function is other.function and one.namespace.owner is other.namespace.owner and a == b
-            return same and one.closure is other.closure and [*one.env] == [*other.env] and [*one.free] == [*other.free]
-    return True
 
 
 def join(s: Context, left: Template, right: Template) -> Template:
@@ -257,12 +65,14 @@ def join(s: Context, left: Template, right: Template) -> Template:
     if left == right:
         return left
     if isinstance(left, RowT) or isinstance(right, RowT):
-        return nested_lists.joined(s, left, right)
+        found = s.join_containers(left, right)
+        assert found is not None
+        return found
     match left, right:
         case Scalar(), Scalar() if s.frames[-1].namespace.trusted:
             return join_scalars(s, left, right)
         case ((Scalar() | EitherT()), (Scalar() | EitherT())):
-            kinds = tagged_scalars.union(tagged_scalars.kinds_of(left), tagged_scalars.kinds_of(right))
+            kinds = union_of_kinds(kinds_of(left), kinds_of(right))
             if kinds is not None:
                 return EitherT(kinds)
         case ArrayT(one), ArrayT(other) if one.dtype == other.dtype and one.rank == other.rank:
@@ -270,41 +80,27 @@ def join(s: Context, left: Template, right: Template) -> Template:
         case Structure(ObjectV() as one, ()), Structure(ObjectV() as other, ()):
             return left if one.any or not other.any else right
         case Structure(ArraysV(), parts), Structure(ArraysV(), others):
-            kept = ragged_arrays.joined(left, right)
+            kept = s.join_ragged(left, right)
             if kept is not None:
                 return Structure(kept, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
-        case Structure(InstanceV() as a, parts), Structure(InstanceV() as b, others) if _same_shape(a, b):
+        case Structure(InstanceV() as a, parts), Structure(InstanceV() as b, others) if same_shape(a, b):
             like = a if b.sites <= a.sites else replace(a, sites=a.sites | b.sites)
             return Structure(like, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
-        case Structure(ItemV() as a, parts), Structure(ItemV() as b, others) if _same_shape(a, b):
+        case Structure(ItemV() as a, parts), Structure(ItemV() as b, others) if same_shape(a, b):
             version, depth = min(a.version, b.version), min(a.depth, b.depth)
             older = a if (a.version, a.depth) == (version, depth) else replace(a, version=version, depth=depth)
             return Structure(older, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
-        case Structure(a, parts), Structure(b, others) if _same_shape(a, b):
+        case Structure(a, parts), Structure(b, others) if same_shape(a, b):
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
-        case Structure(a), Structure(b) if dynamic_lists.has_item_type(a) and dynamic_lists.has_item_type(b):
-            return dynamic_lists.grown_template(s, left, right)
-        case Structure(a), Structure(b) if nested_lists.is_table_of_rows(a, b) or nested_lists.is_table_of_rows(b, a):
-            return dynamic_lists.grown_template(s, left, right)
-        case Structure(a), Structure(b) if hash_maps.is_map(a) and hash_maps.is_map(b):
-            return hash_maps.joined(s, left, right)
+        case Structure(), Structure():
+            container = s.join_containers(left, right)
+            if container is not None:
+                return container
     if not s.frames[-1].namespace.trusted:
-        variant = tagged_unions.joined(s, left, right)
+        variant = s.join_as_union(left, right)
         if variant is not None:
             return variant
     raise s.unsupported(f"a name is {describe(left)} on one path and {describe(right)} on another")
-
-
-def varying(template: Template) -> Template:
-    """The template without fixed numbers."""
-    match template:
-        case Fixed(value):
-            return template_of(value, varying=True)
-        case Structure(like, parts):
-            return Structure(like, tuple(varying(part) for part in parts))
-        case RowT(item):
-            return RowT(varying(item))
-    return template
 
 
 def _exported(s: Context, template: Template) -> Template:
@@ -366,39 +162,6 @@ def _join_arrays(s: Context, left: ArrayT, right: ArrayT) -> ArrayT:
     )
 
 
-def describe(template: Template) -> str:
-    match template:
-        case Scalar():
-            return with_article(str(template))
-        case EitherT(kinds):
-            return " or ".join(with_article(str(kind)) for kind in kinds)
-        case ArrayT(kind):
-            return f"an array of {kind.rank} axes of {kind.dtype}"
-        case Fixed(value) | Structure(value, _):
-            return described(value)
-        case RowT():
-            return "a list"
-    return "nothing"
-
-
-def types_of(template: Template) -> list[Type]:
-    """The types of the gate variables a template needs."""
-    match template:
-        case Scalar():
-            return [template]
-        case EitherT(kinds):
-            return list(tagged_scalars.types_of(kinds))
-        case ArrayT(kind):
-            return [kind]
-        case Structure(ObjectV(), _):
-            return [OBJECT]
-        case RowT():
-            return [PYINT, PYINT, PYINT]
-        case Structure(_, parts):
-            return [kind for part in parts for kind in types_of(part)]
-    return []
-
-
 def leaves_of(s: Context, value: Value, template: Template, like: Value | None = None) -> list[ir.Operand]:
     """The operands of a value for a template, converted where they stand; dummies where a path has no value.
 
@@ -407,7 +170,7 @@ def leaves_of(s: Context, value: Value, template: Template, like: Value | None =
     b = s.builder
     match template:
         case EitherT(kinds):
-            return tagged_scalars.leaves(s, value, kinds, like)
+            return s.scalar_leaves(value, kinds, like)
         case Scalar():
             if isinstance(value, ScalarV):
                 return [b.cast(value.operand, template)]
@@ -421,18 +184,12 @@ def leaves_of(s: Context, value: Value, template: Template, like: Value | None =
         case Structure(ObjectV(), _):
             if isinstance(value, ObjectV):
                 return [value.var]
-            return [opaque.opaque_box(s, NONE if isinstance(value, UnboundV | NeverV) else value).var]
+            return [s.boxed(NONE if isinstance(value, UnboundV | NeverV) else value).var]
         case Structure(VariantV()):
-            return tagged_unions.leaves(s, value, template, like)
-        case Structure(MapV(GrowV(item=item)), parts) if hash_maps.is_map(value):
-            held = hash_maps.as_map(s, value, item)
-            return [leaf for part, own in zip(parts, parts_of(held), strict=True) for leaf in leaves_of(s, own, part)]
-        case Structure(GrowV(item=item), parts) if dynamic_lists.is_list(value):
-            grown = dynamic_lists.as_grown(s, value, item)
-            return [leaf for part, own in zip(parts, parts_of(grown), strict=True) for leaf in leaves_of(s, own, part)]
-        case Structure(ArraysV() as arrays, parts) if dynamic_lists.is_list(value):
-            listed = ragged_arrays.as_arrays(s, value, arrays)
-            return [leaf for part, own in zip(parts, parts_of(listed), strict=True) for leaf in leaves_of(s, own, part)]
+            return s.union_leaves(value, template, like)
+        case Structure(MapV() | GrowV() | ArraysV() as container, parts) if not isinstance(value, UnboundV | NeverV):
+            own = s.as_container(value, container)
+            return [leaf for part, one in zip(parts, parts_of(own), strict=True) for leaf in leaves_of(s, one, part)]
         case Structure(_, parts):
             values = parts_of(value) if not isinstance(value, UnboundV | NeverV) else (value,) * len(parts)
             return [leaf for part, own in zip(parts, values, strict=True) for leaf in leaves_of(s, own, part)]
@@ -447,7 +204,7 @@ def value_of(s: Context, template: Template, variables: list[ir.Var]) -> Value:
         case Scalar():
             return ScalarV(variables.pop(0))
         case EitherT(kinds, rare):
-            return tagged_scalars.value_of(s, kinds, variables, rare)
+            return s.scalar_of(kinds, variables, rare)
         case ArrayT():
             var = variables.pop(0)
             extents = tuple(
@@ -466,11 +223,7 @@ def value_of(s: Context, template: Template, variables: list[ir.Var]) -> Value:
         case Structure(ArraysV() as like, parts):
             made = rebuild(like, tuple(value_of(s, part, variables) for part in parts))
             assert isinstance(made, ArraysV)
-            return ragged_arrays.carried(s, made)
+            return s.carried(made)
         case Structure(like, parts):
             return rebuild(like, tuple(value_of(s, part, variables) for part in parts))
     raise AssertionError(template)
-
-
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, nested_lists, ragged_arrays
-from parakeet_py.typed_ir.specialize.paths import tagged_scalars, tagged_unions  # noqa: E402  (they need each other)

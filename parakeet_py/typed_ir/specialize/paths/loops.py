@@ -22,7 +22,14 @@ from parakeet_py.typed_ir.specialize.opaque import opaque
 from parakeet_py.typed_ir.specialize.paths import join, tagged_scalars, tagged_unions
 from parakeet_py.typed_ir.specialize.paths.branches import branch, object_of, same_objects
 from parakeet_py.typed_ir.specialize.paths.iterables import ItemAt, counted, lazy_source, range_length, static_items
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, Template
+from parakeet_py.typed_ir.specialize.paths.templates import (
+    ArrayT,
+    EitherT,
+    Template,
+    template_of,
+    types_of,
+    with_inner_roots,
+)
 from parakeet_py.typed_ir.specialize.restarts import NeedUnroll, NotGrown
 from parakeet_py.typed_ir.specialize.values import ComprehensionV, NeverV, RangeV, ScalarV, UnboundV, Value, py
 
@@ -52,7 +59,7 @@ def _loop_values(
             leaf = leaves[place]
             if isinstance(leaf, ir.Var) and s.in_scope(leaf):
                 values[position] = join.value_of(s, template, [leaf])
-        place += len(join.types_of(template))
+        place += len(types_of(template))
     return same_objects(values, _carried_objects(inits, templates, params, results))
 
 
@@ -71,7 +78,7 @@ def _carried_objects(
             came.append((object_of(init), "kept" if results[place] == params[place] else results[place]))
         else:
             came.append((None,))
-        place += len(join.types_of(template))
+        place += len(types_of(template))
     return came
 
 
@@ -174,7 +181,7 @@ def _counted_loop(
             raise NeedUnroll(op) from None
         raise
     starts = _leaves(s, inits, templates)
-    kinds = [kind for template in templates for kind in join.types_of(template)]
+    kinds = [kind for template in templates for kind in types_of(template)]
     if op.stoppable or not any(isinstance(template, EitherT) for template in templates):
         node = ir.For(index, start, stop, step, params, starts, block, op.stoppable)
         outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
@@ -261,7 +268,7 @@ def _fixed_point(
         values = []
         names = [*(var.name for var in op.params), *("field" for _ in templates[len(op.params) :])]
         for name, template in zip(names, templates, strict=True):
-            own = [ir.Var(name, kind) for kind in join.types_of(template)]
+            own = [ir.Var(name, kind) for kind in types_of(template)]
             params.extend(own)
             values.append((own, template))
 
@@ -299,7 +306,7 @@ def _fixed_point(
                 leaving = (root for result in results for root in opaque.roots_of(result) if root > before)
                 s.shadows.merge(inside, frozenset(leaving))
             joined = [
-                join.join(s, template, join.with_inner_roots(join.template_of(result, varying=True), before, inside))
+                join.join(s, template, with_inner_roots(template_of(result, varying=True), before, inside))
                 for template, result in zip(templates, results, strict=True)
             ]
             if joined == templates:
@@ -345,7 +352,7 @@ def specialize_while(s: Context, op: ssa.While) -> list[Value]:
 
     (test, turn), params, templates = _fixed_point(s, op, templates, body, condition)
     node = ir.While(params, _leaves(s, inits, templates), test, turn, op.stoppable)
-    kinds = [kind for template in templates for kind in join.types_of(template)]
+    kinds = [kind for template in templates for kind in types_of(template)]
     outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
     stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
     values = _loop_values(s, inits, templates, params, turn.results, outs)

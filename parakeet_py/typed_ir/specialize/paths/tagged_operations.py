@@ -23,7 +23,6 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
 from parakeet_py.typed_ir.specialize.observed import looked_into
 from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_operation
-from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.tagged_scalars import (
     alternative,
     chosen,
@@ -34,7 +33,7 @@ from parakeet_py.typed_ir.specialize.paths.tagged_scalars import (
     possible,
     replaced,
 )
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, template_of
 from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -200,7 +199,7 @@ def tried(s: Context, run: Callable[[], Value | None], stop: Callable[[], bool] 
         result = run()
         if stop():
             return SEEN
-        return () if result is None else _key(join.template_of(result, varying=True))
+        return () if result is None else _key(template_of(result, varying=True))
     except UnsupportedError as error:
         return error
     finally:

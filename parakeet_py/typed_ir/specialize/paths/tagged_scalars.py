@@ -19,8 +19,7 @@ import numpy as np
 
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Template
+from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Template, types_of
 from parakeet_py.typed_ir.specialize.values import (
     DictV,
     IteratorV,
@@ -34,30 +33,6 @@ from parakeet_py.typed_ir.specialize.values import (
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
-
-MAX_KINDS = 4
-
-
-def kinds_of(template: Template) -> tuple[Scalar, ...]:
-    """The types of a scalar's template; none for others."""
-    match template:
-        case Scalar():
-            return (template,)
-        case EitherT(kinds):
-            return kinds
-    return ()
-
-
-def union(left: tuple[Scalar, ...], right: tuple[Scalar, ...]) -> tuple[Scalar, ...] | None:
-    """The types of either, the widest last; None if they are too many."""
-    kinds = tuple(sorted({*left, *right}, key=_width))
-    return kinds if len(kinds) <= MAX_KINDS else None
-
-
-def _width(kind: Scalar) -> tuple[int, bool, int, str]:
-    """NumPy's types are wider than Python's, which give way to them in all operations."""
-    dtype = np.dtype(kind.dtype)
-    return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}[dtype.kind], not kind.python, dtype.itemsize, kind.dtype
 
 
 def is_exact(kind: Scalar, main: Scalar) -> bool:
@@ -175,11 +150,6 @@ def replaced(value: Value, tagged: TaggedScalar, one: ScalarV) -> Value:
 # ---- through gates ---------------------------------------------------------------------------------------------------
 
 
-def types_of(kinds: tuple[Scalar, ...]) -> list[Scalar]:
-    """The types of a gate's variables: the tag's, then the payloads'."""
-    return [PYINT, *kinds]
-
-
 def leaves(s: Context, value: Value, kinds: tuple[Scalar, ...], like: Value | None = None) -> list[ir.Operand]:
     """The operands of a value for a gate of these types.
 
@@ -269,7 +239,7 @@ def settled(
     extras: list[range] = []  # the places of tags, and of the payloads behind them, that may be left out
     position = 0
     for number, template in enumerate(templates):
-        count = len(join.types_of(template))
+        count = len(types_of(template))
         if isinstance(template, EitherT):
             extra = range(position, position + count - 1)
             if block.results[position] == ir.Const(len(template.kinds) - 1, PYINT):

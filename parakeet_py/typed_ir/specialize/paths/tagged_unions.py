@@ -32,7 +32,15 @@ from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.paths import branches, join
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, Fixed, Structure, Template
+from parakeet_py.typed_ir.specialize.paths.templates import (
+    ArrayT,
+    EitherT,
+    Fixed,
+    Structure,
+    Template,
+    template_of,
+    varying,
+)
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     CharV,
@@ -120,7 +128,7 @@ def joined(s: Context, left: Template, right: Template) -> Structure | None:
         kind = kind_of(template)
         if kind is None:
             return None
-        own = join.varying(template)
+        own = varying(template)
         found[kind] = join.join(s, found[kind], own) if kind in found else own
     errors = sum(isinstance(kind, tuple) and kind[0] == "error" for kind in found)
     if len(found) - errors > MAX_OPTIONS or errors > MAX_ERRORS:
@@ -139,12 +147,12 @@ def leaves(s: Context, value: Value, template: Structure, like: Value | None) ->
     if isinstance(value, VariantV):
         places = []
         for option in value.options:
-            kind = kind_of(join.template_of(option, varying=True))
+            kind = kind_of(template_of(option, varying=True))
             own[kind] = option
             places.append(kinds.index(kind))
         tag = _renumbered(s, value, places)
     elif not isinstance(value, UnboundV | NeverV):
-        kind = kind_of(join.template_of(value, varying=True))
+        kind = kind_of(template_of(value, varying=True))
         own[kind] = value
         tag = ir.Const(kinds.index(kind), PYINT)
     found = [tag]

@@ -1,1 +1,1 @@
-"""python"""
+"""Python's own operations: calls, attributes, operators, builtins, recursion."""

@@ -36,7 +36,17 @@ from parakeet_py.base.types import Array
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.rewrite import Rewriter, free_variables, substitute
 from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Fixed, Structure, Template
+from parakeet_py.typed_ir.specialize.paths.templates import (
+    ArrayT,
+    Fixed,
+    Structure,
+    Template,
+    parts_of,
+    same_shape,
+    template_of,
+    types_of,
+    varying,
+)
 from parakeet_py.typed_ir.specialize.python.shared_state import State, Unfit
 from parakeet_py.typed_ir.specialize.restarts import Sequential
 from parakeet_py.typed_ir.specialize.results import stored_params
@@ -141,7 +151,7 @@ def _progresses(before: Value, now: Value) -> bool:
     if isinstance(before, ScalarV) and isinstance(now, ScalarV):
         one, other = before.operand, now.operand
         return isinstance(one, ir.Const) and isinstance(other, ir.Const) and one != other
-    return any(map(_progresses, join.parts_of(before), join.parts_of(now)))
+    return any(map(_progresses, parts_of(before), parts_of(now)))
 
 
 def _call(s: Context, procedure: Procedure, values: Sequence[Value], memory: dict[int, frozenset[int]]) -> Value:
@@ -164,7 +174,7 @@ def _call(s: Context, procedure: Procedure, values: Sequence[Value], memory: dic
     own = s.frames[holder.depth :] if holder is not None else s.frames
     levels = sum(not frame.namespace.trusted for frame in own)
     op = ir.Call(procedure.name, tuple(leaves), procedure.stores, max(1, levels))
-    kinds = join.types_of(procedure.result) if procedure.result is not None else []
+    kinds = types_of(procedure.result) if procedure.result is not None else []
     outs = list(s.builder.emit(op, *kinds, name=procedure.frame.function.name))
     moved = {procedure.inside: frozenset({s.new_root()})}
     moved |= {own: memory[number] for number, own in procedure.shared.items()}
@@ -202,7 +212,7 @@ def _signature(s: Context, values: Sequence[Value]) -> tuple[tuple[Template, ...
 def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> Template:
     match value:
         case ScalarV() | TaggedScalar():
-            return join.template_of(value, varying=True)
+            return template_of(value, varying=True)
         case ArrayV():
             extents = tuple(extent if isinstance(extent, ir.Const) else None for extent in value.extents)
             nonunit = (False,) * value.rank
@@ -212,7 +222,7 @@ def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> Templ
         case ListV(array, items):
             return Structure(ListV(array, items), (_template(array, placed),))
         case TupleV() | InstanceV() | TextV() | CharV() | ClosureV() | SliceV() | RangeV() | VariantV():
-            return Structure(value, tuple(_template(part, placed) for part in join.parts_of(value)))
+            return Structure(value, tuple(_template(part, placed) for part in parts_of(value)))
     raise Unfit
 
 
@@ -222,7 +232,7 @@ def _arrays(values: Iterable[Value]) -> Iterator[ArrayV]:
         if isinstance(value, ArrayV):
             yield value
         else:
-            yield from _arrays(join.parts_of(value))
+            yield from _arrays(parts_of(value))
 
 
 def _all_same(some: Sequence[Template], others: Sequence[Template]) -> bool:
@@ -232,7 +242,7 @@ def _all_same(some: Sequence[Template], others: Sequence[Template]) -> bool:
 def _same(one: Template, other: Template) -> bool:
     match one, other:
         case Structure(like, parts), Structure(also, more):
-            alike = join._same_shape(like, also) or (isinstance(like, VariantV) and isinstance(also, VariantV))
+            alike = same_shape(like, also) or (isinstance(like, VariantV) and isinstance(also, VariantV))
             return alike and _all_same(parts, more)
     return one == other
 
@@ -291,7 +301,7 @@ def _round(s: Context, procedure: Procedure) -> bool:
     ]
     state = procedure.state
     held = state.templates
-    params = tuple(ir.Var("p", kind) for one in (*kinds, *held) for kind in join.types_of(one))
+    params = tuple(ir.Var("p", kind) for one in (*kinds, *held) for kind in types_of(one))
     with _apart(s, procedure) as statements:
         for param in params:
             s.builder.home[param] = s.builder.scopes[-1]
@@ -311,7 +321,7 @@ def _round(s: Context, procedure: Procedure) -> bool:
             value = TupleV((value, *ended))
             template = Structure(value, (template, *state.ended(s, procedure.inside)))
         joined = template if procedure.result is None else join.join(s, procedure.result, template)
-        joined = state.settled(join.varying(joined), procedure.inside)
+        joined = state.settled(varying(joined), procedure.inside)
         leaves = join.leaves_of(s, value, joined) if joined is not None else []
     body = ir.Block(tuple(statements), tuple(leaves))
     disjoint = _disjoint((*(one.roots for one in _array_templates(kinds)), *state.roots_apart()))

@@ -25,7 +25,7 @@ from parakeet_py.signature.specs import Source
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, parts_of, template_of, varying
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     DictV,
@@ -87,7 +87,7 @@ class State:
     def _joined(self, s: Context) -> tuple[Template, ...]:
         given = zip(self.templates, self.values(s), self.roots, strict=True)
         return tuple(
-            _placed(join.varying(join.join(s, template, _template(s, value, root))), frozenset({root}))
+            _placed(varying(join.join(s, template, _template(s, value, root))), frozenset({root}))
             for template, value, root in given
         )
 
@@ -126,7 +126,7 @@ def _reached(s: Context, values: Sequence[Value]) -> tuple[Source, ...]:
     while waiting:
         value = waiting.pop(0)
         if not isinstance(value, Static):
-            waiting += join.parts_of(value)
+            waiting += parts_of(value)
         elif isinstance(value.object, assigned_attributes.Cell) and value.object.source not in found:
             found[value.object.source] = None
             waiting.append(assigned_attributes.contents(s, value.object))
@@ -142,13 +142,13 @@ def _memory(values: Sequence[Value]) -> frozenset[int]:
         if isinstance(value, ArrayV):
             found |= value.roots
         else:
-            waiting += join.parts_of(value)
+            waiting += parts_of(value)
     return found
 
 
 def _template(s: Context, value: Value, root: int) -> Template:
     """The template of what a cell holds, in a form in which it can change."""
-    template = join.template_of(value, varying=True)
+    template = template_of(value, varying=True)
     match value:
         case ScalarV() | TaggedScalar() | Static():
             return template
