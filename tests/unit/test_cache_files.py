@@ -210,7 +210,7 @@ def test_nothing_is_made_below_what_is_not_trusted(tmp_path: Path) -> None:
 SCRIPT = """
 import os, resource, sys, numpy as np
 from parakeet_py import accelerate, options
-from parakeet_py.llvm import disk_cache
+from parakeet_py.llvm.engine import disk_cache
 
 def call():
     exec(compile("def f(x):\\n    return x[1:] * 2.0 + x[:-1]", "program", "exec"), globals())

@@ -152,7 +152,9 @@ def test_keys_tell_parts_apart() -> None:
 
 
 def test_keys_are_the_same_in_another_process() -> None:
-    script = "import numpy; from parakeet_py.llvm import disk_cache; print(disk_cache.digest('x', 1, (2.5, None)))"
+    script = (
+        "import numpy; from parakeet_py.llvm.engine import disk_cache; print(disk_cache.digest('x', 1, (2.5, None)))"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     import numpy  # noqa: F401  (its version is part of keys)
 

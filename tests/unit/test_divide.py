@@ -188,7 +188,9 @@ def test_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PREPARED = """
 import os, threading
-from parakeet_py.llvm import preparation, runtime, boxing
+from parakeet_py.llvm.engine import warm_up as preparation
+from parakeet_py.llvm.runtime import native_runtime as runtime
+from parakeet_py.llvm.entry import boxing
 preparation.prepare(1)
 assert preparation._thread is None and threading.active_count() == 1  # not with one CPU
 with parakeet_py.options(cache=False):
@@ -206,7 +208,7 @@ assert f(np.ones(3)).sum() == 6
 
 def test_what_a_first_compilation_needs_is_prepared_once_and_before_a_fork(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    head = "import numpy as np\nimport parakeet_py\n@parakeet_py.call.accelerate\ndef f(x):\n    return x * 2\n"
+    head = "import numpy as np\nimport parakeet_py\n@parakeet_py.accelerate\ndef f(x):\n    return x * 2\n"
     program.write_text(head + PREPARED)
     environment = {**os.environ, "PARAKEET_NUM_THREADS": "2", "PARAKEET_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, str(program)], check=True, timeout=60, env=environment)

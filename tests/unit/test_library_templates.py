@@ -67,7 +67,7 @@ def counted(function):
     return read(function)
 frontend.to_ssa = counted
 
-@parakeet_py.call.accelerate(strict=True)
+@parakeet_py.accelerate(strict=True)
 def {name}(x):
     return np.median(x) + np.std(x)
 

@@ -41,7 +41,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import place
 from parakeet_py.typed_ir.specialize import compile_time_values, inputs, messages, results, statements
 from parakeet_py.typed_ir.specialize.arrays import convert
-from parakeet_py.typed_ir.specialize.containers import containers, dynamic_lists, joins, ragged_arrays
+from parakeet_py.typed_ir.specialize.containers import containers, dynamic_lists, joins, ragged_arrays, sorted_lists
 from parakeet_py.typed_ir.specialize.context import Context
 from parakeet_py.typed_ir.specialize.deferred_views import NeedView, Shadows
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
@@ -52,7 +52,7 @@ from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, description
 from parakeet_py.typed_ir.specialize.paths import iterator_consumption, join, tagged_scalars, tagged_unions
 from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template, kinds_of, template_of
 from parakeet_py.typed_ir.specialize.profitability import light_site
-from parakeet_py.typed_ir.specialize.python import calls, operators, procedures
+from parakeet_py.typed_ir.specialize.python import builtin_reductions, calls, math_calls, operators, procedures
 from parakeet_py.typed_ir.specialize.restarts import (
     FieldsMayChange,
     HandBack,
@@ -107,6 +107,9 @@ class Specialization:
 
 
 logger = logging.getLogger("parakeet_py")
+
+REGISTERED = (builtin_reductions, math_calls, sorted_lists)
+"""Modules that nothing else imports: they add functions to the table of builtins."""
 
 NO_GENERATOR = "a generator cannot be accelerated by itself"
 
