@@ -40,7 +40,7 @@ def install() -> Twin:
         driver.load(memory=1 << 32, capability=(9, 0))
         cuda.probe.cache_clear()
     elif KIND == "packages":
-        from tests.unit import fake_cuda
+        from tests.helpers import fake_cuda
 
         _stack.enter_context(fake_cuda.installed(memory=1 << 32, capability=(9, 0)))
     (real,) = cuda.devices(0)

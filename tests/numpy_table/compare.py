@@ -19,9 +19,9 @@ from parakeet_py.call.interpreters import box
 from parakeet_py.typed_ir.check import check_function
 from parakeet_py.typed_ir.interpret import run_function
 from tests.corpus import Difference, Outcome, assert_same, outcome
+from tests.helpers.library_run import HandedBack, specialize
 from tests.numpy_table.rows import Case, arguments, source
 from tests.property.generated import function
-from tests.unit.library_run import HandedBack, specialize
 
 
 class Verdict(enum.Enum):

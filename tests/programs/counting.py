@@ -33,7 +33,7 @@ def sorting_permutation(x):
 
 @program(each([arr("i4", 3, 60), arr("f8", 60, layout="reversed"), arr("b1", 40)]), opaque=None, mutates=(0,))
 def unstable_orders(x):
-    """Which of equal elements comes first is NumPy's choice, on a CPU: tests/unit/test_orders.py."""
+    """Which of equal elements comes first is NumPy's choice, on a CPU: unit/library/test_unspecified_orders.py."""
     few = x + x < 1
     inner, first, whole = np.argsort(few), few.argsort(0), np.argsort(few, axis=None, kind="heapsort")
     both = np.lexsort((few.ravel(), x.ravel()))

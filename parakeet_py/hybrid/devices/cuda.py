@@ -1,4 +1,4 @@
-"""CUDA devices, through `cuda.core` (the `cuda` extra; what is asked of it: `tests/unit/test_cuda_api.py`).
+"""CUDA devices, through `cuda.core` (the `cuda` extra; what is asked of it: `tests/unit/hybrid/test_cuda_api.py`).
 
 Nothing of CUDA is imported before libcuda has been found (`cuda_probe`). Every device has a stream of its own for
 everything (and more, its lanes, where copies shall overlap kernels), the driver's stream-ordered memory pool, pinned

@@ -1,0 +1,131 @@
+"""Products of matrices on a GPU: tensor cores, tiles, and the reductions that are products."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import accelerate, options
+from parakeet_py.call.devices.device_calls import plan_of
+from parakeet_py.hybrid.plan.device_plan import Plan
+from tests.ptxas import PTXAS
+from tests.unit.ptx.test_target import assemble
+
+
+def product(a: Any, b: Any) -> Any:
+    return a @ b
+
+
+def matrices(dtype: str, rows: int, depth: int, columns: int, layout: str = "CC") -> tuple[Any, Any]:
+    rng = np.random.default_rng(rows + columns)
+    shapes = (rows, depth), (depth, columns)
+    if np.dtype(dtype).kind == "f":
+        made = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+    else:
+        made = [rng.integers(-90, 90, shape).astype(dtype) for shape in shapes]
+    return tuple(np.asarray(a, order=order) for a, order in zip(made, layout, strict=True))  # type: ignore[call-overload,return-value]
+
+
+def launched(function: Any, args: tuple[Any, ...]) -> list[str]:
+    """The kernels of the last call, by what `explain` says of them."""
+    lines = str(function.explain(*args)).splitlines()
+    return [line.split()[0] for line in lines if " x 256 threads" in line]
+
+
+def tf32(a: Any) -> Any:
+    """Rounded to ten bits behind the point, halves away from zero."""
+    return ((a.view("i4") + 0x1000) & ~0x1FFF).view("f4")
+
+
+@pytest.mark.parametrize("layout", ["CC", "FF"])
+def test_float16(layout: str) -> None:
+    """Products are exact, sums are of float32: as NumPy has it, but for the last place."""
+    args = matrices("f2", 40, 72, 56, layout)
+    function = accelerate(product)
+    with options(devices="emulated"):
+        result = function(*args)
+        assert any("matmul_tensor" in name for name in launched(function, args))
+    assert result.dtype == np.float16
+    np.testing.assert_array_max_ulp(result, product(*args), 1)
+
+
+@pytest.mark.parametrize("layout", ["CF", "FC"])
+def test_tf32_where_it_is_asked_for(layout: str) -> None:
+    args = matrices("f4", 40, 72, 56, layout)
+    args[0][0, 0], args[0][3, 3] = np.inf, np.nan
+    function = accelerate(fastmath=True)(product)
+    with options(devices="emulated"):
+        result = function(*args)
+        assert any("matmul_tensor" in name for name in launched(function, args))
+    exact = tf32(args[0]).astype("f8") @ tf32(args[1]).astype("f8")
+    assert np.array_equal(np.isnan(result), np.isnan(exact))
+    np.testing.assert_allclose(result, exact, rtol=1e-5, atol=1e-5)
+    assert not np.allclose(result[5:], product(*args)[5:], rtol=1e-6)
+    assert "mma" not in accelerate(product).ptx(*args)
+
+
+def test_a_long_shared_axis_in_parts() -> None:
+    args = matrices("f2", 24, 560, 16)
+    function = accelerate(product)
+    with options(devices="emulated"):
+        result = function(*args)
+        assert [name for name in launched(function, args) if "matmul_tensor_parts" in name]
+    np.testing.assert_array_max_ulp(result, product(*args), 1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "extents"), [("i4", (33, 65, 70)), ("i1", (40, 20, 30)), ("u8", (20, 520, 20)), ("f2", (33, 65, 71))]
+)
+def test_reductions_that_are_products(dtype: str, extents: tuple[int, int, int]) -> None:
+    args = matrices(dtype, *extents)
+    function = accelerate(product)
+    with options(devices="emulated"):
+        assert np.array_equal(function(*args), product(*args))
+        assert any("matmul" in name for name in launched(function, args))
+
+
+def test_reductions_that_are_none() -> None:
+    """Other combines and elements, and slim ones, stay reductions."""
+
+    def several(a: Any, b: Any) -> Any:
+        return (
+            np.max(a[:, :, None] * b[None, :, :], axis=1),
+            np.sum(a[:, :, None] * b[None, :, :] + 1, axis=1),
+            np.sum(a[:, :, None] * a[:, :, None], axis=1),
+            a[:3] @ b,
+        )
+
+    args = matrices("i4", 20, 20, 20)
+    function = accelerate(several)
+    with options(devices="emulated"):
+        for one, other in zip(function(*args), several(*args), strict=True):
+            assert np.array_equal(one, other)
+        assert not any("matmul" in name for name in launched(function, args))
+
+
+def _tensor_kernels(plan: Plan, architecture: str) -> list[str]:
+    return [
+        plan.ptx(architecture, number)
+        for number, kernel in enumerate(plan.kernels)
+        if "tensor" in kernel.name and "parts" not in kernel.name
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4"])
+def test_kernels_for_tensor_cores(dtype: str, tmp_path: Path) -> None:
+    """Pieces of 16 bytes all the way, and what each architecture has."""
+    args = matrices(dtype, 64, 64, 64)
+    function = accelerate(fastmath=True)(product)
+    plan = plan_of(function._dispatcher.compiled_for_normal(args))
+    for architecture in ("sm_75", "sm_80", "sm_120") if dtype == "f2" else ("sm_75", "sm_90"):
+        (text,) = _tensor_kernels(plan, architecture)
+        assert text.count("ld.global.nc.v4.b32") == text.count("st.shared.v4.b32") == 8
+        assert "ld.global.nc.b" not in text and ".local" not in text and ".minnctapersm 2" in text
+        shape = {"f2": "m16n8k8" if architecture == "sm_75" else "m16n8k16", "f4": "m16n8k8"}[dtype]
+        old = dtype == "f4" and architecture == "sm_75"
+        assert (f"mma.sync.aligned.{shape}.row.col.f32" in text) != old
+        if PTXAS is not None:
+            assemble([text], architecture, tmp_path)

@@ -1,0 +1,607 @@
+"""Each pass of the typed IR alone: a small program before and after it, and one that it has to leave as it is.
+
+`test_pipeline` looks at what all passes together leave. Here a program goes through one pass; both versions are
+checked and run on the interpreter. At the end: every pass of the list is looked at, and a pass that breaks the IR is
+found where it does.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py.base.config import Config
+from parakeet_py.base.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
+from parakeet_py.typed_ir import pipeline
+from parakeet_py.typed_ir.check import InvalidTypedIR, check_function
+from parakeet_py.typed_ir.interpret import run_function
+from parakeet_py.typed_ir.ir import (
+    Block,
+    Const,
+    For,
+    Function,
+    If,
+    Load,
+    Map,
+    Operand,
+    Prim,
+    Store,
+    Var,
+    View,
+    While,
+    walk,
+)
+from parakeet_py.typed_ir.pipeline import PASSES, run_passes
+from parakeet_py.typed_ir.writer import Writer, index_const
+from tests.helpers.typed_ir_programs import DATA, GRID, ONE, OTHER, TWO, ZERO, Program, accumulate, array, loop, real
+
+
+def only(name: str, p: Program, *results: Operand, **args: Any) -> tuple[Function, Function]:
+    """The program before and after one pass; both are well-formed and do the same to the arguments."""
+    run = next(one.run for one in PASSES if one.name == name)
+    before = Function("f", p.params, p.block(*results))
+    check_function(before)
+    after = run(before)
+    check_function(after)
+    mine, theirs = copy.deepcopy(list(args.values())), copy.deepcopy(list(args.values()))
+    for want, got in zip(outcome(before, mine), outcome(after, theirs), strict=True):
+        assert np.array_equal(want, got)
+    for want, got in zip(mine, theirs, strict=True):
+        assert np.array_equal(want, got)
+    return before, after
+
+
+def outcome(function: Function, args: list[Any]) -> list[Any]:
+    try:
+        return list(run_function(function, args))
+    except Exception as error:
+        return [repr(error)]
+
+
+def names(function: Function) -> list[str]:
+    """The operations of a function in the order of its text: kinds of operators, names of primitives."""
+    return [let.op.name if isinstance(let.op, Prim) else type(let.op).__name__ for let in function.statements()]
+
+
+def top(function: Function) -> list[str]:
+    return [let.op.name if isinstance(let.op, Prim) else type(let.op).__name__ for let in function.body.statements]
+
+
+def count(function: Function) -> Counter[str]:
+    return Counter(names(function))
+
+
+@pytest.fixture
+def x() -> Var:
+    return array("x")
+
+
+@pytest.fixture
+def y() -> Var:
+    return array("y")
+
+
+# ---- sink ------------------------------------------------------------------------------------------------------------
+
+
+def test_operators_sink_below_checks(x: Var, y: Var) -> None:
+    p = Program(x, y)
+    n, m = p.dim(x), p.dim(y)
+    t = p.each([n], "exp", x)
+    p.check(p.prim("eq", n, m), "ValueError", "no")
+    before, after = only("sink", p, p.each([n], "add", t, y), x=DATA, y=OTHER)
+    assert top(before) == ["Dim", "Dim", "Map", "eq", "Check", "Map"]
+    assert top(after) == ["Dim", "Dim", "eq", "Check", "Map", "Map"]
+
+
+def test_an_operator_does_not_sink_below_a_write_to_what_it_reads(x: Var, y: Var) -> None:
+    p = Program(x, y)
+    t = p.each([p.dim(x)], "exp", x)
+    p.store(x, [ZERO], real(9.0))
+    p.store(y, [ZERO], real(9.0))
+    _, after = only("sink", p, t, x=DATA, y=OTHER)
+    assert top(after) == ["Dim", "Map", "Store", "Store"]
+
+
+# ---- count-loops -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("test", "step", "becomes"), [("lt", 2, "For"), ("le", 1, "For"), ("gt", 1, "While")])
+def test_a_while_loop_that_counts_is_a_for_loop(x: Var, test: str, step: int, becomes: str) -> None:
+    p = Program(x)
+    i, last = Var("i", PYINT), Var("last", PYINT)
+    condition, body = Program(), Program()
+    limit = condition.minus(p.dim(x), 1)
+    holds = condition.prim(test, i, limit, type_=PYBOOL)
+    body.store(x, [i], body.cast(i, "float64"))
+    following = body.prim("add_checked", i, index_const(step))
+    p.let(While((i,), (ONE,), condition.block(holds), body.block(following)), last)
+    _, after = only("count-loops", p, last, x=DATA)
+    assert becomes in top(after)
+
+
+# ---- partial-counts --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_a_count_of_an_inner_while_loop_begins_at_zero_if_nothing_looks_at_it(x: Var, looked_at: bool) -> None:
+    p = Program(x)
+    n, outer, inner, left = p.dim(x), Var("count", PYINT), Var("count", PYINT), Var("left", PYINT)
+    i, part, end, total = Var("i", PYINT), Var("part", PYINT), Var("end", PYINT), Var("total", PYINT)
+    step, turn, test = Writer(), Writer(), Writer()
+    following = step.prim("add_checked", inner, ONE)
+    half = step.prim("floordiv", left, TWO, type_=PYINT)
+    more = test.prim("gt", test.prim("mul", left, inner, type_=PYINT) if looked_at else left, ZERO, type_=PYBOOL)
+    turn.let(While((inner, left), (outer, i), test.block(more), step.block(following, half)), part, end)
+    p.let(For(i, ZERO, n, ONE, (outer,), (index_const(5),), turn.block(part)), total)
+    _, after = only("partial-counts", p, total, x=DATA)
+    starts = [let.op.inits[0] for let in after.statements() if isinstance(let.op, While)]
+    assert any(isinstance(start, Var) for start in starts) == looked_at
+    assert count(after)["add_checked"] == (1 if looked_at else 2)
+    assert count(run_passes(Function("f", p.params, p.block(total)), Config()))["add_checked"] == 1  # of the sum
+
+
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_a_count_of_an_inner_loop_begins_at_zero_if_nothing_looks_at_it(x: Var, looked_at: bool) -> None:
+    p = Program(x)
+    n, outer, inner = p.dim(x), Var("count", PYINT), Var("count", PYINT)
+    i, j, part, total = Var("i", PYINT), Var("j", PYINT), Var("part", PYINT), Var("total", PYINT)
+    step, turn = Writer(), Writer()
+    following = step.prim("add_checked", inner, TWO)
+    if looked_at:
+        step.store(x, [j], step.cast(inner, "float64"))
+    turn.let(For(j, ZERO, n, ONE, (inner,), (outer,), step.block(following)), part)
+    p.let(For(i, ZERO, n, ONE, (outer,), (index_const(5),), turn.block(part)), total)
+    _, after = only("partial-counts", p, total, x=DATA)
+    starts = [let.op.inits[0] for let in after.statements() if isinstance(let.op, For)]
+    assert any(isinstance(start, Var) for start in starts) == looked_at
+    assert count(after)["add_checked"] == (1 if looked_at else 2)
+
+
+# ---- simplify --------------------------------------------------------------------------------------------------------
+
+
+def test_views_of_views_and_decided_checks_go(x: Var) -> None:
+    p = Program(x)
+    n = p.dim(x)
+    m = p.prim("maximum", p.minus(n, 1), ZERO, type_=PYINT)
+    tail = p.part(p.part(x, ONE, m), ZERO, m)
+    p.check(p.prim("le", m, n, type_=PYBOOL), "IndexError", "never")
+    before, after = only("simplify", p, p.each([m], "add", tail, real(0.0)), x=DATA)
+    assert count(before)["View"] == 2 and count(before)["Check"] == 1
+    assert not any(isinstance(let.op, View) and let.op.base is not x for let in after.statements())
+    assert count(after)["Check"] == 0
+
+
+def test_a_branch_on_a_literal_is_its_block_and_an_open_one_stays(x: Var) -> None:
+    for condition, left in ((Const(True, PYBOOL), 0), (None, 1)):
+        p = Program(x)
+        flag = condition or p.prim("gt", p.dim(x), index_const(3), type_=PYBOOL)
+        yes, no = Program(), Program()
+        yes.store(x, [ZERO], real(1.0))
+        no.store(x, [ZERO], real(2.0))
+        p.let(If(flag, yes.block(), no.block()))
+        _, after = only("simplify", p, x=DATA)
+        assert count(after)["If"] == left and count(after)["Store"] == 1 + left
+
+
+def test_floats_keep_what_zeros_and_nan_would_tell(x: Var) -> None:
+    p = Program(x)
+    value = p.load(x, ZERO)
+    kept = p.prim("mul", p.prim("add", value, real(0.0)), real(0.0))
+    dropped = p.prim("mul", value, real(1.0))
+    _, after = only("simplify", p, kept, dropped, x=np.array([-0.0]))
+    assert count(after)["add"] == 1 and count(after)["mul"] == 1  # -0.0 + 0.0 is 0.0, nan * 0.0 is nan
+
+
+# ---- cse -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_value_is_computed_once_and_an_element_read_once_between_writes(x: Var) -> None:
+    p = Program(x)
+    first = p.prim("exp", p.load(x, ZERO))
+    again = p.prim("exp", p.load(x, ZERO))
+    p.store(x, [ZERO], first)
+    later = p.prim("exp", p.load(x, ZERO))
+    before, after = only("cse", p, first, again, later, x=DATA)
+    assert count(before)["Load"] == 3 and count(after) == Counter({"Load": 1, "exp": 2, "Store": 1})
+
+
+def test_a_write_through_another_view_counts(x: Var) -> None:
+    p = Program(x)
+    whole = p.part(x, ZERO, p.dim(x))
+    first = p.load(x, ZERO)
+    p.store(whole, [ZERO], real(7.0))
+    _, after = only("cse", p, first, p.load(x, ZERO), x=DATA)
+    assert count(after)["Load"] == 2
+
+
+# ---- dce -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_nothing_needs_goes_and_effects_stay(x: Var) -> None:
+    p = Program(x)
+    n = p.dim(x)
+    p.each([n], "exp", x)
+    own = p.alloc("float64", n)
+    p.store(own, [ZERO], real(1.0))
+    p.store(x, [ZERO], real(1.0))
+    p.check(p.prim("gt", n, TWO, type_=PYBOOL), "ValueError", "no")
+    before, after = only("dce", p, x=DATA)
+    assert count(before)["Map"] == count(before)["Alloc"] == 1 and count(before)["Store"] == 2
+    assert top(after) == ["Dim", "Store", "gt", "Check"]
+
+
+def test_memory_that_is_read_keeps_its_stores(x: Var) -> None:
+    p = Program(x)
+    own = p.alloc("float64", ONE)
+    p.store(own, [ZERO], real(3.0))
+    before, after = only("dce", p, p.load(own, ZERO), x=DATA)
+    assert after is before
+
+
+def test_a_fill_that_nobody_sees_is_memory_alone(x: Var) -> None:
+    p = Program(x)
+    n = p.dim(x)
+    whole, part = (p.map1([n], lambda w, i: real(0.0)) for _ in range(2))
+    p.assign(whole, [n], x)
+    p.assign(part, [p.prim("floordiv", n, TWO, type_=PYINT)], x)
+    before, after = only("dce", p, whole, part, x=DATA)
+    assert count(before)["Map"] == 4 and count(before)["Alloc"] == 0
+    assert count(after)["Map"] == 3 and count(after)["Alloc"] == 1
+
+
+def test_nor_does_anybody_see_it_in_a_loop(x: Var) -> None:
+    p = Program(x)
+    n = p.dim(x)
+
+    def body(b: Program, i: Var) -> None:
+        made = b.map1([n], lambda w, i: real(0.0))
+        b.assign(made, [n], x)
+        b.store(x, [ZERO], b.load(made, ZERO))
+
+    loop(p, n, body)
+    before, after = only("dce", p, x=DATA)
+    assert count(before)["Map"] == 2 and count(after)["Map"] == 1 and count(after)["Alloc"] == 1
+
+
+# ---- licm ------------------------------------------------------------------------------------------------------------
+
+
+def test_scalars_that_stay_the_same_leave_and_loads_do_not(x: Var) -> None:
+    a = Var("a", FLOAT64)
+    p = Program(x, a)
+
+    def body(b: Program, i: Var) -> None:
+        first = b.load(x, ZERO)  # the loop writes it
+        b.store(x, [i], b.prim("add", first, b.prim("exp", a)))
+
+    loop(p, p.dim(x), body)
+    before, after = only("licm", p, x=DATA, a=1.5)
+    assert top(before) == ["Dim", "For"] and top(after) == ["Dim", "exp", "For"]
+    (still,) = [let.op for let in after.statements() if isinstance(let.op, For)]
+    assert any(isinstance(let.op, Load) for let in still.body.statements)
+
+
+def test_what_may_raise_stays(x: Var) -> None:
+    k = Var("k", PYINT)
+    p = Program(x, k)
+
+    def body(b: Program, i: Var) -> None:
+        b.store(x, [i], b.cast(b.prim("add_checked", k, k, type_=PYINT), "float64"))
+
+    loop(p, p.dim(x), body)
+    before, after = only("licm", p, x=np.zeros(0), k=1 << 62)
+    assert after is before
+
+
+# ---- equal-extents ---------------------------------------------------------------------------------------------------
+
+
+def broadcast(p: Program, x: Var, y: Var, *, open_: bool) -> Var:
+    n, m = p.dim(x), p.dim(y)
+    one = p.prim("eq", m, ONE)
+    equal = p.prim("eq", n, m)
+    p.check(p.prim("or", equal, one) if open_ else equal, "ValueError", "broadcast")
+
+    def add(w: Writer, i: Operand) -> Operand:
+        place = w.prim("select", one, ZERO, i, type_=PYINT) if open_ else i
+        return w.prim("add", w.load(x, i), w.load(y, place))
+
+    return p.map1((n,), add)
+
+
+def test_the_body_is_copied_for_equal_extents(x: Var, y: Var) -> None:
+    p = Program(x, y)
+    before, after = only("equal-extents", p, broadcast(p, x, y, open_=True), x=DATA, y=OTHER)
+    assert count(before)["Map"] == 1 and count(after)["Map"] == 2
+    (choice,) = [let.op for let in after.body.statements if isinstance(let.op, If)]
+    assert any(isinstance(let.op, Map) for let in walk(choice.then))
+    assert any(isinstance(let.op, Map) for let in walk(choice.orelse))
+
+
+def test_extents_that_are_checked_to_be_equal_need_no_copy(x: Var, y: Var) -> None:
+    p = Program(x, y)
+    before, after = only("equal-extents", p, broadcast(p, x, y, open_=False), x=DATA, y=OTHER)
+    assert after is before
+
+
+# ---- hoist-checks ----------------------------------------------------------------------------------------------------
+
+
+def checked_loop(p: Program, stop: Operand, index: Callable[[Program, Var], Operand]) -> None:
+    x, y = p.params[:2]
+    extent = p.dim(y)
+
+    def body(b: Program, i: Var) -> None:
+        place = index(b, i)
+        b.check(b.prim("lt", place, extent, type_=PYBOOL), "IndexError", "out of range")
+        b.store(x, [i], b.load(y, place))
+
+    loop(p, stop, body)
+
+
+def test_a_check_that_follows_the_index_is_tested_before_the_loop(x: Var, y: Var) -> None:
+    p = Program(x, y)
+    checked_loop(p, p.dim(x), lambda b, i: i)
+    before, after = only("hoist-checks", p, x=DATA, y=OTHER)
+    only("hoist-checks", p, x=DATA, y=OTHER[:3])  # fails midway
+    assert count(before)["For"] == 1 and count(after)["For"] == 2
+    assert "For" not in top(after) and "If" in top(after)
+
+
+def test_a_check_of_what_is_read_in_the_loop_stays(x: Var, y: Var) -> None:
+    which = array("which", 1, "int64")
+    p = Program(x, y, which)
+    checked_loop(p, p.dim(x), lambda b, i: b.cast(b.load(which, i), "int64"))
+    before, after = only("hoist-checks", p, x=DATA, y=OTHER, which=np.arange(8)[::-1].copy())
+    assert after is before
+
+
+# ---- parallelize -----------------------------------------------------------------------------------------------------
+
+
+def test_independent_iterations_are_a_map_and_sums_of_ints_a_reduce(x: Var) -> None:
+    whole = array("whole", 1, "int64")
+    p = Program(x, whole)
+    loop(p, p.dim(x), lambda b, i: b.store(x, [i], b.prim("exp", b.load(x, i))))
+    from parakeet_py.base.types import INT64
+
+    total = accumulate(p, "add", Var("s", INT64), p.dim(whole), lambda w, i: w.load(whole, i))
+    before, after = only("parallelize", p, total, x=DATA, whole=np.arange(5))
+    assert count(before)["For"] == 2
+    assert (count(after)["For"], count(after)["Map"], count(after)["Reduce"]) == (0, 1, 1)
+
+
+def test_dependent_iterations_and_sums_of_floats_stay_loops(x: Var, y: Var) -> None:
+    p = Program(x, y)
+    loop(p, p.dim(x), lambda b, i: b.store(x, [i], b.load(x, b.minus(i, 1))), start=ONE)
+    total = accumulate(p, "add", Var("t", FLOAT64), p.dim(y), lambda w, i: w.load(y, i))
+    before, after = only("parallelize", p, total, x=DATA, y=OTHER)
+    assert count(before)["For"] == count(after)["For"] == 2
+
+
+# ---- fuse ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_producer_is_computed_where_it_is_read(x: Var, y: Var) -> None:
+    p = Program(x, y)
+    n = p.dim(x)
+    t = p.each([n], "exp", p.each([n], "add", x, y))
+    (total,) = p.reduce((), (n,), lambda w, i: w.load(t, i), "add", (real(0.0),))
+    before, after = only("fuse", p, total, x=DATA / 9, y=OTHER / 99)
+    assert count(before)["Map"] == 2
+    assert count(after)["Map"] == 0 and count(after)["Reduce"] == 1 and count(after)["Load"] == 2
+
+
+def test_expensive_work_is_not_repeated(x: Var, y: Var) -> None:
+    p = Program(x, y)
+    n, m = p.dim(x), p.dim(y)
+    t = p.each([n], "exp", x)
+    table = p.map1((n, m), lambda w, i, j: w.prim("add", w.load(t, i), w.load(y, j)))
+    before, after = only("fuse", p, table, x=DATA, y=OTHER)
+    assert count(before)["Map"] == count(after)["Map"] == 2
+
+
+def test_a_store_that_would_be_read_after_keeps_its_snapshot(x: Var) -> None:
+    p = Program(x)
+    m = p.minus(p.dim(x), 1)
+    p.assign(p.part(x, ONE, m), [m], p.each([m], "mul", p.part(x, ZERO, m), real(2.0)))
+    _, after = only("fuse", p, x=DATA)
+    assert count(after)["Map"] == 2
+
+
+# ---- low-bits --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "left"), [("and", 2**32 - 1, 0), ("mod", 2**20, 0), ("and", -8, 2), ("mod", 12, 2)]
+)
+def test_masked_arithmetic_may_wrap(name: str, by: int, left: int) -> None:
+    n = Var("n", PYINT)
+    p = Program(n)
+    product = p.prim("mul_checked", n, index_const(1103515245), type_=PYINT)
+    result = p.prim(name, p.prim("add_checked", product, n, type_=PYINT), index_const(by), type_=PYINT)
+    _, after = only("low-bits", p, result, n=12345)
+    assert sum(one in ("mul_checked", "add_checked") for one in names(after)) == left
+
+
+# ---- magnitudes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("in_loop", "name", "limit"), [(True, "gt", 2.0), (True, "le", 2.0), (False, "gt", 2.0)])
+@pytest.mark.parametrize("start", [0.3 + 0.5j, 2 + 0j, 1.2 + 1.6j, np.nextafter(2, 3) + 0j, complex("inf+1j"), 1e300j])
+def test_squares_decide_comparisons_of_absolute_values(start: complex, in_loop: bool, name: str, limit: float) -> None:
+    z, count_, i = Var("z", PYCOMPLEX), Var("count", PYINT), Var("i", PYINT)
+    p = Program(z)
+    body, total = Writer() if in_loop else p, Var("total", PYINT)
+    outside = body.prim(name, body.prim("abs", z), Const(limit, PYFLOAT), type_=PYBOOL)
+    result = body.prim("select", outside, ONE, ZERO, type_=PYINT)
+    if in_loop:
+        following = body.prim("add", count_, result, type_=PYINT)
+        p.let(For(i, ZERO, TWO, ONE, (count_,), (ZERO,), body.block(following)), total)
+    _, after = only("magnitudes", p, total if in_loop else result, z=start)
+    assert ("If" in names(after)) == in_loop
+
+
+# ---- promote ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("first", "left"), [(1, 0), (0, 3)])
+def test_an_element_apart_from_all_others_is_handed_on(first: int, left: int) -> None:
+    x = array("x")
+    p = Program(x)
+
+    def body(q: Program, k: Var) -> None:
+        q.store(x, (ZERO,), q.prim("add", q.load(x, ZERO), q.load(x, k)))
+
+    loop(p, p.dim(x), body, start=index_const(first))
+    _, after = only("promote", p, x=DATA)
+    loads = [let for one in after.statements() if isinstance(one.op, For) for let in walk(one.op.body)]
+    assert sum(isinstance(let.op, Load | Store) for let in loads) == (left or 1)
+
+
+# ---- unrolling -------------------------------------------------------------------------------------------------------
+
+
+def test_a_reduction_over_three_elements_is_arithmetic() -> None:
+    grid = array("grid", 2)
+    p = Program(grid)
+    n = p.dim(grid)
+    (total,) = p.reduce((n,), (index_const(3),), lambda w, i, k: w.load(grid, i, k), "add", (real(0.0),))
+    before, after = only("unroll-reductions", p, total, grid=GRID)
+    assert count(before)["Reduce"] == 1 and count(after)["Reduce"] == 0
+    assert (count(after)["Map"], count(after)["Load"]) == (1, 3)
+
+
+def test_a_map_over_two_elements_stores_them() -> None:
+    grid = array("grid", 2)
+    p = Program(grid)
+    before, after = only(
+        "unroll-maps",
+        p,
+        p.map1((p.dim(grid), TWO), lambda w, i, j: w.prim("exp", w.load(grid, i, j))),
+        grid=GRID / 9,
+    )
+    assert count(before)["Store"] == 0 and count(after)["Store"] == 2
+    (left,) = [let.op for let in after.statements() if isinstance(let.op, Map)]
+    assert len(left.extents) == 1
+
+
+@pytest.mark.parametrize("name", ["unroll-reductions", "unroll-maps"])
+def test_longer_axes_stay(name: str) -> None:
+    grid = array("grid", 2)
+    p = Program(grid)
+    n, five = p.dim(grid), index_const(5)
+    (total,) = p.reduce((n,), (five,), lambda w, i, k: w.load(grid, i, k), "add", (real(0.0),))
+    table = p.map1((n, five), lambda w, i, j: w.load(grid, i, j))
+    before, after = only(name, p, total, table, grid=np.arange(10.0).reshape(2, 5))
+    assert after is before
+
+
+@pytest.mark.parametrize(("turns", "left"), [(3, 1), (9, 2)])
+def test_inner_loops_of_a_few_turns_are_written_out(turns: int, left: int) -> None:
+    grid = array("grid", 2)
+    p = Program(grid)
+    total = p.prim("abs", real(0.5))
+
+    def row(q: Program, i: Var) -> None:
+        added = accumulate(q, "add", Var("t", FLOAT64), index_const(turns), lambda w, k: w.load(grid, i, k))
+        q.store(grid, (i, ZERO), added)
+
+    loop(p, p.dim(grid), row)
+    outer = accumulate(p, "add", Var("u", FLOAT64), index_const(3), lambda w, i: w.load(grid, i, ZERO))
+    before, after = only("unroll-loops", p, total, outer, grid=np.arange(36.0).reshape(4, 9))
+    assert count(before)["For"] == 3  # one that is in no other has nothing to gain
+    assert (count(after)["For"], count(after)["Load"]) == (left + 1, turns + 1 if left == 1 else 2)
+
+
+# ---- interchange -----------------------------------------------------------------------------------------------------
+
+
+def rounds(p: Program, x: Var, update: Callable[[Program, Var, Operand], Var]) -> Var:
+    n, z, last = p.dim(x), array("z"), array("last")
+    start = p.each([n], "mul", x, real(0.5))
+    body = Program()
+    p.let(For(Var("t", PYINT), ZERO, index_const(3), ONE, (z,), (start,), body.block(update(body, z, n))), last)
+    return last
+
+
+def test_rounds_of_a_pointwise_operator_run_inside_tiles(x: Var) -> None:
+    p = Program(x)
+    last = rounds(p, x, lambda b, z, n: b.map1((n,), lambda w, i: w.prim("mul", w.load(z, i), w.load(x, i))))
+    before, after = only("interchange", p, last, x=DATA / 8)
+    assert "For" in top(before) and "For" not in top(after)
+    outer = next(let.op for let in after.body.statements if isinstance(let.op, Map) and _has_loop(let.op.body))
+    assert len(outer.extents) == 1
+
+
+def test_rounds_that_look_at_neighbours_stay(x: Var) -> None:
+    p = Program(x)
+
+    def shifted(w: Writer, z: Var, n: Operand, i: Operand) -> Operand:
+        return w.load(z, w.prim("sub", w.prim("sub", n, ONE, type_=PYINT), i, type_=PYINT))
+
+    last = rounds(p, x, lambda b, z, n: b.map1((n,), lambda w, i: shifted(w, z, n, i)))
+    before, after = only("interchange", p, last, x=DATA)
+    assert after is before
+
+
+def _has_loop(block: Block) -> bool:
+    return any(isinstance(let.op, For) for let in walk(block))
+
+
+# ---- wrap ------------------------------------------------------------------------------------------------------------
+
+
+def test_remainders_of_what_is_hardly_out_of_range_are_choices(x: Var) -> None:
+    p = Program(x)
+    n = p.dim(x)
+
+    def body(w: Writer, i: Var) -> Operand:
+        places = [w.prim("mod", w.prim("add", i, index_const(k), type_=PYINT), n, type_=PYINT) for k in (-1, 1, 2)]
+        return w.prim("add", w.prim("add", w.load(x, places[0]), w.load(x, places[1])), w.load(x, places[2]))
+
+    before, after = only("wrap", p, p.map1([n], body), x=DATA)
+    names = [let.op.name for let in after.statements() if isinstance(let.op, Prim)]
+    # n may be 1, so that i + 2 may be out of range by more
+    assert names.count("select") == 2 and names.count("mod") == 1
+    assert "select" not in [let.op.name for let in before.statements() if isinstance(let.op, Prim)]
+
+
+# ---- all of them -----------------------------------------------------------------------------------------------------
+
+
+def test_every_pass_is_looked_at_here() -> None:
+    source = Path(__file__).read_text(encoding="utf-8")
+    looked_at = {one.run for one in PASSES if f'only("{one.name}"' in source or f'"{one.name}", "unroll' in source}
+    looked_at |= {one.run for one in PASSES if f'"{one.name}",\n' in source}
+    assert {one.run for one in PASSES} == looked_at
+
+
+def broken_by(function: Function) -> Function:
+    """What a wrong pass might make: a result that nothing binds."""
+    return replace(function, body=replace(function.body, results=(Var("lost", FLOAT64),)))
+
+
+@pytest.mark.parametrize("position", range(len(PASSES)), ids=[one.name for one in PASSES])
+def test_the_checker_runs_after_each_pass(
+    position: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = replace(PASSES[position], run=broken_by, after=())
+    monkeypatch.setattr(pipeline, "PASSES", (*PASSES[:position], wrong, *PASSES[position + 1 :]))
+    x = array("x")
+    p = Program(x)
+    function = Function("f", (x,), p.block(p.each([p.dim(x)], "exp", x)))
+    with caplog.at_level(logging.ERROR, "parakeet_py"), pytest.raises(InvalidTypedIR, match=r"lost.* is not bound"):
+        run_passes(function, Config(check=True))
+    assert f"the typed IR of f is broken after {wrong.name}" in caplog.text
+    run_passes(function, Config(check=False, stop_pass=wrong.name))  # nobody looks
