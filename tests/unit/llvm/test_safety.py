@@ -357,6 +357,7 @@ POINTERS = Pointers()
         (POINTERS.typeless.ctypes.data, 9),
         (POINTERS.untyped.ctypes.data, 9),
     ],
+    ids=["null", "unaligned", "low", "unmapped", "count", "typeless", "untyped"],  # addresses differ from run to run
 )
 @pytest.mark.parametrize("several", [False, True])
 def test_pointers_to_no_object(address: int, fault: int, several: bool) -> None:
