@@ -137,8 +137,8 @@ def _bench_split(console: Any, programs: list[Any], devices: str, percents: str,
 
 def _shares(devices: str, percents: str) -> tuple[float, ...]:
     """The shares that --split names, if they make sense for the devices."""
+    from parakeet_py.base.device_names import check_split
     from parakeet_py.bench.split import parse_splits
-    from parakeet_py.hybrid.devices.selection import check_split
 
     try:
         shares = parse_splits(percents)
@@ -393,8 +393,8 @@ def messages(
     markdown: Annotated[bool, typer.Option("--markdown", help="The whole catalogue as a page.")] = False,
 ) -> None:
     """Tell what messages about refusals mean and what to do, with examples."""
-    from parakeet_py.messages import entry_named
-    from parakeet_py.messages.page import as_list, as_text, page
+    from parakeet_py.call.troubleshooting import as_list, as_text, page
+    from parakeet_py.messages.lookup import entry_named
 
     if markdown:
         typer.echo(page(), nl=False)

@@ -304,7 +304,7 @@ def _without_devices(config: Config) -> Config:
 def _consistent(config: Config) -> Config:
     """The settings, if they do not contradict each other."""
     if config.split is not None:
-        from parakeet_py.hybrid.devices.selection import check_split
+        from parakeet_py.base.device_names import check_split
 
         check_split(config.devices or "cpu", config.split)
     return config
@@ -350,7 +350,7 @@ def _typed(name: str, value: Any) -> Any:
             if all(isinstance(item, str) for item in names):
                 return names
         case "devices" if isinstance(value, str) and value != "cpu":
-            from parakeet_py.hybrid.devices.selection import parse
+            from parakeet_py.base.device_names import parse
 
             parse(value)
             return value

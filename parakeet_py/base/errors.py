@@ -1,7 +1,7 @@
 """Every error and warning a user can see, and the one way to show a place in the user's source.
 
 An error names the file and line, shows the source line with a caret underline, says what is not possible and what to
-do instead. A stage that finds a problem has an `ssa.Pos` and the `ssa.Function` it belongs to; `source_excerpt` turns
+do instead. A stage that finds a problem has a `Pos` and the function it belongs to; `source_excerpt` turns
 the two into text, so that frontend, specializer and code generators all point at the source in the same way.
 
 What Python or NumPy would have raised themselves (IndexError, ZeroDivisionError, ...) is raised as exactly that and
@@ -12,11 +12,33 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from parakeet_py.frontend.ssa import Function, Pos
+from parakeet_py.base.positions import Pos, SourceText
+
+
+class Refusal(Protocol):
+    """An entry of the catalogue of messages."""
+
+    @property
+    def code(self) -> str: ...
+
+    @property
+    def hint(self) -> str: ...
+
+
+def _of_no_catalogue(message: str) -> Refusal | None:
+    return None
+
+
+_entry_of: Callable[[str], Refusal | None] = _of_no_catalogue
+
+
+def look_up_with(entry_of: Callable[[str], Refusal | None]) -> None:
+    """Take the hints of errors from a catalogue: `entry_of` finds the entry that a message belongs to."""
+    global _entry_of
+    _entry_of = entry_of
 
 
 def name_of_exception(kind: type[BaseException]) -> str | None:
@@ -140,21 +162,17 @@ class UnsupportedError(ParakeetError):
     @property
     def code(self) -> str:
         """The name of the kind of refusal in the catalogue of messages; empty if it is of none."""
-        from parakeet_py.messages import entry_of
-
-        entry = entry_of(self.message)
+        entry = _entry_of(self.message)
         return "" if entry is None else entry.code
 
     @property
     def advice(self) -> str:
         """What to do instead: the hint, or else what the catalogue says."""
-        from parakeet_py.messages import entry_of
-
-        entry = entry_of(self.message)
+        entry = _entry_of(self.message)
         return self.hint or ("" if entry is None else entry.hint)
 
     @classmethod
-    def at(cls, function: Function, pos: Pos, message: str, hint: str = "") -> UnsupportedError:
+    def at(cls, function: SourceText, pos: Pos, message: str, hint: str = "") -> UnsupportedError:
         """The error for the place `pos` of a function."""
         return cls(message, function.filename, pos, function.lines, hint, first_line=function.first_line)
 
@@ -212,6 +230,6 @@ def underlined(lines: Sequence[str], first_line: int, pos: Pos) -> str:
     return f"\n    {shown}\n    {carets}"
 
 
-def source_excerpt(function: Function, pos: Pos) -> str:
+def source_excerpt(function: SourceText, pos: Pos) -> str:
     """``file:line`` of a place, then its source line with a caret underline."""
     return f"{function.filename}:{pos.line}" + underlined(function.lines, function.first_line, pos)

@@ -11,12 +11,29 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from parakeet_py.base import config as settings
+from parakeet_py.base import errors
 from parakeet_py.call.dispatcher import Dispatcher
 from parakeet_py.call.load import Loaded
 from parakeet_py.hybrid.residency import fingerprint
-from parakeet_py.llvm.entry.callable_type import AcceleratedFunction
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, set_reduce
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _reduce(instance: AcceleratedFunction, frame: types.FrameType) -> str | tuple[Any, ...]:
+    from parakeet_py.call.pickling import reduce
+
+    return reduce(instance, frame)
+
+
+def _entry_of(message: str) -> errors.Refusal | None:
+    from parakeet_py.messages.lookup import entry_of
+
+    return entry_of(message)
+
+
+set_reduce(_reduce)
+errors.look_up_with(_entry_of)
 
 
 def _make(function: Callable[..., Any], options: dict[str, Any], checked: bool | None = None) -> Any:

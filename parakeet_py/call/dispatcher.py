@@ -21,12 +21,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from parakeet_py.base import config as settings
-from parakeet_py.base import extensions
+from parakeet_py.base import extensions, tracing
 from parakeet_py.base.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import came_from_outside, held
 from parakeet_py.base.tracebacks import shown, unseen, user_level
-from parakeet_py.call import specialization_cache, tracing
+from parakeet_py.call import specialization_cache
 from parakeet_py.call.fallback_cache import Refusals
 from parakeet_py.call.load import Knowledge, Loaded, MissingValue, call_signature, present, read_source
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
@@ -428,7 +428,7 @@ class Dispatcher:
         loaded = self.load(signature, config, extents) if config.uses_disk and hopeful else None
         if loaded is not None:
             if config.debug or log_.isEnabledFor(logging.INFO):
-                from parakeet_py.base.debug_log import tell_loaded
+                from parakeet_py.call.debug_log import tell_loaded
 
                 tell_loaded(self.function, signature, time.perf_counter() - start, config.debug)
             return loaded
@@ -514,7 +514,7 @@ class Dispatcher:
             raise DoneByPython
         native = make_native(compiled, self.checked)
         if config.debug or log_.isEnabledFor(logging.INFO):
-            from parakeet_py.base.debug_log import tell_compiled
+            from parakeet_py.call.debug_log import tell_compiled
 
             tell_compiled(compiled, config.debug, self.checked)
         signature = compiled.call_signature
@@ -605,7 +605,7 @@ class Dispatcher:
     def tell_fallback(self, reason: str, signature: Signature | None) -> None:
         """Say that the calls with a signature run in Python: always in the log, for the first one in a warning."""
         if log_.isEnabledFor(logging.INFO):
-            from parakeet_py.base.debug_log import tell_fallback
+            from parakeet_py.call.debug_log import tell_fallback
 
             tell_fallback(self.function, signature, reason)
         if self.fell_back is None:

@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
-from parakeet_py.signature.specs import (
-    ArraySpec,
-    FunctionSpec,
-    ListSpec,
-    ObjectSpec,
-    ScalarSpec,
-    Spec,
-    StaticSpec,
-    TextSpec,
-    TupleSpec,
-)
+from parakeet_py.signature.describe import describe_spec
 from parakeet_py.typed_ir import ir
 
 if TYPE_CHECKING:
@@ -266,32 +256,3 @@ def operators_of(block: ir.Block) -> list[Operator]:
                 for inner in ir.blocks_of(op):
                     found.extend(operators_of(inner))
     return found
-
-
-def describe_spec(spec: Spec) -> str:
-    """A spec as people write it: float64[2 axes, C order]."""
-    match spec:
-        case ArraySpec(dtype, rank, layout, unit, writeable, inner, axes):
-            order = {"C": "", "F": ", Fortran order", "S": ", rows", "A": ", strided"}[layout]
-            order += f", axes in order {' '.join(map(str, axes))}" if axes else ""
-            ones = "".join(f", axis {axis} of 1" for axis, one in enumerate(unit) if one)
-            last = f", last axis of {inner}" if inner else ""
-            return f"{dtype}[{rank} axes{order}{ones}{last}{'' if writeable else ', read-only'}]"
-        case ScalarSpec(dtype, python):
-            names = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
-            return names[dtype] if python else dtype
-        case StaticSpec(value):
-            return repr(value)
-        case FunctionSpec(code, _, cells, defaults):
-            parts = ", ".join(describe_spec(item) for item in (*cells, *defaults))
-            return f"{code.co_qualname}" + (f" over {parts}" if parts else "")
-        case TextSpec():
-            return "str"
-        case ListSpec(dtype):
-            return f"list of {'floats' if dtype == 'float64' else 'ints'}"
-        case TupleSpec(items, kind):
-            parts = ", ".join(describe_spec(item) for item in items)
-            return f"({parts})" if kind == "tuple" else f"{kind}[{parts}]"
-        case ObjectSpec(kind):
-            return kind.__qualname__
-    return str(spec)

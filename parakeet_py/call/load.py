@@ -25,11 +25,13 @@ from parakeet_py.signature.attribute_sources import (
     OF_ALL,
     SIZE,
     are_apart,
+    class_named,
     of_arguments,
     read_field,
     read_method,
     variable_of,
 )
+from parakeet_py.signature.describe import describe_spec
 from parakeet_py.signature.specs import (
     MAX_ITEMS,
     ObjectSpec,
@@ -166,18 +168,6 @@ def _read_source(function: FunctionType, source: Source, args: Sequence[Any]) ->
     raise AssertionError(source)
 
 
-def class_named(module: str, qualname: str) -> type:
-    """The class of an imported module; raises `KeyError` or `AttributeError` if there is none."""
-    import sys
-
-    found: Any = sys.modules[module]
-    for part in qualname.split("."):
-        found = getattr(found, part)
-    if not isinstance(found, type):
-        raise AttributeError(f"{module}.{qualname} is no class")
-    return found
-
-
 def present(function: FunctionType, source: Source) -> Any:
     """The present value of a global or free variable; None where there is none any more."""
     try:
@@ -300,8 +290,6 @@ class Loaded:
         times["load"] = time.perf_counter() - start
 
     def __repr__(self) -> str:
-        from parakeet_py.call.explain import describe_spec
-
         types = ", ".join(describe_spec(spec) for spec in self.native.signature.params)
         return f"<{self.function.__qualname__}({types}), {'from the disk cache' if self.from_disk else 'compiled'}>"
 

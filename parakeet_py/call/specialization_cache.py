@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.base import extensions
 from parakeet_py.base.tracebacks import TraceEntry
+from parakeet_py.signature.describe import describe_spec
 from parakeet_py.signature.results import Result
 from parakeet_py.signature.serialization import NotPortable, from_json, to_json
 from parakeet_py.signature.specs import FunctionSpec, Signature, Spec, StaticSpec, TupleSpec
@@ -278,8 +279,6 @@ def store(function: FunctionType, signature: Signature, flags: Sequence[object],
 
 def title_of(function: FunctionType, signature: Signature) -> str:
     """What a specialization is, for people."""
-    from parakeet_py.call.explain import describe_spec
-
     return f"{function.__module__}.{function.__qualname__}({', '.join(map(describe_spec, signature.params))})"
 
 

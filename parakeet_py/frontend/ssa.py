@@ -29,18 +29,9 @@ from dataclasses import field
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.positions import Pos as Pos
 
 _uids = itertools.count(1)
-
-
-@record
-class Pos:
-    """A place in the user's source: 1-based lines, 0-based columns, as the `ast` module counts them."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
 
 
 @record(eq=False)

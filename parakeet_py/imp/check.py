@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from parakeet_py.base import routines
 from parakeet_py.base.types import Array, Scalar, itemsize
 from parakeet_py.imp.ir import (
     Atomic,
@@ -68,7 +69,6 @@ from parakeet_py.typed_ir.ir import (
     Var,
     View,
 )
-from parakeet_py.typed_ir.specialize.arrays import routines
 
 KINDS = ("serial", "vector", "independent")
 LANES = ("thread", "block", "threads", "blocks", "lane")

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from parakeet_py.base import routines
 from parakeet_py.base.types import Array, Scalar, Type
 from parakeet_py.frontend.evaluate.frames import deep_recursion
 from parakeet_py.imp.ir import (
@@ -49,7 +50,6 @@ from parakeet_py.imp.ir import (
 from parakeet_py.typed_ir.interpret import BrokenInvariant, OpaqueCallback, format_failure, with_warnings_as_now
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
 from parakeet_py.typed_ir.semantics import convert, evaluate_quietly, scalar, strided
-from parakeet_py.typed_ir.specialize.arrays import routines
 
 
 class Memory:

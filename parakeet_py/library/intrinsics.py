@@ -244,7 +244,7 @@ def named(cls: Any, *items: Any) -> Any:
 
 
 def routine(name: Any, outs: Any, ins: Any) -> Any:
-    """Run a compiled loop of NumPy (see typed_ir/specialize/arrays/routines.py); a bool where it can fail: whether it
+    """Run a compiled loop of NumPy (see base/routines.py); a bool where it can fail: whether it
     has."""
     _intrinsic("routine")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from parakeet_py.messages import Entry
+from parakeet_py.messages.entry import Entry
 
 # Sources begin on the line behind the quotes.
 CATALOGUE: Final = (

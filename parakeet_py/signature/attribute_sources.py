@@ -15,6 +15,7 @@ state of one of NumPy's random generators.
 
 from __future__ import annotations
 
+import sys
 import types
 from _collections import _tuplegetter  # type: ignore[import-not-found]  # the fields of named tuples
 from typing import Any
@@ -163,3 +164,13 @@ def read_field(value: Any, names: tuple[str, ...]) -> Any:
             raise AttributeError(name)
         value = getattr(value, name)
     return value
+
+
+def class_named(module: str, qualname: str) -> type:
+    """The class of an imported module; raises `KeyError` or `AttributeError` if there is none."""
+    found: Any = sys.modules[module]
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    if not isinstance(found, type):
+        raise AttributeError(f"{module}.{qualname} is no class")
+    return found

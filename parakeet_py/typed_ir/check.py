@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from parakeet_py.base import routines
 from parakeet_py.base.types import BOOL, FLOATS, INTEGERS, Array, Object, Scalar, Type, same_bits
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir.ir import (
@@ -61,7 +62,6 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.print import format_statement, show
 from parakeet_py.typed_ir.semantics import fits
-from parakeet_py.typed_ir.specialize.arrays import routines
 from parakeet_py.typed_ir.writer import result_dtype
 
 _ARITIES = {"select": 3, "complex": 2} | dict.fromkeys(

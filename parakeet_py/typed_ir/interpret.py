@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from parakeet_py.base import routines
 from parakeet_py.base.errors import DeoptimizedError, UnusualExtentsError, exception_named, exception_with
 from parakeet_py.base.types import Array, Scalar, Type
 from parakeet_py.frontend.evaluate.frames import deep_recursion
@@ -59,7 +60,6 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.semantics import TOO_DEEP, convert, evaluate_quietly, scalar, strided
-from parakeet_py.typed_ir.specialize.arrays import routines
 
 OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
 

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from parakeet_py.base.cuda_probe import Found as Found
+from parakeet_py.base.cuda_probe import probe as probe
 from parakeet_py.hybrid.devices.cublas import Cublas
-from parakeet_py.hybrid.devices.cuda_probe import Found as Found
-from parakeet_py.hybrid.devices.cuda_probe import probe as probe
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.devices.launches import Launches
 from parakeet_py.hybrid.devices.occupancy_limit import Resources

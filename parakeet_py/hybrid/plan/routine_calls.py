@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base import routines
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.ptx.skeletons.radix_sort import is_sorted_here
 from parakeet_py.typed_ir.ir import Function, Let, Opaque, Routine
 from parakeet_py.typed_ir.rewrite import Rewriter
-from parakeet_py.typed_ir.specialize.arrays import routines
 
 
 @record

@@ -204,7 +204,8 @@ def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
         Devices have no elements of this dtype, or `device` is no name.
     """
     from parakeet_py.base import config as settings
-    from parakeet_py.hybrid.devices.selection import chosen, existing
+    from parakeet_py.base.device_names import existing
+    from parakeet_py.hybrid.devices.selection import chosen
 
     if device is None or isinstance(device, str):
         config = settings.current()

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from parakeet_py.base import routines
 from parakeet_py.base.types import BOOL, INT64, PYINT, Array, Scalar, Type
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.builder import Lowering
@@ -29,7 +30,6 @@ from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Var, ViewAxis
 from parakeet_py.typed_ir.semantics import OVERFLOW, TOO_DEEP
-from parakeet_py.typed_ir.specialize.arrays import routines
 
 INT_OVERFLOW = typed.Failure("OverflowError", OVERFLOW)
 RECURSION = typed.Failure("RecursionError", TOO_DEEP)

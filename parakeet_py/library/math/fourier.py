@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from parakeet_py.base.routines import gufunc
 from parakeet_py.library.arrays.shape import size_of
 from parakeet_py.library.intrinsics import (
     allocate,
@@ -30,7 +31,6 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.reductions.sorting import axis_last, memory_order
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shared import converted, single_axis
-from parakeet_py.typed_ir.specialize.arrays.routines import gufunc
 
 SWAPPED = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from parakeet_py.base import numpy_loops, routines
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.arrays import Descriptor
 from parakeet_py.llvm.codegen.builder import FunctionText, global_name
 from parakeet_py.llvm.codegen.scope import Scope
-from parakeet_py.llvm.runtime import blas, numpy_loops
+from parakeet_py.llvm.runtime import blas
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
-from parakeet_py.typed_ir.specialize.arrays import routines
 
 _INVALID = 0x10 if sys.platform == "win32" else 0x01  # FE_INVALID, here and on x86-64 and aarch64 elsewhere
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.base import config as settings
+from parakeet_py.base import tracing
 from parakeet_py.base.types import DTYPES
-from parakeet_py.call import tracing
 from parakeet_py.llvm.entry import callable_type
 from parakeet_py.llvm.entry.stub_support import support_ir
 from parakeet_py.llvm.runtime import error_state

@@ -160,9 +160,20 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        from parakeet_py.call.pickling import reduce
+        return _reduce(self, sys._getframe(1))
 
-        return reduce(self, sys._getframe(1))
+
+def _by_name(instance: AcceleratedFunction, frame: types.FrameType) -> str | tuple[Any, ...]:
+    return str(getattr(instance, "__qualname__", ""))
+
+
+_reduce: Callable[[AcceleratedFunction, types.FrameType], str | tuple[Any, ...]] = _by_name
+
+
+def set_reduce(reduce: Callable[[AcceleratedFunction, types.FrameType], str | tuple[Any, ...]]) -> None:
+    """Set what a pickler keeps of an accelerated function, given the frame of its caller."""
+    global _reduce
+    _reduce = reduce
 
 
 def _set_flags(cls: type, flags: int) -> None:

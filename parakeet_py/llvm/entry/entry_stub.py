@@ -24,12 +24,11 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from parakeet_py.call.load import class_named
 from parakeet_py.llvm.engine.object_loader import LoadedCode
 from parakeet_py.llvm.entry import boxing
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.native_runtime import runtime
-from parakeet_py.signature.attribute_sources import KEYS, RANDOM_STATE, is_item, key_of, variable_of
+from parakeet_py.signature.attribute_sources import KEYS, RANDOM_STATE, class_named, is_item, key_of, variable_of
 from parakeet_py.signature.object_assembly import Assembled
 from parakeet_py.signature.patches import Read, Versions
 from parakeet_py.signature.results import Result, ResultEither, ResultRows, ResultStatic, ResultTuple, SetAttributes

@@ -53,7 +53,7 @@ def resolve(name: str) -> int | None:
 
         return pack_library.resolve(name)
     if name.startswith("pk_numpy"):
-        from parakeet_py.llvm.runtime import numpy_loops
+        from parakeet_py.base import numpy_loops
 
         return numpy_loops.resolve(name)
     return blas.resolve(name)

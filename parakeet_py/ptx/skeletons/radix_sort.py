@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from parakeet_py.base import routines
 from parakeet_py.base.types import BOOL, INT64, Array, Scalar, is_complex, is_float, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.builder import Lowering
@@ -28,7 +29,6 @@ from parakeet_py.ptx.kernels.regions import THREADS, WARP, grid, grid_of_blocks,
 from parakeet_py.ptx.skeletons.scan_tiles import WARPS
 from parakeet_py.ptx.skeletons.sort_ranks import COUNT, DIGIT_BITS, DIGITS, Keys, Ranks, exclusive, shared
 from parakeet_py.typed_ir.ir import Cast, Const, Operand, Routine, Var
-from parakeet_py.typed_ir.specialize.arrays import routines
 
 LIGHT_BYTES = 4  # of an element up to which threads have many of them in a pass through memory
 LIGHT, HEAVY = 16, 8  # elements of a thread in such a pass

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
+from parakeet_py.base import cuda_probe, device_names
 from parakeet_py.base.errors import DeviceWarning
-from parakeet_py.hybrid.devices import cuda, cuda_probe, selection
+from parakeet_py.hybrid.devices import cuda, selection
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 
@@ -108,9 +109,9 @@ def test_several_emulated_devices(launches: list[str]) -> None:
 
 @pytest.mark.parametrize("names", ["gpu", "emulated*0", "emulated*65", "cuda:x", "cpu,,emulated", "", "emulated:64"])
 def test_names_that_mean_nothing(names: str) -> None:
-    with pytest.raises(selection.UnknownDeviceError), options(devices=names):
+    with pytest.raises(device_names.UnknownDeviceError), options(devices=names):
         pass
-    with pytest.raises(selection.UnknownDeviceError):
+    with pytest.raises(device_names.UnknownDeviceError):
         accelerate(devices=names)
 
 
@@ -121,7 +122,7 @@ def test_messages_list_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         monkeypatch.setattr(cuda_probe, "probe", lambda found=found: found)
         with (
-            pytest.raises(selection.UnknownDeviceError, match=f"'gpu' names no device; {text}"),
+            pytest.raises(device_names.UnknownDeviceError, match=f"'gpu' names no device; {text}"),
             options(devices="gpu"),
         ):
             pass

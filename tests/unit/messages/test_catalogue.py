@@ -14,9 +14,10 @@ import pytest
 
 import parakeet_py
 from parakeet_py import FallbackWarning, UnsupportedError, accelerate
-from parakeet_py.messages import Entry, entry_named, entry_of
+from parakeet_py.call.troubleshooting import as_list, as_text, called, page
 from parakeet_py.messages.catalogue import CATALOGUE
-from parakeet_py.messages.page import as_list, as_text, called, page
+from parakeet_py.messages.entry import Entry
+from parakeet_py.messages.lookup import entry_named, entry_of
 
 PACKAGE = Path(parakeet_py.__file__).parent
 MOST_LINES, MOST_COLUMNS = 24, 200  # of a screen; a line of the user's source may be as long

@@ -28,8 +28,7 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.call.load import class_named
-from parakeet_py.signature.attribute_sources import SIZE, in_class, is_plain, stores_plainly
+from parakeet_py.signature.attribute_sources import SIZE, class_named, in_class, is_plain, stores_plainly
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.instances.table import NeedInstance
 from parakeet_py.typed_ir.specialize.restarts import Sequential

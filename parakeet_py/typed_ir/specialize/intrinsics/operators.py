@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parakeet_py.base import routines
 from parakeet_py.base.types import BOOL, PYBOOL, PYFLOAT, PYINT, Array, Scalar, real_dtype, same_bits
 from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.arrays import indexing, routines
+from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, keep_imaginary, store_array
 from parakeet_py.typed_ir.specialize.arrays.axis_order import canonical, fortran, inverse
 from parakeet_py.typed_ir.specialize.arrays.elementwise import elementwise, generate, scalar_operand

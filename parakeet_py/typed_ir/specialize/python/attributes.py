@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_complex, itemsize, real_dtype
-from parakeet_py.call.load import class_named
 from parakeet_py.library import registry
 from parakeet_py.signature import patches
 from parakeet_py.signature.attribute_sources import (
     OF_ALL,
+    class_named,
     has_method,
     holds_plainly,
     in_class,

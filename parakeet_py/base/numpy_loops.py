@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.typed_ir.specialize.arrays import routines
+from parakeet_py.base import routines
 
 PREFIX = "pk_numpy"
 _GET_ARRAY_FUNCTIONS = 365  # PyDataType_GetArrFuncs in the table of the C API

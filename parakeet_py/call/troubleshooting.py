@@ -9,8 +9,10 @@ import linecache
 import warnings
 from typing import Any
 
-from parakeet_py.messages import Entry
+from parakeet_py.base.errors import FallbackWarning
+from parakeet_py.call.accelerate import accelerate
 from parakeet_py.messages.catalogue import CATALOGUE
+from parakeet_py.messages.entry import Entry
 
 _HEAD = """# Troubleshooting
 
@@ -31,9 +33,6 @@ time a function is compiled or falls back, in one line.
 def called(source: str, args: str, name: str) -> tuple[Any, Any, list[str]]:
     """The accelerated `f` of a source, what it gives for arguments, and the warnings of that."""
     import numpy as np
-
-    from parakeet_py import accelerate
-    from parakeet_py.base.errors import FallbackWarning
 
     text = source.lstrip("\n")
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)

@@ -16,7 +16,7 @@ lines or the matrices of a stack, has the same extent in all of them, and may ha
 places, are contiguous; other arrays need not be. Those of `linalg` tell of failure through the floating-point flag
 "invalid", which is their result: true if a matrix was singular, or the like.
 
-What a routine means is written here, in NumPy itself, for the interpreters; `llvm/numpy_loops` finds the functions.
+What a routine means is written here, in NumPy itself, for the interpreters; `numpy_loops` finds the functions.
 """
 
 from __future__ import annotations

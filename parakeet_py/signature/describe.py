@@ -1,0 +1,44 @@
+"""Types of arguments in words."""
+
+from __future__ import annotations
+
+from parakeet_py.signature.specs import (
+    ArraySpec,
+    FunctionSpec,
+    ListSpec,
+    ObjectSpec,
+    ScalarSpec,
+    Spec,
+    StaticSpec,
+    TextSpec,
+    TupleSpec,
+)
+
+
+def describe_spec(spec: Spec) -> str:
+    """A spec as people write it: float64[2 axes, C order]."""
+    match spec:
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner, axes):
+            order = {"C": "", "F": ", Fortran order", "S": ", rows", "A": ", strided"}[layout]
+            order += f", axes in order {' '.join(map(str, axes))}" if axes else ""
+            ones = "".join(f", axis {axis} of 1" for axis, one in enumerate(unit) if one)
+            last = f", last axis of {inner}" if inner else ""
+            return f"{dtype}[{rank} axes{order}{ones}{last}{'' if writeable else ', read-only'}]"
+        case ScalarSpec(dtype, python):
+            names = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
+            return names[dtype] if python else dtype
+        case StaticSpec(value):
+            return repr(value)
+        case FunctionSpec(code, _, cells, defaults):
+            parts = ", ".join(describe_spec(item) for item in (*cells, *defaults))
+            return f"{code.co_qualname}" + (f" over {parts}" if parts else "")
+        case TextSpec():
+            return "str"
+        case ListSpec(dtype):
+            return f"list of {'floats' if dtype == 'float64' else 'ints'}"
+        case TupleSpec(items, kind):
+            parts = ", ".join(describe_spec(item) for item in items)
+            return f"({parts})" if kind == "tuple" else f"{kind}[{parts}]"
+        case ObjectSpec(kind):
+            return kind.__qualname__
+    return str(spec)
