@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from parakeet_py.base import package
 from parakeet_py.base.fast_dataclass import record
 
 F = TypeVar("F", bound=Callable[..., Any])
-_PACKAGE = __name__.partition(".")[0]
-_FOLDER = os.path.join(os.path.dirname(__file__), "")
+_FOLDER = os.path.join(package.FOLDER, "")
 _BETWEEN = ("contextlib", "functools")  # what package functions are called through
 _INNER = 4  # entries of the package's own above which an exception is a failure of the package itself
 
@@ -135,7 +135,7 @@ def _module_of(filename: str) -> str:
 def is_own(frame: types.FrameType) -> bool:
     """Is this a frame of one of the package's own functions?"""
     name = frame.f_globals.get("__name__")
-    named = isinstance(name, str) and (name == _PACKAGE or name.startswith(_PACKAGE + "."))
+    named = isinstance(name, str) and (name == package.NAME or name.startswith(package.NAME + "."))
     return named or frame.f_code.co_filename.startswith(_FOLDER)
 
 
@@ -154,7 +154,7 @@ def shown(error: BaseException) -> types.TracebackType | None:
     rest, count = error.__traceback__, 0
     while rest is not None and is_own(rest.tb_frame):
         rest, count = rest.tb_next, count + 1
-    if rest is None and count > _INNER and not type(error).__module__.startswith(_PACKAGE):
+    if rest is None and count > _INNER and not type(error).__module__.startswith(package.NAME):
         return error.__traceback__
     return rest
 

@@ -30,8 +30,8 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.function import lower
 from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
-from parakeet_py.llvm.safety.accesses import Site
 from parakeet_py.llvm.safety.faults import FAULT
+from parakeet_py.llvm.safety.sites import Site
 from parakeet_py.messages.arrays import with_array_named
 from parakeet_py.signature import patches
 from parakeet_py.signature.attribute_sources import OF_ARGUMENTS, OF_NONE, of_arguments, variable_of

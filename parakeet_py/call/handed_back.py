@@ -116,6 +116,10 @@ class OpaqueCalls:
         self.fresh = handed_back.fresh
         self.forget: Callable[[], None] = lambda: None
 
+    def addresses(self, checked: bool) -> dict[str, int]:
+        """The addresses of the functions that compiled code, or checked code, calls."""
+        return _addresses(checked)
+
     def tell_again(self, state: CallState | None) -> bool:
         """May Python do a call that compiled code gives up, without what has been handed back already?"""
         if not (self.fresh if state is None else state.safe):
@@ -428,7 +432,7 @@ _hold_callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes
 
 
 @lru_cache(maxsize=2)
-def addresses(checked: bool = False) -> dict[str, int]:
+def _addresses(checked: bool) -> dict[str, int]:
     """The addresses of the functions that compiled code, or checked code, calls."""
     from parakeet_py.llvm.entry import boxing
 

@@ -14,14 +14,14 @@ from contextlib import suppress
 from contextvars import copy_context
 from types import CodeType
 
-from parakeet_py.base import config
+from parakeet_py.base import config, package
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.serialization import NotPlain, from_bytes, to_bytes
 
 __all__ = ["find", "keep"]
 
 FORMAT = 1
-_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "library") + os.sep
+_FOLDER = os.path.join(package.FOLDER, "library", "")
 _kept: dict[str, dict[str, bytes]] = {}  # by module
 _made: dict[str, dict[str, ssa.Function]] = {}  # what is not on the disk yet
 
@@ -30,7 +30,7 @@ def find(code: CodeType) -> ssa.Function | None:
     """What an earlier process has made of a function of the library."""
     if not _is_kept(code):
         return None
-    module = os.path.basename(code.co_filename)
+    module = code.co_filename.removeprefix(_FOLDER)
     known = _kept.get(module)
     if known is None:
         known = _kept[module] = _read(module)
@@ -47,7 +47,7 @@ def keep(code: CodeType, function: ssa.Function) -> None:
     if _is_kept(code):
         if not _made:
             atexit.register(copy_context().run, _write)  # the settings say where the cache is
-        _made.setdefault(os.path.basename(code.co_filename), {})[_name(code)] = function
+        _made.setdefault(code.co_filename.removeprefix(_FOLDER), {})[_name(code)] = function
 
 
 def _is_kept(code: CodeType) -> bool:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from parakeet_py.base.errors import DeoptimizedError, UnsupportedError, exception_named, exception_with
 from parakeet_py.base.tracebacks import own_entry, placed
@@ -227,6 +227,24 @@ def static_spec(value: Any) -> Spec:
     return StaticSpec(value)
 
 
+class HandedBackSites(Protocol):
+    """The operations that compiled code hands back to Python."""
+
+    @property
+    def opaque_calls(self) -> Sequence[str]: ...
+
+
+class CallsOfPython(Protocol):
+    """What operations that compiled code hands back to Python need (`handed_back.OpaqueCalls`)."""
+
+    @property
+    def handed_back(self) -> HandedBackSites: ...
+
+    def addresses(self, checked: bool) -> dict[str, int]: ...
+
+    def tell_again(self, state: Any) -> bool: ...
+
+
 class Loaded:
     """A specialization in this process: its code behind a gate, and how it came to be.
 
@@ -251,7 +269,7 @@ class Loaded:
         times: dict[str, float],
         *,
         threads: int = 0,
-        state: Any = None,
+        state: CallsOfPython | None = None,
         from_disk: bool = False,
         checked: bool = False,
     ) -> None:
@@ -270,9 +288,7 @@ class Loaded:
             importlib.import_module(module)
         addresses = {name: blas.resolve(name) for name in native.symbols if name not in known}
         if state is not None:
-            from parakeet_py.call import handed_back
-
-            addresses |= handed_back.addresses(checked)
+            addresses |= state.addresses(checked)
         self.gate: GateHandle = load_gate(
             native.object_bytes,
             native.signature,

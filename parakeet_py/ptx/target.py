@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 from parakeet_py.base import config as settings
+from parakeet_py.base.errors import CodegenError
 from parakeet_py.llvm.engine import compiler, disk_cache
-from parakeet_py.llvm.engine.compiler import CodegenError, HostInfo
+from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.ptx import libdevice
 
 TRIPLE = "nvptx64-nvidia-cuda"

@@ -40,7 +40,7 @@ from parakeet_py.signature.specs import ArraySpec, NoneSpec, ScalarSpec, Spec, S
 if TYPE_CHECKING:
     from parakeet_py.base.config import Config
     from parakeet_py.call.compile import Compiled
-    from parakeet_py.call.dispatcher import Dispatcher
+    from parakeet_py.call.devices.caller import Dispatcher
 
 MOST = 256  # kinds of calls that are remembered
 ALIGNMENT = 16  # of addresses: kernels ask for no more

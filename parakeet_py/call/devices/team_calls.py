@@ -24,7 +24,7 @@ from parakeet_py.signature.results import listed
 
 if TYPE_CHECKING:
     from parakeet_py.call.compile import Compiled
-    from parakeet_py.call.dispatcher import Dispatcher
+    from parakeet_py.call.devices.caller import Dispatcher
 
 
 def left_of(dispatcher: Dispatcher) -> Left:

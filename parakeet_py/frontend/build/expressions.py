@@ -18,7 +18,8 @@ import numpy as np
 from parakeet_py.base.callee_effects import named
 from parakeet_py.frontend.build.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.build.builder import Builder
-from parakeet_py.frontend.desugar.exceptions import Caught, place
+from parakeet_py.frontend.desugar.exceptions import place
+from parakeet_py.frontend.desugar.nodes import Caught
 from parakeet_py.frontend.desugar.percent_format import as_f_string
 from parakeet_py.frontend.ownership.lists import FUNCTIONS, GIVING, cell_of, changed_by_call, changed_item
 from parakeet_py.frontend.source.scopes import Comprehension as Comprehensions

@@ -14,7 +14,7 @@ import ast
 from parakeet_py.frontend.build.bindings import FALSE, NONE, NOTHING, RETURN, RETURNED, SKIP, TRUE, Binding, pos_of
 from parakeet_py.frontend.build.expressions import BINARY, Expressions
 from parakeet_py.frontend.build.loops import LoopWriter
-from parakeet_py.frontend.desugar.exceptions import Guarded, Leave, TryBody
+from parakeet_py.frontend.desugar.nodes import Guarded, Leave, TryBody
 from parakeet_py.frontend.operands import same
 from parakeet_py.frontend.ownership.lists import cell_of, changed_by_call, changed_item
 from parakeet_py.frontend.source.scopes import BREAK, CONTINUE, FALLS, LEAVES, is_endless

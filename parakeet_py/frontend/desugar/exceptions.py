@@ -32,41 +32,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from parakeet_py.frontend.desugar.caught_steps import ITEM_OF, STEPS, iterator_names, may_be_iterator
+from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, TryBody
+from parakeet_py.frontend.source.scopes import falls_through
 from parakeet_py.frontend.syntax_walk import walk
 
 BREAKS, CONTINUES, RETURNS = -1, -2, -3  # the first `return`; others have smaller numbers
 
 _N = TypeVar("_N", bound=ast.AST)
 _Refuse = Callable[[ast.AST, str, str], None]
-
-
-class Guarded(ast.stmt):
-    """`body`, one statement; if it raises what handler i of `handlers` catches, `exit` becomes i + 1, else 0, and
-    `error` the exception, if it is wanted."""
-
-    _fields = ("body", "exit", "classes", "error")
-    body: list[ast.stmt]
-    exit: ast.Name
-    classes: list[ast.expr]
-    error: ast.Name | None
-
-
-class Caught(ast.expr):
-    """The exception that has been caught: the variable `$error`, which is bound where a handler runs."""
-
-    _fields = ("name",)
-    name: ast.Name
-
-
-class Leave(ast.stmt):
-    """Leave the `TryBody` that this stands in."""
-
-
-class TryBody(ast.stmt):
-    """What `Leave` leaves."""
-
-    _fields = ("body",)
-    body: list[ast.stmt]
 
 
 def without_try(node: _N, refuse: _Refuse) -> _N:
@@ -130,8 +103,6 @@ class _Try:
         return kind
 
     def statements(self) -> list[ast.stmt]:
-        from parakeet_py.frontend.source.scopes import falls_through
-
         node = self.node
         body: list[ast.stmt] = [self.set_exit(0, node)]
         body.extend(self.guarded(self.body, None))

@@ -14,7 +14,7 @@ import ast
 from dataclasses import field
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.frontend.desugar.exceptions import Leave, TryBody
+from parakeet_py.frontend.desugar.nodes import Leave, TryBody
 from parakeet_py.frontend.ownership.lists import (
     FUNCTIONS,
     cell_of,

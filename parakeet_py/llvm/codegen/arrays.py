@@ -17,9 +17,9 @@ from collections.abc import Callable
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import Array, Object, Scalar, Type, is_complex, itemsize, real_dtype
+from parakeet_py.llvm.codegen import access_checks
 from parakeet_py.llvm.codegen.builder import MEMORY_TYPE, FunctionText, Value
 from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER
-from parakeet_py.llvm.safety import accesses
 
 
 @record(frozen=False)
@@ -76,7 +76,7 @@ def field_names(kind: Array, checked: bool = False) -> list[str]:
         "data",
         *(f"extent{axis}" for axis in range(kind.rank)),
         *(name for axis in free if fixed_stride(kind, name := f"stride{axis}") is None),
-        *(accesses.RANGE if checked else ()),
+        *(access_checks.RANGE if checked else ()),
     ]
 
 
@@ -167,7 +167,7 @@ def enter(f: FunctionText, kind: Type, slots: str, first: int, emit: Callable[[s
 
     descriptor = Descriptor(kind, {}, source)
     if f.module.checks is not None:
-        descriptor.fields |= accesses.span(emit, descriptor)
+        descriptor.fields |= access_checks.span(emit, descriptor)
     return descriptor
 
 
@@ -257,7 +257,7 @@ def heap_array(f: FunctionText, kind: Array, extents: list[str], out_of_memory: 
     block = f.value(f"call ptr {function}(ptr %ctx, i64 {bytes_})")
     out_of_memory(f.value(f"icmp eq ptr {block}, null"))
     data = f.value(f"getelementptr inbounds i8, ptr {block}, i64 {BLOCK_HEADER}")
-    return _new(f, kind, extents, block, data, accesses.whole(f, data, bytes_))
+    return _new(f, kind, extents, block, data, access_checks.whole(f, data, bytes_))
 
 
 def stack_array(f: FunctionText, kind: Array, extents: list[str]) -> Descriptor:
@@ -266,8 +266,8 @@ def stack_array(f: FunctionText, kind: Array, extents: list[str]) -> Descriptor:
     for extent in extents:
         count *= int(extent)
     size = max(count * itemsize(kind.dtype), 1)
-    data = f.alloca(f"[{size} x i8]", 64) if f.module.checks is None else accesses.zoned(f, size)
-    return _new(f, kind, extents, "null", data, accesses.whole(f, data, str(size)))
+    data = f.alloca(f"[{size} x i8]", 64) if f.module.checks is None else access_checks.zoned(f, size)
+    return _new(f, kind, extents, "null", data, access_checks.whole(f, data, str(size)))
 
 
 def _new(f: FunctionText, kind: Array, extents: list[str], block: str, data: str, memory: dict[str, str]) -> Descriptor:
@@ -318,7 +318,7 @@ def view(
     if offset != "0":  # an empty view may start outside: not inbounds
         data = f.value(f"getelementptr i8, ptr {data}, i64 {offset}")
     fields = {"object": "null", "base": base["base"], "block": base["block"], "data": data}
-    fields |= accesses.inherited(f, base)
+    fields |= access_checks.inherited(f, base)
     for position, (source, extent, step) in enumerate(axes):
         fields[f"extent{position}"] = extent
         if kind.layout in "SA":
@@ -331,7 +331,7 @@ def view(
 def reshape(f: FunctionText, kind: Array, base: Descriptor, extents: list[str]) -> Descriptor:
     """The same contiguous memory under other extents."""
     fields = {"object": "null"} | {name: base[name] for name in ("base", "block", "data")}
-    fields |= accesses.inherited(f, base)
+    fields |= access_checks.inherited(f, base)
     fields |= {f"extent{axis}": extent for axis, extent in enumerate(extents)}
     strides = implied_strides(Array(kind.dtype, kind.rank, "C"), extents, f.multiply)
     return Descriptor(kind, fields | strides)
@@ -345,7 +345,7 @@ def strided(
     if offset != "0":  # an empty array may begin outside: not inbounds
         data = f.value(f"getelementptr i8, ptr {data}, i64 {offset}")
     fields = {"object": "null", "base": base["base"], "block": base["block"], "data": data}
-    fields |= accesses.inherited(f, base)
+    fields |= access_checks.inherited(f, base)
     fields |= {f"extent{axis}": extent for axis, extent in enumerate(extents)}
     if kind.layout in "SA":
         for axis, stride in enumerate(strides):

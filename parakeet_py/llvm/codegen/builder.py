@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from dataclasses import field
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.llvm.engine.compiler import HostInfo
-from parakeet_py.llvm.safety.accesses import Checks
+from parakeet_py.llvm.engine.host_info import HostInfo
+from parakeet_py.llvm.safety.sites import Checks
 from parakeet_py.typed_ir.ir import Const
 
 Value = str | tuple[str, str]

@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from parakeet_py.base.types import Array, Scalar, Type, is_complex, real_dtype
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import arrays as codegen_arrays
+from parakeet_py.llvm.codegen.access_checks import check_zones, span
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor, slots_out
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, global_name
 from parakeet_py.llvm.codegen.scope import Scope, Unit
 from parakeet_py.llvm.runtime.call_context import Context
-from parakeet_py.llvm.safety.accesses import check_zones, span
 
 LEVELS, FLOOR = "%levels", "%floor"
 

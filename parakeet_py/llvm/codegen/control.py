@@ -11,7 +11,7 @@ import re
 
 from parakeet_py.base.types import Array, Object, Scalar
 from parakeet_py.imp import ir
-from parakeet_py.llvm.codegen import arrays, parallel
+from parakeet_py.llvm.codegen import access_checks, arrays, parallel
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen.builder import is_literal
 from parakeet_py.llvm.codegen.cast import cast
@@ -19,7 +19,6 @@ from parakeet_py.llvm.codegen.loop_hints import narrows, stays_scalar
 from parakeet_py.llvm.codegen.scalar import primitive
 from parakeet_py.llvm.codegen.scope import LoopGroup, Scope
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
-from parakeet_py.llvm.safety import accesses
 from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
 
 
@@ -50,7 +49,7 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             assert not isinstance(stored, Descriptor)
             places = [scope.scalar(index) for index in indices]
             if scope.f.module.checks is not None:
-                accesses.check_access(scope, array, places, "store into")
+                access_checks.check_access(scope, array, places, "store into")
             place = arrays.address(scope.f, scope.array(array), places)
             arrays.store_element(scope.f, dtype_of(array), place, stored, scope.access(array))
         case ir.If():
@@ -70,13 +69,13 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             _count_reference(scope, array, release=isinstance(statement, ir.Release))
         case ir.Matmul(out, left, right):
             if scope.f.module.checks is not None:
-                accesses.check_arrays(scope, (out, left, right), "matrix product with")
+                access_checks.check_arrays(scope, (out, left, right), "matrix product with")
             from parakeet_py.llvm.codegen import matmul  # few functions have any, and every first call would read it
 
             matmul.matmul(scope, statement, emit_block)
         case ir.Routine(_, name, outs, ins):
             if scope.f.module.checks is not None:
-                accesses.check_arrays(scope, (*outs, *ins), f"{name} with")
+                access_checks.check_arrays(scope, (*outs, *ins), f"{name} with")
             from parakeet_py.llvm.codegen import routines
 
             routines.routine(scope, statement)
@@ -122,7 +121,7 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
         case Load(array, indices):
             places = [scope.scalar(index) for index in indices]
             if f.module.checks is not None:
-                accesses.check_access(scope, array, places, "load from")
+                access_checks.check_access(scope, array, places, "load from")
             place = arrays.address(f, scope.array(array), places)
             return arrays.load_element(f, dtype_of(array), place, scope.access(array))
         case Dim(array, axis):
@@ -154,7 +153,7 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
             from parakeet_py.llvm.codegen.pack import pack
 
             if f.module.checks is not None:
-                accesses.check_arrays(scope, (rhs.array, rhs.values, rhs.flags), "selection with")
+                access_checks.check_arrays(scope, (rhs.array, rhs.values, rhs.flags), "selection with")
             return pack(scope, rhs)
         case Stride(array, axis):
             return scope.array(array)[f"stride{axis}"]
@@ -348,7 +347,7 @@ def _count_reference(scope: Scope, holder: Var | ir.Cell, release: bool) -> None
     object_ = value["base"] if isinstance(value, Descriptor) else value
     assert isinstance(object_, str)
     if scope.f.module.checks is not None:
-        accesses.check_count(scope, block, object_ if scope.unit.hands_back else "null", holder, release)
+        access_checks.check_count(scope, block, object_ if scope.unit.hands_back else "null", holder, release)
     if scope.unit.hands_back:
         function = scope.f.module.declare("void", "pk_count", "ptr, ptr, ptr, i64")
         scope.f.effect(f"call void {function}(ptr %ctx, ptr {block}, ptr {object_}, i64 {-1 if release else 1})")
@@ -372,7 +371,7 @@ def _opaque(scope: Scope, statement: ir.Opaque) -> None:
         arrays.leave(f, argument.type, scope.operand(argument), given, slot)
         slot += arrays.slots_out(argument.type)
         if f.module.checks is not None and isinstance(argument.type, Object):
-            accesses.check_object(scope, scope.scalar(argument), f"operand {argument!r} of a call of Python")
+            access_checks.check_object(scope, scope.scalar(argument), f"operand {argument!r} of a call of Python")
     count = sum(arrays.slots_in(out.type) for out in statement.outs)
     taken = f.alloca(f"[{count} x i64]", 8) if count else "null"
     function = f.module.declare("i32", "pk_opaque", "ptr, i64, ptr, ptr")

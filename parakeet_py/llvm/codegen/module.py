@@ -21,13 +21,14 @@ import re
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import arrays
+from parakeet_py.llvm.codegen.access_checks import check_zones
 from parakeet_py.llvm.codegen.arrays import slots_in, slots_out
 from parakeet_py.llvm.codegen.builder import FunctionText, ModuleText, global_name
 from parakeet_py.llvm.codegen.control import emit_block
 from parakeet_py.llvm.codegen.scope import Scope, Unit
-from parakeet_py.llvm.engine.compiler import HostInfo
+from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
-from parakeet_py.llvm.safety.accesses import Checks, Site, check_zones
+from parakeet_py.llvm.safety.sites import Checks, Site
 
 __all__ = ["OUT_OF_MEMORY", "GeneratedCode", "generate", "slots_in", "slots_out"]
 
@@ -65,7 +66,7 @@ def generate(
     host : the machine it will run on
     contract : products and sums may be fused (rounded once)
     fastmath : float arithmetic may be regrouped and assumed finite
-    checked : what the code does to memory is checked (`safety.accesses`)
+    checked : what the code does to memory is checked (`access_checks`)
     """
     flags = "fast " if fastmath else "contract " if contract else ""
     checks = Checks(max(1, len(function.failures))) if checked else None

@@ -11,10 +11,10 @@ from parakeet_py.base.types import itemsize
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.builder import FunctionText, ModuleText
 from parakeet_py.llvm.codegen.scope import Scope
-from parakeet_py.llvm.engine.compiler import HostInfo
-from parakeet_py.llvm.runtime.pack_library import PREFIX
+from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.typed_ir.ir import dtype_of
 
+PREFIX = "pk_pack_"  # of the names of the functions
 _FEW = 6  # of 64
 _NEEDED = {1: "+avx512vbmi2", 2: "+avx512vbmi2", 4: "+avx512vl", 8: "+avx512vl"}
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from parakeet_py.imp import ir
+from parakeet_py.llvm.codegen.access_checks import check_zones
 from parakeet_py.llvm.codegen.builder import FunctionText, global_name, is_literal
 from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime.call_context import Context
-from parakeet_py.llvm.safety.accesses import check_zones
 from parakeet_py.typed_ir.ir import Prim
 
 WORTH_SHARING = 40_000  # scalar operations below which waking other threads costs more than it gains

@@ -23,14 +23,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from parakeet_py.base.errors import CodegenError
-from parakeet_py.llvm.engine import object_loader
+from parakeet_py.llvm.engine import c_symbols, object_loader
+from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.engine.llvm_library import Library, Module, TargetMachine, library, optimize, text_of
 from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError, UnsupportedObject
 from parakeet_py.llvm.engine.split_module import divide
-from parakeet_py.llvm.runtime.symbols import resolve
 
 __all__ = ["CodegenError", "HostInfo", "compile_divided", "compile_ir", "emit_assembly", "host", "load", "optimized_ir"]
 
@@ -38,29 +38,6 @@ MOST_PARTS = 8
 
 _lock = threading.Lock()
 _idle: dict[int, list[TargetMachine]] = {}  # target machines that nobody uses, by level
-
-
-class HostInfo(NamedTuple):
-    """What LLVM says about a machine.
-
-    Attributes
-    ----------
-    cpu : LLVM's name of the CPU
-    features : LLVM's feature string
-    vector_bits : widest vectors worth asking for: 512, 256 or 128
-    triple, data_layout : for the head of a module
-    """
-
-    cpu: str
-    features: str
-    vector_bits: int
-    triple: str
-    data_layout: str
-
-    @property
-    def gpu(self) -> bool:
-        """Whether this is a GPU: without a C library, vectors, or traps on division."""
-        return self.triple.startswith("nvptx")
 
 
 @lru_cache(maxsize=1)
@@ -253,14 +230,20 @@ def optimized_ir(text: str, *, level: int = 3, vectorize: bool = True) -> str:
         return str(module)
 
 
-def load(object_bytes: bytes, symbols: Mapping[str, int], exports: Iterable[str]) -> LoadedCode:
+def load(
+    object_bytes: bytes,
+    symbols: Mapping[str, int],
+    exports: Iterable[str],
+    resolve: Callable[[str], int | None] = c_symbols.resolve,
+) -> LoadedCode:
     """Load an object into this process (imports llvmlite only where `object_loader` cannot do it).
 
     Parameters
     ----------
     object_bytes : what `compile_ir` gave, fresh or from the disk cache
-    symbols : addresses of what the object refers to; names not here are looked up in libmvec, libm and libc
+    symbols : addresses of what the object refers to
     exports : names of functions or data to give the addresses of
+    resolve : gives the addresses of names that are not in `symbols`; by default those of libmvec, libm and libc
 
     Raises
     ------

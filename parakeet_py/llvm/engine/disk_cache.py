@@ -27,7 +27,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from parakeet_py.base import config
+from parakeet_py.base import config, package
 from parakeet_py.base.cache_files import read_file, trusted_folder, write_file
 
 try:  # the module under hashlib: an import of 0.2 ms instead of 7
@@ -150,7 +150,7 @@ def _llvmlite() -> tuple[object, ...]:
 def _package() -> tuple[object, ...]:
     """Names, sizes and times of this package's sources: an edit of the compiler makes its old output foreign."""
     found: list[object] = []
-    folders = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+    folders = [package.FOLDER]
     while folders:
         try:
             with os.scandir(folders.pop()) as entries:

@@ -7,7 +7,7 @@ lanes have them put right behind a branch that is seldom taken.
 from __future__ import annotations
 
 from parakeet_py.llvm.codegen.builder import PURE, FunctionText, ModuleText
-from parakeet_py.llvm.engine.compiler import HostInfo
+from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.math import kernels
 from parakeet_py.llvm.math.kernels import SINGLE, Kernel, Result
 from parakeet_py.llvm.math.lanes import Lanes

@@ -168,7 +168,7 @@ class Runtime(NamedTuple):
     ) -> LoadedCode:
         """Load an object that may use the runtime; `external` gives further addresses."""
         known = self.symbols if external is None else ChainMap(dict(external), dict(self.symbols))
-        return compiler.load(object_bytes, known, exports)
+        return compiler.load(object_bytes, known, exports, symbols.resolve)
 
     def trim(self) -> None:
         """Give the memory of freed arrays that is kept for reuse back to the system."""
@@ -229,12 +229,12 @@ def support_code(
     code = None
     if cached is not None:
         try:
-            code = compiler.load(cached, known, exports)
+            code = compiler.load(cached, known, exports, symbols.resolve)
         except LoadError:
             code = None
     if code is None:
         compiled = compiler.compile_ir(text, level=0, vectorize=False, codegen_level=codegen_level)
-        code = compiler.load(compiled, known, exports)
+        code = compiler.load(compiled, known, exports, symbols.resolve)
         disk_cache.put(key, compiled, title=f"runtime: {name}")
     code.keep_for_ever()
     return code

@@ -13,8 +13,6 @@ from functools import lru_cache
 from parakeet_py.llvm.engine import compiler, disk_cache
 from parakeet_py.llvm.engine.object_loader import LoadError
 
-PREFIX = "pk_pack_"
-
 
 @lru_cache(maxsize=4)
 def resolve(name: str) -> int:
@@ -30,7 +28,7 @@ def resolve(name: str) -> int:
     if code is None:
         from parakeet_py.llvm.codegen import pack
 
-        text = pack.library_ir(int(name.removeprefix(PREFIX)), compiler.host())
+        text = pack.library_ir(int(name.removeprefix(pack.PREFIX)), compiler.host())
         compiled = compiler.compile_ir(text, level=0, vectorize=False, codegen_level=2)
         code = compiler.load(compiled, {}, [name])
         disk_cache.put(key, compiled, title=f"runtime: {name}")

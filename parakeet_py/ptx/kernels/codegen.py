@@ -28,7 +28,7 @@ from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor, complete, fixe
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText
 from parakeet_py.llvm.codegen.control import emit_block
 from parakeet_py.llvm.codegen.scope import Scope, Unit
-from parakeet_py.llvm.engine.compiler import HostInfo
+from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.ptx.kernels.atomics import BITS, SCOPE, atomic, call
 from parakeet_py.ptx.kernels.warp_products import warp_product
 from parakeet_py.ptx.libdevice import call as libdevice_call

@@ -14,9 +14,9 @@ from parakeet_py.base.types import Array, Object, Scalar
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import pack
 from parakeet_py.llvm.codegen.module import OUT_OF_MEMORY, generate
+from parakeet_py.llvm.codegen.pack import PREFIX
 from parakeet_py.llvm.engine import compiler
 from parakeet_py.llvm.engine.compiler import HostInfo
-from parakeet_py.llvm.runtime.pack_library import PREFIX
 from parakeet_py.typed_ir.ir import Dim, Failure, Load, Operand, Reshape, Var, View, ViewAxis
 from tests.helpers import native_functions as native_module
 from tests.helpers.native_functions import INT, POS, Failed, Native, block, const, elementwise, function, let, prim

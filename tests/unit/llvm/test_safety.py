@@ -24,10 +24,10 @@ from parakeet_py import accelerate, options
 from parakeet_py.base.errors import MemorySafetyError, ParakeetError
 from parakeet_py.base.types import Array, Object
 from parakeet_py.imp import ir
-from parakeet_py.llvm.codegen import module
+from parakeet_py.llvm.codegen import access_checks, module
 from parakeet_py.llvm.entry.stub_results import ResultWriter
 from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER
-from parakeet_py.llvm.safety import accesses, payloads
+from parakeet_py.llvm.safety import payloads
 from parakeet_py.llvm.safety.faults import FAULTS
 from parakeet_py.signature.results import ResultLeaf, ResultTuple
 from parakeet_py.signature.specs import signature_of
@@ -251,18 +251,18 @@ def test_block_with_a_reference_too_many() -> None:
 @pytest.mark.parametrize(("value", "fault"), [(0.0, 15), (-1.0, 15), (1.0, 1)])
 def test_block_with_a_count_that_makes_no_sense(value: float, fault: int) -> None:
     """A number of an array has got into the header: no reference, or as if Python had been lent the block."""
-    with mock.patch.object(accesses, "check_access"), corrupted(stores_at(-BLOCK_HEADER // 8)):
+    with mock.patch.object(access_checks, "check_access"), corrupted(stores_at(-BLOCK_HEADER // 8)):
         assert FAULTS[fault] in refused(doubled, np.full(5, value))
 
 
 @pytest.mark.parametrize(("index", "fault"), [(5, 5), (12, 5), (-9, 4), (-16, 4)])
 def test_red_zones_of_a_result(index: int, fault: int) -> None:
-    with mock.patch.object(accesses, "check_access"), corrupted(stores_at(index)):
+    with mock.patch.object(access_checks, "check_access"), corrupted(stores_at(index)):
         assert FAULTS[fault] in refused(doubled, np.arange(5.0))
 
 
 def test_red_zones_of_a_temporary() -> None:
-    with mock.patch.object(accesses, "check_access"), corrupted(stores_at(50)):
+    with mock.patch.object(access_checks, "check_access"), corrupted(stores_at(50)):
         assert FAULTS[5] in refused(with_temporary, np.arange(50.0))
 
 
@@ -277,7 +277,7 @@ def test_store_into_what_was_freed_is_found_later() -> None:
     right = accelerate(with_temporary)
     with options(check=2):
         assert right(np.arange(50.0)) == 49 * 25
-    with mock.patch.object(accesses, "check_access"), corrupted(change):
+    with mock.patch.object(access_checks, "check_access"), corrupted(change):
         accelerate(with_temporary)(np.arange(50.0))
     with pytest.raises(MemorySafetyError, match=FAULTS[7]), options(check=2):
         for _ in range(2 * payloads.KEPT):
@@ -297,7 +297,7 @@ def test_red_zones_on_the_stack() -> None:
 
     with corrupted(whole=own_array):
         assert FAULTS[10] in refused(doubled, np.arange(5.0))
-    with mock.patch.object(accesses, "check_access"), corrupted(whole=own_array):
+    with mock.patch.object(access_checks, "check_access"), corrupted(whole=own_array):
         assert FAULTS[12] in refused(doubled, np.arange(5.0))
 
 

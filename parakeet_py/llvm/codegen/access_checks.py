@@ -15,12 +15,9 @@ What fails is a failure of the compiled function, with a code of its own after t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING
 
-from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import itemsize
-from parakeet_py.frontend.ssa import Pos
 from parakeet_py.llvm.safety import faults
 from parakeet_py.typed_ir.ir import Var
 
@@ -32,27 +29,6 @@ if TYPE_CHECKING:
 RANGE = ("low", "high")
 ZONE = 64  # bytes on both sides of an array on the stack
 _WORD = -0x5A5A5A5A5A5A5A5B  # eight bytes 0xA5
-
-
-@record
-class Site:
-    """A place in the user's source where something is checked, and what is done there."""
-
-    operation: str
-    pos: Pos | None
-
-
-@record(frozen=False)
-class Checks:
-    """The places of a module where something is checked; their failure codes follow those of the program."""
-
-    first_code: int
-    sites: dict[Site, int] = field(default_factory=dict)
-    pos: Pos | None = None  # of the statement being written
-
-    def code(self, operation: str) -> int:
-        """The failure code of an operation at the present place."""
-        return self.first_code + self.sites.setdefault(Site(operation, self.pos), len(self.sites))
 
 
 def span(emit: Callable[[str], str], array: Descriptor) -> dict[str, str]:

@@ -1,0 +1,56 @@
+"""What calls on devices need of the dispatcher of an accelerated function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from parakeet_py.base.config import Config
+from parakeet_py.signature.specs import Signature
+
+if TYPE_CHECKING:
+    from parakeet_py.call.compile import Compiled
+    from parakeet_py.call.fallback_cache import Refusals
+    from parakeet_py.call.load import Knowledge
+    from parakeet_py.hybrid.devices.device import Machine
+    from parakeet_py.hybrid.devices.team import Team
+
+
+class Dispatcher(Protocol):
+    """The dispatcher of an accelerated function.
+
+    Attributes
+    ----------
+    function : the Python function
+    instance, inner : take calls; `inner` those in positional form, where `instance` does not
+    knowledge : what compilations have found out
+    repeated : the calls on arrays of devices that may come again (`call_cache`)
+    left : the calls that teams leave to the CPU
+    """
+
+    function: FunctionType
+    instance: Any
+    inner: Any
+    knowledge: Knowledge
+    repeated: Any
+    left: Any
+
+    @property
+    def refused(self) -> Refusals: ...
+
+    def config(self) -> Config: ...
+
+    def device(self) -> Machine | Team | None: ...
+
+    def signature(self, normal: tuple[Any, ...]) -> Signature: ...
+
+    def kept(self, signature: Signature, extents: Any) -> Compiled | None: ...
+
+    def compiled_for_device(self, normal: tuple[Any, ...], signature: Signature | None = None) -> Compiled: ...
+
+    def run_python(self, normal: tuple[Any, ...]) -> Any: ...
+
+    def evaluate(self, normal: tuple[Any, ...], signature: Signature, log: Sequence[tuple[Any, Any]] = ()) -> Any: ...
+
+    def refuse(self, normal: tuple[Any, ...], signature: Signature | None, error: Exception) -> Any: ...

@@ -1,0 +1,34 @@
+"""Statements and expressions that Python's syntax trees lack: what `try` is rewritten to."""
+
+from __future__ import annotations
+
+import ast
+
+
+class Guarded(ast.stmt):
+    """`body`, one statement; if it raises what handler i of `handlers` catches, `exit` becomes i + 1, else 0, and
+    `error` the exception, if it is wanted."""
+
+    _fields = ("body", "exit", "classes", "error")
+    body: list[ast.stmt]
+    exit: ast.Name
+    classes: list[ast.expr]
+    error: ast.Name | None
+
+
+class Caught(ast.expr):
+    """The exception that has been caught: the variable `$error`, which is bound where a handler runs."""
+
+    _fields = ("name",)
+    name: ast.Name
+
+
+class Leave(ast.stmt):
+    """Leave the `TryBody` that this stands in."""
+
+
+class TryBody(ast.stmt):
+    """What `Leave` leaves."""
+
+    _fields = ("body",)
+    body: list[ast.stmt]

@@ -1,0 +1,42 @@
+"""Addresses of C functions that generated code may call: the vector and scalar math libraries and the C library.
+
+Looked up by name through the dynamic linker, without llvmlite.  glibc's vector math library `libmvec` is there on
+x86-64 and (since 2.40) aarch64; where it is not, its names are simply unknown.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import lru_cache
+
+_LIBRARIES = {
+    "linux": ("libmvec.so.1", "libm.so.6", "libc.so.6"),
+    "darwin": ("libSystem.dylib",),
+    "win32": ("ucrtbase.dll", "vcruntime140.dll"),
+}
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> tuple[ctypes.CDLL, ...]:
+    loaded = []
+    for name in _LIBRARIES.get(sys.platform, ()):
+        try:
+            loaded.append(ctypes.CDLL(name))
+        except OSError:
+            continue
+    if sys.platform != "win32":
+        loaded.append(ctypes.CDLL(None))
+    return tuple(loaded)
+
+
+@lru_cache(maxsize=1024)
+def resolve(name: str) -> int | None:
+    """The address of the C function `name` in this process, or None."""
+    for library in _libraries():
+        try:
+            function = library[name]
+        except AttributeError:
+            continue
+        return ctypes.cast(function, ctypes.c_void_p).value
+    return None

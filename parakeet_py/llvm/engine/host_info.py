@@ -1,0 +1,28 @@
+"""What code is made for, as LLVM describes a machine."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class HostInfo(NamedTuple):
+    """What LLVM says about a machine.
+
+    Attributes
+    ----------
+    cpu : LLVM's name of the CPU
+    features : LLVM's feature string
+    vector_bits : widest vectors worth asking for: 512, 256 or 128
+    triple, data_layout : for the head of a module
+    """
+
+    cpu: str
+    features: str
+    vector_bits: int
+    triple: str
+    data_layout: str
+
+    @property
+    def gpu(self) -> bool:
+        """Whether this is a GPU: without a C library, vectors, or traps on division."""
+        return self.triple.startswith("nvptx")
