@@ -24,7 +24,7 @@ Made by `make docs` from the catalogue of messages (`parakeet_py/messages`); `pa
 - **fell back**: a function runs in Python as a whole for arguments like these. A `FallbackWarning` says why, once for a
   function; `f.fell_back` keeps the text. With `strict=True` it is an `UnsupportedError`.
 
-Results are those of Python in any case. With `logging.basicConfig(level="INFO")` the logger `parakeet_py` tells each
+Results are those of Python in any case. With `logging.basicConfig(level="INFO")` the logger `parakeet_py` reports each
 time a function is compiled or falls back, in one line.
 
 """
