@@ -21,7 +21,7 @@ ON_GPU = python="$(READY)"; if [ -z "$$python" ]; then python=$(BIN)/python; $(M
 
 MINUTES ?= 30
 
-.PHONY: help bench cold results docs fuzz test test-gpu bench-gpu lint clean
+.PHONY: help bench cold results docs fuzz test test-gpu bench-gpu lint house clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,7 +33,8 @@ help:
 	@echo "make bench-gpu  times, bytes and flops on a GPU, beside CuPy, JAX, PyTorch and numba where installed"
 	@echo "make docs    write docs/numpy.md (which NumPy functions are native) and docs/troubleshooting.md"
 	@echo "make fuzz    random programs against Python, for MINUTES=30"
-	@echo "make lint    formatting, lint, types"
+	@echo "make lint    layers of packages, formatting, lint, types"
+	@echo "make house   measures of the structure of the package; ARGS=--slow also of compiling, ARGS=--circles import circles"
 	@echo "make clean   remove the environment and all caches of this folder"
 
 bench: $(VENV)/.bench
@@ -65,6 +66,7 @@ fuzz: $(VENV)/.test
 	@$(BIN)/python -m tests.property.fuzz --minutes $(MINUTES) $(ARGS)
 
 lint: $(VENV)/.test
+	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
@@ -88,6 +90,9 @@ $(VENV)/.gpu: pyproject.toml | $(VENV)/bin/python
 	@echo "installing parakeet-py[cuda,bench,test,test-gpu]"
 	@$(PIP) install -e '.[cuda,bench,test,test-gpu]'
 	@touch $@
+
+house: $(VENV)/.test
+	@$(BIN)/python scripts/house.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.device import Machine
     from parakeet_py.hybrid.devices.team import Team
 
+RECURSIVE = "a function with recursion runs on the CPU"
+
 
 class Dispatcher(Protocol):
     """The dispatcher of an accelerated function.

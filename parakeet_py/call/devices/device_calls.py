@@ -12,6 +12,7 @@ from parakeet_py.base import config
 from parakeet_py.base.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.call.compile import python_may_begin_again
 from parakeet_py.call.devices.call_cache import again, look, repeated_of
+from parakeet_py.call.devices.caller import RECURSIVE
 from parakeet_py.call.interpreters import Log, Undo, box, contents_kept, is_for_python, opaque_of, put_back, values_of
 from parakeet_py.hybrid.devices.device import Device, DeviceMemoryError, Machine
 from parakeet_py.hybrid.devices.device_detection import leaves_of, lives_elsewhere
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from parakeet_py.call.compile import Compiled
     from parakeet_py.call.devices.caller import Dispatcher
     from parakeet_py.signature.specs import Signature
-
-RECURSIVE = "a function with recursion runs on the CPU"
 
 
 def plan_of(compiled: Compiled) -> Plan:

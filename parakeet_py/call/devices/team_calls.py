@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.base import config
 from parakeet_py.base.errors import NoSourceError, NotObservedError, OpaqueResultChanged, UnsupportedError
 from parakeet_py.call.compile import python_may_begin_again
-from parakeet_py.call.devices.device_calls import RECURSIVE
+from parakeet_py.call.devices.caller import RECURSIVE
 from parakeet_py.call.interpreters import Log, box, contents_kept, is_for_python, opaque_of, put_back, values_of
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute.cpu_only_calls import Left

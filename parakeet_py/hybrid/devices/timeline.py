@@ -21,13 +21,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.base import config
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.hybrid.devices.timeline_kinds import COPY_IN as COPY_IN
+from parakeet_py.hybrid.devices.timeline_kinds import COPY_OUT as COPY_OUT
+from parakeet_py.hybrid.devices.timeline_kinds import COPY_OVER as COPY_OVER
+from parakeet_py.hybrid.devices.timeline_kinds import KERNEL as KERNEL
+from parakeet_py.hybrid.devices.timeline_kinds import KINDS as KINDS
+from parakeet_py.hybrid.devices.timeline_kinds import PART as PART
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.device import Device
-
-PART = "parts"  # of the CPU's threads
-KERNEL, COPY_IN, COPY_OUT, COPY_OVER = "kernels", "copies in", "copies out", "copies from others"
-KINDS = (PART, KERNEL, COPY_IN, COPY_OUT, COPY_OVER)
 
 
 class Event(NamedTuple):

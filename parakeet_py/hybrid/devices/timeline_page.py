@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import html
 import math
+from typing import TYPE_CHECKING
 
-from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, PART, Timeline
+from parakeet_py.hybrid.devices.timeline_kinds import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, PART
+
+if TYPE_CHECKING:
+    from parakeet_py.hybrid.devices.timeline import Timeline
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _ROW = 1100, 190, 20, 8, 26
 _COLOURS = {PART: "#2f9e44", KERNEL: "#1c7ed6", COPY_IN: "#e8590c", COPY_OUT: "#ae3ec9", COPY_OVER: "#f08c00"}

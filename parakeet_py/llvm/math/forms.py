@@ -11,7 +11,7 @@ from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.math import kernels
 from parakeet_py.llvm.math.kernels import SINGLE, Kernel, Result
 from parakeet_py.llvm.math.lanes import Lanes
-from parakeet_py.llvm.math.library import BITS, symbol
+from parakeet_py.llvm.math.names import BITS, symbol
 from parakeet_py.llvm.math.powers import power
 
 __all__ = ["KERNELS", "define", "lane_counts", "library_ir", "supported"]

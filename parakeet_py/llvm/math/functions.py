@@ -19,7 +19,7 @@ import numpy as np
 
 from parakeet_py.base.types import itemsize
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, PURE, FunctionText, ModuleText, float_literal, is_literal
-from parakeet_py.llvm.math.library import symbol as own_symbol
+from parakeet_py.llvm.math.names import symbol as own_symbol
 from parakeet_py.llvm.runtime.symbols import resolve
 from parakeet_py.typed_ir.ir import FLOAT_UNARY
 

@@ -15,7 +15,7 @@ from parakeet_py.llvm.codegen.builder import LLVM_TYPE, PURE, FunctionText
 from parakeet_py.llvm.math import gamma, hyperbolic, inverse, powers
 from parakeet_py.llvm.math.forms import define
 from parakeet_py.llvm.math.kernels import KERNELS, Kernel, cos, sin, tan
-from parakeet_py.llvm.math.library import symbol
+from parakeet_py.llvm.math.names import symbol
 from parakeet_py.llvm.math.payne_hanek import reduce_all
 
 FUNCTIONS: dict[str, tuple[Kernel, int]] = {

@@ -14,17 +14,12 @@ import threading
 
 from parakeet_py.llvm.engine import compiler, disk_cache
 from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError
+from parakeet_py.llvm.math.names import symbol
 
-BITS = {"float64": 64, "float32": 32}
 _SYMBOL = re.compile(r"pk_math_([a-z0-9]+)_f(32|64)(?:x\d+)?")
 
 _lock = threading.Lock()
 _loaded: dict[tuple[str, str], LoadedCode | None] = {}
-
-
-def symbol(name: str, dtype: str, lanes: int = 1) -> str:
-    """The symbol of a function's form for so many lanes."""
-    return f"pk_math_{name}_f{BITS[dtype]}" + (f"x{lanes}" if lanes > 1 else "")
 
 
 def resolve(name: str) -> int | None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, PURE, FunctionText, ModuleText
 from parakeet_py.llvm.math.lanes import Lanes
-from parakeet_py.llvm.math.library import BITS
+from parakeet_py.llvm.math.names import BITS
 
 Pow = Callable[[FunctionText, list[str]], str]
 """Writes a call of pow for so many lanes."""

@@ -15,7 +15,7 @@ from parakeet_py.base.types import Scalar
 from parakeet_py.llvm.codegen.module import generate
 from parakeet_py.llvm.engine import compiler
 from parakeet_py.llvm.engine.compiler import HostInfo
-from parakeet_py.llvm.math import forms, functions, library
+from parakeet_py.llvm.math import forms, functions, library, names
 from tests.helpers.native_functions import Native, Var, elementwise, function, let, prim
 
 EXACT: dict[str, tuple[Callable[[Any], Any], float, float]] = {
@@ -121,7 +121,7 @@ def test_arguments_next_to_multiples_of_a_quarter_turn(name: str, dtype: str) ->
 
 def own(name: str, dtype: str) -> Callable[..., float]:
     kind = ctypes.c_double if dtype == "float64" else ctypes.c_float
-    address = library.resolve(library.symbol(name, dtype))
+    address = library.resolve(names.symbol(name, dtype))
     assert address
     return ctypes.CFUNCTYPE(kind, kind)(address)
 

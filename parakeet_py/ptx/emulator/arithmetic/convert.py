@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.ptx.emulator.arithmetic import floats, half_floats
+from parakeet_py.ptx.emulator.arithmetic.directed import step
 from parakeet_py.ptx.emulator.arithmetic.fused import narrow
-from parakeet_py.ptx.emulator.arithmetic.rounding import step
 from parakeet_py.ptx.emulator.front.kinds import Array
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from parakeet_py.ptx.emulator.arithmetic import exact
+from parakeet_py.ptx.emulator.arithmetic.directed import step
 from parakeet_py.ptx.emulator.front.kinds import Array
 
 _SPLITTER = 134217729.0
@@ -36,8 +37,6 @@ def add_odd(a: Array, b: Array) -> Array:
 
 def narrow(wide: Array, kind: str, mode: str) -> Array:
     """float64 that is exact or rounded to odd, in a narrower format and any mode (bf16 gives a float32)."""
-    from parakeet_py.ptx.emulator.arithmetic.rounding import step
-
     if kind == "bf16":
         # An odd float32 on the way loses nothing.
         single = wide.astype(np.float32)
@@ -109,8 +108,6 @@ def _two_product(a: Array, b: Array, product: Array) -> Array:
 
 def fma_f8(a: Array, b: Array, c: Array, mode: str) -> Array:
     """float64 a * b + c."""
-    from parakeet_py.ptx.emulator.arithmetic.rounding import step
-
     product = a * b
     size = np.abs(product)
     moderate = (size < _LARGE) & (size > _SMALL) & (np.abs(a) < _LARGE) & (np.abs(b) < _LARGE) & (np.abs(c) < _LARGE)
