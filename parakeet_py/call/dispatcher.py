@@ -328,7 +328,8 @@ class Dispatcher:
         """Run a call in the evaluator, which finds out what operations handed back to Python give."""
         from parakeet_py.frontend import to_ssa_cached
         from parakeet_py.frontend.evaluate.evaluator import evaluate
-        from parakeet_py.typed_ir.specialize.observed import Observations, looked_into
+        from parakeet_py.typed_ir.specialize.observed import Observations
+        from parakeet_py.typed_ir.specialize.python.inlined_functions import looked_into
 
         run = evaluate(
             to_ssa_cached(self.function),

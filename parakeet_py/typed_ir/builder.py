@@ -468,3 +468,8 @@ def ends_in_failure(statements: Sequence[ir.Let]) -> bool:
     if isinstance(last, ir.If):
         return ends_in_failure(last.then.statements) and ends_in_failure(last.orelse.statements)
     return isinstance(last, ir.Check) and isinstance(last.condition, ir.Const) and not last.condition.value
+
+
+def may_raise(statements: Sequence[ir.Let]) -> bool:
+    """May statements end in an exception, of the program's or of Python's?"""
+    return any(isinstance(let.op, ir.Check | ir.Opaque) for let in ir.walk(ir.Block(tuple(statements), ())))

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.types import PYBOOL, Scalar
 from parakeet_py.frontend import ssa
+from parakeet_py.signature.attribute_sources import OF_ALL
+from parakeet_py.signature.specs import ObjectSpec, Source
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.paths.templates import parts_of
 from parakeet_py.typed_ir.specialize.restarts import NeedStatic, NeedUnroll
-from parakeet_py.typed_ir.specialize.values import ScalarV, Unknown, Value, known
+from parakeet_py.typed_ir.specialize.values import ObjectV, ScalarV, Unknown, Value, known
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -97,3 +99,18 @@ def is_demandable(s: Context, var: ir.Var) -> bool:
     except (NeedStatic, NeedUnroll):
         return True
     return False
+
+
+def known_object(s: Context, value: ObjectV) -> tuple[type, Source] | None:
+    """The class of an object that an argument or a variable is or holds, and where it is read from."""
+    index = s.leaf_param.get(value.var)
+    if index is None or not s.fields:
+        return None
+    split = len(s.signature.params)
+    spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
+    source: Source = ("field", index) if index < split else s.signature.hidden[index - split].source
+    if not isinstance(spec, ObjectSpec) or (source[0] != "field" and s.fields < OF_ALL):
+        return None
+    if source[0] not in ("field", "global", "cell", "attribute"):
+        return None
+    return (spec.type, source)

@@ -7,6 +7,7 @@ Rules are written against `Context`: its attributes, its small services, and the
 from __future__ import annotations
 
 import sys
+import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from parakeet_py.base.errors import KEY, UnsupportedError, exception_named
 from parakeet_py.base.types import PYINT, Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.signature.attribute_sources import OF_ALL
-from parakeet_py.signature.specs import ObjectSpec, Signature, Source
+from parakeet_py.signature.specs import ObjectSpec, Signature, Source, Spec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import Builder, ends_in_failure
 from parakeet_py.typed_ir.specialize.deferred_views import Shadows
@@ -35,10 +36,13 @@ from parakeet_py.typed_ir.specialize.values import (
     ErrorV,
     Frame,
     GrowV,
+    InstanceV,
+    ItemAt,
     ListV,
     MapV,
     Namespace,
     ObjectV,
+    RefV,
     ScalarV,
     TaggedScalar,
     TupleV,
@@ -203,7 +207,7 @@ class Context(ABC):
 
     def shadow(self, base: ArrayV, made_here: bool = False) -> frozenset[int]:
         """The memory of a copy that stands for a view of `base`; `made_here`: which is new in each iteration."""
-        return self.shadows.add(self, base, made_here)
+        return self.shadows.add(base, made_here, self.new_root, self.frames)
 
     def dim(self, var: ir.Var, axis: int) -> ir.Var:
         extent = self.builder.pure(ir.Dim(var, axis), PYINT, name="n")
@@ -386,6 +390,58 @@ class Context(ABC):
     @abstractmethod
     def library_loop(self, ufunc: np.ufunc, names: Sequence[str]) -> Callable[[list[ir.Operand]], list[ir.Operand]]: ...
 
+    @abstractmethod
+    def inlined(self, frame: Frame) -> Value:
+        """What a frame returns that is executed in here."""
+
+    @abstractmethod
+    def call_python(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value], *, trusted: bool) -> Value:
+        """Inline a Python function."""
+
+    @abstractmethod
+    def call_method(self, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value: ...
+
+    @abstractmethod
+    def looked_into(self, target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
+        """The function that would be inlined in a call of `target`."""
+
+    @abstractmethod
+    def attribute(self, value: Value, name: str) -> Value: ...
+
+    @abstractmethod
+    def subscript(self, value: Value, index: Value) -> Value: ...
+
+    @abstractmethod
+    def set_item(self, target: Value, index: Value, value: Value) -> None: ...
+
+    @abstractmethod
+    def unary(self, op: str, value: Value) -> Value: ...
+
+    @abstractmethod
+    def inplace(self, op: str, left: Value, right: Value) -> Value: ...
+
+    @abstractmethod
+    def plain_item(self, grown: GrowV, index: ir.Operand) -> Value:
+        """The item of a list at a position that is one, as the value that it is now."""
+
+    @abstractmethod
+    def table_of(self, value: TupleV) -> ItemAt | None:
+        """Gives the item at a position that is one; None if the items have no type in common."""
+
+    @abstractmethod
+    def changed(self, kind: str, held: Value, args: list[Value]) -> list[Value]:
+        """A list, dict or set with a change done; before it, the item that the change gives."""
+
+    # ---- Python's part -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def opaque_operation(self, let: ssa.Let, reason: str) -> Value | None:
+        """A statement, done by Python."""
+
+    @abstractmethod
+    def called_by_python(self, function: Callable[..., Any], args: list[Value], reason: str, spec: Spec) -> Value:
+        """What a function gives that Python calls; `spec` is its type."""
+
     # ---- where paths meet --------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -421,5 +477,19 @@ class Context(ABC):
         """The scalar of several types that a join gives; consumes its variables."""
 
     @abstractmethod
-    def boxed(self, value: Value) -> ObjectV:
+    def boxed(self, value: Value, reason: str = "values of different types meet") -> ObjectV:
         """A value as an object of Python's."""
+
+    @abstractmethod
+    def branch(
+        self, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
+    ) -> list[Value]:
+        """A branch whose two sides are given as functions that return their values."""
+
+    @abstractmethod
+    def leaving(self, values: Sequence[Value], before: int) -> list[Value]:
+        """Values that leave the block in which all objects after `before` have been made."""
+
+    @abstractmethod
+    def frozen(self, value: RefV) -> InstanceV:
+        """An instance as a value, which nothing changes any more."""

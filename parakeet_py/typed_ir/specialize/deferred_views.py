@@ -12,15 +12,13 @@ which NumPy warns, hands them back likewise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.values import ArrayV
-
-if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.context import Context
+from parakeet_py.typed_ir.specialize.restarts import HandBack
+from parakeet_py.typed_ir.specialize.values import ArrayV, Frame
 
 Site = tuple[Any, ...]
 
@@ -58,20 +56,22 @@ class Shadows:
         self.changed |= roots
         self.both |= not roots.isdisjoint(self.kept)
 
-    def add(self, s: Context, base: ArrayV, made_here: bool = False) -> frozenset[int]:
+    def add(
+        self, base: ArrayV, made_here: bool, new_root: Callable[[], int], frames: Sequence[Frame]
+    ) -> frozenset[int]:
         """The memory of a new shadow of an array; what the iteration has `made_here`, no later one stores to."""
         if self.site in self.wanted:
-            raise s.hand_back("a view that cannot be compiled, of memory that is stored to or seen elsewhere")
-        if base.roots & self.written and not made_here and _loops(s):
+            raise HandBack("a view that cannot be compiled, of memory that is stored to or seen elsewhere")
+        if base.roots & self.written and not made_here and _loops(frames):
             raise NeedView(self.wanted | {self.site})
-        root = s.new_root()
+        root = new_root()
         self.made[root] = (base.roots, self.site)
         return frozenset({root})
 
-    def guard(self, s: Context) -> frozenset[int]:
+    def guard(self) -> frozenset[int]:
         """A mark for a view through which only Python stores."""
         if self.site in self.wanted:
-            raise s.hand_back("a view whose elements share memory, and that is stored to")
+            raise HandBack("a view whose elements share memory, and that is stored to")
         root = -1 - len(self.guarded)  # older than anything made in a loop, so that it is kept apart there
         self.guarded[root] = self.site
         return frozenset({root})
@@ -131,10 +131,10 @@ def _reached(roots: frozenset[int], following: Callable[[int], frozenset[int]]) 
     return frozenset(found)
 
 
-def _loops(s: Context) -> bool:
+def _loops(frames: Sequence[Frame]) -> bool:
     return any(
         isinstance(let.op, ssa.For | ssa.While)
-        for frame in s.frames
+        for frame in frames
         if not frame.namespace.trusted
         for let in frame.function.statements()
     )

@@ -17,6 +17,7 @@ import numpy as np
 
 from parakeet_py.base.errors import NoSourceError, UnsupportedError
 from parakeet_py.base.types import OBJECT, PYINT, Array, Scalar
+from parakeet_py.frontend import to_ssa_cached
 from parakeet_py.signature.specs import (
     ArraySpec,
     FunctionSpec,
@@ -109,8 +110,6 @@ def parameter(s: Context, spec: Spec, index: int) -> Value:
 
 def _function(s: Context, spec: FunctionSpec, index: int) -> Value:
     """A function that is known by its code: a closure over parameters."""
-    from parakeet_py.frontend import to_ssa_cached
-
     names = spec.code.co_freevars
     like = types.FunctionType(spec.code, spec.globals, closure=tuple([types.CellType() for _ in names]))
     try:

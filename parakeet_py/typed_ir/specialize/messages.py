@@ -19,7 +19,7 @@ from parakeet_py.base.errors import name_of_exception
 from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.opaque.opaque import emit_opaque, is_unchanging, opaque_box, site_key
+from parakeet_py.typed_ir.specialize.opaque.opaque import emit_opaque, is_unchanging, site_key
 from parakeet_py.typed_ir.specialize.opaque.sites import raise_caused, raise_it
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_used_at_once
 from parakeet_py.typed_ir.specialize.values import (
@@ -168,7 +168,7 @@ def at_once(s: Context, made: MessageV) -> Value:
     """A formatted string. Where the program keeps it, Python makes it at once from what may change later."""
     if all(is_unchanging(s, arg) for arg in made.args) or (s.out and is_used_at_once(s, s.out)):
         return made
-    return opaque_box(s, made, "text of something that may change")
+    return s.boxed(made, "text of something that may change")
 
 
 def format_values(s: Context, parts: Sequence[tuple[Value, str, str]]) -> MessageV:

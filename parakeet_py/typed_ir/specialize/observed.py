@@ -6,13 +6,9 @@ the path of inlined calls, or, where the evaluator did not know the path, by the
 
 from __future__ import annotations
 
-import types
 from typing import Any
 
-from parakeet_py.base.errors import NoSourceError, UnsupportedError
-from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
-from parakeet_py.frontend.evaluate.frames import reads_its_frame
 from parakeet_py.signature.attribute_sources import behaves_as_tuple
 from parakeet_py.signature.specs import MAX_ITEMS, ArraySpec, ObjectSpec, Spec, TupleSpec, spec_of
 
@@ -92,29 +88,6 @@ class Observations:
             former = self.observed.setdefault(known_as, spec)
             if former != spec:
                 self.observed[known_as] = CHANGED if CHANGED in (former, spec) else join_specs(former, spec)
-
-
-def looked_into(target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
-    """The function that the specializer would inline in a call of `target` (as `calls.call_static` decides)."""
-    from parakeet_py.library import registry
-    from parakeet_py.typed_ir.specialize.intrinsics.words import HANDLERS
-    from parakeet_py.typed_ir.specialize.python.builtin_calls import BUILTINS
-    from parakeet_py.typed_ir.specialize.python.calls import is_accelerated
-
-    function = target.__func__ if isinstance(target, types.MethodType) else target
-    if is_accelerated(function):
-        function = getattr(function, "__wrapped__", None)
-    if not isinstance(function, types.FunctionType):
-        return None
-    if id(target) in HANDLERS or registry.is_static(target) or target in BUILTINS:
-        return None
-    if registry.function_for(target) is not None:
-        return None
-    try:
-        template = to_ssa_cached(function)
-    except (UnsupportedError, NoSourceError):
-        return None
-    return None if template.generator or reads_its_frame(template) else (template, function)
 
 
 def find_observed(observed: dict[Key, Any], key: Key) -> Any:

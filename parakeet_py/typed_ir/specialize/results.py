@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import PYINT, Array, Scalar
 from parakeet_py.signature.object_assembly import Assembled
 from parakeet_py.signature.results import (
@@ -21,8 +22,9 @@ from parakeet_py.signature.results import (
     ResultRows,
     ResultStatic,
     ResultTuple,
+    SetAttributes,
 )
-from parakeet_py.signature.specs import text_of
+from parakeet_py.signature.specs import Source, text_of
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays.strided import with_steps
 from parakeet_py.typed_ir.specialize.containers import (
@@ -32,11 +34,10 @@ from parakeet_py.typed_ir.specialize.containers import (
     ragged_arrays,
     strings,
 )
-from parakeet_py.typed_ir.specialize.instances import instances, values
-from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_box, roots_of
+from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances, values
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.paths import tagged_unions
-from parakeet_py.typed_ir.specialize.paths.templates import RowT
+from parakeet_py.typed_ir.specialize.paths.templates import RowT, roots_of
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,
@@ -97,7 +98,7 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
     if _is_assembled(s, value):
         return _assembled(s, ragged_arrays.as_result(s, value), leaves)
     if _holds_text(s, value):
-        value = opaque_box(s, ragged_arrays.as_result(s, value), "a result that Python puts together")
+        value = s.boxed(ragged_arrays.as_result(s, value), "a result that Python puts together")
     if isinstance(value, GrowV) and isinstance(value.item, RowT):
         ends, together = nested_lists.compact(s, value)
         return ResultRows(result_tree(s, together, leaves), leaf(ends.var, "array", ends.dtype, False, 1))
@@ -294,3 +295,35 @@ def stored_params(function: ir.Function) -> frozenset[int]:
 
     visit(function.body)
     return frozenset(written)
+
+
+# ---- assigned attributes ---------------------------------------------------------------------------------------------
+
+
+def with_attributes(s: Context, tree: Result, leaves: Leaves) -> Result:
+    """The result tree with what assigned attributes hold."""
+    held = s.builder.fields
+    changed = [source for source, before in s.fields_before.items() if held[source] is not before]
+    if not changed:
+        return tree
+    objects: dict[Source, Result] = {}
+    names, values = [], []
+    for source in changed:
+        owner = source[:-1] if len(source) > 3 else None
+        key: Source = owner or ("parameter", source[1])
+        if key not in objects:
+            objects[key] = _object(s, source, leaves)
+        names.append((list(objects).index(key), str(source[-1])))
+        values.append(result_tree(s, s.builder.fields[source], leaves))
+    return ResultTuple((tree, *objects.values(), *values), "tuple", SetAttributes(tuple(names)))
+
+
+def _object(s: Context, source: Source, leaves: Leaves) -> ResultLeaf:
+    """The object that an attribute is one of."""
+    owner = s.hidden[source[:-1]] if len(source) > 3 else None
+    for var, index in s.leaf_param.items():
+        if (owner is None and index == source[1]) or (isinstance(owner, ObjectV) and owner.var is var):
+            if var not in leaves:
+                leaves.append(var)
+            return ResultLeaf(leaves.index(var), "object")
+    raise UnsupportedError(f"assignment to {assigned_attributes.described(source)}")

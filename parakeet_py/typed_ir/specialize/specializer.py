@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import logging
 import re
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
@@ -36,23 +37,51 @@ from parakeet_py.base.types import Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.signature.attribute_sources import of_arguments
 from parakeet_py.signature.results import Result
-from parakeet_py.signature.specs import FunctionSpec, Signature, Source
+from parakeet_py.signature.specs import FunctionSpec, Signature, Source, Spec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import place
 from parakeet_py.typed_ir.specialize import compile_time_values, inputs, messages, results, statements
 from parakeet_py.typed_ir.specialize.arrays import convert
-from parakeet_py.typed_ir.specialize.containers import containers, dynamic_lists, joins, ragged_arrays, sorted_lists
+from parakeet_py.typed_ir.specialize.containers import (
+    constant_tables,
+    containers,
+    dynamic_lists,
+    joins,
+    list_changes,
+    ragged_arrays,
+    sorted_lists,
+)
 from parakeet_py.typed_ir.specialize.context import Context
 from parakeet_py.typed_ir.specialize.deferred_views import NeedView, Shadows
-from parakeet_py.typed_ir.specialize.instances import assigned_attributes
+from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
+from parakeet_py.typed_ir.specialize.instances import values as instance_values
 from parakeet_py.typed_ir.specialize.instances.assigned_attributes import NeedField
 from parakeet_py.typed_ir.specialize.instances.table import Instances, NeedInstance
 from parakeet_py.typed_ir.specialize.opaque import opaque
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, descriptions, is_pure_site, seldom_sites
-from parakeet_py.typed_ir.specialize.paths import iterator_consumption, join, tagged_scalars, tagged_unions
+from parakeet_py.typed_ir.specialize.paths import (
+    branches,
+    comprehensions,
+    generators,
+    iterator_consumption,
+    join,
+    tagged_scalars,
+    tagged_unions,
+)
 from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template, kinds_of, template_of
 from parakeet_py.typed_ir.specialize.profitability import light_site
-from parakeet_py.typed_ir.specialize.python import builtin_reductions, calls, math_calls, operators, procedures
+from parakeet_py.typed_ir.specialize.python import (
+    attributes,
+    builtin_calls,
+    builtin_reductions,
+    builtin_sorting,
+    calls,
+    inlined_functions,
+    math_calls,
+    operator_calls,
+    operators,
+    procedures,
+)
 from parakeet_py.typed_ir.specialize.restarts import (
     FieldsMayChange,
     HandBack,
@@ -67,11 +96,15 @@ from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ComprehensionV,
     DictV,
+    Frame,
     GrowV,
+    InstanceV,
+    ItemAt,
     ListV,
     MapV,
     NeverV,
     ObjectV,
+    RefV,
     ScalarV,
     Static,
     TaggedScalar,
@@ -108,8 +141,8 @@ class Specialization:
 
 logger = logging.getLogger("parakeet_py")
 
-REGISTERED = (builtin_reductions, math_calls, sorted_lists)
-"""Modules that nothing else imports: they add functions to the table of builtins."""
+REGISTERED = (builtin_calls, builtin_reductions, builtin_sorting, generators, math_calls, operator_calls, sorted_lists)
+"""Modules that add functions to the table of builtins, whether others import them or not."""
 
 NO_GENERATOR = "a generator cannot be accelerated by itself"
 
@@ -205,7 +238,7 @@ class Specializer(Context):
         if self.closures_read_late and not all(map(is_pure_site, self.sites)):
             raise NeedStatic(self.functions[0], "a function whose closure may change")
         leaves = results.Leaves()
-        tree = assigned_attributes.finished(self, results.result_tree(self, value, leaves), leaves)
+        tree = results.with_attributes(self, results.result_tree(self, value, leaves), leaves)
         body = ir.Block(tuple(self.builder.scopes[0].statements), tuple(leaves))
         typed = ir.Function(
             re.sub(r"\W", "_", self.function.name),
@@ -322,7 +355,7 @@ class Specializer(Context):
         return convert.as_python(self, value)
 
     def as_list(self, value: Value) -> Value:
-        return convert.as_list(self, value)
+        return comprehensions.as_list(self, value)
 
     def list_item(self, value: ListV, index: Value) -> Value:
         return convert.list_item(self, value, index)
@@ -388,8 +421,64 @@ class Specializer(Context):
     def scalar_of(self, kinds: tuple[Scalar, ...], variables: list[ir.Var], rare: bool) -> Value:
         return tagged_scalars.value_of(self, kinds, variables, rare)
 
-    def boxed(self, value: Value) -> ObjectV:
-        return opaque.opaque_box(self, value)
+    def inlined(self, frame: Frame) -> Value:
+        return calls.inlined(self, frame)
+
+    def call_python(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value], *, trusted: bool) -> Value:
+        return calls.call_python(self, function, args, kwargs, trusted=trusted)
+
+    def call_method(self, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return attributes.call_method(self, obj, name, args, kwargs)
+
+    def looked_into(self, target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
+        return inlined_functions.looked_into(target)
+
+    def attribute(self, value: Value, name: str) -> Value:
+        return attributes.attribute(self, value, name)
+
+    def subscript(self, value: Value, index: Value) -> Value:
+        return containers.subscript(self, value, index)
+
+    def set_item(self, target: Value, index: Value, value: Value) -> None:
+        containers.set_item(self, target, index, value)
+
+    def unary(self, op: str, value: Value) -> Value:
+        return operators.unary_operator(self, op, value)
+
+    def inplace(self, op: str, left: Value, right: Value) -> Value:
+        return operators.inplace_operator(self, op, left, right)
+
+    def plain_item(self, grown: GrowV, index: ir.Operand) -> Value:
+        return dynamic_lists.plain_item_at(self, grown, index)
+
+    def table_of(self, value: TupleV) -> ItemAt | None:
+        return constant_tables.item_at(self, value)
+
+    def changed(self, kind: str, held: Value, args: list[Value]) -> list[Value]:
+        return list_changes.changed(self, kind, held, args)
+
+    def opaque_operation(self, let: ssa.Let, reason: str) -> Value | None:
+        return opaque.opaque_operation(self, let, reason)
+
+    def called_by_python(self, function: Callable[..., Any], args: list[Value], reason: str, spec: Spec) -> Value:
+        key = opaque.site_key(self, self.pos, function.__name__)
+        made = opaque.emit_opaque(self, "call", [Static(function), *args], {}, key, reason, spec)
+        assert made is not None
+        return made
+
+    def boxed(self, value: Value, reason: str = "values of different types meet") -> ObjectV:
+        return opaque.opaque_box(self, value, reason)
+
+    def branch(
+        self, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
+    ) -> list[Value]:
+        return branches.branch(self, condition, then, orelse)
+
+    def leaving(self, values: Sequence[Value], before: int) -> list[Value]:
+        return instance_values.leaving(self, values, before)
+
+    def frozen(self, value: RefV) -> InstanceV:
+        return instances.frozen(self, value)
 
     def learn(self, condition: ir.Operand, truth: bool) -> None:
         tagged_unions.learn(self, condition, truth)

@@ -23,10 +23,9 @@ from parakeet_py.typed_ir.specialize.containers import (
     owned_containers,
     strings,
 )
-from parakeet_py.typed_ir.specialize.containers.containers import list_display, set_item, subscript, unpack
+from parakeet_py.typed_ir.specialize.containers.containers import list_display, unpack
 from parakeet_py.typed_ir.specialize.inputs import import_module, read_cell, read_global
 from parakeet_py.typed_ir.specialize.messages import assert_true, format_string, raise_value
-from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_operation
 from parakeet_py.typed_ir.specialize.paths import (
     branches,
     iterator_consumption,
@@ -35,8 +34,8 @@ from parakeet_py.typed_ir.specialize.paths import (
     tagged_unions,
 )
 from parakeet_py.typed_ir.specialize.paths.guarded import guarded
-from parakeet_py.typed_ir.specialize.python.attributes import attribute, set_attribute
-from parakeet_py.typed_ir.specialize.python.operators import inplace_operator, records_together, unary_operator
+from parakeet_py.typed_ir.specialize.python.attributes import set_attribute
+from parakeet_py.typed_ir.specialize.python.operators import records_together
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedUnroll
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -133,7 +132,7 @@ def single(s: Context, let: ssa.Let) -> Value | None:
         del s.sites[sites:]
         if s.looping and tagged_unions.fails(s, let.op):
             return NeverV()
-        return opaque_operation(s, let, reason.message if isinstance(reason, UnsupportedError) else str(reason))
+        return s.opaque_operation(let, reason.message if isinstance(reason, UnsupportedError) else str(reason))
 
 
 def _is_for_python(s: Context, op: ssa.Op, reason: Exception) -> bool:
@@ -175,11 +174,11 @@ def compute(s: Context, op: ssa.Op) -> Value | None:
         case ssa.Binary(name, left, right):
             return s.binary(name, s.shown(left), s.shown(right))
         case ssa.Inplace(name, left, right):
-            return inplace_operator(s, name, s.shown(left), s.shown(right))
+            return s.inplace(name, s.shown(left), s.shown(right))
         case ssa.Compare(name, left, right):
             return s.compare(name, s.shown(left), s.shown(right))
         case ssa.Unary(name, operand):
-            return unary_operator(s, name, s.value(operand))
+            return s.unary(name, s.value(operand))
         case ssa.Call(function, args, kwargs):
             callee, named = s.value(function), s.keywords(kwargs)
             lists = owned_containers.given(s, op) if owned_containers.may_keep(callee) else []
@@ -193,11 +192,11 @@ def compute(s: Context, op: ssa.Op) -> Value | None:
                 owned_containers.check_kept(s, lists, [result, *assigned])
             return result
         case ssa.Attribute(obj, name):
-            return attribute(s, s.shown(obj), name)
+            return s.attribute(s.shown(obj), name)
         case ssa.Subscript(obj, index):
-            return subscript(s, s.value(obj), s.value(index))
+            return s.subscript(s.value(obj), s.value(index))
         case ssa.SetItem(obj, index, value):
-            set_item(s, s.value(obj), s.value(index), s.value(value))
+            s.set_item(s.value(obj), s.value(index), s.value(value))
             return None
         case ssa.BuildTuple(items):
             return TupleV(tuple(s.items(items)))

@@ -8,11 +8,12 @@ is known too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Array, Scalar
+from parakeet_py.base.types import DTYPES, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Array, Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 
@@ -382,6 +383,9 @@ Value = (
     | NeverV
 )
 
+ItemAt = Callable[[ir.Operand], Value]
+"""Gives the item at a place."""
+
 
 @record(eq=False, frozen=False)
 class Namespace:
@@ -446,9 +450,7 @@ def lift(obj: Any) -> Value:
     return Static(obj)
 
 
-from parakeet_py.base.types import DTYPES as _DTYPES_TUPLE  # noqa: E402
-
-_DTYPES = frozenset(_DTYPES_TUPLE)
+_DTYPES = frozenset(DTYPES)
 
 
 class Unknown(Exception):

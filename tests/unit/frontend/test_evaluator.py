@@ -15,7 +15,8 @@ from parakeet_py.frontend.evaluate import evaluator as module
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, evaluate
 from parakeet_py.frontend.evaluate.frames import reads_its_frame
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, StaticSpec, TupleSpec
-from parakeet_py.typed_ir.specialize.observed import ANY, Observations, accepts, join_specs, looked_into, observed_spec
+from parakeet_py.typed_ir.specialize.observed import ANY, Observations, accepts, join_specs, observed_spec
+from parakeet_py.typed_ir.specialize.python.inlined_functions import looked_into
 
 
 def helper(x: Any) -> Any:

@@ -247,3 +247,15 @@ def _misfit(target: ArrayV, value: ArrayV, what: str, dropped: int = 0) -> tuple
         f"into shape {shape_text(target.rank, len(extents))}"
     )
     return message, [*extents, *target.extents]
+
+
+def encoded(s: Context, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
+    """The leaves as elements of arrays."""
+    return [s.builder.cast(leaf, Scalar(ir.dtype_of(leaf))) for leaf in leaves]
+
+
+def store_leaves(s: Context, columns: Sequence[ArrayV], place: ir.Operand, leaves: Sequence[ir.Operand]) -> None:
+    """Store the leaves of an item into columns."""
+    for column, leaf in zip(columns, leaves, strict=True):
+        s.will_store(column)
+        s.builder.emit(ir.Store(column.var, (place,), store_cast(s, leaf, Scalar(column.dtype))))

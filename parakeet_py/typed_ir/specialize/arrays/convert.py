@@ -24,7 +24,6 @@ from parakeet_py.typed_ir.specialize.containers import dict_items
 from parakeet_py.typed_ir.specialize.instances import operators
 from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_truth
 from parakeet_py.typed_ir.specialize.paths import iterables, tagged_scalars, tagged_unions
-from parakeet_py.typed_ir.specialize.paths.comprehensions import compute
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,
@@ -213,15 +212,6 @@ def item_of(s: Context, value: ListV, found: Value) -> Value:
     return found if value.items == "array" else ListV(found, value.items, own=value.own)
 
 
-def as_list(s: Context, value: Value) -> Value:
-    """A comprehension computed: a tuple or list when its length is known, else a ListV."""
-    from parakeet_py.typed_ir.specialize.paths import generators
-
-    if generators.is_lazy(value):
-        return generators.as_list(s, value)
-    return compute(s, value) if isinstance(value, ComprehensionV) else value
-
-
 def truth(s: Context, value: Value) -> ir.Operand:
     """bool(value) as an operand."""
     b = s.builder
@@ -269,7 +259,7 @@ def truth(s: Context, value: Value) -> ir.Operand:
         case ClosureV() | MethodV():
             return ir.Const(True, PYBOOL)
         case ComprehensionV():
-            return truth(s, as_list(s, value))
+            return truth(s, s.as_list(value))
         case ObjectV():
             source = dict_items.source_of(s, value)
             return opaque_truth(s, value) if source is None else ir.Const(bool(dict_items.keys_of(s, source)), PYBOOL)

@@ -35,6 +35,7 @@ from parakeet_py.typed_ir.specialize.arrays.index_entries import (
     whole,
 )
 from parakeet_py.typed_ir.specialize.arrays.views import make_view, transpose
+from parakeet_py.typed_ir.specialize.paths.templates import roots_of
 from parakeet_py.typed_ir.specialize.python import long_ints
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, Static, TupleV, Value
 
@@ -260,8 +261,6 @@ def plan_gather(s: Context, array: ArrayV, entries: Sequence[Entry], names: Sequ
 
 def write(s: Context, array: ArrayV, index: Value, value: Value) -> None:
     """array[index] = value."""
-    from parakeet_py.typed_ir.specialize.opaque.opaque import roots_of
-
     b = s.builder
     if array.readonly:  # NumPy asks before it looks at the index
         s.check(ir.Const(False, PYBOOL), "ValueError", "assignment destination is read-only")

@@ -90,3 +90,14 @@ def _view_layout(base: ArrayV, axes: Sequence[tuple[int | None, ir.Operand, ir.O
 def transpose(s: Context, array: ArrayV, axes: Sequence[int]) -> ArrayV:
     """A view with permuted axes; `axes[i]` is the source of axis i."""
     return make_view(s, array, (ZERO,) * array.rank, [(axis, array.extents[axis], ONE) for axis in axes])
+
+
+def size_of(s: Context, array: ArrayV) -> ir.Operand:
+    """How many elements an array has."""
+    size: ir.Operand = ONE
+    for extent in array.extents:
+        size = s.builder.index_mul(size, extent)
+    if isinstance(size, ir.Var):
+        s.builder.small.add(size)
+        s.builder.nonnegative.add(size)
+    return size

@@ -17,8 +17,7 @@ from parakeet_py.typed_ir.ir import ONE
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.instances import instance_lists
-from parakeet_py.typed_ir.specialize.paths.iterables import ItemAt
-from parakeet_py.typed_ir.specialize.values import GrowV, ListV, ScalarV, TupleV, Value, py
+from parakeet_py.typed_ir.specialize.values import GrowV, ItemAt, ListV, ScalarV, TupleV, Value, py
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context

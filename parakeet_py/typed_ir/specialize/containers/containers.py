@@ -21,13 +21,13 @@ from parakeet_py.typed_ir.specialize.containers import (
     dict_items,
     dynamic_lists,
     hash_maps,
-    list_changes,
     ragged_arrays,
     strings,
 )
 from parakeet_py.typed_ir.specialize.instances import instances
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, loops, tagged_unions
 from parakeet_py.typed_ir.specialize.python.calls import library_subscript
+from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArraysV,
@@ -90,9 +90,9 @@ def list_display(s: Context, items: Sequence[ssa.Item]) -> Value:
         if some is None and not _holds_numbers(part):
             raise _unknown_length(s, part)
         if some is None:
-            (held,) = list_changes.changed(s, "extend", held, [part])
+            (held,) = s.changed("extend", held, [part])
         for value in some or ():
-            (held,) = list_changes.changed(s, "append", held, [value])
+            (held,) = s.changed("append", held, [value])
     return held
 
 
@@ -170,8 +170,6 @@ def unpack(s: Context, op: ssa.Unpack) -> list[Value]:
     value = tagged_unions.sole(s, s.shown(op.object), "cannot unpack non-iterable NoneType object")
     wanted = op.before + op.after
     if isinstance(value, ObjectV):
-        from parakeet_py.typed_ir.specialize.python.attributes import named_fields
-
         value = named_fields(s, value) or value
     if isinstance(value, ArrayV | ListV) and iterables.static_items(value) is None and not op.star:
         array = value.array if isinstance(value, ListV) else value
@@ -220,8 +218,6 @@ def _unpack_with_star(s: Context, op: ssa.Unpack, value: ArrayV | ListV, length:
 
 def subscript(s: Context, value: Value, index: Value) -> Value:
     if isinstance(value, ObjectV):
-        from parakeet_py.typed_ir.specialize.python.attributes import named_fields
-
         value = named_fields(s, value) or value
     match value:
         case ArrayV():
@@ -318,8 +314,6 @@ def _tuple_item(s: Context, value: TupleV, index: Value) -> Value:
 
 def _one_of(s: Context, value: TupleV, number: ScalarV) -> Value:
     """The item at a place that is known when the program runs, by tests: `(even, odd)[k % 2]`."""
-    from parakeet_py.typed_ir.specialize.paths import branches
-
     count = ir.Const(len(value.items), PYINT)
     place = check_index(s, number, count, 0, message=f"{value.kind} index out of range")
 
@@ -327,7 +321,7 @@ def _one_of(s: Context, value: TupleV, number: ScalarV) -> Value:
         if first == len(value.items) - 1:
             return [value.items[first]]
         here = s.builder.prim("eq", place, ir.Const(first, PYINT), type=PYBOOL)
-        return branches.branch(s, here, lambda: [value.items[first]], lambda: from_(first + 1))
+        return s.branch(here, lambda: [value.items[first]], lambda: from_(first + 1))
 
     (found,) = from_(0)
     return found

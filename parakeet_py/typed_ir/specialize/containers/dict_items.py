@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.signature.attribute_sources import KEYS, item_name
 from parakeet_py.signature.specs import Source
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -35,8 +36,6 @@ VIEWS = ("items", "keys", "values")
 
 def source_of(s: Context, value: Value) -> Source | None:
     """Where a dict that is an argument, or part of one, is read from; None for other values."""
-    from parakeet_py.typed_ir.specialize.python.attributes import known_object
-
     found = known_object(s, value) if isinstance(value, ObjectV) else None
     return found[1] if found is not None and found[0] is dict else None
 

@@ -22,13 +22,13 @@ from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays import indexing
-from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, store_array, store_cast
+from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, encoded, store_array, store_leaves
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.index_entries import item_place
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
-from parakeet_py.typed_ir.specialize.containers import ragged_arrays
+from parakeet_py.typed_ir.specialize.containers import nested_lists, ragged_arrays
 from parakeet_py.typed_ir.specialize.instances import instance_lists
-from parakeet_py.typed_ir.specialize.paths import branches, iterables, join, tagged_scalars
+from parakeet_py.typed_ir.specialize.paths import iterables, join, tagged_scalars
 from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
     EitherT,
@@ -44,6 +44,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,
     GrowV,
+    ItemAt,
     ListV,
     RangeV,
     ScalarV,
@@ -199,11 +200,6 @@ def copied(s: Context, grown: GrowV) -> GrowV:
     return replace(grown, columns=columns, pools=nested_lists.copied_pools(s, grown.pools))
 
 
-def encoded(s: Context, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
-    """The leaves as elements of arrays."""
-    return [s.builder.cast(leaf, Scalar(ir.dtype_of(leaf))) for leaf in leaves]
-
-
 # ---- items -----------------------------------------------------------------------------------------------------------
 
 
@@ -256,12 +252,6 @@ def subscript(s: Context, grown: GrowV, index: Value) -> Value:
     return GrowV(ScalarV(length), tuple(columns), grown.item, nested_lists.copied_pools(s, grown.pools))
 
 
-def store_leaves(s: Context, columns: Sequence[ArrayV], place: ir.Operand, leaves: Sequence[ir.Operand]) -> None:
-    for column, leaf in zip(columns, leaves, strict=True):
-        s.will_store(column)
-        s.builder.emit(ir.Store(column.var, (place,), store_cast(s, leaf, Scalar(column.dtype))))
-
-
 def _in_use(s: Context, column: ArrayV, length: ir.Operand, start: ir.Operand = ZERO) -> ArrayV:
     """`length` elements of a column from `start` on."""
     return make_view(s, column, (start,), [(0, length, ONE)])
@@ -308,7 +298,7 @@ def with_room(s: Context, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, ...]:
         return made
 
     full = b.prim("gt", needed, grown.columns[0].extents[0], type=PYBOOL)
-    chosen = branches.branch(s, full, larger, lambda: list(grown.columns))
+    chosen = s.branch(full, larger, lambda: list(grown.columns))
     return tuple(column for column in chosen if isinstance(column, ArrayV))
 
 
@@ -530,4 +520,8 @@ def keywords(s: Context, function: Value, values: dict[str, Value]) -> dict[str,
     return dict(zip(values, arguments(s, function, list(values.values())), strict=True))
 
 
-from parakeet_py.typed_ir.specialize.containers import nested_lists  # noqa: E402  (they need each other)
+def _places(s: Context, grown: GrowV) -> tuple[ir.Operand, ItemAt]:
+    return grown.length.operand, lambda index: item_at(s, grown, index)
+
+
+iterables.CONTAINERS[GrowV] = _places

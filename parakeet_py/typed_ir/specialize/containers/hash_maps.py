@@ -21,9 +21,10 @@ from parakeet_py.base.errors import KEY
 from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize.arrays import array_store
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists, nested_lists, strings
-from parakeet_py.typed_ir.specialize.paths import branches, iterables
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists, nested_lists, set_operators, strings
+from parakeet_py.typed_ir.specialize.paths import iterables
 from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, template_of, types_of
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -32,6 +33,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ComprehensionV,
     DictV,
     GrowV,
+    ItemAt,
     ListV,
     MapV,
     NeverV,
@@ -341,13 +343,9 @@ def method(s: Context, value: MapV, name: str, args: Sequence[Value]) -> Value:
             other = default[0] if default else NONE
             if isinstance(entry, ir.Const):
                 return other
-            [found] = branches.branch(
-                s, _present(s, entry), lambda: [_value_at(s, value, entry)], lambda: s.settle([other])
-            )
+            [found] = s.branch(_present(s, entry), lambda: [_value_at(s, value, entry)], lambda: s.settle([other]))
             return found
     if value.kind != "dict" and len(args) == 1:
-        from parakeet_py.typed_ir.specialize.containers import set_operators
-
         made = set_operators.method(s, value, name, args[0])
         if made is not None:
             return made
@@ -386,7 +384,7 @@ def change(s: Context, held: MapV | DictV, change: str, args: Sequence[Value]) -
             if isinstance(found, ir.Const):
                 return [value]
             worn = replace(value, kind="worn")
-            return branches.branch(s, _present(s, found), lambda: [_without(s, value, found)], lambda: [worn])
+            return s.branch(_present(s, found), lambda: [_without(s, value, found)], lambda: [worn])
         case "pop", [key] if is_dict:
             entry = entry_of(s, value, key)
             if entry is None:
@@ -396,8 +394,8 @@ def change(s: Context, held: MapV | DictV, change: str, args: Sequence[Value]) -
             value = _fitting(s, value, key, default)
             entry, _ = _find(s, value, key)
             there = _present(s, entry)
-            return branches.branch(
-                s, there, lambda: [_value_at(s, value, entry), value], lambda: [default, put(s, value, key, default)]
+            return s.branch(
+                there, lambda: [_value_at(s, value, entry), value], lambda: [default, put(s, value, key, default)]
             )
     raise s.unsupported(f".{change}() of a {'dict' if is_dict else 'set'}")
 
@@ -434,7 +432,7 @@ def put(s: Context, value: MapV, key: Value, item: Value | None) -> MapV:
         b.emit(ir.Store(table.var, (place,), number))
         twice = b.index_mul(grown.length.operand, ir.Const(2, PYINT))
         full = b.prim("gt", twice, table.extents[0], type=PYBOOL)
-        larger = branches.branch(s, full, lambda: [_table(s, replace(value, entries=grown))], lambda: [table])
+        larger = s.branch(full, lambda: [_table(s, replace(value, entries=grown))], lambda: [table])
         return [grown, *larger]
 
     def kept() -> list[Value]:
@@ -442,14 +440,14 @@ def put(s: Context, value: MapV, key: Value, item: Value | None) -> MapV:
             template = entries.item.parts[1]
             pools = list(entries.pools)
             leaves = nested_lists.leaves_in(s, item, template, pools)
-            dynamic_lists.store_leaves(s, entries.columns[own:], entry, leaves)
+            array_store.store_leaves(s, entries.columns[own:], entry, leaves)
             return [replace(entries, pools=tuple(pools)), table]
         return [entries, table]
 
     if isinstance(entry, ir.Const):
         found = added()
     else:
-        found = branches.branch(s, b.prim("lt", entry, ZERO, type=PYBOOL), added, kept)
+        found = s.branch(b.prim("lt", entry, ZERO, type=PYBOOL), added, kept)
     grown, larger = found
     assert isinstance(grown, GrowV) and isinstance(larger, ArrayV)
     return MapV(grown, larger, value.kind)
@@ -463,3 +461,13 @@ def _without(s: Context, value: MapV, entry: ir.Operand) -> MapV:
 
 
 __all__ = ["change", "contains", "joined", "length", "method", "new_set", "set_of", "subscript"]
+
+
+def _places(s: Context, value: MapV) -> tuple[ir.Operand, ItemAt] | None:
+    if value.kind != "dict":
+        return None
+    listed = keys(value)
+    return listed.length.operand, lambda index: dynamic_lists.item_at(s, listed, index)
+
+
+iterables.CONTAINERS[MapV] = _places

@@ -18,7 +18,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
-from parakeet_py.typed_ir.specialize.containers import hash_maps, ragged_arrays
+from parakeet_py.typed_ir.specialize.containers import hash_maps, nested_list_changes, ragged_arrays, sorted_lists
 from parakeet_py.typed_ir.specialize.containers.dynamic_lists import (
     NO_ITEMS,
     append,
@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.specialize.containers.dynamic_lists import (
 )
 from parakeet_py.typed_ir.specialize.instances import instance_lists, values
 from parakeet_py.typed_ir.specialize.paths import iterables, tagged_scalars
+from parakeet_py.typed_ir.specialize.python import builtin_sorting
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArraysV,
@@ -77,8 +78,6 @@ def change(s: Context, op: ssa.ChangeList) -> list[Value]:
     if op.change in _ADDING and not isinstance(held, ArrayV | DictV | MapV):
         put = args[-1:]
     if op.at is not None:
-        from parakeet_py.typed_ir.specialize.containers import nested_list_changes
-
         (at,) = s.settle([s.value(op.at)])
         args = [values.keep(s, arg, held) for arg in args]
         return nested_list_changes.change(s, held, at, op.change, args)
@@ -88,9 +87,6 @@ def change(s: Context, op: ssa.ChangeList) -> list[Value]:
 
 def changed(s: Context, kind: str, held: Value, args: list[Value]) -> list[Value]:
     """The same for values."""
-    from parakeet_py.typed_ir.specialize.containers import containers, sorted_lists
-    from parakeet_py.typed_ir.specialize.python import attributes, builtin_sorting, operators
-
     args = [values.keep(s, arg, held) for arg in args]
     instance_lists.may_change(s, held, kind)
     if kind == "deque":
@@ -102,13 +98,13 @@ def changed(s: Context, kind: str, held: Value, args: list[Value]) -> list[Value
     if kind == "appendleft":
         kind, args = "insert", [py(0), *args]
     if isinstance(held, ArrayV) and kind == "set":
-        containers.set_item(s, held, args[0], args[1])
+        s.set_item(held, args[0], args[1])
         return [held]
     if isinstance(held, ArrayV) and kind == "sort":
-        attributes.call_method(s, held, "sort", args, {})
+        s.call_method(held, "sort", args, {})
         return [held]
     if isinstance(held, ArrayV) and kind == "iadd":
-        return [operators.inplace_operator(s, "add", held, args[0])]
+        return [s.inplace("add", held, args[0])]
     if kind == "iadd" and is_list(held):
         if isinstance(args[0], ArrayV) or (isinstance(args[0], ScalarV) and not args[0].python):
             return [s.binary("add", shown(s, held), args[0])]  # which NumPy does, and it makes an array

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.specialize.arrays import array_store
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, store_array
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
-from parakeet_py.typed_ir.specialize.containers import containers, dynamic_lists, hash_maps
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps
 from parakeet_py.typed_ir.specialize.containers.nested_lists import FEW, LEAVES, as_row, has_rows, load, size
-from parakeet_py.typed_ir.specialize.paths import branches, join
+from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, template_of, types_of
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -40,20 +41,18 @@ if TYPE_CHECKING:
 
 def change(s: Context, held: Value, at: Value, kind: str, args: list[Value]) -> list[Value]:
     """The outs of a change of the item at a place (see `list_changes.change`)."""
-    from parakeet_py.typed_ir.specialize.containers import list_changes
-
     if isinstance(held, TupleV | DictV):
         found = _known_item(held, at)
         if found is not None:
-            *item, row = list_changes.changed(s, kind, found, args)
-            return [*item, *list_changes.changed(s, "set", held, [at, row])]
+            *item, row = s.changed(kind, found, args)
+            return [*item, *s.changed("set", held, [at, row])]
     if isinstance(held, ListV) and held.items != "table" and held.array.rank > 1 and kind == "set":
-        containers.set_item(s, containers.subscript(s, held, at), args[0], args[1])  # the memory of the array
+        s.set_item(s.subscript(held, at), args[0], args[1])  # the memory of the array
         return [held]
     if isinstance(held, ArrayV):
-        row = containers.subscript(s, held, at)
+        row = s.subscript(held, at)
         if isinstance(row, ArrayV) and kind == "set":
-            containers.set_item(s, row, args[0], args[1])
+            s.set_item(row, args[0], args[1])
             return [held]
     if isinstance(held, DictV):
         held = hash_maps.table_for(s, held)
@@ -120,15 +119,13 @@ def _holding(s: Context, grown: GrowV, items: Sequence[Value]) -> GrowV:
 
 def _changed(s: Context, grown: GrowV, keys: int, place: ir.Operand, kind: str, args: list[Value]) -> list[Value]:
     """The change of a row, whose numbers begin in the column `keys`: what it gives, and the list."""
-    from parakeet_py.typed_ir.specialize.containers import list_changes
-
     b = s.builder
     match kind, args:
         case ("append", [item]) if not has_rows(_row_of(grown).item):
             grown = _holding(s, grown, [item])
             pool, start, count = _with_room(s, grown, keys, place)
             leaves = join.leaves_of(s, item, pool.item)
-            dynamic_lists.store_leaves(s, pool.columns, b.index_add(start, count), leaves)
+            array_store.store_leaves(s, pool.columns, b.index_add(start, count), leaves)
             _store(s, grown, keys + 1, place, b.index_add(count, ONE))
             return [replace(grown, pools=(pool,))]
         case "pop", []:
@@ -147,14 +144,14 @@ def _changed(s: Context, grown: GrowV, keys: int, place: ir.Operand, kind: str, 
                 s, replace(pool, length=ScalarV(count)), index, "list assignment index out of range"
             )
             leaves = join.leaves_of(s, item, pool.item)
-            dynamic_lists.store_leaves(s, pool.columns, size(s, b.index_add(start, where)), leaves)
+            array_store.store_leaves(s, pool.columns, size(s, b.index_add(start, where)), leaves)
             return [grown]
     if has_rows(_row_of(grown).item):
         raise s.unsupported("a change of a list in a list of lists of lists")
     start, count, room = (load(s, grown.columns[keys + leaf], place) for leaf in range(LEAVES))
     (pool,) = grown.pools
     columns = tuple(copy_array(s, make_view(s, one, (start,), [(0, count, ONE)])) for one in pool.columns)
-    outs = list_changes.changed(s, kind, GrowV(ScalarV(count), columns, pool.item), args)
+    outs = s.changed(kind, GrowV(ScalarV(count), columns, pool.item), args)
     *given, row = outs
     if isinstance(row, NeverV):
         return outs
@@ -186,7 +183,7 @@ def _replaced(
         return [ScalarV(first), ScalarV(more), _longer(s, pool, more)]
 
     fits = b.prim("le", count, room, type=PYBOOL)
-    first, space, longer = branches.branch(s, fits, there, behind)
+    first, space, longer = s.branch(fits, there, behind)
     assert isinstance(first, ScalarV) and isinstance(space, ScalarV) and isinstance(longer, GrowV)
     begin = size(s, first.operand)
     for column, values in zip(longer.columns, row.columns, strict=True):
@@ -224,7 +221,7 @@ def _with_room(s: Context, grown: GrowV, keys: int, place: ir.Operand) -> tuple[
         return [ScalarV(first), longer]
 
     full = b.prim("ge", count, room, type=PYBOOL)
-    first, made = branches.branch(s, full, moved, lambda: [ScalarV(start), pool])
+    first, made = s.branch(full, moved, lambda: [ScalarV(start), pool])
     assert isinstance(first, ScalarV) and isinstance(made, GrowV)
     return made, size(s, first.operand), count
 

@@ -23,10 +23,21 @@ from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
-from parakeet_py.typed_ir.specialize.paths import branches, iterables
+from parakeet_py.typed_ir.specialize.paths import iterables
 from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NotGrown
-from parakeet_py.typed_ir.specialize.values import ArraysV, ArrayV, ListV, ScalarV, SliceV, Static, TupleV, Value, py
+from parakeet_py.typed_ir.specialize.values import (
+    ArraysV,
+    ArrayV,
+    ItemAt,
+    ListV,
+    ScalarV,
+    SliceV,
+    Static,
+    TupleV,
+    Value,
+    py,
+)
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -220,7 +231,7 @@ def append(s: Context, held: ArraysV, item: Value) -> ArraysV:
             made.append(own)
         return made
 
-    chosen = branches.branch(s, full, larger, lambda: list(columns))
+    chosen = s.branch(full, larger, lambda: list(columns))
     data, *places = (column for column in chosen if isinstance(column, ArrayV))
     store_array(s, replace(_shaped(s, data, used, item.extents), roots=_BARE), item)
     for place, number in zip(places, (used, *item.extents), strict=True):
@@ -344,3 +355,10 @@ def stacked(s: Context, held: ArraysV) -> ListV:
     kind = Array(held.data.dtype, len(extents), "C")
     rows = b.pure(ir.Reshape(flat(s, held).var, extents), kind, name="rows")
     return ListV(ArrayV(rows, extents, _shown(held).roots), "array")
+
+
+def _places(s: Context, held: ArraysV) -> tuple[ir.Operand, ItemAt]:
+    return held.length.operand, lambda index: item_at(s, held, index)
+
+
+iterables.CONTAINERS[ArraysV] = _places

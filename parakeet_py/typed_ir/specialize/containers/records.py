@@ -65,9 +65,8 @@ def extreme(s: Context, value: Value, key: Value | None, which: str) -> Value:
         place = s.call(Static(np.argmin if which == "min" else np.argmax), [keys[0]], {})
     else:
         order = _order(s, keys, which == "max")
-        from parakeet_py.typed_ir.specialize.containers.containers import subscript
 
-        place = subscript(s, order, py(0))
+        place = s.subscript(order, py(0))
     number = s.as_python(place)
     assert isinstance(number, ScalarV)
     return dynamic_lists.item_at(s, items, number.operand)

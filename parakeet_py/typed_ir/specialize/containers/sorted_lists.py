@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
-from parakeet_py.typed_ir.specialize.paths import branches
-from parakeet_py.typed_ir.specialize.python.builtin_calls import builtin
+from parakeet_py.typed_ir.specialize.python.table import builtin
 from parakeet_py.typed_ir.specialize.values import GrowV, ListV, ScalarV, Static, TupleV, Value, is_none, py
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def change(s: Context, grown: GrowV, name: str, function: Value, args: Sequence[
                 return [item]
 
             some = b.prim("gt", rest.length.operand, ZERO, type=PYBOOL)
-            (item,) = branches.branch(s, some, first, lambda: [last])
+            (item,) = s.branch(some, first, lambda: [last])
             return [item, rest]
     side = "left" if name == "insort_left" else "right"
     place = s.call_library(f"sorted_place_{side}", [grown, args[0], py(0), grown.length])

@@ -15,17 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.signature.attribute_sources import holds_plainly, is_item, key_of, stores_plainly
-from parakeet_py.signature.results import Result, ResultLeaf, ResultTuple, SetAttributes
 from parakeet_py.signature.specs import ObjectSpec, Source, Spec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.restarts import Sequential
-from parakeet_py.typed_ir.specialize.values import NeverV, ObjectV, Static, UnboundV, Value, known
+from parakeet_py.typed_ir.specialize.values import NeverV, Static, UnboundV, Value, known
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
-    from parakeet_py.typed_ir.specialize.results import Leaves
 
 
 class NeedField(Exception):
@@ -43,7 +40,7 @@ def begin(s: Context) -> None:
 
 def assign(s: Context, cls: type, source: Source, new: Value) -> None:
     """object.name = new, where `source` is that attribute."""
-    name, text = str(source[-1]), f"assignment to {_described(source)}"
+    name, text = str(source[-1]), f"assignment to {described(source)}"
     if not (holds_plainly(cls, name) and stores_plainly(cls)):
         raise s.unsupported(f"{text}, which {cls.__name__} does in its own way")
     _only_outside(s, text)
@@ -72,7 +69,7 @@ def _in_element(s: Context) -> bool:
     return s.in_body > (s.procedures.active[-1].in_body if s.procedures.active else 0)
 
 
-def _described(source: Source) -> str:
+def described(source: Source) -> str:
     name = str(source[-1])
     return f"the item {key_of(name)!r}" if is_item(name) else f"the attribute .{name}"
 
@@ -100,7 +97,7 @@ def _is_one(spec: Spec, cls: type) -> bool:
 def now(s: Context, source: Source, value: Value) -> Value:
     """What an attribute holds here, which held `value` before the call."""
     if s.procedures.active and source in s.assigned:
-        raise s.unsupported(f"{_described(source)}, which is assigned, in a recursion")
+        raise s.unsupported(f"{described(source)}, which is assigned, in a recursion")
     return s.builder.fields.get(source, value)
 
 
@@ -178,37 +175,6 @@ def taken(s: Context, values: list[Value], count: int) -> list[Value]:
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
-
-
-def finished(s: Context, tree: Result, leaves: Leaves) -> Result:
-    """The result tree with what assigned attributes hold."""
-    from parakeet_py.typed_ir.specialize.results import result_tree
-
-    held = s.builder.fields
-    changed = [source for source, before in s.fields_before.items() if held[source] is not before]
-    if not changed:
-        return tree
-    objects: dict[Source, Result] = {}
-    names, values = [], []
-    for source in changed:
-        owner = source[:-1] if len(source) > 3 else None
-        key: Source = owner or ("parameter", source[1])
-        if key not in objects:
-            objects[key] = _object(s, source, leaves)
-        names.append((list(objects).index(key), str(source[-1])))
-        values.append(result_tree(s, s.builder.fields[source], leaves))
-    return ResultTuple((tree, *objects.values(), *values), "tuple", SetAttributes(tuple(names)))
-
-
-def _object(s: Context, source: Source, leaves: Leaves) -> ResultLeaf:
-    """The object that an attribute is one of."""
-    owner = s.hidden[source[:-1]] if len(source) > 3 else None
-    for var, index in s.leaf_param.items():
-        if (owner is None and index == source[1]) or (isinstance(owner, ObjectV) and owner.var is var):
-            if var not in leaves:
-                leaves.append(var)
-            return ResultLeaf(leaves.index(var), "object")
-    raise UnsupportedError(f"assignment to {_described(source)}")
 
 
 def may_fail_after(s: Context, body: ir.Block) -> bool:

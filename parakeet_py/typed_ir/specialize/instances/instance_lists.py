@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.types import PYBOOL
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.arrays import array_store
 from parakeet_py.typed_ir.specialize.instances.table import NeedInstance
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, Template, parts_of, template_of, types_of
@@ -63,9 +63,7 @@ def entering(s: Context, value: Value, held: Value) -> Value:
             if value.made in s.instances.kept:
                 raise s.unsupported("an object put into lists twice")
             if isinstance(held, GrowV) or (s.looping and value.made.root > s.loop_roots):
-                from parakeet_py.typed_ir.specialize.instances.values import frozen
-
-                made = frozen(s, value)
+                made = s.frozen(value)
                 s.instances.kept.add(value.made)
                 return made
         elif _is_of(value, cls):
@@ -134,7 +132,7 @@ def read(s: Context, item: ItemV, name: str) -> Value | None:
     if name not in item.listed.item.like.names:
         return None
     template, columns = _columns(s, item, name)
-    return dynamic_lists.plain_item_at(s, GrowV(item.listed.length, columns, template), item.index.operand)
+    return s.plain_item(GrowV(item.listed.length, columns, template), item.index.operand)
 
 
 def whole(s: Context, item: ItemV) -> InstanceV:
@@ -153,7 +151,7 @@ def write(s: Context, item: ItemV, name: str, new: Value) -> None:
     if join.join(s, template, template_of(new, varying=True)) != template:
         raise s.unsupported(f"the attribute .{name} of an object in a list gets another type")
     leaves = join.leaves_of(s, new, template)
-    dynamic_lists.store_leaves(s, columns, item.index.operand, dynamic_lists.encoded(s, leaves))
+    array_store.store_leaves(s, columns, item.index.operand, array_store.encoded(s, leaves))
 
 
 def same_place(s: Context, left: Value, right: Value) -> ScalarV | None:

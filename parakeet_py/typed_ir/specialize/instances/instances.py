@@ -249,6 +249,12 @@ def attributes_of(s: Context, value: RefV) -> list[Value]:
     return [one for one in found if one is not None]
 
 
+def frozen(s: Context, value: RefV) -> InstanceV:
+    """An instance as a value, which nothing changes any more."""
+    made = value.made
+    return InstanceV(made.cls, tuple(names_of(s, made)), tuple(attributes_of(s, value)), frozenset({made.site}), made)
+
+
 def held_by(s: Context, value: Value, name: str) -> Value | None:
     """What an instance itself holds under a name."""
     if isinstance(value, InstanceV):

@@ -11,19 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.signature.results import NewInstance
 from parakeet_py.typed_ir.specialize.instances import instance_lists
-from parakeet_py.typed_ir.specialize.instances.instances import attributes_of, is_instance, names_of
-from parakeet_py.typed_ir.specialize.paths import branches, tagged_unions
+from parakeet_py.typed_ir.specialize.instances.instances import frozen, is_instance
+from parakeet_py.typed_ir.specialize.paths import tagged_unions
 from parakeet_py.typed_ir.specialize.paths.templates import Fixed, RowT, Structure, Template, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, Made, RefV, Static, Value, VariantV
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
-
-
-def frozen(s: Context, value: RefV) -> InstanceV:
-    """An instance as a value, which nothing changes any more."""
-    made = value.made
-    return InstanceV(made.cls, tuple(names_of(s, made)), tuple(attributes_of(s, value)), frozenset({made.site}), made)
 
 
 def keep(s: Context, value: Value, held: Value) -> Value:
@@ -94,7 +88,7 @@ def _option_left(s: Context, value: VariantV, numbers: Sequence[int], before: in
     if not rest:
         return option()[0]
     here = tagged_unions.is_option(s, value, number)
-    (found,) = branches.branch(s, here, option, lambda: [_option_left(s, value, rest, before, inside)])
+    (found,) = s.branch(here, option, lambda: [_option_left(s, value, rest, before, inside)])
     return found
 
 

@@ -126,7 +126,7 @@ def _reshaped_strides(s: Context, array: Value, shape: Value) -> Value:
 @handles(words.shared_elements)
 def _shared_elements(s: Context, array: Value) -> Value:
     assert isinstance(array, ArrayV)
-    return replace(array, roots=array.roots | s.shadows.guard(s))
+    return replace(array, roots=array.roots | s.shadows.guard())
 
 
 def _whole_number(s: Context, value: Value) -> ir.Operand:
@@ -175,5 +175,5 @@ def _broadcast_view(s: Context, array: Value, shape: Value, writeable: Value | N
             axes.append((axis, extent, step))
     view = make_view(s, array, (ZERO,) * array.rank, axes)
     stored = writeable is not None and bool(s.static(writeable, "writeable"))
-    roots = view.roots | s.shadows.guard(s) if stored else view.roots
+    roots = view.roots | s.shadows.guard() if stored else view.roots
     return replace(view, roots=roots, readonly=not stored)

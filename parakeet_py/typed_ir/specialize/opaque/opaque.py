@@ -28,7 +28,8 @@ from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
-from parakeet_py.typed_ir.specialize.containers import dict_items
+from parakeet_py.typed_ir.specialize.containers import dict_items, owned_containers
+from parakeet_py.typed_ir.specialize.instances.values import holds
 from parakeet_py.typed_ir.specialize.observed import ANY, loosened
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.purity import OF_RANDOM, has_python_methods, holds_array, is_pure, may_store
@@ -39,6 +40,7 @@ from parakeet_py.typed_ir.specialize.opaque.sites import (
     raise_caused,
     raise_it,
 )
+from parakeet_py.typed_ir.specialize.paths.templates import parts_of, roots_of
 from parakeet_py.typed_ir.specialize.python import random_generators
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation
 from parakeet_py.typed_ir.specialize.values import (
@@ -162,8 +164,6 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
     ):
         raise s.unsupported(f"{values[0].object.__name__}() needs the Python function itself")
     if _may_keep(operation, values) or _may_keep_items(values[0]):
-        from parakeet_py.typed_ir.specialize.containers import owned_containers
-
         nested = not _may_keep(operation, values)
         if owned_containers.given(s, let.op, nested) or owned_containers.lent(s, (*values, *keywords.values()), nested):
             raise s.unsupported(f"{reason}, with a list or dict that is changed")
@@ -409,20 +409,14 @@ def _uses_up(target: Value) -> bool:
 
 
 def _holds_map(value: Value) -> bool:
-    from parakeet_py.typed_ir.specialize.paths.templates import parts_of
-
     return isinstance(value, MapV) or any(map(_holds_map, parts_of(value)))
 
 
 def _holds_instance(value: Value) -> bool:
-    from parakeet_py.typed_ir.specialize.instances.values import holds
-
     return holds(value)
 
 
 def _holds_own_list(value: Value) -> bool:
-    from parakeet_py.typed_ir.specialize.paths.templates import parts_of
-
     return (isinstance(value, ListV) and value.own) or any(map(_holds_own_list, parts_of(value)))
 
 
@@ -457,14 +451,6 @@ def _may_keep_items(target: Value) -> bool:
 
 def _leaves_maps_alone(target: Value) -> bool:
     return not _may_keep("call", [target])
-
-
-def roots_of(value: Value) -> frozenset[int]:
-    from parakeet_py.typed_ir.specialize.paths.templates import parts_of
-
-    if isinstance(value, ArrayV):
-        return value.roots
-    return frozenset(root for part in parts_of(value) for root in roots_of(part))
 
 
 def result_types(spec: Spec) -> list[Type]:

@@ -10,7 +10,12 @@ from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Te
 from parakeet_py.signature.specs import text_of
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
-from parakeet_py.typed_ir.specialize.opaque.python_closures import closure_template
+from parakeet_py.typed_ir.specialize.containers import constant_tables, dynamic_lists, nested_lists, ragged_arrays
+from parakeet_py.typed_ir.specialize.containers import nested_lists as rows
+from parakeet_py.typed_ir.specialize.instances import values
+from parakeet_py.typed_ir.specialize.instances import values as instance_values
+from parakeet_py.typed_ir.specialize.opaque.python_closures import code_of, stays
+from parakeet_py.typed_ir.specialize.paths import tagged_unions
 from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Fixed, RowT, Structure, types_of
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -48,8 +53,6 @@ if TYPE_CHECKING:
 def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
     """The template of an operand; its leaves are appended."""
     if isinstance(value, ListV | GrowV):
-        from parakeet_py.typed_ir.specialize.containers import constant_tables, nested_lists
-
         constant_tables.not_a_row(s, value)
         nested_lists.not_for_python(s, value)
         s.need_whole(value)
@@ -72,8 +75,6 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
             parts = tuple(template_of(s, item, leaves) for item in items)
             return ContainerT(kind, parts) if named is None else ContainerT("named", parts, (named,))
         case InstanceV() | RefV() | ItemV():
-            from parakeet_py.typed_ir.specialize.instances import values
-
             maker, held = values.boxed(s, value)
             return ContainerT("named", tuple(template_of(s, item, leaves) for item in held), (maker,))
         case TextV(codes) if codes.var not in s.leaf_param:
@@ -96,8 +97,6 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
         case GrowV():
             return _list_template(s, value, leaves)
         case ArraysV(data=data, places=places):
-            from parakeet_py.typed_ir.specialize.containers import ragged_arrays
-
             if value.root != ragged_arrays.CHECKED:
                 raise s.unsupported("a list of arrays, given to Python code")
             lines = [indexing.read(s, column, SliceV(NONE, value.length, NONE)) for column in places]
@@ -107,12 +106,10 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
                 isinstance(option, ScalarV | TaggedScalar | Static | InstanceV | RefV | ItemV | TextV | CharV)
                 for option in options
             ):
-                from parakeet_py.typed_ir.specialize.paths import tagged_unions
-
                 return template_of(s, tagged_unions.boxed(s, value), leaves)
             return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (tag, *options)))
         case ClosureV():
-            return closure_template(s, value, leaves)
+            return _closure_template(s, value, leaves)
         case MessageV(template, args) if args:
             return ContainerT("format", tuple([template_of(s, arg, leaves) for arg in args]), (template,))
     try:
@@ -123,10 +120,6 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
 
 def _list_template(s: Context, value: GrowV, leaves: list[ir.Operand]) -> Template:
     """The template of a list that has grown."""
-    from parakeet_py.typed_ir.specialize.containers import dynamic_lists
-    from parakeet_py.typed_ir.specialize.containers import nested_lists as rows
-    from parakeet_py.typed_ir.specialize.instances import values as instance_values
-
     match value.item:
         case Structure(TupleV(kind=sequence, named=named), parts) if parts:
             columns, pools = list(value.columns), list(value.pools)
@@ -170,3 +163,15 @@ def _list_template(s: Context, value: GrowV, leaves: list[ir.Operand]) -> Templa
             which = _list_template(s, GrowV(value.length, (tags,), PYINT), leaves)
             return ContainerT("chosen", (which, *items), tuple(isinstance(part, Fixed) for part in parts))
     raise s.unsupported("a list of such items cannot be handed to Python code")
+
+
+def _closure_template(s: Context, value: ClosureV, leaves: list[ir.Operand]) -> Template:
+    """The template of a nested function; the leaves of what it has captured are appended."""
+    captured = dict(zip((var.name for var in value.function.captures), value.captures, strict=True))
+    code = None if value.free else code_of(value, frozenset(captured))
+    if code is None or not all(map(stays, (*value.captures, *value.defaults))):
+        raise s.unsupported("a nested function cannot be handed to Python code")
+    others = [name for name in code.co_freevars if name in captured]
+    parts = [template_of(s, captured[name], leaves) for name in others]
+    parts += [template_of(s, default, leaves) for default in value.defaults]
+    return ContainerT("function", tuple(parts), (code, value.namespace.owner))

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
-from parakeet_py.signature.object_assembly import ContainerT, Template
-from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.instances.assigned_attributes import Cell
+from parakeet_py.typed_ir.specialize.paths.templates import parts_of
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ClosureV,
@@ -37,24 +37,8 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 
-def closure_template(s: Context, value: ClosureV, leaves: list[ir.Operand]) -> Template:
-    """The template of a nested function; the leaves of what it has captured are appended."""
-    from parakeet_py.typed_ir.specialize.opaque.operands import template_of
-
-    captured = dict(zip((var.name for var in value.function.captures), value.captures, strict=True))
-    code = None if value.free else _code_of(value, frozenset(captured))
-    if code is None or not all(map(_stays, (*value.captures, *value.defaults))):
-        raise s.unsupported("a nested function cannot be handed to Python code")
-    others = [name for name in code.co_freevars if name in captured]
-    parts = [template_of(s, captured[name], leaves) for name in others]
-    parts += [template_of(s, default, leaves) for default in value.defaults]
-    return ContainerT("function", tuple(parts), (code, value.namespace.owner))
-
-
 def needs_captured_names(value: Value) -> bool:
     """Is there a nested function in a value that has captured what may be bound again?"""
-    from parakeet_py.typed_ir.specialize.paths.templates import parts_of
-
     if isinstance(value, ClosureV) and value.function.unsteady and not value.free:
         return True
     return any(map(needs_captured_names, parts_of(value)))
@@ -79,8 +63,6 @@ def check_left(s: Context, value: Value, frame: Frame) -> None:
 
 
 def _closures(value: Value) -> Iterator[ClosureV]:
-    from parakeet_py.typed_ir.specialize.paths.templates import parts_of
-
     if isinstance(value, ClosureV):
         yield value
     for part in parts_of(value):
@@ -95,23 +77,21 @@ def _made_in(function: ssa.Function) -> Iterator[ssa.Function]:
             yield from _made_in(let.op.function)
 
 
-def _stays(value: Value) -> bool:
+def stays(value: Value) -> bool:
     """Is a value the same for Python and for compiled code, whatever either does with it?"""
-    from parakeet_py.typed_ir.specialize.instances.assigned_attributes import Cell
-
     match value:
         case ScalarV() | TaggedScalar() | ArrayV() | ObjectV():
             return True
         case Static(object):
             return not isinstance(object, Cell)
         case TupleV(items, "tuple"):
-            return all(map(_stays, items))
+            return all(map(stays, items))
         case ClosureV(captures=captures, defaults=defaults):
-            return all(map(_stays, (*captures, *defaults)))
+            return all(map(stays, (*captures, *defaults)))
     return False
 
 
-def _code_of(value: ClosureV, captured: frozenset[str]) -> types.CodeType | None:
+def code_of(value: ClosureV, captured: frozenset[str]) -> types.CodeType | None:
     """The code of a nested function, if it is found for sure."""
     function, owner = value.function, value.namespace.owner
     if not isinstance(owner, types.FunctionType) or any(param.kind != "positional" for param in function.params):

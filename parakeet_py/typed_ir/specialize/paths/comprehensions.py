@@ -17,15 +17,16 @@ import numpy as np
 from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.specialize.arrays import array_store
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists, list_changes
-from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists, instances, values
-from parakeet_py.typed_ir.specialize.opaque.opaque import roots_of
-from parakeet_py.typed_ir.specialize.paths import branches, iterables, join, tagged_scalars
-from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Structure, template_of, types_of, varying
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists, instances
+from parakeet_py.typed_ir.specialize.paths import generators, iterables, iterator_consumption, join, tagged_scalars
+from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Structure, roots_of, template_of, types_of, varying
 from parakeet_py.typed_ir.specialize.restarts import ArrayElements, Sequential
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -53,11 +54,16 @@ if TYPE_CHECKING:
 _ItemAt = Callable[[ir.Operand], Value]
 
 
+def as_list(s: Context, value: Value) -> Value:
+    """A comprehension computed: a tuple or list when its length is known, else a ListV."""
+    if iterator_consumption.is_lazy(value):
+        return generators.as_list(s, value)
+    return compute(s, value) if isinstance(value, ComprehensionV) else value
+
+
 def compute(s: Context, value: ComprehensionV) -> Value:
     """The list of a comprehension: a `TupleV` of known length or a `ListV`."""
-    from parakeet_py.typed_ir.specialize.paths import generators
-
-    if generators.is_lazy(value.iterable):
+    if iterator_consumption.is_lazy(value.iterable):
         return generators.as_list(s, value) if value.kind != "tuple" and not value.flatten else _grown(s, value)
     mark, sites = s.builder.mark(), len(s.sites)
     try:
@@ -91,7 +97,7 @@ def _chosen(s: Context, value: ComprehensionV, items: Sequence[Value]) -> Value:
         wanted = ir.Const(True, PYBOOL) if value.condition is None else s.truth(s.call(value.condition, [item], {}))
 
         def added(item: Value = item, before: Value = held) -> list[Value]:
-            return list_changes.changed(s, "append", before, s.settle([s.call(value.element, [item], {})]))
+            return s.changed("append", before, s.settle([s.call(value.element, [item], {})]))
 
         def kept(before: Value = held) -> list[Value]:
             return [before]
@@ -99,7 +105,7 @@ def _chosen(s: Context, value: ComprehensionV, items: Sequence[Value]) -> Value:
         if isinstance(wanted, ir.Const):
             (held,) = added() if wanted.value else kept()
         else:
-            (held,) = branches.branch(s, wanted, added, kept)
+            (held,) = s.branch(wanted, added, kept)
     return held
 
 
@@ -204,7 +210,7 @@ def _one_by_one(s: Context, value: ComprehensionV) -> Value:
             (found,) = keep()
         else:
             wanted = s.truth(s.call(value.condition, [item], {}))
-            (found,) = branches.branch(s, wanted, keep, lambda: [ScalarV(count)])
+            (found,) = s.branch(wanted, keep, lambda: [ScalarV(count)])
         assert isinstance(found, ScalarV)
         body = ir.Block(tuple(statements), (found.operand,))
     (made,) = b.emit(ir.For(index, ZERO, length, ONE, (count,), (ZERO,), body), PYINT, name="count")
@@ -280,7 +286,7 @@ def _record(s: Context, item: Value, before: int) -> Structure | None:
         return None
     if not isinstance(item, RefV) or item.made.root <= before:
         instance_lists.table_of(s, [item])
-    (item,) = values.leaving(s, s.settle([item]), before)
+    (item,) = s.leaving(s.settle([item]), before)
     template = varying(template_of(item, varying=True))
     kinds = types_of(template)
     scalars = bool(kinds) and all(isinstance(kind, Scalar) for kind in kinds)
@@ -295,8 +301,8 @@ def _of_tuples(s: Context, value: ComprehensionV, template: Structure) -> Value:
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
         with s.element_function():
             (element,) = s.settle([s.call(value.element, [item_at(indices[0])], {})])
-            (element,) = values.leaving(s, [element], s.element_roots)
-            return dynamic_lists.encoded(s, join.leaves_of(s, element, template))
+            (element,) = s.leaving([element], s.element_roots)
+            return array_store.encoded(s, join.leaves_of(s, element, template))
 
     try:
         return GrowV(ScalarV(length), tuple(generate(s, (length,), point)), template)
@@ -364,12 +370,8 @@ def _guarded(s: Context, wanted: ir.Operand, element: Callable[[], ScalarV | Tag
     nothing: Value = NeverV()
     if isinstance(result, ScalarV):
         nothing = ScalarV(ir.Const(np.dtype(result.dtype).type(0).item(), result.type))
-    (found,) = branches.branch(s, wanted, lambda: [element()], lambda: [nothing])
+    (found,) = s.branch(wanted, lambda: [element()], lambda: [nothing])
     return _scalar(s, found)
-
-
-def may_raise(statements: Sequence[ir.Let]) -> bool:
-    return any(isinstance(let.op, ir.Check | ir.Opaque) for let in ir.walk(ir.Block(tuple(statements), ())))
 
 
 def _flattened(s: Context, value: ComprehensionV) -> Value:

@@ -15,10 +15,10 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.desugar.caught_steps import item_of, steps
 from parakeet_py.frontend.desugar.generators import yielded
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.containers import list_changes
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
-from parakeet_py.typed_ir.specialize.paths import branches, iterator_consumption
-from parakeet_py.typed_ir.specialize.python.builtin_calls import builtin
+from parakeet_py.typed_ir.specialize.paths import iterator_consumption
+from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_lazy
+from parakeet_py.typed_ir.specialize.python.table import builtin
 from parakeet_py.typed_ir.specialize.restarts import Sequential
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -71,18 +71,6 @@ def _may_change(s: Context, value: Value) -> bool:
     return isinstance(value, ListV | GrowV | ArraysV | DictV | MapV)
 
 
-def is_lazy(value: Value) -> bool:
-    """Do items come from a generator?"""
-    match value:
-        case GeneratorV():
-            return True
-        case ComprehensionV(_, iterable):
-            return is_lazy(iterable)
-        case IteratorV(_, items):
-            return any(map(is_lazy, items))
-    return False
-
-
 def of_expression(s: Context, value: ComprehensionV) -> Value:
     """A generator expression with conditions or several loops, as a call of a generator function."""
     return s.call_plain("lazy_items", [value.iterable, value.element, value.condition or NONE, lift(value.flatten)])
@@ -103,7 +91,7 @@ def turns(s: Context, value: Value, turn: Turn) -> None:
                 wanted = s.truth(s.call(condition, [item], {}))
                 if isinstance(wanted, ir.Const):
                     return turn(s.call(element, [item], {})) if wanted.value else py(False)
-                (stop,) = branches.branch(s, wanted, lambda: [turn(s.call(element, [item], {}))], lambda: [py(False)])
+                (stop,) = s.branch(wanted, lambda: [turn(s.call(element, [item], {}))], lambda: [py(False)])
                 return stop
 
             turns(s, iterable, chosen)
@@ -121,8 +109,6 @@ def turns(s: Context, value: Value, turn: Turn) -> None:
 
 
 def _walk(s: Context, frame: Frame, turn: Turn) -> None:
-    from parakeet_py.typed_ir.specialize.python.calls import inlined
-
     depth = sum(frame.function is active.function for active in s.frames)
     if depth > (MAX_NESTED if _is_plain(frame) else 0):
         raise s.unsupported("a generator that goes through itself")
@@ -150,7 +136,7 @@ def _walk(s: Context, frame: Frame, turn: Turn) -> None:
 
     s.yields.append(here)
     try:
-        inlined(s, frame)
+        s.inlined(frame)
     finally:
         del s.yields[yields:]
         s.looping = looping
@@ -221,7 +207,7 @@ def as_list(s: Context, value: Value) -> Value:
     with cells(s, [TupleV((), "list")]) as (held,):
 
         def turn(item: Value) -> Value:
-            (longer,) = list_changes.changed(s, "append", assigned_attributes.contents(s, held), s.settle([item]))
+            (longer,) = s.changed("append", assigned_attributes.contents(s, held), s.settle([item]))
             assigned_attributes.set_contents(s, held, longer)
             return py(False)
 

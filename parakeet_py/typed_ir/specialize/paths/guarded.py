@@ -29,7 +29,7 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.instances import values as instance_values
+from parakeet_py.typed_ir.specialize.paths.sides import Side, joined
 from parakeet_py.typed_ir.specialize.values import NeverV, ScalarV, Static, TupleV, UnboundV, Value, py
 
 if TYPE_CHECKING:
@@ -107,11 +107,9 @@ class Guard:
 
     def close(self, s: Context, values: list[Value]) -> list[Value]:
         """Whether the statement was left, the exception if it is kept, and the values of the statement."""
-        from parakeet_py.typed_ir.specialize.paths.branches import Side, joined
-
         b = s.builder
         self.is_open(s)
-        values = instance_values.leaving(s, s.gated(values), self.roots)
+        values = s.leaving(s.gated(values), self.roots)
         b.fields = {source: b.fields[source] for source in self.sources if source in b.fields}
         found: list[Value] = [py(0), *[UnboundV()] * self.keeps, *values]
         for one in reversed(self.opened):

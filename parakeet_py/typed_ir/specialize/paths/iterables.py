@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays.indexing import read
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, ragged_arrays, strings
+from parakeet_py.typed_ir.specialize.containers import strings
 from parakeet_py.typed_ir.specialize.python.python_scalars import int_add
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     ArrayV,
     ComprehensionV,
     DictV,
     GeneratorV,
-    GrowV,
+    ItemAt,
     IteratorV,
     ListV,
-    MapV,
     MessageV,
     MethodV,
     RangeV,
@@ -33,8 +32,6 @@ from parakeet_py.typed_ir.specialize.values import (
     py,
 )
 
-ItemAt = Callable[[ir.Operand], Value]
-
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
@@ -45,6 +42,11 @@ _HINTS = {  # what to give a loop instead
     "a frozenset": "pass np.array(sorted(x)), if the order does not matter",
     "a generator": "pass np.array(list(x)), or call the generator function in here",
 }
+
+
+CONTAINERS: dict[type[Value], Callable[[Context, Any], tuple[ir.Operand, ItemAt] | None]] = {}
+"""The length of a container, and the item at a place in it, by the class of its value; None if it cannot be gone
+through. The modules of these classes fill the table."""
 
 
 def static_items(iterable: Value) -> list[Value] | None:
@@ -78,6 +80,10 @@ def static_items(iterable: Value) -> list[Value] | None:
 def counted(s: Context, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Operand, ItemAt]:
     """(start, stop, step, item at an index) of an iterable of run-time length."""
     b = s.builder
+    of_class = CONTAINERS.get(type(iterable))
+    if of_class is not None and (found := of_class(s, iterable)) is not None:
+        length, item_at = found
+        return ZERO, length, ONE, item_at
     match iterable:
         case RangeV(start, stop, step):
             return start.operand, stop.operand, step.operand, ScalarV
@@ -85,12 +91,6 @@ def counted(s: Context, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Ope
             return ZERO, codes.extents[0], ONE, lambda index: strings.char_at(s, text, index)
         case ListV() as listed:
             return ZERO, listed.array.extents[0], ONE, lambda index: s.list_item(listed, ScalarV(index))
-        case GrowV() as grown:
-            return ZERO, grown.length.operand, ONE, lambda index: dynamic_lists.item_at(s, grown, index)
-        case ArraysV() as arrays:
-            return ZERO, arrays.length.operand, ONE, lambda index: ragged_arrays.item_at(s, arrays, index)
-        case MapV(kind="dict"):
-            return counted(s, hash_maps.keys(iterable))
         case ArrayV(rank=0):
             raise s.unsupported("iteration over a 0-d array")
         case MethodV(ArrayV() as array, "flat"):
@@ -140,8 +140,6 @@ def pending(s: Context, value: Value) -> Value:
     if not isinstance(value, ComprehensionV):
         return s.as_list(value)
     if static_items(value.iterable) is not None:
-        from parakeet_py.typed_ir.specialize.paths.comprehensions import may_raise
-
         scope, start = s.builder.scopes[-1], len(s.builder.scopes[-1].statements)
         listed = s.as_list(value)
         if s.builder.scopes[-1] is not scope or may_raise(scope.statements[start:]):
@@ -159,9 +157,7 @@ def positions(s: Context, iterable: Value) -> tuple[ir.Operand, ItemAt]:
         return range_length(s, iterable), lambda index: ScalarV(b.index_add(start, b.index_mul(step, index)))
     items = static_items(iterable)
     if items is not None:
-        from parakeet_py.typed_ir.specialize.containers import constant_tables
-
-        found = constant_tables.item_at(s, TupleV(tuple(items)))
+        found = s.table_of(TupleV(tuple(items)))
         if found is None:
             raise s.unsupported("a zip of a tuple with something of run-time length")
         return ir.Const(len(items), PYINT), found

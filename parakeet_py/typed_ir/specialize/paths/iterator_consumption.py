@@ -275,3 +275,15 @@ def arguments(s: Context, items: Sequence[ssa.Item], values: list[Value]) -> lis
 
 def _is_own_list(s: Context, function: ssa.Function, var: ssa.Var) -> bool:
     return readers(s, function, var) == 1 and var in s.readers[id(function)][1].lists
+
+
+def is_lazy(value: Value) -> bool:
+    """Do items come from a generator?"""
+    match value:
+        case GeneratorV():
+            return True
+        case ComprehensionV(_, iterable):
+            return is_lazy(iterable)
+        case IteratorV(_, items):
+            return any(map(is_lazy, items))
+    return False

@@ -17,21 +17,20 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.containers import dict_items, strings
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists
-from parakeet_py.typed_ir.specialize.instances import values as instance_values
-from parakeet_py.typed_ir.specialize.opaque import opaque
-from parakeet_py.typed_ir.specialize.paths import join, tagged_scalars, tagged_unions
-from parakeet_py.typed_ir.specialize.paths.branches import branch, object_of, same_objects
-from parakeet_py.typed_ir.specialize.paths.iterables import ItemAt, counted, lazy_source, range_length, static_items
+from parakeet_py.typed_ir.specialize.paths import generators, iterator_consumption, join, tagged_scalars, tagged_unions
+from parakeet_py.typed_ir.specialize.paths.iterables import counted, lazy_source, range_length, static_items
+from parakeet_py.typed_ir.specialize.paths.sides import object_of, same_objects
 from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
     EitherT,
     Template,
+    roots_of,
     template_of,
     types_of,
     with_inner_roots,
 )
 from parakeet_py.typed_ir.specialize.restarts import NeedUnroll, NotGrown
-from parakeet_py.typed_ir.specialize.values import ComprehensionV, NeverV, RangeV, ScalarV, UnboundV, Value, py
+from parakeet_py.typed_ir.specialize.values import ComprehensionV, ItemAt, NeverV, RangeV, ScalarV, UnboundV, Value, py
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -91,11 +90,9 @@ def specialize_for(s: Context, op: ssa.For) -> list[Value]:
 
 
 def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
-    from parakeet_py.typed_ir.specialize.paths import generators
-
     if isinstance(iterable, ComprehensionV) and (iterable.condition is not None or iterable.flatten):
         iterable = generators.of_expression(s, iterable)
-    if generators.is_lazy(iterable):
+    if iterator_consumption.is_lazy(iterable):
         return generators.for_each(s, op, iterable, inits)
     if (view := dict_items.view(s, iterable)) is not None:
         keys, source, kind = view
@@ -152,7 +149,7 @@ def _unroll(
         def rest(position: int = position, now: list[Value] = now) -> list[Value]:
             return _unroll(s, op, items[position + 1 :], now, element)
 
-        return branch(s, stop, leave, rest)
+        return s.branch(stop, leave, rest)
     return [py(False), *params] if op.stoppable else params
 
 
@@ -300,10 +297,10 @@ def _fixed_point(
             if op.stoppable:
                 first, *results = results
                 stop = (ir.Const(True, PYBOOL) if isinstance(first, NeverV) else s.truth(first),)
-            results = instance_values.leaving(s, s.gated(results), before)
+            results = s.leaving(s.gated(results), before)
             assigned_attributes.must_be_bound(s, sources, fields_before, results[len(op.params) :])
             if s.shadows.made:
-                leaving = (root for result in results for root in opaque.roots_of(result) if root > before)
+                leaving = (root for result in results for root in roots_of(result) if root > before)
                 s.shadows.merge(inside, frozenset(leaving))
             joined = [
                 join.join(s, template, with_inner_roots(template_of(result, varying=True), before, inside))
@@ -347,7 +344,7 @@ def specialize_while(s: Context, op: ssa.While) -> list[Value]:
         return tested[0]
 
     def body() -> list[Value]:
-        tagged_unions.learn(s, tested[0], True)
+        s.learn(tested[0], True)
         return s.run(op.body)
 
     (test, turn), params, templates = _fixed_point(s, op, templates, body, condition)

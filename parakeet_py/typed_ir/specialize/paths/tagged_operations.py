@@ -21,8 +21,6 @@ from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operands import operands
-from parakeet_py.typed_ir.specialize.observed import looked_into
-from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_operation
 from parakeet_py.typed_ir.specialize.paths.tagged_scalars import (
     alternative,
     chosen,
@@ -102,7 +100,9 @@ def _may_hold(value: Value) -> bool:
 
 def _looks_into(s: Context, op: ssa.Call) -> bool:
     function = s.value(op.function)
-    return isinstance(function, ClosureV) or (isinstance(function, Static) and looked_into(function.object) is not None)
+    return isinstance(function, ClosureV) or (
+        isinstance(function, Static) and s.looked_into(function.object) is not None
+    )
 
 
 def _looks_inside(s: Context, op: ssa.Op, operand: ssa.Var) -> bool:
@@ -145,12 +145,12 @@ def resolve(s: Context, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
 
     every = list(dict.fromkeys(_tagged(s, let.op)))
     if math.prod(len(possible(s, one)) for one in every) > MOST_COMBINATIONS:
-        return opaque_operation(s, let, "an operation on scalars of many types")
+        return s.opaque_operation(let, "an operation on scalars of many types")
     numbers = possible(s, tagged)
     if isinstance(let.op, ssa.Call):
         reason = handed_back(s, lambda: alone(numbers[-1]))
         if reason is not None:
-            return opaque_operation(s, let, reason)
+            return s.opaque_operation(let, reason)
     found = {index: tried(s, partial(alone, index)) for index in numbers}
     widest = len(kinds) - 1
     if widest in found and _is_one_operation(s, let.op, tagged, found):

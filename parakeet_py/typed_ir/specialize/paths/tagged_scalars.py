@@ -79,13 +79,12 @@ def chosen(
     s: Context, value: TaggedScalar, run: Callable[[int], list[Value]], numbers: Sequence[int] | None = None
 ) -> list[Value]:
     """What `run` gives for the type that the value has; `numbers` are the types that are left."""
-    from parakeet_py.typed_ir.specialize.paths import branches
 
     def chain(left: Sequence[int]) -> list[Value]:
         *others, index = left  # the widest, which it has most often, is tested first
         if not others:
             return run(index)
-        return branches.branch(s, has_kind(s, value, index), lambda: run(index), lambda: chain(others))
+        return s.branch(has_kind(s, value, index), lambda: run(index), lambda: chain(others))
 
     return chain(numbers or possible(s, value))
 

@@ -31,7 +31,8 @@ from parakeet_py.frontend.operands import operands
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
-from parakeet_py.typed_ir.specialize.paths import branches, join
+from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.paths.tagged_operations import handed_back, tried
 from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
     EitherT,
@@ -248,7 +249,7 @@ def each(s: Context, value: VariantV, run: Callable[[Value], list[Value]]) -> li
         if not rest:
             return run(value.options[number])
         here = is_option(s, value, number)
-        return branches.branch(s, here, lambda: run(value.options[number]), lambda: chain(rest))
+        return s.branch(here, lambda: run(value.options[number]), lambda: chain(rest))
 
     return chain(possible(s, value))
 
@@ -261,9 +262,7 @@ def truth(s: Context, value: VariantV) -> ir.Operand:
 
 def boxed(s: Context, value: VariantV) -> ObjectV:
     """The value as a Python object."""
-    from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_box
-
-    (found,) = each(s, value, lambda option: [opaque_box(s, option)])
+    (found,) = each(s, value, lambda option: [s.boxed(option)])
     assert isinstance(found, ObjectV)
     return found
 
@@ -320,17 +319,14 @@ def _looks_inside(op: ssa.Op, operand: ssa.Operand) -> bool:
 
 
 def _is_inlined(s: Context, op: ssa.Call) -> bool:
-    from parakeet_py.typed_ir.specialize.observed import looked_into
-
     function = s.value(op.function)
-    return isinstance(function, ClosureV) or (isinstance(function, Static) and looked_into(function.object) is not None)
+    return isinstance(function, ClosureV) or (
+        isinstance(function, Static) and s.looked_into(function.object) is not None
+    )
 
 
 def resolve(s: Context, let: ssa.Let, var: ssa.Var) -> Value | None:
     """The value of a statement one of whose operands may be of several kinds."""
-    from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_operation
-    from parakeet_py.typed_ir.specialize.paths.tagged_operations import handed_back, tried
-
     env = s.frames[-1].env
     held, value = env[var], s.value(var)
     if not isinstance(value, VariantV):
@@ -363,7 +359,7 @@ def resolve(s: Context, let: ssa.Let, var: ssa.Var) -> Value | None:
 
         reason = handed_back(s, alone)
         if reason is not None:
-            return opaque_operation(s, let, reason) if isinstance(let.op, ssa.Call) else done_on(boxed(s, value))
+            return s.opaque_operation(let, reason) if isinstance(let.op, ssa.Call) else done_on(boxed(s, value))
         found = tried(s, alone)
         if isinstance(found, UnsupportedError):
             here = is_option(s, value, number)

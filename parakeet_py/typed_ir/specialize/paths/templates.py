@@ -171,6 +171,13 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return ()
 
 
+def roots_of(value: Value) -> frozenset[int]:
+    """The memory of all arrays in a value."""
+    if isinstance(value, ArrayV):
+        return value.roots
+    return frozenset(root for part in parts_of(value) for root in roots_of(part))
+
+
 def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
     match like:
         case TupleV(_, kind, named):

@@ -14,7 +14,6 @@ from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_complex, itemsize, 
 from parakeet_py.library import registry
 from parakeet_py.signature import patches
 from parakeet_py.signature.attribute_sources import (
-    OF_ALL,
     class_named,
     has_method,
     holds_plainly,
@@ -22,19 +21,20 @@ from parakeet_py.signature.attribute_sources import (
     is_plain,
     stores_plainly,
 )
-from parakeet_py.signature.specs import ObjectSpec, Source
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays import shape_changes
 from parakeet_py.typed_ir.specialize.arrays.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.flags import array_flag
 from parakeet_py.typed_ir.specialize.arrays.strided import stride_of, strided, strides_shown
-from parakeet_py.typed_ir.specialize.arrays.views import transpose
-from parakeet_py.typed_ir.specialize.containers import dict_items, hash_maps
+from parakeet_py.typed_ir.specialize.arrays.views import size_of, transpose
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object
+from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, hash_maps
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.intrinsics.table import rank0
-from parakeet_py.typed_ir.specialize.python import named_tuples, random_generators
-from parakeet_py.typed_ir.specialize.python.calls import call_python, call_registered, registered_body
+from parakeet_py.typed_ir.specialize.python import builtin_sorting, named_tuples, random_generators
+from parakeet_py.typed_ir.specialize.python.calls import call_registered, registered_body
+from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -129,31 +129,6 @@ def _of_property(s: Context, cls: type, name: str, what: str) -> Value | None:
     held = instances.member(s, owner, name)
     function = getattr(held.object, what) if isinstance(held, Static) else None
     return Static(function) if isinstance(function, types.FunctionType) else None
-
-
-def known_object(s: Context, value: ObjectV) -> tuple[type, Source] | None:
-    """The class of an object that an argument or a variable is or holds, and where it is read from."""
-    index = s.leaf_param.get(value.var)
-    if index is None or not s.fields:
-        return None
-    split = len(s.signature.params)
-    spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
-    source: Source = ("field", index) if index < split else s.signature.hidden[index - split].source
-    if not isinstance(spec, ObjectSpec) or (source[0] != "field" and s.fields < OF_ALL):
-        return None
-    if source[0] not in ("field", "global", "cell", "attribute"):
-        return None
-    return (spec.type, source)
-
-
-def named_fields(s: Context, value: ObjectV) -> TupleV | None:
-    """The items of a named tuple that an argument is or holds."""
-    known = known_object(s, value)
-    if known is None or not issubclass(known[0], tuple) or known[0].__iter__ is not tuple.__iter__:
-        return None
-    fields = getattr(known[0], "_fields", ())
-    cls = known[0] if named_tuples.is_plain(known[0]) else None
-    return TupleV(tuple(attribute(s, value, name) for name in fields), "tuple", cls) if fields else None
 
 
 def set_attribute(s: Context, value: Value, name: str, new: Value) -> None:
@@ -317,16 +292,6 @@ def _complex_part(s: Context, array: ArrayV, name: str) -> Value:
     return replace(made, roots=s.shadow(array))
 
 
-def size_of(s: Context, array: ArrayV) -> ir.Operand:
-    size: ir.Operand = ONE
-    for extent in array.extents:
-        size = s.builder.index_mul(size, extent)
-    if isinstance(size, ir.Var):
-        s.builder.small.add(size)
-        s.builder.nonnegative.add(size)
-    return size
-
-
 def _scalar_attribute(s: Context, value: ScalarV, name: str) -> Value:
     b = s.builder
     if name in ("real", "imag"):
@@ -365,14 +330,6 @@ def _scalar_attribute(s: Context, value: ScalarV, name: str) -> Value:
     return MethodV(value, name)
 
 
-def called_object(s: Context, obj: ObjectV, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A call of an object whose class says in Python what that does."""
-    known = known_object(s, obj)
-    if known is None or not has_method(known[0], "__call__"):
-        raise s.hand_back("a call of an object")
-    return call_method(s, obj, "__call__", args, kwargs)
-
-
 def call_method(s: Context, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """obj.name(*args, **kwargs)"""
     match obj:
@@ -386,7 +343,7 @@ def call_method(s: Context, obj: Value, name: str, args: list[Value], kwargs: di
                 raise s.unsupported(f".{name}(), which changes what kind of array this is")
             if body is None:
                 raise s.hand_back(f".{name}() of an array")
-            return call_python(s, body, [obj, *args], kwargs, trusted=True)
+            return s.call_python(body, [obj, *args], kwargs, trusted=True)
         case ScalarV():
             return _scalar_method(s, obj, name, args, kwargs)
         case InstanceV() | RefV() | ItemV() | SuperV():
@@ -395,7 +352,7 @@ def call_method(s: Context, obj: Value, name: str, args: list[Value], kwargs: di
             body = registry.method_for(f"ufunc.{name}")
             if body is None:
                 raise s.hand_back(f"np.{ufunc.__name__}.{name}")
-            return call_python(s, body, [obj, *args], kwargs, trusted=True)
+            return s.call_python(body, [obj, *args], kwargs, trusted=True)
         case TupleV() if name in ("index", "count"):
             return _tuple_method(s, obj, name, args)
         case TupleV(named=cls) if cls is not None:
@@ -453,15 +410,13 @@ def _scalar_method(s: Context, value: ScalarV, name: str, args: list[Value], kwa
     body = registry.method_for(name)
     if body is None:
         raise s.hand_back(f".{name}() of a NumPy scalar")
-    result = call_python(s, body, [rank0(s, value.operand), *args], kwargs, trusted=True)
+    result = s.call_python(body, [rank0(s, value.operand), *args], kwargs, trusted=True)
     if isinstance(result, ArrayV) and result.rank == 0:
         return ScalarV(scalar_operand(s, result))
     return result
 
 
 def _list_method(s: Context, obj: ListV, name: str, args: list[Value]) -> Value:
-    from parakeet_py.typed_ir.specialize.python import builtin_sorting
-
     match name, args:
         case "index", [item]:
             return builtin_sorting.place_of(s, obj, item) or NeverV()
@@ -473,9 +428,6 @@ def _list_method(s: Context, obj: ListV, name: str, args: list[Value]) -> Value:
 
 
 def _tuple_method(s: Context, obj: TupleV, name: str, args: list[Value]) -> Value:
-    from parakeet_py.typed_ir.specialize.containers import dynamic_lists
-    from parakeet_py.typed_ir.specialize.python import builtin_sorting
-
     equal = [s.truth(s.compare("eq", item, args[0])) for item in obj.items]
     if not all(isinstance(one, ir.Const) for one in equal):
         listed = dynamic_lists.shown(s, dynamic_lists.of_scalars(s, obj)) if dynamic_lists.is_uniform(obj) else None

@@ -19,12 +19,16 @@ from parakeet_py.typed_ir.specialize.arrays import convert
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array
 from parakeet_py.typed_ir.specialize.arrays.elementwise import scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
+from parakeet_py.typed_ir.specialize.arrays.views import size_of
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, hash_maps, strings
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.messages import format_values, is_text, text_of_error
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption
 from parakeet_py.typed_ir.specialize.python import long_ints
+from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
 from parakeet_py.typed_ir.specialize.python.python_scalars import OVERFLOW, python_binary, python_unary
+from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArraysV,
@@ -61,17 +65,6 @@ from parakeet_py.typed_ir.specialize.values import (
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
-BUILTINS: dict[Any, Callable[..., Value]] = {}
-
-
-def builtin(*targets: Any) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    def register(handler: Callable[..., Value]) -> Callable[..., Value]:
-        for target in targets:
-            BUILTINS[target] = handler
-        return handler
-
-    return register
-
 
 @builtin(len)
 def _len(s: Context, value: Value) -> Value:
@@ -93,8 +86,6 @@ def _len(s: Context, value: Value) -> Value:
         case ArrayV():
             return ScalarV(value.extents[0])
         case MethodV(ArrayV() as array, "flat"):
-            from parakeet_py.typed_ir.specialize.python.attributes import size_of
-
             return ScalarV(size_of(s, array))
         case ListV(array):
             return ScalarV(array.extents[0])
@@ -105,8 +96,6 @@ def _len(s: Context, value: Value) -> Value:
         case MapV():
             return hash_maps.length(value)
         case ObjectV():
-            from parakeet_py.typed_ir.specialize.python.attributes import named_fields
-
             fields = named_fields(s, value)
             if fields is None:
                 raise s.hand_back("len of an object")
@@ -295,8 +284,6 @@ def _set(s: Context, value: Value | None = None) -> Value:
 def _isinstance(s: Context, value: Value, kinds: Value) -> Value:
     wanted = s.static(kinds, "a type")
     if isinstance(value, ObjectV):
-        from parakeet_py.typed_ir.specialize.python.attributes import known_object
-
         known = known_object(s, value)
         plain = all(type(kind) is type for kind in (wanted if isinstance(wanted, tuple) else (wanted,)))
         if known is not None and plain and in_class(known[0], "__class__") is object.__dict__["__class__"]:
@@ -328,8 +315,6 @@ def _hasattr(s: Context, value: Value, name: Value) -> Value:
 
 @builtin(getattr)
 def _getattr(s: Context, value: Value, name: Value, *default: Value) -> Value:
-    from parakeet_py.typed_ir.specialize.python.attributes import attribute
-
     text = s.static(name, "an attribute's name")
     if not isinstance(text, str):
         raise s.unsupported("attribute name must be string")
@@ -338,7 +323,7 @@ def _getattr(s: Context, value: Value, name: Value, *default: Value) -> Value:
             raise s.hand_back("getattr of an object, with a default")
         if not hasattr(value.object if isinstance(value, Static) else type_of(s, value), text):
             return default[0]
-    return attribute(s, value, text)
+    return s.attribute(value, text)
 
 
 def type_of(s: Context, value: Value) -> type:

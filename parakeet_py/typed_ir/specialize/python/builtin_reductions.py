@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,13 +10,13 @@ import numpy as np
 
 from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, is_complex
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import binary
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, records
-from parakeet_py.typed_ir.specialize.paths import branches, iterables, tagged_operations, tagged_scalars
-from parakeet_py.typed_ir.specialize.paths.comprehensions import may_raise
+from parakeet_py.typed_ir.specialize.paths import iterables, tagged_operations, tagged_scalars
 from parakeet_py.typed_ir.specialize.python import builtin_sorting
-from parakeet_py.typed_ir.specialize.python.builtin_calls import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.python.python_scalars import compare
+from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ComprehensionV,
@@ -46,7 +45,7 @@ def _pick(s: Context, op: str, items: list[Value], key: Value | None) -> Value:
         item_key = item if key is None else s.call(key, [item], {})
         if isinstance(item_key, TupleV) and isinstance(best_key, TupleV):
             better = s.truth(s.compare(op, item_key, best_key))
-            [best] = branches.branch(s, better, partial(list, [item]), partial(list, [best]))
+            [best] = s.branch(better, partial(list, [item]), partial(list, [best]))
             best_key = best if key is None else s.call(key, [best], {})
             continue
         better = _is_better(s, op, item_key, best_key)
@@ -65,7 +64,7 @@ def _pick(s: Context, op: str, items: list[Value], key: Value | None) -> Value:
                 )
             best = ScalarV(chosen)
         else:
-            [best] = branches.branch(s, better, partial(list, [item]), partial(list, [best]))
+            [best] = s.branch(better, partial(list, [item]), partial(list, [best]))
         best_key = best if key is None else s.call(key, [best], {})
     return best
 
@@ -92,7 +91,7 @@ def _is_better(s: Context, op: str, item: Value, best: Value) -> ir.Operand:
 def _extremum(op: str, reduction: str) -> Callable[..., Value]:
     def handle(s: Context, *args: Value, key: Value | None = None, default: Value | None = None) -> Value:
         if len(args) == 1:
-            value = of_set(s, args[0]) if key is None or is_none(key) else args[0]
+            value = builtin_sorting.of_set(s, args[0]) if key is None or is_none(key) else args[0]
             if isinstance(value, ComprehensionV):
                 value = s.as_list(value)
             items = iterables.static_items(value)
@@ -133,22 +132,6 @@ def _keys(value: Value) -> Value:
     return value
 
 
-def of_set(s: Context, value: Value) -> Value:
-    """The list of what a comprehension makes of the items of a set, for those who do not mind their order: of ints that
-    are computed without raising. Other values as they are."""
-    if not isinstance(value, ComprehensionV) or value.flatten or not isinstance(value.iterable, MapV):
-        return value
-    held = value.iterable
-    if held.kind == "dict" or not hash_maps.is_whole(held):
-        return value
-    start, stores = len(s.builder.scopes[-1].statements), s.stores_of_elements
-    listed = s.as_list(replace(value, iterable=hash_maps.keys(held)))
-    raises = may_raise(s.builder.scopes[-1].statements[start:]) or s.stores_of_elements > stores
-    if raises or not isinstance(listed, ListV) or listed.items or listed.array.dtype not in ("int64", "bool"):
-        raise s.unsupported("iteration over a set")
-    return listed
-
-
 def _elements(s: Context, value: Value) -> Value:
     """What a builtin goes through, as an array."""
     value = _keys(value)
@@ -163,7 +146,7 @@ def _elements(s: Context, value: Value) -> Value:
 @builtin(sum)
 def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
     total = start or py(0)
-    value = of_set(s, value)
+    value = builtin_sorting.of_set(s, value)
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
     items = iterables.static_items(value)
@@ -193,7 +176,7 @@ def _any(s: Context, value: Value) -> Value:
 
 def _quantifier(s: Context, value: Value, universal: bool) -> Value:
     b = s.builder
-    value = of_set(s, value)
+    value = builtin_sorting.of_set(s, value)
     if isinstance(value, ComprehensionV):
         mark, start, stores = b.mark(), len(b.scopes[-1].statements), s.stores_of_elements
         listed = s.as_list(value)

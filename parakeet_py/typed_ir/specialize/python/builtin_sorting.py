@@ -6,16 +6,17 @@ which there is a NaN depends on its algorithm: Python takes over then.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parakeet_py.base.types import PYBOOL
+from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, records
-from parakeet_py.typed_ir.specialize.paths import branches
-from parakeet_py.typed_ir.specialize.python.builtin_calls import builtin
+from parakeet_py.typed_ir.specialize.python.table import builtin
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ComprehensionV,
@@ -65,6 +66,22 @@ def line(s: Context, value: Value) -> ListV | None:
     return None
 
 
+def of_set(s: Context, value: Value) -> Value:
+    """The list of what a comprehension makes of the items of a set, for those who do not mind their order: of ints that
+    are computed without raising. Other values as they are."""
+    if not isinstance(value, ComprehensionV) or value.flatten or not isinstance(value.iterable, MapV):
+        return value
+    held = value.iterable
+    if held.kind == "dict" or not hash_maps.is_whole(held):
+        return value
+    start, stores = len(s.builder.scopes[-1].statements), s.stores_of_elements
+    listed = s.as_list(replace(value, iterable=hash_maps.keys(held)))
+    raises = may_raise(s.builder.scopes[-1].statements[start:]) or s.stores_of_elements > stores
+    if raises or not isinstance(listed, ListV) or listed.items or listed.array.dtype not in ("int64", "bool"):
+        raise s.unsupported("iteration over a set")
+    return listed
+
+
 def _ordered(s: Context, value: Value) -> ListV | None:
     """A line of numbers that have an order."""
     found = line(s, value)
@@ -88,9 +105,7 @@ def _sorted(s: Context, value: Value, *, key: Value | None = None, reverse: Valu
         except TypeError:
             raise s.hand_back("sorted of what has no order") from None
     if key is None or is_none(key):
-        from parakeet_py.typed_ir.specialize.python import builtin_reductions
-
-        value = builtin_reductions.of_set(s, value)
+        value = of_set(s, value)
     if isinstance(value, ComprehensionV | IteratorV):
         value = s.call(Static(list), [value], {})
     if isinstance(value, TupleV) and not value.items and (reverse is None or is_known(reverse)):
@@ -126,8 +141,6 @@ def _gone_through(s: Context, value: Value) -> Value:
 
 def by_key(s: Context, value: Value, key: Value, which: str) -> Value:
     """min or max of an iterable of run-time length by a key: the first one that wins."""
-    from parakeet_py.typed_ir.specialize.containers.containers import subscript
-
     if isinstance(value, IteratorV):
         value = s.call(Static(list), [value], {})
     if dynamic_lists.is_table(value) or isinstance(key, MethodV):
@@ -137,7 +150,7 @@ def by_key(s: Context, value: Value, key: Value, which: str) -> Value:
         return records.extreme(s, value, key, which)
     s.call_library(f"python_{which}", [keys.array])  # says that there is none
     place = s.call(Static(np.argmin if which == "min" else np.argmax), [keys.array], {})
-    return subscript(s, _gone_through(s, value), s.as_python(place))
+    return s.subscript(_gone_through(s, value), s.as_python(place))
 
 
 def or_default(s: Context, value: Value, default: Value, found: object) -> Value:
@@ -146,7 +159,7 @@ def or_default(s: Context, value: Value, default: Value, found: object) -> Value
     if items is None or not callable(found):
         raise s.unsupported(f"min() or max() of {s.describe(value)} with a default")
     some = s.builder.prim("gt", items.array.extents[0], ZERO, type=PYBOOL)
-    [made] = branches.branch(s, some, lambda: [found(items)], lambda: [default])
+    [made] = s.branch(some, lambda: [found(items)], lambda: [default])
     return made
 
 
@@ -194,4 +207,4 @@ def sort(s: Context, value: Value) -> ListV | GrowV:
     return made
 
 
-__all__ = ["by_key", "count", "line", "or_default", "place_of", "sort"]
+__all__ = ["by_key", "count", "line", "of_set", "or_default", "place_of", "sort"]

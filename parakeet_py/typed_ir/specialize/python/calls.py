@@ -21,15 +21,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.base import extensions
-from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.errors import NoSourceError, UnsupportedError
 from parakeet_py.base.types import DTYPES, Scalar
-from parakeet_py.frontend import ssa
+from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.library import registry
+from parakeet_py.signature.attribute_sources import has_method
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize import messages
 from parakeet_py.typed_ir.specialize.arrays.array_store import keep_imaginary, store_cast
 from parakeet_py.typed_ir.specialize.arrays.elementwise import scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, strings
 from parakeet_py.typed_ir.specialize.instances import instances, operators
 from parakeet_py.typed_ir.specialize.intrinsics.table import dtype_name
@@ -42,7 +44,9 @@ from parakeet_py.typed_ir.specialize.python import (
     operator_calls,
     procedures,
 )
-from parakeet_py.typed_ir.specialize.python.builtin_calls import BUILTINS, build_exception
+from parakeet_py.typed_ir.specialize.python.builtin_calls import build_exception
+from parakeet_py.typed_ir.specialize.python.inlined_functions import is_accelerated
+from parakeet_py.typed_ir.specialize.python.table import BUILTINS
 from parakeet_py.typed_ir.specialize.restarts import HandBack, Sequential, TooDeep
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -84,15 +88,11 @@ def call(s: Context, function: Value, args: list[Value], kwargs: dict[str, Value
         case ClosureV():
             return call_closure(s, function, args, kwargs)
         case MethodV(obj, name):
-            from parakeet_py.typed_ir.specialize.python.attributes import call_method
-
-            return call_method(s, obj, name, args, kwargs)
+            return s.call_method(obj, name, args, kwargs)
         case Static(target):
             return call_static(s, target, args, kwargs)
         case ObjectV():
-            from parakeet_py.typed_ir.specialize.python.attributes import called_object
-
-            return called_object(s, function, args, kwargs)
+            return _called_object(s, function, args, kwargs)
         case InstanceV() | RefV() | ItemV():
             if not instances.has(function, "__call__"):
                 raise s.unsupported(f"{s.describe(function)} is not callable")
@@ -100,6 +100,14 @@ def call(s: Context, function: Value, args: list[Value], kwargs: dict[str, Value
         case UnboundV():
             raise s.unsupported("a call of a name that is not bound")
     raise s.unsupported(f"{s.describe(function)} is not callable")
+
+
+def _called_object(s: Context, obj: ObjectV, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A call of an object whose class says in Python what that does."""
+    owner = known_object(s, obj)
+    if owner is None or not has_method(owner[0], "__call__"):
+        raise s.hand_back("a call of an object")
+    return s.call_method(obj, "__call__", args, kwargs)
 
 
 def registered_body(s: Context, target: Any) -> types.FunctionType | None:
@@ -162,7 +170,7 @@ def call_static(s: Context, target: Any, args: list[Value], kwargs: dict[str, Va
                 args = [strings.characters(s, args[0])]
             args = [dict_items.listed(s, arg, target in _LAZY) for arg in args]
             args = args if target in (*_LAZY, len) else [_as_line(s, arg) for arg in args]
-        if any(map(generators.is_lazy, args)):
+        if any(map(iterator_consumption.is_lazy, args)):
             if target in _ENDING and len(args) == 1:
                 return call_plain(s, f"lazy_{target.__name__}", args)
             if target is list and len(args) == 1:
@@ -276,10 +284,6 @@ def _takes(handler: Callable[..., Value], positional: int, named: frozenset[str]
     return True
 
 
-def is_accelerated(target: Any) -> bool:
-    return type(target).__module__.startswith("parakeet_py")
-
-
 def call_known(s: Context, target: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """Run a Python function at compile time."""
     values = [s.static(arg, "this argument") for arg in args]
@@ -317,9 +321,6 @@ def call_python(
     trusted: bool,
 ) -> Value:
     """Inline a Python function."""
-    from parakeet_py.base.errors import NoSourceError
-    from parakeet_py.frontend import to_ssa_cached
-
     if function.__closure__ and not trusted and any(_is_data(cell) for cell in function.__closure__):
         raise s.hand_back(f"{function.__name__} is a closure over data")
     try:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.types import PYBOOL, PYFLOAT, is_complex, is_float
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.python.builtin_calls import BUILTINS, builtin, float_to_int, int_of, number
+from parakeet_py.typed_ir.specialize.python.builtin_calls import float_to_int, int_of, number
+from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.values import ScalarV, Value
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from parakeet_py.signature.attribute_sources import behaves_as_tuple, in_class
-from parakeet_py.typed_ir.specialize.values import DictV, Static, TupleV, Value, lift
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object
+from parakeet_py.typed_ir.specialize.values import DictV, ObjectV, Static, TupleV, Value, lift
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -66,8 +67,6 @@ def make_of(s: Context, cls: Any, args: Sequence[Value], kwargs: Mapping[str, Va
 
 def method(s: Context, value: TupleV, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """value.name(*args, **kwargs) of a named tuple; None if its class has no such method."""
-    from parakeet_py.typed_ir.specialize.python.attributes import attribute
-
     cls = value.named
     if name == "_replace" and not args and kwargs.keys() <= set(cls._fields):
         items = zip(cls._fields, value.items, strict=True)
@@ -78,7 +77,17 @@ def method(s: Context, value: TupleV, name: str, args: list[Value], kwargs: dict
         return None
     raw = in_class(cls, name)
     if isinstance(raw, types.FunctionType):
-        return s.call(attribute(s, Static(cls), name), [value, *args], kwargs)
+        return s.call(s.attribute(Static(cls), name), [value, *args], kwargs)
     if isinstance(raw, staticmethod | classmethod):
-        return s.call(attribute(s, Static(cls), name), args, kwargs)
+        return s.call(s.attribute(Static(cls), name), args, kwargs)
     return None
+
+
+def named_fields(s: Context, value: ObjectV) -> TupleV | None:
+    """The items of a named tuple that an argument is or holds."""
+    known = known_object(s, value)
+    if known is None or not issubclass(known[0], tuple) or known[0].__iter__ is not tuple.__iter__:
+        return None
+    fields = getattr(known[0], "_fields", ())
+    cls = known[0] if is_plain(known[0]) else None
+    return TupleV(tuple(s.attribute(value, name) for name in fields), "tuple", cls) if fields else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
-from parakeet_py.typed_ir.specialize.python.builtin_calls import BUILTINS, builtin
+from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.values import DictV, ScalarV, Static, TupleV, Value, lift
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ def _binary(name: str) -> Callable[..., Value]:
 
 def _inplace(name: str) -> Callable[..., Value]:
     def handle(s: Context, left: Value, right: Value) -> Value:
-        from parakeet_py.typed_ir.specialize.python.operators import inplace_operator
-
-        return inplace_operator(s, name, left, right)
+        return s.inplace(name, left, right)
 
     return handle
 
@@ -41,9 +39,7 @@ def _compare(name: str) -> Callable[..., Value]:
 
 def _unary(name: str) -> Callable[..., Value]:
     def handle(s: Context, value: Value) -> Value:
-        from parakeet_py.typed_ir.specialize.python.operators import unary_operator
-
-        return unary_operator(s, name, value)
+        return s.unary(name, value)
 
     return handle
 
@@ -78,9 +74,7 @@ def _index(s: Context, value: Value) -> Value:
 
 @builtin(operator.getitem)
 def _getitem(s: Context, value: Value, index: Value) -> Value:
-    from parakeet_py.typed_ir.specialize.containers.containers import subscript
-
-    return subscript(s, value, index)
+    return s.subscript(value, index)
 
 
 @builtin(operator.itemgetter)
@@ -90,10 +84,8 @@ def _itemgetter(s: Context, *keys: Value) -> Value:
 
 def items_got(s: Context, getter: operator.itemgetter[object], value: Value) -> Value:
     """getter(value)"""
-    from parakeet_py.typed_ir.specialize.containers.containers import subscript
-
     keys = getter.__reduce__()[1]
-    found = [subscript(s, value, lift(key)) for key in keys]
+    found = [s.subscript(value, lift(key)) for key in keys]
     return found[0] if len(found) == 1 else TupleV(tuple(found))
 
 

@@ -21,10 +21,11 @@ from parakeet_py.typed_ir.specialize.arrays.array_store import fit_outputs, stor
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import UNARY_UFUNCS, binary, call_ufunc, inplace
 from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, hash_maps, set_operators, strings
 from parakeet_py.typed_ir.specialize.instances import instance_lists, instances, operators
-from parakeet_py.typed_ir.specialize.paths import branches, iterables
+from parakeet_py.typed_ir.specialize.paths import iterables
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_passed_on
 from parakeet_py.typed_ir.specialize.paths.templates import Structure
 from parakeet_py.typed_ir.specialize.python import long_ints
+from parakeet_py.typed_ir.specialize.python.builtin_sorting import line
 from parakeet_py.typed_ir.specialize.python.python_scalars import python_unary
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -98,8 +99,6 @@ def _between_containers(left: Value, right: Value) -> bool:
 
 def _concatenated(s: Context, left: ListV | TupleV, right: ListV | TupleV) -> ListV | None:
     """One list after the other, of numbers of one type, where their lengths are not known."""
-    from parakeet_py.typed_ir.specialize.python.builtin_sorting import line
-
     if any(isinstance(side, TupleV) and side.kind != "list" for side in (left, right)):
         return None
     lines = [line(s, side) for side in (left, right) if not (isinstance(side, TupleV) and not side.items)]
@@ -282,7 +281,7 @@ def _ordered(s: Context, op: str, left: TupleV, right: TupleV) -> Value:
         if isinstance(decided, ScalarV) and isinstance(result, ScalarV) and decided.type == result.type:
             result = ScalarV(s.builder.select(equal, result.operand, decided.operand))
         else:
-            (result,) = branches.branch(s, equal, partial(list, [result]), partial(list, [decided]))
+            (result,) = s.branch(equal, partial(list, [result]), partial(list, [decided]))
     return result
 
 

@@ -15,8 +15,8 @@ from parakeet_py.library import registry
 from parakeet_py.signature.attribute_sources import RANDOM_STATE
 from parakeet_py.signature.random_states import given_left, given_words
 from parakeet_py.signature.specs import ArraySpec, ObjectSpec, Spec
-from parakeet_py.typed_ir.specialize.opaque import opaque
-from parakeet_py.typed_ir.specialize.values import ObjectV, Static, TupleV, Value
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object
+from parakeet_py.typed_ir.specialize.values import ObjectV, TupleV, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -35,10 +35,8 @@ def made_by_python(s: Context, value: Value) -> None:
         return
     parts: list[Value] = []
     for function, dtype in _PARTS:
-        key, spec = opaque.site_key(s, s.pos, function.__name__), ArraySpec(dtype, 1, "C", (False,))
-        part = opaque.emit_opaque(s, "call", [Static(function), value], {}, key, "the state of a generator", spec)
-        assert part is not None
-        parts.append(part)
+        spec = ArraySpec(dtype, 1, "C", (False,))
+        parts.append(s.called_by_python(function, [value], "the state of a generator", spec))
     s.random_states[value.var] = TupleV(tuple(parts))
 
 
@@ -49,8 +47,6 @@ def has_method(s: Context, value: ObjectV, name: str) -> bool:
 
 def state_of(s: Context, value: ObjectV) -> TupleV | None:
     """The arrays that a generator draws from, if it is known as one."""
-    from parakeet_py.typed_ir.specialize.python.attributes import known_object
-
     if value.var in s.random_states:
         return s.random_states[value.var]
     known = known_object(s, value)
@@ -64,8 +60,6 @@ def state_of(s: Context, value: ObjectV) -> TupleV | None:
 
 def call_method(s: Context, value: ObjectV, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """generator.name(*args, **kwargs); None if this is no generator, or the method is Python's."""
-    from parakeet_py.typed_ir.specialize.python.calls import call_python
-
     body = registry.method_for(f"generator.{name}")
     state = state_of(s, value) if body is not None else None
-    return None if body is None or state is None else call_python(s, body, [state, *args], kwargs, trusted=True)
+    return None if body is None or state is None else s.call_python(body, [state, *args], kwargs, trusted=True)
