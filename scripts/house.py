@@ -1,7 +1,8 @@
 """Measures of the structure of the package: `make house` prints them.
 
 Imports are counted wherever they stand: at the top of a module, inside functions and under TYPE_CHECKING. The tests
-(`tests/unit/test_structure.py`) hold what has been reached.
+(`tests/unit/test_structure.py`) hold what has been reached. With `--slow` programs of the corpus are compiled, too;
+with `--circles` the circles of imports are listed.
 """
 
 from __future__ import annotations
@@ -193,6 +194,11 @@ def table() -> Table:
     made.add_row("files that name `Strided`", str(len(files_that_say(found, "Strided"))), "8 or fewer")
     made.add_row("files that name a value of lists", str(len(files_that_say(found, *LIST_VALUES))), "8 or fewer")
     made.add_row("lines of the package", f"{lines(found):,}", "92,000 or fewer")
+    if "--slow" in sys.argv:
+        from compile_measures import measures  # which imports the package
+
+        for row in measures():
+            made.add_row(*row)
     return made
 
 

@@ -1,0 +1,88 @@
+"""Measures of compiling, over the programs of the corpus: `make house ARGS=--slow`.
+
+All is measured in one fresh process without a disk cache. A program is called twice with equal arguments.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from parakeet_py import accelerate, options
+from parakeet_py.typed_ir.print import format_function
+from parakeet_py.typed_ir.specialize.specializer import Specializer
+from tests.corpus import Case, Program, all_programs
+
+
+@contextmanager
+def counted() -> Iterator[list[int]]:
+    """Counts the specializers that are made meanwhile."""
+    made, init = [0], Specializer.__init__
+
+    def __init__(self: Specializer, *args: Any, **kwargs: Any) -> None:
+        made[0] += 1
+        init(self, *args, **kwargs)
+
+    Specializer.__init__ = __init__  # type: ignore[method-assign]
+    try:
+        yield made
+    finally:
+        Specializer.__init__ = init  # type: ignore[method-assign]
+
+
+def call(function: Callable[..., Any], case: Case) -> None:
+    """A call, whatever it gives or raises."""
+    args, kwargs = case.make()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            function(*args, **kwargs)
+        except Exception:
+            return
+
+
+def specializers_and_seconds(program: Program) -> tuple[int, float]:
+    """The specializers of two equal calls, and the CPU seconds of the first."""
+    with counted() as made:
+        function = accelerate(program.function)
+        start = time.process_time()
+        call(function, program.cases[0])
+        seconds = time.process_time() - start
+        call(function, program.cases[0])
+    return made[0], seconds
+
+
+def lines_and_seconds(name: str) -> tuple[int, float]:
+    """The lines of typed IR of a program's last specialization, and the seconds of its first call."""
+    program = next(one for one in all_programs() if one.name == name)
+    function = accelerate(program.function)
+    start = time.perf_counter()
+    call(function, program.cases[0])
+    seconds = time.perf_counter() - start
+    call(function, program.cases[0])
+    compiled = list(function._dispatcher.compilations.values())
+    return max((format_function(one.typed).count("\n") for one in compiled), default=0), seconds
+
+
+def measures() -> list[tuple[str, str, str]]:
+    """Rows of the table: measure, present value, goal."""
+    with options(cache=False):
+        lines, first = lines_and_seconds("mappings.sets_of_two")
+        found = [specializers_and_seconds(program) for program in all_programs() if program.cases]
+    made = [count for count, _ in found]
+    total = sum(seconds for _, seconds in found)
+    return [
+        ("specializers of a program in two equal calls, mean", f"{mean(made):.2f}", "1.3 or fewer"),
+        ("specializers of a program in two equal calls, most", str(max(made)), "4 or fewer"),
+        ("lines of typed IR of mappings.sets_of_two", f"{lines:,}", "under 150"),
+        ("seconds of the first call of mappings.sets_of_two", f"{first:.2f}", "under 0.5"),
+        ("CPU seconds of first calls over the corpus", f"{total:.0f}", "as few as can be"),
+    ]
