@@ -25,7 +25,7 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """All findings, in the order a person reads them."""
+    """All findings, in the order they are to be read."""
     for topic, examination in (
         ("Python", _python),
         ("packages", _packages),

@@ -1,6 +1,6 @@
 """Files and folders that only this user can have made: the one place where cache files are opened.
 
-What is read from the cache is executed, so a file counts only if nobody but the user or root can have written it:
+What is read from the cache is executed, so a file counts only if no user but the owner or root can have written it:
 
 - The folder, and every folder and symbolic link on the way to it, belongs to the user or to root. A folder that others
   may write to could have its contents exchanged; only one with the sticky bit (as /tmp) is allowed, and not as the
@@ -163,7 +163,7 @@ def _is_own(status: os.stat_result) -> bool:
 
 
 def write_file(path: str, data: bytes) -> bool:
-    """Write a file that nobody else can read, as a whole or not at all; True when it was written."""
+    """Write a file that no other user can read, as a whole or not at all; True when it was written."""
     if len(data) > MAX_FILE:
         return False  # would not be read again
     temporary = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"

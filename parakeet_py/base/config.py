@@ -96,7 +96,7 @@ class Config:
 
     @property
     def uses_disk(self) -> bool:
-        """Whether code is kept on disk: not when somebody wants to see how it is made, or half of it."""
+        """Whether code is kept on disk: not when the user wants to see how it is made, or half of it."""
         return self.cache and self.debug < 2 and not self.print_passes and self.stop_pass is None
 
     @property

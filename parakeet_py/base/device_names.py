@@ -62,7 +62,7 @@ def check_split(names: str, split: float) -> None:
     Raises
     ------
     ValueError
-        There is nobody to give the one or the other share to.
+        There is no member to give the one or the other share to.
     """
     found = parse(names)
     if split > 0 and found == ("cpu",):

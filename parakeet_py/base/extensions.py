@@ -23,7 +23,7 @@ _bodies: dict[int, tuple[Any, types.FunctionType]] = {}
 
 
 class Watcher(Protocol):
-    """Somebody who has compiled code that depends on what is registered."""
+    """An object that has compiled code that depends on what is registered."""
 
     def reset(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""`@record`: slotted data classes that are cheap to define, frozen unless told otherwise.
+"""`@record`: slotted data classes that are cheap to define, frozen by default.
 
 The IRs have over a hundred small classes, and a function that has not been compiled before cannot run until they are
 all defined. `dataclasses.dataclass(frozen=True, slots=True)` takes about a millisecond for each, most of it spent

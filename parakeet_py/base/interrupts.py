@@ -5,8 +5,8 @@ catches exceptions there would take it for one of its own. In a `held` block han
 they raise is kept: `poll`, which the compiler calls between its steps, unwinds it where nothing is half done, and the
 exception is raised at the end of the block, whatever has become of the compiler in the meantime.
 
-What another thread sets (`PyThreadState_SetAsyncExc`) cannot be kept; `came_from_outside` tells such an exception from
-an error of the compiler by its origin: the instruction it came from is none that raises.
+What another thread sets (`PyThreadState_SetAsyncExc`) cannot be kept; `came_from_outside` distinguishes such an
+exception from an error of the compiler by its origin: the instruction it came from is none that raises.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ of which simple dtypes do not look at `array`. The loops of a gufunc stand in it
 
     void loop(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data)
 
-Both layouts are NumPy's public interface. Nobody can check them from here for a NumPy yet to come, so nothing found is
+Both layouts are NumPy's public interface. They cannot be checked for a future NumPy, so nothing found is
 used before it has shown what it is: a gufunc's fields have to agree with its attributes, and a sorting function has to
 put a line in NumPy's order. Generated code names what it calls by symbols beginning with `pk_numpy`; `resolve` gives
 their addresses to the loader, so cached code holds none.

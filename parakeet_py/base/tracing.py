@@ -2,7 +2,7 @@
 
 Machine code has no lines. While a thread is traced (`sys.settrace`: pdb, coverage), accelerated functions run as plain
 Python in it. While it is profiled (`sys.setprofile`: cProfile), they run as ever, inside a frame with the name and
-place of the function, so that the profiler is told of each call and return.
+place of the function, so that the profiler sees each call and return.
 
 Gates look at two words of CPython's thread state, which are not null while the main thread has a tracer or a profiler.
 They are found by their values, as the layout of that structure is CPython's own. Other threads that are traced or
@@ -55,7 +55,7 @@ def look() -> None:
 
 
 def _quiet(*event: Any) -> None:
-    """A profiler that is told of nothing."""
+    """A profiler that sees nothing."""
 
 
 def _after_fork() -> None:
@@ -85,7 +85,7 @@ def is_traced() -> bool:
 
 
 def wants_frame() -> bool:
-    """Is a profiler to be told of the call that is being made? Not of the one that a frame made here makes."""
+    """Should a profiler see the call that is being made? Not of the one that a frame made here makes."""
     return sys.getprofile() is not None and not _entering.now
 
 

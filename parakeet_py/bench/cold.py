@@ -5,7 +5,7 @@ anyway), then the system under test, then calls. Cold children get an empty cach
 the cold child before them has filled.
 
 What is measured is an installed package: its byte code has been compiled beforehand, whatever the environment of the
-benchmark says. Where Python is told not to write byte code, it goes to a folder that is thrown away, and everything
+benchmark says. Where Python is set not to write byte code, it goes to a folder that is thrown away, and everything
 that the children import is compiled into it before the first is measured.
 """
 

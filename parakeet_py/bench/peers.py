@@ -6,7 +6,7 @@ peer cannot compile is *unsupported*, found out at the first call. The names in 
 order.
 
 numba and jax get the same function object with its globals rebound: helper functions compiled by the same decorator,
-for jax `np` replaced by `jax.numpy`, for numba `prange` replaced by numba's. Nobody's source is edited.
+for jax `np` replaced by `jax.numpy`, for numba `prange` replaced by numba's. No source is edited.
 """
 
 from __future__ import annotations

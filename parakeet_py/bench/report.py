@@ -1,4 +1,4 @@
-"""Results as a table for people, as JSON for programs, and as the section of the README between its markers.
+"""Results as a table to be read, as JSON for programs, and as the section of the README between its markers.
 
 All ratios are *times of the other over ours*: 3.0 in the numba column means that numba takes three times as long. The
 last lines are geometric means over the programs where both were measured.
@@ -162,7 +162,7 @@ def package_version(name: str) -> str | None:
 
 
 def processor() -> str:
-    """The processor's name, as the system tells it."""
+    """The processor's name, as the system reports it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             for line in file:

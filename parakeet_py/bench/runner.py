@@ -118,7 +118,7 @@ class _Candidate:
 def run(
     programs: Sequence[Program], settings: Settings, progress: Callable[[str, str], None] = lambda program, peer: None
 ) -> list[Row]:
-    """Measure `programs`; `progress(program, peer)` is told what comes next.
+    """Measure `programs`; `progress(program, peer)` is called with what comes next.
 
     Returns
     -------

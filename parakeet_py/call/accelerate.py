@@ -1,4 +1,4 @@
-"""The decorator, and what an accelerated function tells of itself.
+"""The decorator, and what an accelerated function reports of itself.
 
 An accelerated function is an `AcceleratedFunction`, a native callable. Its calls try the gates of the specializations
 made so far; what none of them takes goes to its `Dispatcher`, in Python.

@@ -337,7 +337,7 @@ _PYTHON_RUNS = ("Deoptimize", GENERAL.exception)
 
 
 def _rerun(compiled: Compiled) -> tuple[int, ...]:
-    """The statuses after which Python runs the call instead: nothing has happened yet that anybody could see.
+    """The statuses after which Python runs the call instead: nothing has happened yet that could be seen.
 
     What has been stored into `kept_arguments` is undone. Exceptions of NumPy's functions are left to these themselves,
     because of their messages, but not where Python would have to go through loops again.

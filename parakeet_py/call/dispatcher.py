@@ -51,7 +51,7 @@ MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what
 LONGEST_EVALUATIONS = 2.0  # seconds of the calls of a function that are observed; then Python runs them
 
 # Compiling is one at a time: where it takes long it uses several CPUs by itself, and a process that forks meanwhile
-# would leave its child with locks that nobody holds.
+# would leave its child with locks that no thread holds.
 _compiling = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -594,7 +594,7 @@ class Dispatcher:
 
     def went_well(self, normal: tuple[Any, ...], signature: Signature | None = None) -> None:
         """Python has run a call without an exception, maybe the first of those like it, which then have another chance:
-        what an operation gives can be seen now, and if they are refused again, the user is told."""
+        what an operation gives can be seen now, and if they are refused again, the user is warned."""
         reason = None
         with self.after_python(), self.lock:
             reason = self.refused.went_well(normal, signature)
@@ -682,7 +682,7 @@ class Dispatcher:
         self, normal: tuple[Any, ...], extents: Extents = "both", signature: Signature | None = None
     ) -> Compiled:
         """`compiled_for` a call in positional form, whose signature may be known already (nothing is on devices then);
-        if not told otherwise, for all extents."""
+        by default for all extents."""
         if signature is None and some_live_elsewhere(normal):
             from parakeet_py.call.devices.device_calls import foreign_arguments
 

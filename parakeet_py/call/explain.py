@@ -1,6 +1,6 @@
 """What happened in a call: stages and their times, kernels, fusion, storage, what went back to Python.
 
-`Explanation` is for programs (attributes) and for people (`str`, `html`).
+`Explanation` is for programs (attributes) and for readers (`str`, `html`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A call whose signature cannot be compiled is *refused*: plain Python runs it, and every later one like it. To find the
 signature again takes some thirty microseconds, many times what the NumPy calls in a small function take. So calls are
-also told apart by their *kind*, the classes of the arguments with the dtypes and ranks of arrays, which takes one or
+also distinguished by their *kind*, the classes of the arguments with the dtypes and ranks of arrays, which takes one or
 two. A kind of which `SETTLED` calls have been refused and none has been compiled goes straight to Python.
 
 A kind says less than a signature (nothing of layouts, of numbers that code is specialized by, of globals), so some
@@ -15,8 +15,8 @@ those that came last are remembered, until a call like them does not raise, whic
 been refused and none was compiled between them, a new one is compiled as rarely as a call of a settled kind, so that an
 exception costs what it costs in Python.
 
-Calls that compiled code has given up, so that Python runs them from the beginning, are told apart in the same way: the
-code has been tried by then, and what remains is to know that nothing else is to be done.
+Calls that compiled code has given up, so that Python runs them from the beginning, are distinguished in the same way:
+the code has been tried by then, and what remains is to know that nothing else is to be done.
 """
 
 from __future__ import annotations

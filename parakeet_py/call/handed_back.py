@@ -14,9 +14,9 @@ Memory that compiled code has made for itself is given to Python for good (`gate
 block from then on, so Python may keep it, change it and return it. The block's count is made so large that compiled
 code never frees it, and the call state keeps the array alive as long as compiled code runs.
 
-When a result has another type than expected, compiled code cannot go on. If all that has happened so far can be told
-again, the call is run by the evaluator, which does not repeat the operations but takes their results from a log. That
-is so when compiled code has only stored into memory of its own, and no array was given to anybody who might have
+When a result has another type than expected, compiled code cannot go on. If all that has happened so far can be
+replayed, the call is run by the evaluator, which does not repeat the operations but takes their results from a log.
+That is so when compiled code has only stored into memory of its own, and no array was given to a callee that might have
 changed it. Otherwise the call ends in `OpaqueResultChanged`. In both cases the next compilation knows better.
 """
 
@@ -84,7 +84,7 @@ class HandedBack:
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
-        """The operations, for people: "name (line n): reason"."""
+        """The operations, as text: "name (line n): reason"."""
         return descriptions(site for _, site, _ in self.sites)
 
 
@@ -262,7 +262,7 @@ class CallState:
             self.forget_log()
 
     def forget_log(self) -> None:
-        """The call cannot be told again from here on."""
+        """The call cannot be replayed from here on."""
         self.safe = False
         self.log.clear()
 
@@ -371,7 +371,7 @@ def _where(site: OpaqueSite) -> str:
     return f"{site.trace[0].filename}:{site.trace[0].line}" if site.trace else f"line {site.line}"
 
 
-# ---- what can be told again ------------------------------------------------------------------------------------------
+# ---- what can be replayed --------------------------------------------------------------------------------------------
 
 
 class _Pending(threading.local):

@@ -35,7 +35,7 @@ from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
 from parakeet_py.typed_ir.specialize.opaque.purity import holds_array, is_pure
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
 
-MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be told again; objects count as an eighth of it
+MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be replayed; objects count as an eighth of it
 FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
 LOGGED = 64  # bytes that a scalar in the log counts for
 _NOT_EVALUATED = ("same", "truth")  # no operations of the evaluator
@@ -210,7 +210,7 @@ class _Writer:
         return True
 
     def look_for_arrays(self, operands: Sequence[str]) -> None:
-        """Whether the call can still be told again after this operation, as `CallState.generally` decides."""
+        """Whether the call can still be replayed after this operation, as `CallState.generally` decides."""
         plan, site = self.plan, self.plan.site
         if plan.safe or not plan.evaluated:
             return

@@ -1,6 +1,6 @@
 """Running accelerated functions on the interpreters instead of machine code.
 
-The interpreters are what the IRs mean; the tests run every program through them, and so can anybody who suspects the
+The interpreters are what the IRs mean; the tests run every program through them, and so can a user who suspects the
 code generator: `run_typed` executes the typed IR (after the passes), `run_imp` the loops.
 """
 

@@ -157,7 +157,7 @@ def _read_source(function: FunctionType, source: Source, args: Sequence[Any]) ->
         case ("cell", int() as index):
             return (function.__closure__ or ())[index].cell_contents
         case ("attribute", str() as module, str() as name):
-            if module.startswith("parakeet_py."):  # what the library reads, which nobody else imports
+            if module.startswith("parakeet_py."):  # what the library reads, which nothing else imports
                 importlib.import_module(module)
             namespace = sys.modules[module].__dict__
             return namespace[name] if name in namespace else getattr(builtins, name)

@@ -4,8 +4,8 @@ pickle keeps functions as module and name, and so are accelerated ones that are 
 as what `accelerate` was given and its options; compiled code is never part of a pickle. What was given may be found by
 its own name (`fast = accelerate(slow)`); what is not, as lambdas and nested functions, takes cloudpickle. cloudpickle
 also keeps what is found in `__main__` by value, for processes with another `__main__`; joblib, Dask and Ray pickle
-with it. A reducer is not told which pickler asks: the calling frame tells, as `CloudPickler.dump` is in Python. To
-pickle itself, what takes cloudpickle is given as the bytes that cloudpickle makes.
+with it. A reducer is not given the pickler that asks: the calling frame shows it, as `CloudPickler.dump` is in Python.
+To pickle itself, what takes cloudpickle is given as the bytes that cloudpickle makes.
 
 The object is in the pickler's memo before its parts are, so that recursive functions come back as they were.
 """

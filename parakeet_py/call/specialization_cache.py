@@ -278,7 +278,7 @@ def store(function: FunctionType, signature: Signature, flags: Sequence[object],
 
 
 def title_of(function: FunctionType, signature: Signature) -> str:
-    """What a specialization is, for people."""
+    """What a specialization is, as text to be read."""
     return f"{function.__module__}.{function.__qualname__}({', '.join(map(describe_spec, signature.params))})"
 
 

@@ -338,7 +338,7 @@ class Call:
 @record
 class Grid:
     """A GPU region: `body` is run by `blocks` x `threads` threads. `contract`: products and sums may be fused whatever
-    the settings (nobody can tell). `product`: all it does is left @ right into an array: (left, right, array)."""
+    the settings (which cannot be seen). `product`: all it does is left @ right into an array: (left, right, array)."""
 
     blocks: Operand
     threads: int

@@ -1,4 +1,4 @@
-"""Imp as text a person can read.
+"""Imp as readable text.
 
     def smooth(a.1: float64[1C]):
         n.2: pyint = dim a.1, 0

@@ -12,7 +12,7 @@ class Entry:
     Attributes
     ----------
     code : its name
-    title : what it is about, for people who look for it
+    title : what it is about, to be searched for
     forms : regular expressions, one of which matches the whole of a text of this kind
     hint : what to do, for a message that has no closer one
     example : source of a function `f` that falls back, and of what it needs

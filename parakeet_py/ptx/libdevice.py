@@ -74,7 +74,7 @@ def calls(text: str) -> bool:
 
 
 def stamp() -> str:
-    """What tells one version of the library from another."""
+    """What distinguishes one version of the library from another."""
     place = find()
     return "" if place is None else f"{place}:{place.stat().st_size}:{place.stat().st_mtime_ns}"
 

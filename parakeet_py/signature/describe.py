@@ -16,7 +16,7 @@ from parakeet_py.signature.specs import (
 
 
 def describe_spec(spec: Spec) -> str:
-    """A spec as people write it: float64[2 axes, C order]."""
+    """A spec as it is written in messages: float64[2 axes, C order]."""
     match spec:
         case ArraySpec(dtype, rank, layout, unit, writeable, inner, axes):
             order = {"C": "", "F": ", Fortran order", "S": ", rows", "A": ", strided"}[layout]

@@ -3,8 +3,8 @@
 `np.random.rand` and its relatives belong to one `RandomState`, `random.random` and its to one `Random`. Both are over a
 Mersenne Twister (MT19937: Matsumoto and Nishimura 1998), whose struct in C holds 624 words and the position among them.
 The arrays here are views of that memory: what compiled code draws is missing afterwards for Python, and the other way
-round. They are hidden arguments of functions that draw. Where the memory does not hold what the generator tells of its
-state, `known` has not its name, and such calls are Python's.
+round. They are hidden arguments of functions that draw. Where the memory does not hold what the generator reports of
+its state, `known` has not its name, and such calls are Python's.
 
 A `Generator` over PCG64 (what `np.random.default_rng` makes) has a state of four words of 64 bits, and half a word that
 is left over from the last one that was cut in two; `state_of` gives both.

@@ -121,7 +121,7 @@ Result = ResultLeaf | ResultStatic | ResultTuple | ResultListOf | ResultRows | R
 
 
 def listed(tree: Result) -> frozenset[int]:
-    """The array leaves that are boxed as Python lists, whose elements somebody looks at then."""
+    """The array leaves that are boxed as Python lists, whose elements are looked at then."""
     match tree:
         case ResultListOf(leaf):
             return frozenset((leaf.index,))

@@ -88,7 +88,7 @@ def _run(command: list[str]) -> None:
 
 
 def _processor() -> str:
-    """The processor's model and features, as far as the system tells them: -march=native depends on them."""
+    """The processor's model and features, as far as the system reports them: -march=native depends on them."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             lines = [line for line in file if line.startswith(("model name", "flags"))]

@@ -171,7 +171,7 @@ def _ours(
 
             _repeated(share / 3, lambda: on_device(machine, arguments), launched)
     except Exception as error:
-        timed.marks.clear()  # nobody asks for times of a device that may be gone
+        timed.marks.clear()  # there are no times to ask for of a device that may be gone
         return Times("error", f"{type(error).__name__}: {error}".splitlines()[0][:200])
     handed_back = ", ".join(dict.fromkeys(function.opaque_calls))
     return Times(

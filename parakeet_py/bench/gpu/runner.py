@@ -1,7 +1,7 @@
 """A whole run: the ceilings, every operator, every program, within a budget of seconds.
 
-`steps` measures them one after the other and tells each figure as soon as it is there, so that whoever listens has what
-was found until then, should the process end (`supervise`); `run` does it in this process.
+`steps` measures them one after the other and reports each figure as soon as it is there, so that the listening process
+has what was found until then, should the process end (`supervise`); `run` does it in this process.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Unknown(Exception):
 
 
 class _Element:
-    """An element of an array, which nobody may look at."""
+    """An element of an array, which must not be read."""
 
     def _refuse(self, *_: object) -> Any:
         raise Unknown

@@ -242,7 +242,7 @@ class CudaDevice:
         self._enter()
         try:
             buffer = self._allocated(size)
-            if buffer is None:  # what nobody refers to any more may be in cycles, or be freed behind launches
+            if buffer is None:  # what is not referenced any more may be in cycles, or be freed behind launches
                 gc.collect()
                 for number in [*self._lanes]:
                     with self.lane(number):
@@ -392,7 +392,7 @@ class CudaDevice:
         return _Module(ObjectCode.from_ptx(ptx.encode()), {})
 
     def resources(self, module: Any, kernel: str, threads: int) -> Resources | None:
-        """What a kernel takes, and how many of its threads a multiprocessor holds at once; None if nobody knows."""
+        """What a kernel takes, and how many of its threads a multiprocessor holds at once; None if unknown."""
         self._enter()
         try:
             found = _kernel(module, kernel)

@@ -22,7 +22,7 @@ from parakeet_py.hybrid.residency.byte_ranges import Rows
 from parakeet_py.ptx import emulator
 from parakeet_py.ptx.target import DEFAULT
 
-MEMORY = 1 << 32  # bytes of an emulated device, unless told otherwise
+MEMORY = 1 << 32  # bytes of an emulated device, by default
 _ENTRY = re.compile(r"\.entry (\w+)")
 _ANY_NAME = "any_kernel_"
 

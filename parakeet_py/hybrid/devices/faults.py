@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def fault_text(plan: Plan, device: Meter, error: DeviceError) -> str:
-    """An error after which nobody knows of these launches whether they have ended well."""
+    """An error after which it is not known of these launches whether they have ended well."""
     suspects = [describe_launch(plan, *launch) for launch in device.unfinished]
     if len(suspects) == 1:
         return f"{device.name}: {error}\n  in {suspects[0]}"

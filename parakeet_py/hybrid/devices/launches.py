@@ -1,4 +1,4 @@
-"""Launches of a CUDA device: gathered until somebody waits, and replayed as graphs where they repeat.
+"""Launches of a CUDA device: gathered until a thread waits, and replayed as graphs where they repeat.
 
 Launching a kernel takes the host microseconds, a small kernel the device no more. What is launched between two moments
 at which something else is asked of the stream is kept and then given to the driver at once. A sequence that comes
@@ -29,7 +29,7 @@ class _Launch(NamedTuple):
 
 
 class _Sequence(NamedTuple):
-    """Launches that have been seen: their graph, None if once, and their kernels, whose numbers (`id`) nobody else may
+    """Launches that have been seen: their graph, None if once, and their kernels, whose numbers (`id`) nothing else may
     get as long as the sequence is known by them."""
 
     graph: Any

@@ -17,7 +17,7 @@ _lock = threading.RLock()
 
 @lru_cache(maxsize=64)
 def chosen(names: str, split: float | None) -> Machine | Team | None:
-    """Who runs calls with these settings: a device alone, several together, or the CPU alone (None)."""
+    """What runs calls with these settings: a device alone, several together, or the CPU alone (None)."""
     devices = open_devices(names)
     if not devices:
         return None

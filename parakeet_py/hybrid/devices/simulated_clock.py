@@ -6,7 +6,7 @@ each way go on at the same time, as on a GPU, if they are asked for in different
 done in order. A copy to the host is waited for before anything else is asked. A copy from another such device begins
 when what it copies is there, when both ends of the link are free, and keeps what comes later there waiting; the clocks
 of a team are set alike when a call begins. A clock stands still otherwise, so a test of how work is shared does not
-depend on the machine that it runs on. It can be told to fail.
+depend on the machine that it runs on. It fails on request.
 """
 
 from __future__ import annotations

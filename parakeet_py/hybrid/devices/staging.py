@@ -3,7 +3,7 @@
 A device reads and writes pinned memory by itself; from other memory the driver copies first, and waits. `Staging` owns
 a ring of pinned blocks: a copy to the device fills one block while the one before is on its way, and returns when the
 host's memory has been read; a copy to the host has all blocks under way while it empties the first. Memory that is
-pinned already needs no block, but whoever owns it may change it next, so it is waited for.
+pinned already needs no block, but its owner may change it next, so it is waited for.
 
 Columns of a matrix are rows that lie apart: the host packs as many into a block as fit, and one pitched copy lays them
 where they belong. Copies of a few kilobytes in one piece are the driver's own: it takes those along at once.

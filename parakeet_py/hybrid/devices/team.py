@@ -25,7 +25,7 @@ class Team:
     ----------
     devices : the devices; their memories are 1, 2...
     cpu : whether the CPU takes part
-    split : the share of the devices, None if nobody has said
+    split : the share of the devices, None if it is not set
     only : the memories of those that share a task; None: all
     """
 
@@ -55,7 +55,7 @@ class Team:
         return "each gets what it is predicted to finish at the same time as the others"
 
     def ranges(self, extent: int, costs: Callable[[], Sequence[Cost]]) -> tuple[Range, ...]:
-        """Who gets which part of an axis; nobody gets an empty one.
+        """Which member gets which part of an axis; none gets an empty one.
 
         `costs` gives what it would cost each member, the CPU first if it is one; asked if the split is not forced.
         """

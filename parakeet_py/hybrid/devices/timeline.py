@@ -55,7 +55,7 @@ class Event(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it is, for people."""
+        """What it is, as text to be read."""
         if self.kind not in (PART, KERNEL):
             return f"{self.amount} bytes"
         where = f" (line {', '.join(map(str, self.lines))})" if self.lines else ""
@@ -177,7 +177,7 @@ _current: ContextVar[Recorder | None] = ContextVar("parakeet_py_timeline", defau
 
 
 def recorder() -> Recorder | None:
-    """What takes down this call; None if nobody wants that."""
+    """What takes down this call; None if nothing is recorded."""
     return _current.get()
 
 

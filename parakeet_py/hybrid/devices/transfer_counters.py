@@ -1,7 +1,7 @@
 """What one call asks of its device: counted for explanations, remembered for errors.
 
-A `Meter` stands between a call and its device. It counts launches and bytes, and keeps the last launches that nobody
-has waited for yet: a GPU tells of a fault when something later waits, and then one of these was it.
+A `Meter` stands between a call and its device. It counts launches and bytes, and keeps the last launches that have
+not been waited for yet: a GPU reports a fault when something later waits, and then one of these was it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Run(NamedTuple):
 
 
 class Meter:
-    """A device, for one call; if told to, it waits for every kernel, so that a fault is that of the kernel it names."""
+    """A device, for one call; on request it waits for every kernel, so that a fault is that of the kernel it names."""
 
     def __init__(self, device: Device, wait: bool = False) -> None:
         self.device = device

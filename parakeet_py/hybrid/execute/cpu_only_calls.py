@@ -2,7 +2,7 @@
 
 Small work stays on the CPU's threads, and then the plan of a team, its regions and parts have nothing to do but take
 time. So the first of calls that are alike (arguments of the same types and extents, the same integers) is rehearsed; if
-nobody but the CPU would get a part, it and all like it go to the native code of the whole function. That is decided by
+only the CPU would get a part, it and all like it go to the native code of the whole function. That is decided by
 what does not change between equal calls, no measured seconds and no bytes that have stayed on devices, so that equal
 calls give the same bits. Calls in which elements decide what comes next are the team's.
 """
@@ -75,7 +75,7 @@ def _alone(run: RegionRun) -> bool:
 
 
 def _stays(plan: DividedPlan, team: Team, leaves: Sequence[Any]) -> bool:
-    """Whether nobody but the CPU has a part in a call, or in as much of it as is worth looking at."""
+    """Whether only the CPU has a part in a call, or in as much of it as is worth looking at."""
     call = _Brief(plan, team, None)
     call.steady_joins = {division.join for region in plan.regions for division in region.divisions}
     known = call.known(leaves)

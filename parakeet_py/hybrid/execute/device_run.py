@@ -75,7 +75,7 @@ class Call:
         self.plan = plan
         self.device = Meter(device, plan.check)
         self.callback = opaque
-        self.shown = foreign is not None  # whether somebody may have seen what the call has done so far
+        self.shown = foreign is not None  # whether others may have seen what the call has done so far
         self.foreign = foreign
         self.arguments: list[DeviceView] = []
         self.record: Buffer | None = None  # of failures
@@ -84,7 +84,7 @@ class Call:
         self.changed: set[Buffer] = set()  # ...and the memory that the host has not seen since
 
     def supervised(self, work: Callable[[], list[Any]]) -> list[Any]:
-        """Do all of the call's work, recorded if somebody wants that; errors of the device tell what it was doing."""
+        """Do all of the call's work, recorded on request; errors of the device say what it was doing."""
         try:
             with recording([self.device.device]) as found:
                 results = work()

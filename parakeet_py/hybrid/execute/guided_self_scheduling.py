@@ -1,13 +1,13 @@
 """Regions whose iterations differ in cost: members claim ranges as they become free.
 
 What a part of such a region takes cannot be foretold from its length: a while loop ends sooner at some points than at
-others, rows have different numbers of elements. So nobody gets a part beforehand. Whoever is free claims a range next
-to what has been claimed: the first of them (the CPU, if it is one) at the front, the others at the back, so everything
-that anybody has is in few pieces, mostly where its own part would be, and all that is left is one. A claim is a share
-of what is left, by the speeds seen so far (guided self-scheduling; Polychronopoulos and Kuck, IEEE Trans. Computers
-36(12), 1987, with factoring's reserve for what the average hides; Hummel, Schonberg and Flynn, CACM 35(8), 1992). It
-becomes smaller towards the end, where it decides how far apart the members finish; but not so small that starting it,
-or a device's idle lanes, cost more than it does.
+others, rows have different numbers of elements. So no member gets a part beforehand. The one that is free claims a
+range next to what has been claimed: the first of them (the CPU, if it is one) at the front, the others at the back, so
+everything that a member has is in few pieces, mostly where its own part would be, and all that is left is one. A claim
+is a share of what is left, by the speeds seen so far (guided self-scheduling; Polychronopoulos and Kuck, IEEE Trans.
+Computers 36(12), 1987, with factoring's reserve for what the average hides; Hummel, Schonberg and Flynn, CACM 35(8),
+1992). It becomes smaller towards the end, where it decides how far apart the members finish; but not so small that
+starting it, or a device's idle lanes, cost more than it does.
 
 What a member needs of what another one has had since before the first claim it copies while that one computes.
 
@@ -44,8 +44,8 @@ RESERVE = 4  # a claim is one part in so many of what its member would get if al
 WORTH = 8.0  # a claim takes at least so many times as long as starting it
 FADES = 0.35  # what a claim has taken counts for so much of that when the next one has ended: neighbours are alike
 LONGER = 2.0  # ... and so many times as long as the shortest one, of which starting it may be a good part
-UNSURE = 8.0  # DOUBT before anybody has seen how long anything takes
-DOUBT = 2.0  # nobody claims what may take so many times as long as foreseen, if all others would be done by then
+UNSURE = 8.0  # DOUBT before anything has been measured
+DOUBT = 2.0  # no member claims what may take so many times as long as foreseen, if all others would be done by then
 WARP = 32  # points that a device computes in the time of one
 
 
@@ -113,7 +113,7 @@ class Claims:
         self.taken: list[Range] = []
         self.failed: dict[int, Exception] = {}
         self.stop = Stop()
-        self.changed = threading.Condition()  # held while somebody claims; told when somebody is done
+        self.changed = threading.Condition()  # held while a member claims; notified when one is done
 
     @classmethod
     def of(cls, parts: Parts) -> Claims | None:
@@ -137,7 +137,7 @@ class Claims:
         return cls(parts, grain, extent)
 
     def run(self) -> list[Any]:
-        """Let everybody claim until nothing is left; the results of the region."""
+        """Let all members claim until nothing is left; the results of the region."""
         parts, call = self.parts, self.parts.call
         parts.make_results()
         for number in range(len(parts.ranges)):
@@ -217,7 +217,7 @@ class Claims:
         return lane.who, lo, hi
 
     def _count(self, lane: _Lane, left: int) -> int:
-        """How many indices somebody claims of those that are left."""
+        """How many indices a member claims of those that are left."""
         share = (1 / lane.each) / sum(1 / one.each for one in self.lanes)
         wanted = left * share / RESERVE
         if all(one.done or one.learned for one in self.lanes):
@@ -234,7 +234,7 @@ class Claims:
         return left if alone or left - count < self.grain else count
 
     def _each(self, lane: _Lane) -> float:
-        """Seconds that somebody would take for an index of those that are left, wherever it is.
+        """Seconds that a member would take for an index of those that are left, wherever it is.
 
         At its own end it takes what it has taken lately. What the others take at the other end says, as it is known how
         fast they are, how much there is to do; what lies between is taken to lie between.
@@ -251,7 +251,7 @@ class Claims:
         """Whether the others would do all that is left before this member is done with a claim."""
         others = [one for one in self.lanes if one is not lane]
         if not any(one.running for one in others):
-            return any(one.each < lane.each for one in others)  # somebody must
+            return any(one.each < lane.each for one in others)  # one must
         speeds = [1 / self._each(one) for one in others]
         finish = (left + sum(one.free_at(now) * speed for one, speed in zip(others, speeds, strict=True))) / sum(speeds)
         return now + lane.doubt * count * lane.each > max(finish, max(one.free_at(now) for one in others))

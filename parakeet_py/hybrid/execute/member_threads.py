@@ -1,7 +1,7 @@
 """Members of a team at work at the same time: one thread for each, of which the calling one is the first.
 
 A thread lives as long as the work it was made for, so nothing is left when a call has ended, however it ends: if the
-user interrupts it, whoever is at work is told to stop and waited for, because it uses the user's memory.
+user interrupts it, the threads at work are asked to stop and waited for, because it uses the user's memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextvars import copy_context
 
 
 class Stop:
-    """Whether work should end early: somebody has failed, or the user has interrupted."""
+    """Whether work should end early: a member has failed, or the user has interrupted."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -21,7 +21,7 @@ class Stop:
 def together(works: Sequence[Callable[[], None]], stop: Stop) -> None:
     """Do all of this at the same time, the first in this thread.
 
-    If some raise, the others are told to stop, and the exception of the first of them is raised when all have ended;
+    If some raise, the others are asked to stop, and the exception of the first of them is raised when all have ended;
     an interrupt comes before all.
     """
     errors: list[BaseException | None] = [None] * len(works)

@@ -88,7 +88,7 @@ class PartRun:
                 self.clock.learn()
 
         self._try(finish)
-        if not self.streamed:  # the stream has told it
+        if not self.streamed:  # the stream has recorded it
             self.parts.has_written(self.numbers[0])
 
     def _stream(self) -> None:

@@ -221,7 +221,7 @@ class Parts:
                 array.root.bring(who, array.spans())
 
     def _worth_a_crew(self) -> bool:
-        """Whether members should not wait for what others are brought: there is much of it, and nobody writes what
+        """Whether members should not wait for what others are brought: there is much of it, and no member writes what
         another one is brought."""
         if len(self.ranges) == 1:
             return False
@@ -240,7 +240,7 @@ class Parts:
         )
 
     def prepare(self, number: int, function: Function, more: Sequence[Any] = ()) -> None:
-        """Compile a part for whoever will run it, so that what it takes is not counted as its own."""
+        """Compile a part for the member that will run it, so that what it takes is not counted as its own."""
         self.call.prepare(self.ranges[number][0], function, *self._arguments(number, function, more), self.stored)
 
     def start(self, number: int, function: Function, more: Sequence[Any], windows: Windows | None = None) -> Started:
@@ -268,7 +268,7 @@ class Parts:
             for numbers in self._together()
         ]
         if self._worth_a_crew():
-            runs[0].bring()  # before anybody writes to the host's memory
+            runs[0].bring()  # before any part writes to the host's memory
             together([run.all for run in runs], self.stop)
         else:
             for run in runs:

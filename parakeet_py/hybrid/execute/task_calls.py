@@ -11,7 +11,7 @@ A foreseen time is that of a rehearsal of the task's host part, from where bytes
 of the same extents. Members that do different tasks work at the same time, each in a thread of its own
 (`member_threads`); with simulated devices the same is done in turn, as each has a clock of its own.
 
-A forced split says what everybody does: then there are no tasks.
+A forced split says what each member does: then there are no tasks.
 """
 
 from __future__ import annotations

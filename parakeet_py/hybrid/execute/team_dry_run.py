@@ -21,7 +21,7 @@ from parakeet_py.hybrid.residency.blocks import HOST, Memories, SharedArray, new
 from parakeet_py.hybrid.residency.team_arguments import Held
 from parakeet_py.typed_ir.ir import Compress, Var
 
-MOST = 1000  # regions that are rehearsed: what steps of longer loops do is told by those before them
+MOST = 1000  # regions that are rehearsed: the steps before them show what those of longer loops do
 
 
 class _Unknown(Exception):

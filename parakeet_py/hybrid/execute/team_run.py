@@ -1,9 +1,9 @@
 """One call of an accelerated function on a team: the CPU's threads and devices together.
 
 The host part runs as on a single device; at every region it asks for the results, and the region is cut: a way to cut
-it is chosen (`fission`), everybody gets a range (`team`), what each part needs is brought to where it will run
+it is chosen (`fission`), each member gets a range (`team`), what each part needs is brought to where it will run
 (`residency.blocks`), the parts run, and their results are joined in the order of the index. Results stay where they
-were made until somebody needs them elsewhere.
+were made until they are needed elsewhere.
 
 All transfers of a region are done before its first part starts, devices are started before the CPU begins its own part
 on its threads, and of the parts that fail the first one's exception is raised. If what parts would write meets, which
@@ -62,7 +62,7 @@ from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var, dtype_of
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.semantics import scalar, strided
 
-FINE = 8  # indices for each member: then nobody gets much more or less than it should
+FINE = 8  # indices for each member: then no member gets much more or less than it should
 
 
 def run_divided(

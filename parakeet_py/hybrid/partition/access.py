@@ -6,7 +6,7 @@ operator takes from outside (views made inside are traced to what they are views
 values of all that does not vary are known, and `Box`es follow by interval arithmetic: of each axis the first and the
 last index that the part can touch. An index that depends on data may be any.
 
-Boxes are never too small. They may be too large, where an access is conditional or has a stride; whoever moves data
+Boxes are never too small. They may be too large, where an access is conditional or has a stride; what moves data
 has to bring the rest of a box that is written as well.
 """
 

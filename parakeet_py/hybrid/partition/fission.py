@@ -64,7 +64,7 @@ Space = Map | Reduce | Scan | Compress | Scatter
 
 
 def divisions(let: Let, name: str = "part", seen: Callable[[Var], bool] = lambda array: True) -> tuple[Division, ...]:
-    """All ways to cut an operator, best first: without a join, along outer axes; `seen`: whether somebody sees an array
+    """All ways to cut an operator, best first: without a join, along outer axes; `seen`: whether others see an array
     of the outside when the call has failed."""
     op = let.op
     if isinstance(op, Matmul):

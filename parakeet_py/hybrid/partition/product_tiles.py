@@ -1,4 +1,4 @@
-"""Products of matrices in tiles: everybody has rows and columns of the result, and is brought these of the operands.
+"""Products of matrices in tiles: each member has rows and columns of the result, and is brought these of the operands.
 
 Cut into rows, a product needs the whole right operand everywhere; cut into columns, the whole left one. If members
 stand side by side in columns, one above the other in each, the sum of what all need is smaller: for n devices about
@@ -34,7 +34,7 @@ NEARLY = 1.02  # times that differ by less are alike
 
 
 class Tile(NamedTuple):
-    """The rows and columns of a product that somebody has."""
+    """The rows and columns of a product that a member has."""
 
     who: int
     rows: Bounds
@@ -50,7 +50,7 @@ class Cutting(NamedTuple):
 
 
 def product_parts(call: TeamCall, region: Region, values: dict[Var, Any]) -> Parts | None:
-    """The parts of a product of two matrices that move the fewest bytes; None if it is none, or nobody has a part."""
+    """The parts of a product of two matrices that move the fewest bytes; None if it is none, or no member has any."""
     if region.tiled is None:
         return None
     assert isinstance(region.op, Matmul)

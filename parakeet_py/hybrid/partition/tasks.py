@@ -5,7 +5,7 @@ nothing that the statements before it have made begins a task; what needs someth
 something of two waits for both, so it ends the *stage*: the tasks so far are a group, if there are several. What needs
 nothing and costs nothing (extents, views, new arrays) goes before the group. Calls of Python end a stage too.
 
-So that nobody sees in which order tasks have run: what one writes no other reads or writes (`alias` says what may be
+So that the order of tasks cannot be seen: what one writes no other reads or writes (`alias` says what may be
 the same memory); an argument is stored to only if nothing can fail that comes before it in the program and is of
 another task; and what may fail of one task does not come after what may fail of a later one, so the first task that
 fails has the exception that Python would have raised.

@@ -1,7 +1,7 @@
 """Parts of operators on the CPU: typed functions as machine code, called with NumPy arrays.
 
 A part is lowered and compiled like any function, so its parallel regions run on the thread pool; it has no gate, as
-nobody calls it but the executor. What it makes itself is copied out of its memory: parts that make much are given the
+only the executor calls it. What it makes itself is copied out of its memory: parts that make much are given the
 arrays to fill.
 """
 

@@ -1,4 +1,4 @@
-"""What a part of a region would cost, and the shares that let everybody finish at the same time.
+"""What a part of a region would cost, and the shares that let all members finish at the same time.
 
 The time of a part is taken to be linear in its length: a fixed cost of starting it and of the bytes that it needs in
 any case, and for each index of the split axis the operations and the bytes that it takes. Bytes cost only if they are
@@ -6,7 +6,7 @@ missing where the part would run. Operations are counted in the operator's body 
 the region has been run: from then on the seconds that its parts have taken count instead.
 
 `shares` pours the indices like water: with the time T to finish, a member whose fixed cost is f and whose cost for an
-index is c can do (T - f) / c of them, none if f > T; T is what makes all of them together. So somebody whose start
+index is c can do (T - f) / c of them, none if f > T; T is what makes all of them together. So a member whose start
 costs more than all the rest needs is left out, and one device may get everything.
 """
 
@@ -23,7 +23,7 @@ ALWAYS, SELDOM = 4, 16  # so many first runs of a part are measured, and count; 
 
 
 class Speed(NamedTuple):
-    """How fast somebody is.
+    """How fast a member is.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """A specialization for a team: its host part, its regions, and the code of every part that has been needed.
 
 A `DividedPlan` is made once for each specialization, from the typed IR after fusion. The parts of a region are compiled
-when somebody first runs one: to machine code for the CPU, to PTX for devices. Each exists in up to two forms: one for
+when a member first runs one: to machine code for the CPU, to PTX for devices. Each exists in up to two forms: one for
 calls in which what it stores to overlaps nothing else that it is given, one for all calls.
 """
 

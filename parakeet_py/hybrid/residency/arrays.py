@@ -1,6 +1,6 @@
 """Arrays in a device's memory.
 
-A `Buffer` owns memory of a device and gives it back when nobody refers to it any more. A `DeviceView` describes
+A `Buffer` owns memory of a device and gives it back when there is no reference to it any more. A `DeviceView` describes
 elements in it, as a NumPy array does in the memory of the host.
 
 Arguments are uploaded as they lie in memory, strides and all, if that is not wasteful; then a view of an argument on
@@ -57,7 +57,7 @@ class Buffer:
 
 
 class Borrowed(Buffer):
-    """Memory of a device that belongs to somebody else; `keep` has the arrays in it."""
+    """Memory of a device that belongs to another library; `keep` has the arrays in it."""
 
     __slots__ = ("keep",)
 

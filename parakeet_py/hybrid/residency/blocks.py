@@ -12,7 +12,7 @@ keeps the bytes that are valid there, as the MSI protocol does for the lines of 
 makes them invalid everywhere else. Nothing else moves data, so halos move alone and nothing moves twice. The blocks of
 the protocol are as large as what is done with them in one go: a row, a halo, half an array.
 
-The bytes of new memory are nobody's and valid everywhere.
+The bytes of new memory are undefined, and count as valid everywhere.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Root:
     ----------
     valid : the bytes that are valid in each memory
     copies : the memory on each device that has needed some
-    settled : the bytes that each memory had when marks were last set, and that nobody has written to since
+    settled : the bytes that each memory had when marks were last set, and that have not been written since
     """
 
     __slots__ = ("__weakref__", "address", "copies", "memories", "owner", "settled", "size", "valid")
@@ -159,7 +159,7 @@ class Root:
             return found
 
     def give_up(self, memory: int) -> None:
-        """Give up the copy on a device; the host gets what nobody else has."""
+        """Give up the copy on a device; the host gets what no other memory has."""
         with self.memories.kept[memory]:
             self.bring(HOST, self.alone(memory))
             with self.memories.lock:

@@ -2,7 +2,7 @@
 
 They say so by DLPack or by `__cuda_array_interface__`. For the time of the call each is represented by a *ghost*: a
 NumPy array of the same dtype, shape, strides and alignment, in memory of the host that is only reserved. Ghosts lie to
-each other as the arrays do, so signatures, overlaps and views need to know nothing of devices; before somebody looks
+each other as the arrays do, so signatures, overlaps and views need to know nothing of devices; before anything looks
 into a ghost (an operation handed back to Python) it is filled. New arrays of the result are ghosts too, until `leaving`
 makes them arrays of the library that the arguments came from (`exported`).
 

@@ -1,7 +1,7 @@
 """DLPack capsules: what another library says of an array in a device's memory, and saying it of ours.
 
 A capsule holds a pointer to a `DLManagedTensor` (or, from version 1 on, to one with a head of its own): address,
-device, extents, strides in elements. A capsule that nobody has consumed frees what it holds when it dies, so reading
+device, extents, strides in elements. A capsule that has not been consumed frees what it holds when it dies, so reading
 one is a matter of keeping it. A consumer renames the capsule and calls `deleter` when it is done.
 """
 
@@ -110,7 +110,7 @@ def _delete(address: int) -> None:
 
 
 def _dies(capsule: int) -> None:
-    """A capsule dies; if nobody has consumed it, so does what it holds."""
+    """A capsule dies; if it has not been consumed, so does what it holds."""
     for name in (b"dltensor", b"dltensor_versioned"):
         if _is_valid(capsule, name):
             _delete(_pointer(capsule, name))

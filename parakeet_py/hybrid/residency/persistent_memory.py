@@ -2,9 +2,9 @@
 
 Within a call the bytes of an array are kept track of by a `Root` (residency), which numbers memories as the call does.
 A `Home` keeps the same by device, and the copies on devices alive: a call enters with what it holds, and leaves what it
-has made of it. Bytes on a device that is not in the call come to the host first, if nobody else has them.
+has made of it. Bytes on a device that is not in the call come to the host first, if no other memory has them.
 
-Memory of the host stands behind each home. It is reserved when somebody asks where it is, and takes no place until
+Memory of the host stands behind each home. It is reserved when its address is asked for, and takes no place until
 bytes come there: an array that stays on its device costs the host nothing.
 """
 
@@ -158,7 +158,7 @@ class Home:
 
 
 def reserved(size: int) -> np.ndarray[Any, Any]:
-    """Memory of the host that takes no place until somebody writes to it."""
+    """Memory of the host that takes no place until it is written to."""
     if not _RESERVE:
         return np.frombuffer(mmap.mmap(-1, size), np.uint8)
     return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVE), np.uint8)

@@ -53,7 +53,7 @@ class Lowering(Writer):
         self.used = used  # the variables of the typed function that anything reads
         self.env: dict[Var, Operand] = {}
         self.shaped: dict[Var, Var] = {}  # parameters with extents known beforehand
-        self.private: frozenset[Var] = frozenset()  # arrays that nobody sees if the function fails
+        self.private: frozenset[Var] = frozenset()  # arrays that are not visible if the function fails
         self.checking = True  # whether checks are written (no longer once a first pass has made them)
         self.noted: Cell | None = None  # where checks only note that they fail, see `late_checks`
         self.hidden: Callable[[Var], bool] | None = None  # in a pass that only checks: the arrays it may still store to
@@ -133,7 +133,7 @@ class Lowering(Writer):
         return out
 
     def new_outs(self, outs: Sequence[Var], extents: Sequence[Operand]) -> Outs:
-        """Memory for the outs of an operator; None for those that nobody reads."""
+        """Memory for the outs of an operator; None for those that are never read."""
         return [
             self.new_array(out.name, array_type(out), extents, self.bind(out)) if out in self.used else None
             for out in outs

@@ -3,7 +3,7 @@
 An `If` writes its results into cells, one in each branch; what follows reads them once. A loop keeps each carried
 parameter in a cell, read at the top of an iteration and written at its bottom, all new values before any is written
 (they may be each other). A parameter that every iteration hands on unchanged is no cell at all. The stop flag of a
-stoppable loop is a cell only if somebody asks for it; the loop is left by `Break`.
+stoppable loop is a cell only if something reads it; the loop is left by `Break`.
 """
 
 from __future__ import annotations

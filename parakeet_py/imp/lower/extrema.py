@@ -236,7 +236,7 @@ def _truth_run(lo: Lowering, run: Run) -> None:
 
 
 def _leaf_size(lo: Lowering, length: Operand) -> Operand:
-    """A run is gone through once for its best key, and one leaf of it once more for the place."""
+    """A run is scanned once for its best key, and one leaf of it once more for the place."""
     least, most, part = Const(ARG_LEAF // 4, INT64), Const(ARG_LEAF, INT64), Const(8, INT64)
     return lo.maximum(lo.minimum(lo.floor_div(length, part), most), least)
 

@@ -3,7 +3,7 @@
 `lower` walks the statements of a function in order. Scalar statements pass through unchanged (their variables keep
 their names); control is in `control`, the operators in `map`, `reductions`, `scans`, `compress` and `scatter`. An
 operator at the host level becomes a `Parallel` region; inside the body of another it becomes loops of one iteration.
-What results has no reference counting yet: `reference_counts.manage` adds that, and `may_alias.find_roots` tells which
+What results has no reference counting yet: `reference_counts.manage` adds that, and `may_alias.find_roots` finds which
 arrays may share memory.
 
     typed function --lower--> loops --storage.manage--> loops that retain and release
@@ -289,7 +289,7 @@ def _run(
 
 
 def _boxed_as(lo: Lowering, arg: Operand, wanted: Type) -> Operand:
-    """An operand for Python, which tells a float from an np.float64: casts between them are nothing elsewhere."""
+    """An operand for Python, where a float is not an np.float64: casts between them are nothing elsewhere."""
     if arg.type == wanted or not isinstance(arg.type, Scalar):
         return arg
     if isinstance(arg, Const):

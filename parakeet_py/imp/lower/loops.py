@@ -6,7 +6,7 @@ counts the points of the two outer axes. A range [lo, hi) of that number is walk
 bounds of the second loop are cut to the range by a maximum and a minimum.
 
 Within a range the pieces are visited in order, so a check that fails is the first of its range, and the number of its
-piece tells which of several ranges failed first.
+piece shows which of several ranges failed first.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def lower_map(lo: Lowering, outs: tuple[Var, ...], op: Map) -> None:
 def check_then_store(lo: Lowering, found: Study, write: Callable[[bool], None], stores: bool) -> None:
     """Write an operator's loops: in one go, or first its checks (`write(False)`), then its effects (`write(True)`).
 
-    `stores` tells whether the operator changes memory that others can see.
+    `stores` says whether the operator changes memory that others can see.
     """
     if not (lo.checking and found.has_check and stores) or found.has_opaque:
         write(True)

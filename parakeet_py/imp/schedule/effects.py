@@ -2,8 +2,8 @@
 
 A store shows unless it goes into memory that the function has made; a call back into Python shows unless it is known to
 change nothing. When a check fails before anything has shown, the whole call can be run again by Python, as if it had
-never been begun. After that it can, too, if all that shows are stores into arguments, and somebody has kept what was in
-them (`shows_in_arguments_only`).
+never been begun. After that it can, too, if all that shows are stores into arguments, and the caller has kept what was
+in them (`shows_in_arguments_only`).
 """
 
 from __future__ import annotations

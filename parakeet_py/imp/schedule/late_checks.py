@@ -3,7 +3,7 @@
 `math.log(x)` raises for what has no logarithm, so a loop of it could leave at any iteration, and such loops are not
 widened. Where a check guards nothing that comes after it (`typed_ir/passes/checks/deferred_checks.py`), all iterations
 run as if none failed, and only remember whether one would have. If so, the loop runs once more with its checks where
-they stand, to fail as it should. What the first run has stored by then nobody sees (see `lower.map`).
+they stand, to fail as it should. What the first run has stored by then is not visible (see `lower.map`).
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Study:
         return any(root not in self.inside and root not in private for root in map(self.root, targets))
 
     def root(self, array: Var) -> Var:
-        """The array of which this is a view, as far as the body tells."""
+        """The array of which this is a view, as far as the body shows."""
         while array in self.views:
             array = self.views[array].base
         return array

@@ -1,7 +1,7 @@
-"""Arrays that nobody sees when their function fails.
+"""Arrays that are not visible when their function fails.
 
 An operator that checks and stores is run twice, so that one that fails has stored nothing (see `lower.map`). Where it
-stores into memory that the function itself has made, and has not handed to anybody, a failure takes that memory with
+stores into memory that the function itself has made, and has not handed to a callee, a failure takes that memory with
 it: what was stored there makes no difference, and one run is enough.
 """
 

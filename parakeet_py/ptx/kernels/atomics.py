@@ -101,7 +101,7 @@ def _operation(name: str, dtype: str) -> str | None:
 
 
 def _by_exchange(f: FunctionText, name: str, dtype: str, place: str, value: str) -> str:
-    """An update by comparing and swapping, until nobody has come in between; gives the old value."""
+    """An update by comparing and swapping, until no other thread has come in between; gives the old value."""
     size = itemsize(dtype)
     narrow, wide = BITS[size], BITS[max(size, WORD)]
     word, shift, others = place, "", ""

@@ -7,7 +7,7 @@
 
 The host would have to wait for everything launched before, to fetch an element that it hands on to the next kernel. So
 elements, and what is computed from them by arithmetic that is the same everywhere, move into the kernels that take
-them, if nobody else does: not a condition, an extent or a result, and if the element is still the same when the kernel
+them, if nothing else does: not a condition, an extent or a result, and if the element is still the same when the kernel
 runs and while it runs.
 """
 

@@ -1,6 +1,6 @@
 """Sorting on a GPU: by radix, eight bits at a time from the lowest, which is stable whatever was asked for.
 
-Elements travel as they are, so that equal keys may still be told apart. With `argsort`, places travel along. How a
+Elements travel as they are, so that equal keys can still be distinguished. With `argsort`, places travel along. How a
 block orders a tile by one digit: see `sort_ranks`.
 
 **Short lines**: a block brings one or several into shared memory and makes all passes there. Of several lines, a last

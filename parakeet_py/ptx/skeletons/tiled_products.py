@@ -10,7 +10,7 @@ Single precision has tiles of 128 x 128 where the result has enough of them to o
 Where even those are few and the shared axis is long, several blocks take parts of it, and what they leave is added up.
 
 Multiplications and additions of a `Matmul` are fused whatever the settings: the order in which a product of matrices
-adds up is nobody's promise, and fused sums are closer to the truth.
+adds up is not specified, and fused sums are closer to the truth.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Conflict:
 
 @dataclass(slots=True)
 class Shadow:
-    """Who accessed each piece of an array of memory last. Lanes are kept plus one, so that zero is nobody."""
+    """Which lane accessed each piece of an array of memory last. Lanes are kept plus one, so that zero is none."""
 
     pieces: int
     writer: Array = field(init=False)
@@ -165,7 +165,7 @@ class Shadow:
             mine = lanes[lost]
             in_warp = warp == mine >> 5
             in_block = slot == mine // order.slot_lanes
-            # of several at one place, whoever is farther away is written last
+            # of several at one place, the one farther away is written last
             self.reader[places[in_warp]] = _WARP - (mine[in_warp] >> 5)
             across = in_block & ~in_warp
             self.reader[places[across]] = -(mine[across] // order.slot_lanes + 1)
@@ -173,7 +173,7 @@ class Shadow:
 
     @staticmethod
     def _whose(marks: Array, order: Order) -> tuple[Array, Array]:
-        """The block and the warp of the readers that marks tell of; -1 where they are of several, or nobody is."""
+        """The block and the warp of the readers that marks name; -1 where they are of several, or there is none."""
         warp = np.where(marks > 0, (marks - 1) >> 5, np.where(marks <= _WARP, _WARP - marks, -1))
         whole = (marks < 0) & (marks > _CROSSED)
         return np.where(warp >= 0, (warp << 5) // order.slot_lanes, np.where(whole, -marks - 1, -1)), warp

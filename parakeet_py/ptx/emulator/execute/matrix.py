@@ -22,7 +22,7 @@ _GROUP, _QUAD = _LANE // 4, _LANE % 4
 def places(operand: str, shape: str, wide: bool) -> tuple[Array, Array]:
     """Row and column of each lane's elements: arrays of 32 by the number of elements.
 
-    `wide` tells 32-bit elements (tf32) from 16-bit ones, which come in pairs along a row.
+    `wide` distinguishes 32-bit elements (tf32) from 16-bit ones, which come in pairs along a row.
     """
     k = int(shape.split("k")[1])
     rows: list[Array] = []

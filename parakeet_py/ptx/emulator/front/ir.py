@@ -46,7 +46,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """The operand `_`: a result nobody wants."""
+    """The operand `_`: a result that is unused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Variable:
     """A declared variable: memory of a state space, or a parameter.
 
     `size` is None for an array of unknown extent (dynamic shared memory). `data` is the initial memory, `relocations`
-    the addresses in it. `array` tells a parameter passed as bytes from a scalar.
+    the addresses in it. `array`: a parameter passed as bytes, not a scalar.
     """
 
     name: str

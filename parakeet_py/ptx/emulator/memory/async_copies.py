@@ -1,7 +1,7 @@
 """Asynchronous copies into shared memory that have not been waited for.
 
 A copy belongs to the group that its thread commits next. Waiting for all but the last n groups completes what was
-issued before them; until then its bytes must not be read, and a kernel that does is told so.
+issued before them; until then its bytes must not be read, and a kernel that does is an error.
 """
 
 from __future__ import annotations

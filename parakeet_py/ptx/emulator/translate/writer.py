@@ -68,7 +68,7 @@ class Writer:
         return owner.emitter.constants.number(0, kind), kind
 
     def step(self, step: Step, alive: int) -> None:
-        """Write a step unless nobody wants its result."""
+        """Write a step unless its result is unused."""
         wanted = [t for t, _ in step.targets if t.number >= 0 and alive >> t.number & 1]
         if step.targets and not step.effect and not wanted:
             return
