@@ -1,7 +1,7 @@
 """The untyped IR: gated SSA made from one Python function, before any type is known.
 
 A `Function` is a tree of `Block`s. A block is a list of statements `Let(outs, op, pos)` that bind fresh, immutable
-`Var`s, and ends in `results`: the operands the block hands to whoever contains it. Operands are a `Var` or a `Const`;
+`Var`s, and ends in `results`: the operands the block hands to what contains it. Operands are a `Var` or a `Const`;
 every intermediate value has a name (A-normal form), so an operator never nests in another.
 
 Control flow is structured only: `If`, `For` and `While` carry their blocks and hand values out through block results
@@ -9,7 +9,7 @@ Control flow is structured only: `If`, `For` and `While` carry their blocks and 
 
 * code after a conditional `break`/`continue`/`return` sits in the branch where it still runs;
 * a loop that may be left early is `stoppable`: the first result of its body is a stop flag (true = leave after this
-  iteration) and the loop's first `out` tells whether it was stopped (which is also how for/else is decided);
+  iteration) and the loop's first `out` says whether it was stopped (which is also how for/else is decided);
 * a function returns `body.results[0]` and nothing else.
 
 A name that may be unbound where it is read is a `Const(UNBOUND)` on the paths that did not bind it, with a boolean

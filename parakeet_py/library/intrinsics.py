@@ -214,17 +214,17 @@ def surely_strided(array: Any) -> bool:
 
 
 def standing_for_view(made: Any, base: Any, writeable: Any = False) -> Any:
-    """A new array where NumPy makes a view of `base`, as long as nobody stores to either of them later."""
+    """A new array where NumPy makes a view of `base`, as long as neither of them is stored to later."""
     _intrinsic("standing_for_view")
 
 
 def wants_view() -> bool:
-    """Whether somebody stores to the memory of what is made here, so that an array cannot stand for a view; known."""
+    """Whether the memory of what is made here is stored to, so that an array cannot stand for a view; known."""
     _intrinsic("wants_view")
 
 
 def read_only(array: Any) -> Any:
-    """The same array, which nobody may store to."""
+    """The same array, read-only."""
     _intrinsic("read_only")
 
 

@@ -1,8 +1,8 @@
 """Functions to SSA: parameters, captures, nested functions and the elements of comprehensions.
 
 `ast_to_ssa` converts the syntax tree of one function in a single walk (builder.py holds the state, expressions.py and
-statements.py the grammar), then drops the gates nobody reads (prune.py). Functions inside it are converted where they
-are defined, lambda-lifted: what they take from around them becomes `Function.captures`.
+statements.py the grammar), then drops the flags that are never read (prune.py). Functions inside it are converted where
+they are defined, lambda-lifted: what they take from around them becomes `Function.captures`.
 """
 
 from __future__ import annotations

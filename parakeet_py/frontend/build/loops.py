@@ -113,7 +113,7 @@ class LoopWriter:
         builder = self.builder
         builder.env.update(self.start)
         builder.set_control(skip=FALSE, stop=FALSE)
-        # Whoever starts an iteration has not returned: the parameters only carry the value out.
+        # A function that starts an iteration has not returned: the parameters only carry the value out.
         builder.set_control(returned=FALSE)
         builder.env[RETURN] = Binding(NOTHING)
 

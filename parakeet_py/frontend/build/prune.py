@@ -1,4 +1,4 @@
-"""Drop the gates nobody reads.
+"""Drop the flags that are never read.
 
 Conversion gives every `If` an out for each name its branches bind differently, and every loop a parameter for each
 name it binds, whether it is needed or not. Here demand is propagated from the effects (all operators but closures

@@ -225,7 +225,7 @@ class Statements(Expressions):
     # ---- loops ------------------------------------------------------------------------------------------------------
 
     def after_loop(self, stopped: Operand, node: ast.For | ast.While, rest: list[ast.stmt]) -> None:
-        """The else clause of a loop, then the rest of the block. `stopped` tells whether the loop was broken."""
+        """The else clause of a loop, then the rest of the block. `stopped` says whether the loop was broken."""
         self.set_control(skip=FALSE, stop=FALSE, returned=FALSE)
         orelse = [] if is_endless(node) else node.orelse
         if not orelse or same(stopped, TRUE):

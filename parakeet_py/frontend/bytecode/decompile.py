@@ -11,7 +11,7 @@ agree. Syntax is the narrower bridge, and one that can be read: three steps make
 numba's bytecode analysis could take the first step, at the price of importing numba (more than a second) for the first
 function without source, of what numba itself does not compile, and of finding the syntax again in its flat code.
 
-What has no form here (exceptions that are caught, irreducible loops, an opcode nobody knows) is an `UnsupportedError`
+What has no form here (exceptions that are caught, irreducible loops, an unknown opcode) is an `UnsupportedError`
 with its line, as for source.
 """
 

@@ -40,7 +40,7 @@ def _predecessors(nodes: dict[int, Node]) -> dict[int, list[int]]:
 
 
 def _thread(nodes: dict[int, Node]) -> None:
-    """Edges to blocks that only go elsewhere go there at once; blocks nobody reaches are dropped."""
+    """Edges to blocks that only go elsewhere go there at once; unreachable blocks are dropped."""
 
     def target(offset: int) -> int:
         seen = set()

@@ -1,4 +1,4 @@
-"""Statements taken from bytecode, as a person would have written them.
+"""Statements taken from bytecode, as they are usually written.
 
 Nothing here is needed for a right answer, except that comprehensions, `with` and `assert` have no other form; the rest
 makes the syntax tree what the other frontend expects to see: conditional expressions instead of conditional

@@ -6,7 +6,7 @@
                                         ...
 
 `steps` gives, in the place of an exception with which a step ends, a `Failed` item as the last; `item_of` raises it
-where a handler can catch it. Arrays, lists and the like are gone through as they are: their steps do not raise. Nor do
+where a handler can catch it. Arrays, lists and the like are iterated as they are: their steps do not raise. Nor do
 those of what the compiler goes through at all in such a loop: it refuses the others.
 
 The form of an expression says whether it may give an iterator, and what is assigned to a name whether the name may be

@@ -12,7 +12,7 @@ bound before any function can see them: parameters, and names whose first mentio
 of the function itself. All others stay, and are refused where they are bound.
 
 A list that functions inside append to (a dict they fill, a set they add to) is such a name as well: its changes are
-bindings (`own_lists`). It has to belong to all these functions together, and to nobody else.
+bindings (`own_lists`). It has to belong to all these functions together, and to nothing else.
 
 In the tree, what a cell holds is a name of two parts, `count.cell_contents`: read and bound as an attribute of the
 first, and a name to all else. The second part says whether it is a list, or a deque, of their own.
@@ -71,7 +71,7 @@ def _share(function: ast.FunctionDef) -> None:
 
 
 def _shared_lists(function: ast.FunctionDef) -> dict[str, str]:
-    """The names of lists, dicts and sets of a function that it and those inside it change, and nobody else knows."""
+    """The names of lists, dicts and sets of a function that it and those inside it change, without other references."""
     if not any(isinstance(part, _FUNCTIONS) for part in _own_parts(function.body)):
         return {}
     found = {}

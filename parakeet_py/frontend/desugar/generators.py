@@ -4,7 +4,7 @@
     yield from items            for $item in items:
                                     if yielded($item): return
 
-`yielded` gives an item to whoever goes through the generator, and says whether no more are wanted. What a consumer does
+`yielded` gives an item to the consumer of the generator, and says whether no more are wanted. What a consumer does
 with an item is done there: a loop over a generator is the generator, with the body of the loop at its yields
 (`typed_ir/specialize/paths/generators.py`). What is sent to a generator, and yields that a handler or `with` stands
 around, are refused.

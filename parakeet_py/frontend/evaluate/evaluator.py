@@ -2,7 +2,7 @@
 
 `evaluate(ssa_function, python_function)` gives a callable that does exactly what the Python function does: the same
 values, effects, exceptions and messages. The tests hold it against Python itself. Besides, it is how a function runs
-whose compilation waits for the result type of something that is handed back to Python: an observer is told the result
+whose compilation waits for the result type of something that is handed back to Python: an observer is given the result
 of every operation, by the key the specializer has for it.
 
 A key is `(*path, filename, position, name of the operator)`. The path grows by `(position of the call, name)` with each
@@ -87,7 +87,7 @@ def evaluate(
     observe : called with the key and the result of every operation that could be handed back to Python
     inline : the IR and the Python function of a callee that is to be evaluated rather than called; None for others
     replay : keys and results of operations already done, in order
-    watch : gives objects that calls are not expected to replace (the observer is told `CHANGED` if one does)
+    watch : gives objects that calls are not expected to replace (the observer is given `CHANGED` if one does)
     """
     if not replay and may_keep(function, python):
         return python

@@ -1,8 +1,8 @@
-"""Loops that the evaluator has gone through many times, as Python code.
+"""Loops that the evaluator has run many times, as Python code.
 
 `evaluate` takes microseconds for what CPython does in tens of nanoseconds: too long for a loop of a million turns.
 After some turns of a loop enough is known of its types; the rest of it is a function in Python, made of the same
-operators, which does the same and tells the observer of calls only. Its lines are those of the user's source.
+operators, which does the same and informs the observer of calls only. Its lines are those of the user's source.
 
 `code_of` gives None for loops with operators that are not written here: they stay in the evaluator.
 """
@@ -33,7 +33,7 @@ _INFIX = {
 _PREFIX = {"neg": "-", "pos": "+", "invert": "~", "not": "not "}
 _PLAIN = (bool, int, str, types.NoneType)
 
-# Functions that change nothing and call nobody but methods of their arguments: nothing is asked before they are called.
+# Functions that change nothing and call only methods of their arguments: nothing is asked before they are called.
 QUIET = frozenset(
     id(function)
     for function in (

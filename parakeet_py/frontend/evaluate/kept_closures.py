@@ -1,9 +1,9 @@
 """Which functions the evaluator leaves to Python: those whose nested functions may outlive what they have captured.
 
 Nested functions capture values here and names in Python. That is the same until a captured name is bound again
-(`ssa.Function.unsteady`). The frontend refuses calls that would show it; what code that nobody sees does with a nested
-function is not known, so none with unsteady names is given to it: only to functions that use it up, as `sorted` and
-`scipy.integrate.quad` do.
+(`ssa.Function.unsteady`). The frontend refuses calls that would show it; what code that is not visible does with a
+nested function is not known, so none with unsteady names is given to it: only to functions that use it up, as `sorted`
+and `scipy.integrate.quad` do.
 """
 
 from __future__ import annotations

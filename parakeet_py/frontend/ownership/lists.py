@@ -5,14 +5,13 @@
         if v > 0:                           if v > 0:
             found.append(v)                     found = change append found, v
 
-In SSA a list is a value like any other, as long as nobody else can see it change. That is so if every value its name is
-bound to is made on the spot (a display, a comprehension, `list(...)`, `sorted(...)`, a product or sum of these) and the
-name is only used in ways that do not give the list another name: items are read and written, it is gone through, passed
+In SSA a list is a value like any other, as long as nothing else can see it change. That is so if every value its name
+is bound to is made on the spot (a display, a comprehension, `list(...)`, `sorted(...)`, a product or sum of these) and
+the name is only used in ways that do not give the list another name: items are read and written, it is iterated, passed
 to functions of modules or to builtins, asked for its truth, changed by its methods, and returned. It may also be moved,
 as by `previous = current`, if the old name is bound anew before it is used. Dicts and sets are values of the same kind.
-`own_lists` finds
-these names; all other lists cannot be changed in an accelerated function. What calls do with a list they are passed is
-not seen here: specialization looks at the callee.
+`own_lists` finds these names; all other lists cannot be changed in an accelerated function. What calls do with a list
+they are passed is not seen here: specialization looks at the callee.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ def _default(factory: ast.expr) -> object:
 
 
 def own_lists(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
-    """The names of a function that stand for lists which its statements change and nobody else knows."""
+    """The names of a function that stand for lists which its statements change without other references."""
     parts = walk(node)
     shared = frozenset(inner.id for inner in parts if isinstance(inner, ast.Name) and is_shared(inner.id))
     if isinstance(node, ast.Lambda) or not any(map(_may_change, parts)):
@@ -405,7 +404,7 @@ class Uses:
                 waiting = self.waiting
                 self.walked(iterable, body)
                 self.all([target, *body])
-                self.waiting = waiting  # nothing is gone through any more
+                self.waiting = waiting  # nothing is iterated any more
                 self.all(orelse)
             case ast.While(test=test, body=body, orelse=orelse):
                 self.test(test)
@@ -560,7 +559,7 @@ class Uses:
                 return
         for part in (*node.args, *(keyword.value for keyword in node.keywords)):
             if isinstance(part, ast.GeneratorExp):
-                self.comprehension(part)  # gone through before the call ends
+                self.comprehension(part)  # iterated before the call ends
             elif isinstance(node.func, ast.Name) and node.func.id in _CALLING and self.key(part):
                 pass  # likewise
             elif _is_view(part) and isinstance(node.func, ast.Name):

@@ -4,7 +4,7 @@
     for u, v in edges:                  for u, v in edges:
         graph[u].append(v)                  graph = change append graph[u], v
 
-A list that holds lists is a value, too, as long as nobody else can see one of these change: every list that is put in
+A list that holds lists is a value, too, as long as nothing else can see one of these change: every list that is put in
 has been made on the spot or is moved there, and what is taken out (`graph[u]`, the target of a loop over `graph`) is
 only read where it stands, or while nothing changes. So each place where the name stands is looked at with what is
 around it; what is not known to be harmless makes it a list whose items cannot be changed.
@@ -54,7 +54,7 @@ def own_rows(node: Function, own: frozenset[str]) -> frozenset[str]:
 
 
 def rows_of_own(function: ast.FunctionDef, name: str) -> bool | None:
-    """The same for a name that functions inside share: may its items be changed? None if nobody wants to."""
+    """The same for a name that functions inside share: may its items be changed? None if nothing changes them."""
     if not any(name in _items_changed(part) for part in walk(function)):
         return None
     return bool(_harmless(function, {name}, frozenset()))
@@ -205,7 +205,7 @@ class Rows:
         return False
 
     def _is_new(self, value: ast.expr) -> bool:
-        """Does an expression make a list of lists that nobody else knows?"""
+        """Does an expression make a list of lists without other references?"""
         match value:
             case ast.List(elts=elts):
                 return all(map(self._is_item, elts))
@@ -298,7 +298,7 @@ class Rows:
         return False
 
     def _walked(self, node: ast.expr, parent: ast.AST) -> bool:
-        """It is gone through: the targets are rows of it."""
+        """It is iterated: the targets are rows of it."""
         match parent:
             case ast.Call(func=ast.Name(id=name)) if name in WALKED:
                 return self._walked(parent, self.parents[parent])

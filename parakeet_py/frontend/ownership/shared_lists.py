@@ -1,7 +1,7 @@
 """Lists, dicts and sets that a function shares with those inside it: `own_lists` for a name of several functions.
 
 Each function is looked at as if the name were its own. Beside that, no function inside may give the list away, and
-where a list waits for something else to be computed, or is gone through, nobody may be called who might change it.
+where a list waits for something else to be computed, or is iterated, nothing may be called that might change it.
 """
 
 from __future__ import annotations

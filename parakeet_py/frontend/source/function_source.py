@@ -6,8 +6,8 @@ above, a block header around an indented function), so line and column numbers a
 strings keep their text.
 
 What is found is only believed when compiling it gives the function's bytecode again: an edited file, or a wrong guess
-at where a function ends, can then never give a wrong answer. Lambdas are told apart by their instructions' positions.
-Anything else raises `NoSourceError`.
+at where a function ends, can then never give a wrong answer. Lambdas are distinguished by their instructions'
+positions. Anything else raises `NoSourceError`.
 """
 
 from __future__ import annotations

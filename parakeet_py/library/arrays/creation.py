@@ -423,7 +423,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     step = gap / divisor
 
     def sample(i, origin, end, gap, step):
-        """Number i: through the step, unless that is too small to be told from zero."""
+        """Number i: through the step, unless that is too small to be distinguished from zero."""
         place = cast(i, working)
         through_step = prim("select", step == constant(0, working), place / divisor * gap, place * step)
         value = prim("select", cast(intervals > 0, "bool"), through_step, place * gap) + origin

@@ -110,7 +110,7 @@ def nditer(op, flags=None, op_flags=None, op_dtypes=None, order="K", casting="sa
 
 
 def operand_of(a, write, shape):
-    """An operand as it is gone through: broadcast, unless it is stored to."""
+    """An operand as it is iterated: broadcast, unless it is stored to."""
     if not write:
         return np.broadcast_to(a, shape) if a.ndim > 0 or len(shape) > 0 else a
     if a.ndim < len(shape):
@@ -134,7 +134,7 @@ def reduction_message(axis):
 
 
 def runs_backwards(arrays, axis):
-    """Whether memory is gone through from its end along an axis."""
+    """Whether memory is iterated from its end along an axis."""
     backwards = False
     for one in arrays:
         backwards = backwards or stride_of(one, axis) < 0

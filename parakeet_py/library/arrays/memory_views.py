@@ -1,7 +1,7 @@
 """The memory of an array seen in other ways: as another dtype, along its diagonals, through windows, as one line.
 
 NumPy makes views of these. Here they are copies that stand for views (`standing_for_view`) and fuse with what reads
-them; where it has to be the real view (`wants_view`), because it is returned or somebody stores to its memory, that is
+them; where it has to be the real view (`wants_view`), because it is returned or its memory is stored to, that is
 made from the array's strides (`strided`).
 """
 

@@ -151,7 +151,7 @@ def found_by_merge(element, test, invert):
 
 @static
 def exactly_compared(kind, other):
-    """Whether a dtype that two are converted to tells all of their numbers apart."""
+    """Whether a dtype that two are converted to distinguishes all of their numbers."""
     found = np.result_type(kind, other)
     return found.kind in "biu" or all(own.kind in "fc" or own.itemsize < found.itemsize for own in (kind, other))
 

@@ -4,7 +4,7 @@ NumPy's own sorting functions (`routine`) sort the lines of contiguous matrices;
 Where they cannot be called, lines are merged bottom up from short runs that insertion has put in order (Knuth, The Art
 of Computer Programming, volume 3, sections 5.2.1 and 5.2.4), which is stable; NaN comes last, as in NumPy. What a
 program sees there of an *unstable* order (argsort without a kind) stays with NumPy. The places of equal elements cannot
-be told apart in sorted values. On a GPU the routines are kernels (`ptx/sorting`).
+be distinguished in sorted values. On a GPU the routines are kernels (`ptx/skeletons/radix_sort`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A descriptor is a set of named fields: `object`, `base`, `block`, `data`, `extent0`..., `stride0`... (bytes). Fields of
 parameters and of arrays captured by a parallel region are loaded in the entry block when first asked for, so a field
-that nobody uses costs nothing and a field that is used is visibly the same in all loops.
+that is not used costs nothing and a field that is used is visibly the same in all loops.
 
 What the layout says is never loaded: the last stride of C and S arrays and the first of F arrays is the itemsize, the
 other strides of C and F arrays follow from the extents.
@@ -54,7 +54,7 @@ _NOT_NEGATIVE = "!{i64 0, i64 -9223372036854775808}"
 
 
 def unit_axis(kind: Array) -> int | None:
-    """The axis along which elements are adjacent, if the layout tells."""
+    """The axis along which elements are adjacent, if the layout says so."""
     if kind.rank == 0 or kind.layout == "A":
         return None
     return 0 if kind.layout == "F" else kind.rank - 1
@@ -299,7 +299,7 @@ def _size(f: FunctionText, size: str, extents: list[str]) -> str:
         size = f.value(f"extractvalue {{i64, i1}} {pair}, 0")
         bit = f.value(f"extractvalue {{i64, i1}} {pair}, 1")
         over = bit if not over else f.binary("or", "i1", over, bit)
-    # An extent of 0 after an overflow still makes an empty array; that it is refused harms nobody.
+    # An extent of 0 after an overflow still makes an empty array; that it is refused does no harm.
     return f.select(over, "i64", str((1 << 63) - 1), size) if over else size
 
 

@@ -176,8 +176,8 @@ _IMPURE = ("load ", "call ", "alloca ", "phi ")
 class FunctionText:
     """The lines of one function.
 
-    `block` is the label of the block being written; `dead` tells that it has been left (by a break or a failed
-    check), so that what follows cannot run. `widened` tells that the loop being written is meant for vectors.
+    `block` is the label of the block being written; `dead` says that it has been left (by a break or a failed
+    check), so that what follows cannot run. `widened` says that the loop being written is meant for vectors.
     `bounds` are numbers that integer values are known not to be below, `remainders` what they are remainders of: a
     number and a known positive one. `spaces` are the address spaces of pointers that
     do not point into the general one (but into a GPU's shared memory). `nodes` are metadata of this function alone,

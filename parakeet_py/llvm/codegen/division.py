@@ -75,7 +75,7 @@ def _by_known(f: FunctionText, name: str, kind: str, unsigned: bool, left: str, 
 
 
 def divides(f: FunctionText, kind: str, unsigned: bool, remainder: str) -> str | None:
-    """Whether a remainder by a known number is 0, which one product tells, whatever the sign.
+    """Whether a remainder by a known number is 0, which one product shows, whatever the sign.
 
     A multiple of an odd d times its inverse modulo 2**bits is the quotient, and a small number; what is no multiple
     becomes one of the other numbers, which are large. Of d * 2**k, the lowest k bits have to be 0, too: rotated, they

@@ -1,4 +1,4 @@
-"""What LLVM is told of loops, where its own choice is slow.
+"""Hints to LLVM about loops, where its own choice is slow.
 
 Loops that stay scalar, as vector code would be slower:
 

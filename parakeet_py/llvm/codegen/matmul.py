@@ -136,7 +136,7 @@ def _matrix(scope: Scope, array: Descriptor) -> Matrix:
 
 
 def _define_matrix(f: FunctionText, size: int) -> str:
-    """The function that tells how BLAS can read a matrix, and copies it if it cannot."""
+    """The function that finds out how BLAS can read a matrix, and copies it if it cannot."""
     name = f"pk.matrix.{size}"
     if f.module.is_new(name):
         f.module.declare("ptr", "pk_block_new", "ptr, i64")

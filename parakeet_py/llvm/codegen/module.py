@@ -4,7 +4,7 @@
 
     i32 @<name>(ptr ctx, ptr args, ptr results)      the status: 0, or the code of the failure that ended the call
 
-and one internal function for each of its parallel regions. `codegen_arrays` tells how values lie in `args` and
+and one internal function for each of its parallel regions. `codegen/arrays.py` says how values lie in `args` and
 `results`. The text parses and verifies; it declares only what it uses, because reading and optimizing it is on the
 path of the first call. On a failure, blocks are left to the caller, which frees what the context lists.
 

@@ -2,7 +2,8 @@
 
 AVX-512 moves the chosen lanes of a vector together in one instruction; the others are left out of the store, so that it
 does not touch what another thread stores behind. Elsewhere every value is stored where the next one belongs, which
-overwrites it if it was not to be kept: nobody knows in advance which are, and a branch that is mispredicted costs more.
+overwrites it if it was not to be kept: it is not known in advance which are, and a branch that is mispredicted costs
+more.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 A region too small to share is called here and now over its whole range; otherwise it is handed to `pk_parallel`. In
 both cases it is the same function, so there is one copy of its code and one result. The body reports failures through
-`pk_fail`; whoever started the region looks at the status after it.
+`pk_fail`; the caller of the region looks at the status after it.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def _limit_threads(f: FunctionText) -> str | None:
 def _run_loop(
     f: FunctionText, name: str, dtypes: tuple[str, ...], ins: Sequence[Descriptor], outs: Sequence[Descriptor]
 ) -> str:
-    """Call a gufunc's loop; gives the flag that tells of failure, an i32."""
+    """Call a gufunc's loop; gives the flag that is set by a failure, an i32."""
     shapes = routines.shapes(name)
     arrays, axes = [*ins, *outs], [*shapes.ins, *shapes.outs]
     sizes: dict[int, str] = {}

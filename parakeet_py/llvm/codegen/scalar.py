@@ -20,7 +20,7 @@ from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, Value, flo
 from parakeet_py.llvm.math import functions
 from parakeet_py.typed_ir.ir import EXTREMA
 
-Overflow = Callable[[str], None]  # given the i1 that tells of an overflow, leaves the function if it is set
+Overflow = Callable[[str], None]  # given the i1 that is set by an overflow, leaves the function if it is set
 
 _FLOAT_ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _FLOAT_ORDER = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}

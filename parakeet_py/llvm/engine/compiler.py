@@ -1,4 +1,4 @@
-"""LLVM itself: from IR text to object code and, for people, assembly text.
+"""LLVM itself: from IR text to object code and, to be read, assembly text.
 
 LLVM is llvmlite's, called by way of `library`; llvmlite's own binding is only imported for other machines and where
 the loader does not do (`binding`). A process that finds all its code in the disk cache pays for neither.  Text goes in;
@@ -13,7 +13,7 @@ Loop strength reduction is switched off for the whole process, as LLVM has no sm
 of code generation and gains nothing measurable on loops over arrays. So are versions of loops for stride 1.
 
 What a user's function becomes is compiled in parts, side by side (`compile_divided`, `divide`), each in a context and
-on a target machine that nobody else uses meanwhile: LLVM is most of a first call.
+on a target machine that no other thread uses meanwhile: LLVM is most of a first call.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["CodegenError", "HostInfo", "compile_divided", "compile_ir", "emit_as
 MOST_PARTS = 8
 
 _lock = threading.Lock()
-_idle: dict[int, list[TargetMachine]] = {}  # target machines that nobody uses, by level
+_idle: dict[int, list[TargetMachine]] = {}  # target machines that are not in use, by level
 
 
 @lru_cache(maxsize=1)
@@ -65,7 +65,7 @@ def binding() -> Any:
 
 @contextmanager
 def _own_target_machine(level: int) -> Iterator[TargetMachine]:
-    """A target machine that nobody else uses meanwhile."""
+    """A target machine that no other thread uses meanwhile."""
     with _lock:
         idle = _idle.setdefault(level, [])
         machine = idle.pop() if idle else None
@@ -219,13 +219,13 @@ def started_thread(thread: threading.Thread) -> bool:
 
 
 def emit_assembly(text: str, *, level: int = 3, vectorize: bool = True) -> str:
-    """The assembly text of what `compile_ir` would give, for people to read."""
+    """The assembly text of what `compile_ir` would give, to be read."""
     with _own_target_machine(level) as machine, _optimized(text, level, vectorize, machine) as module:
         return machine.emitted(module, assembly=True).decode()
 
 
 def optimized_ir(text: str, *, level: int = 3, vectorize: bool = True) -> str:
-    """The IR after LLVM's passes, for people to read."""
+    """The IR after LLVM's passes, to be read."""
     with _own_target_machine(level) as machine, _optimized(text, level, vectorize, machine) as module:
         return str(module)
 

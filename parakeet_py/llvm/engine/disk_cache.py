@@ -7,13 +7,13 @@ An entry is one file: a fixed head, a JSON header, and object code.  Nothing is 
 
 The checksum covers the key too, so a renamed file is as foreign as a damaged one: either is no entry, and is
 overwritten by the next `put`.  Files are written under another name and renamed: a reader sees all or nothing.
-The title says to people what an entry is (`parakeet cache --list`).
+The title says what an entry is (`parakeet cache --list`).
 
 `digest` makes keys.  Whatever can change the meaning of the code is part of every key: CPU model and features,
 Python, NumPy, the C library, llvmlite (hence LLVM), and the sources of this package.  All of it is read without
 importing llvmlite, since a warm start must not pay for that.
 
-Since the files are executed, only those are read that nobody but this user can have written (`cache_files`).  A cache
+Since the files are executed, only those are read that no other user can have written (`cache_files`).  A cache
 that cannot be read or written is silently no cache.  The total size is bounded (`PARAKEET_CACHE_SIZE`); the entries not
 used for longest go first.
 """
@@ -213,7 +213,7 @@ def get(key: str) -> bytes | None:
 
 
 def put(key: str, payload: bytes, metadata: dict[str, Any] | None = None, title: str = "") -> bool:
-    """Store `payload`, with a header that must be JSON and a title for people; True when it was stored."""
+    """Store `payload`, with a header that must be JSON and a title for lists; True when it was stored."""
     folder = directory()
     if folder is None:
         return False

@@ -6,7 +6,7 @@ and objects around them: a `Module` in a context of its own, a `TargetMachine`. 
 lock: LLVM asks no more than that modules which are worked on at the same time have contexts and target machines of
 their own.
 
-The library is that of the installed llvmlite, and is loaded once, whoever asks. Versions of llvmlite that are not
+The library is that of the installed llvmlite, and is loaded once. Versions of llvmlite that are not
 `KNOWN` are imported, to see that the functions still take the same arguments.
 """
 
@@ -208,7 +208,7 @@ class TargetMachine:
         lib.DisposeTargetData(data)
 
     def emitted(self, module: Module, assembly: bool = False) -> bytes:
-        """The object of a module, or its assembly text; nobody else may use the machine meanwhile."""
+        """The object of a module, or its assembly text; no other thread may use the machine meanwhile."""
         lib, told = library(), _Text()
         buffer = lib.TargetMachineEmitToMemory(self.pointer, module.pointer, int(not assembly), told._as_parameter_)
         message = told.take()
@@ -221,7 +221,7 @@ class TargetMachine:
 
 
 def optimize(module: Module, machine: TargetMachine, level: int, vectorize: bool) -> None:
-    """Run LLVM's default pipeline over a module; nobody else may use the machine meanwhile."""
+    """Run LLVM's default pipeline over a module; no other thread may use the machine meanwhile."""
     lib = library()
     options = lib.CreatePipelineTuningOptions()
     lib.PTOSetLoopVectorization(options, vectorize)

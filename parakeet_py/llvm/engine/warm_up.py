@@ -24,7 +24,7 @@ _tried = False
 
 
 def prepare(cpus: int) -> None:
-    """Begin, if that has not been done and there are several CPUs to use. Whoever needs something waits for it."""
+    """Begin, if that has not been done and there are several CPUs to use. What needs something waits for it."""
     global _thread, _tried
     if _tried or cpus < 2:
         return
@@ -35,7 +35,7 @@ def prepare(cpus: int) -> None:
 
 
 def _prepare() -> None:
-    with suppress(Exception):  # whoever needs it finds the same, and tells
+    with suppress(Exception):  # the thread that needs it finds the same, and reports it
         compiler.host()
         native_runtime.runtime()
         boxing.support()

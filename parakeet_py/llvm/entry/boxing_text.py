@@ -4,7 +4,7 @@ Array results, whose slots are [object, base, block, data, dims, strides], are b
 
 - `object`: that very array, one reference more.
 - `base`: a view of an array of the caller, read-only if that is.
-- `block`, from its start and nobody else's: an array that owns the payload, and gives it back to the runtime when it
+- `block`, from its start, not shared: an array that owns the payload, and gives it back to the runtime when it
   dies (NEP 49 handler). Its strides are 0, as NumPy's,
   if it is empty.
 - `block` otherwise (not from its start, or several results share it): the first result that covers the whole block owns

@@ -19,7 +19,7 @@ and METHOD_DESCRIPTOR, which lets the interpreter call a decorated method with `
 bound method first.
 
 Gates are kept as long as the instance lives, even those no longer in use: another thread may still be running one.
-Whoever calls an instance holds a reference to it, so code is never freed under a call.
+The caller of an instance holds a reference to it, so code is never freed under a call.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class ArgumentWriter(GateWriter):
         self.need(self.let("icmp ne i32 %threads, 0"))
 
     def take(self, value: str, spec: Spec, path: str, pinned: bool) -> None:
-        """Check `value` against `spec` and store its leaves; `pinned`: nobody else holds it during the call."""
+        """Check `value` against `spec` and store its leaves; `pinned`: nothing else refers to it during the call."""
         match spec:
             case NoneSpec():
                 self.need(self.let(f"icmp eq ptr {value}, {self.external('None')}"))

@@ -75,7 +75,7 @@ class ResultWriter(GateWriter):
         self.lines = before + self.lines
 
     def told(self, value: str) -> str:
-        """The result, once somebody has been told of floating-point flags; null if this has raised an exception."""
+        """The result, once floating-point flags have been reported; null if this has raised an exception."""
         if not self.warns:
             return value
         self.counter += 1

@@ -120,7 +120,7 @@ def gate_ir(
     kept : array leaves of the arguments that must then hold what they held before
     recursive : the entry makes calls, whose depth the context limits
     numeric : the entry computes what NumPy's floating-point error state is about (see `error_state`)
-    warns : floating-point flags that the entry sets are told of
+    warns : floating-point flags that the entry sets are reported
     watched : the number of modules whose names must not have been replaced (see `patches`)
     checked : references are looked at (`safety.objects`)
     """

@@ -42,7 +42,7 @@ class GateWriter:
         self.checks: list[str] = []
         self.built = 0  # entries of %objects
         self.numeric = False  # does NumPy's error state matter?
-        self.warns = False  # are floating-point flags told of?
+        self.warns = False  # are floating-point flags reported?
         self.watched = 0  # modules whose names must not have been replaced
         self.checked = False
 

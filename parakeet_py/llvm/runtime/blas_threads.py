@@ -6,12 +6,12 @@
 `get` and `set` are the BLAS's own functions for its number of threads. That number belongs to the whole process, while
 the limit belongs to one call, and several Python threads may be inside BLAS at once. So the first who needs fewer
 threads notes the number, those who come while it is lowered only ever lower it further, and the last who leaves puts
-the noted number back. Nobody ever runs with more threads than it may; whoever meets BLAS meanwhile may run with fewer,
-which changes no result: OpenBLAS reads the number once, when a routine begins. A call that may use as many threads as
-BLAS has takes no lock.
+the noted number back. No caller ever runs with more threads than it may; one that meets BLAS meanwhile may run with
+fewer, which changes no result: OpenBLAS reads the number once, when a routine begins. A call that may use as many
+threads as BLAS has takes no lock.
 
 A lock is held around the count and the two functions, which return at once, and while the process forks; the child,
-in which nobody is inside BLAS, puts the number back.
+in which no thread is inside BLAS, puts the number back.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 The end of the stack, with room to spare for what is called at the deepest point (a library, a signal's handler). A
 thread is asked once, as the answer can take long (glibc reads the process's memory map for the first thread), and keeps
-it under a key of its own. Where there is nobody to ask, a little of what is surely there is all.
+it under a key of its own. Where the limit cannot be asked for, a little of what is surely there is all.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ for each thread and never smaller than a grain.  One 64-bit ticket holds the who
 A thread claims a chunk by a compare-and-swap that takes 1 off; the first claim of a helper also takes a place off
 the middle field.  Since the swap compares all three fields, a claim that succeeds belongs to the region whose
 description is stored beside the ticket, and that region cannot end before the claimed chunk is done: a late
-helper reads nothing stale, and nobody ever waits for a thread that has claimed nothing.
+helper reads nothing stale, and no thread ever waits for one that has claimed nothing.
 
 The caller works too.  A region has ended when all its chunks are done.  It runs in the caller alone, as one call
 body(ctx, frame, 0, n), when it is small (n <= grain), when one thread is asked for, and when the pool is busy:
@@ -20,13 +20,13 @@ inside another region (nested), or with a region of another Python thread.
 A worker that has slept is never woken on the caller's CPU. Linux would put it there, behind the caller, whenever it
 takes the other CPUs for busy, as it does in a virtual machine for idle ones that the host has descheduled; the region
 then runs in the caller alone, and so do the next ones. So workers may run on all CPUs that the caller may use but the
-one it is on (all of them if that is the only one), which is told to Linux when workers are woken from another CPU than
-the last time.
+one it is on (all of them if that is the only one), which Linux is asked for when workers are woken from another CPU
+than the last time.
 
 Idle workers spin for a moment, then sleep on a futex; a waiting caller spins, then yields, then sleeps, so that
 nothing collapses when there are more runnable threads than CPUs.  Workers are started when they are first needed,
 block all signals (those are Python's main thread's to handle), and leave the floating-point state alone but for the
-flags of what has happened, which go to the context of the call (`error_state` tells of them).  After
+flags of what has happened, which go to the context of the call (`error_state` reports them).  After
 fork() the child has no workers and a free pool; it starts its own.
 
 Only Linux has the futex; elsewhere `pool_ir` gives a `pk_parallel` that runs every region in the caller.
