@@ -11,7 +11,7 @@ A callee that is not in the table stores and keeps: every foreign function is ta
 standard library included. (`functools.partial`, `types.MappingProxyType`, `iter`, `memoryview`, `collections.ChainMap`
 are made for keeping.) Entries stand for objects, never for spellings: a function of another kind under the name of one
 in the table is not known. The frontend has only names, and takes those in `named` for the builtins they usually are;
-the specializer looks at the object before it gives a container to it (`typed_ir/own_containers`).
+the specializer looks at the object before it gives a container to it (`owned_containers` of the specializer).
 """
 
 from __future__ import annotations

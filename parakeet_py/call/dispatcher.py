@@ -92,8 +92,8 @@ class Dispatcher:
         self.lock = _compiling
         self.instance: Any = None
         self.plain = takes_positions_only(function.__code__)
-        self.repeated: Any = None  # calls on arrays of devices that may come again, see `hybrid.repeated`
-        self.left: Any = None  # calls that teams have left to the CPU, see `hybrid.left`
+        self.repeated: Any = None  # calls on arrays of devices that may come again, see `call.devices.call_cache`
+        self.left: Any = None  # calls that teams have left to the CPU, see `cpu_only_calls`
         self.framed: Any = None  # takes calls while there is a profiler
         self.inner: Any = None  # takes calls in positional form, for functions whose own calls are not
         extensions.watchers.add(self)

@@ -9,7 +9,7 @@ A function is named by its bytecode, constants and names, and by the places of i
 handed back to Python mention: another function, or another version of it, is another key. Functions it calls are hidden
 arguments of the signature, and enter the key by their own code, defaults and closures, and classes by what they hold.
 What cannot be named that way (a callable object, a class instance) makes a specialization that is not kept.
-What operations handed back to Python gave is more to know: see `llvm/opaque_cache`.
+What operations handed back to Python gave is more to know: see `handed_back_cache`.
 """
 
 from __future__ import annotations

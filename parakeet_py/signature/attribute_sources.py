@@ -3,8 +3,8 @@
 `self.k` in a method is a hidden argument: the value is taken from the object at every call, and compiled code never
 looks at the object. That is right for plain attributes, values that the instance or its class holds. Methods are read
 likewise, through the class: the function is a hidden argument, and a call of it is a call of any other function.
-Properties are functions too (`typed_ir/attributes`). Other descriptors, classes that compute attributes, and classes of
-C extensions are left to Python.
+Properties are functions too (`attributes` of the specializer). Other descriptors, classes that compute attributes, and
+classes of C extensions are left to Python.
 
 What global and closure variables hold has fields as well, which are read only; its methods are left to Python.
 

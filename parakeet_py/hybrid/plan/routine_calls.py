@@ -1,6 +1,6 @@
 """NumPy's compiled loops in calls that run on devices: the CPU does them.
 
-A device has none of them but sorts of its own (`ptx/sorting`). For it any other `Routine` is one more operation that
+A device has none of them but sorts of its own (`radix_sort`). For it any other `Routine` is one more operation that
 the host does between kernels, with arrays brought back for it; so each becomes an `Opaque` with a number beyond those
 of the user's, which `perform` knows.
 """

@@ -101,7 +101,7 @@ class Scope:
     exits: list[str] = field(default_factory=list)
     groups: list[LoopGroup] = field(default_factory=list)
     order: str = "0"
-    limits: dict[str, tuple[str, str]] = field(default_factory=dict)  # of recursion, see `codegen_calls`
+    limits: dict[str, tuple[str, str]] = field(default_factory=dict)  # of recursion, see `calls`
     _captures: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

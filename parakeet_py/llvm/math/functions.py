@@ -3,7 +3,7 @@
 The loop vectorizer widens a call whose `vector-function-abi-variant` attribute names a vector version. There are three
 places to take a function from:
 
-- our own library (`vector_math_library`), whose scalar form has the same bits as every lane of the vector forms;
+- our own library (`library`), whose scalar form has the same bits as every lane of the vector forms;
 - glibc's libmvec. An array's elements must not differ in the last bit by where they stand in it, so the scalar call
   that runs in a loop's remainder is lane 0 of the very version that runs in its body: a small function (`@pk.asin`)
   that is never inlined, because the vectorizer has to see the call;

@@ -2,7 +2,7 @@
 
     double pk_math_exp_f64(double)    <8 x double> pk_math_exp_f64x8(<8 x double>)    float pk_math_exp_f32(float) ...
 
-An object is compiled when its function is first needed on this machine (`vector_math_forms` writes it), kept in the
+An object is compiled when its function is first needed on this machine (`forms` writes it), kept in the
 disk cache, and stays loaded. Generated code refers to its symbols like to any external function; `resolve` gives their
 addresses, without LLVM if the object is in the cache. All forms of a function give the same bits in every lane.
 """

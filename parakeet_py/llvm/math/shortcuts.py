@@ -2,7 +2,7 @@
 
 NumPy does not call pow for the exponents 2, 0.5, -1, 1 and 0: it multiplies, takes a square root, divides. These are
 exact to the last bit, and many times as fast. An exponent that is known when the program is compiled has become such
-an operation already (`typed_ir/passes/algebra`); here is the function for those that are known when it runs:
+an operation already (`typed_ir/passes/scalar/algebra`); here is the function for those that are known when it runs:
 
     define double @pk.power.f64(double %x, double %y)
     define <8 x double> @pk.power.f64x8(<8 x double> %x, <8 x double> %y)

@@ -2,7 +2,7 @@
 
     i64 pk_pack_8(ptr to, i64 place, i64 end, ptr values, ptr flags, i64 count)        what Imp's `Pack` says
 
-As in the vector math library, an object is compiled when it is first needed (`codegen_pack` writes it), kept in the
+As in the vector math library, an object is compiled when it is first needed (`codegen/pack` writes it), kept in the
 disk cache, and stays loaded; if it is in the cache, LLVM is not needed.
 """
 

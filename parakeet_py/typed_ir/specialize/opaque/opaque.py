@@ -4,7 +4,7 @@ An `OpaqueSite` names an operation (a call, an attribute, a subscript, an operat
 operands: compiled code passes the leaves, the runtime rebuilds the Python objects around them. The type of the result
 was observed on an earlier run (`Observations`), or, where it differs from run to run, is that of any object; a result
 of another type than expected makes the compiled code give up. How the operation is done at run time is in
-`llvm/opaque_calls`.
+`call/handed_back`.
 """
 
 from __future__ import annotations

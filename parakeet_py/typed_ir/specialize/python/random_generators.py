@@ -1,7 +1,7 @@
 """Random generators: objects of `np.random.Generator` whose methods compiled code runs.
 
 The object stays Python's. Beside it go two arrays over its state (`random_states`), which the library's methods read
-and store to (`library/random_generators`). For generators that are arguments, or held by arguments and variables, they
+and store to (`library/random/generators`). For generators that are arguments, or held by arguments and variables, they
 are hidden arguments; for those that Python has made during the call, it is asked for them where it gives the object.
 """
 
