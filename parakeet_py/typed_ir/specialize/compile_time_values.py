@@ -55,7 +55,7 @@ def _demand_operand(s: Context, var: ir.Var, what: str, seen: set[ir.Var]) -> No
         return
     seen.add(var)
     if _is_number_given(s, var):
-        raise NeedStatic(s.leaf_param[var], what)
+        raise NeedStatic(s.arguments.leaf_param[var], what)
     for frame in reversed(s.frames):
         for loop in _open_loops(s):
             bound = frame.env.get(loop.item)
@@ -85,12 +85,12 @@ def demand_flag(s: Context, condition: ir.Operand) -> None:
     op = s.builder.definition.get(condition) if isinstance(condition, ir.Var) else None
     for var in ir.operands_of(op) if isinstance(op, ir.Prim) else (condition,):
         if isinstance(var, ir.Var) and _is_number_given(s, var) and var.type == PYBOOL:
-            raise NeedStatic(s.leaf_param[var], "a flag")
+            raise NeedStatic(s.arguments.leaf_param[var], "a flag")
 
 
 def _is_number_given(s: Context, var: ir.Var) -> bool:
     """Is this a parameter that a signature can have by value? NumPy's scalars are not."""
-    return var in s.leaf_param and isinstance(var.type, Scalar) and var.type.python
+    return var in s.arguments.leaf_param and isinstance(var.type, Scalar) and var.type.python
 
 
 def is_demandable(s: Context, var: ir.Var) -> bool:
@@ -103,7 +103,7 @@ def is_demandable(s: Context, var: ir.Var) -> bool:
 
 def known_object(s: Context, value: ObjectV) -> tuple[type, Source] | None:
     """The class of an object that an argument or a variable is or holds, and where it is read from."""
-    index = s.leaf_param.get(value.var)
+    index = s.arguments.leaf_param.get(value.var)
     if index is None or not s.fields:
         return None
     split = len(s.signature.params)

@@ -85,6 +85,60 @@ class Procedures:
         self.refused: list[tuple[Frame, tuple[Template, ...]]] = []
 
 
+class Arguments:
+    """What is known of the parameters of the typed function."""
+
+    def __init__(self) -> None:
+        self.texts: dict[int, tuple[Value, int]] = {}  # strings that are parameters, by `id`
+        self.shared_root = -1  # the memory of arguments that may overlap
+        self.functions: list[int] = []  # parameters that are functions
+        self.leaf_param: dict[ir.Var, int] = {}
+        self.params: list[ir.Var] = []
+        self.object_specs: dict[ir.Var, ObjectSpec] = {}  # of objects that Python has given
+        self.classes: dict[ir.Var, type] = {}  # of objects in parameters, for messages
+        self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
+        self.list_roots: dict[int, int] = {}  # the memory of long lists that are parameters
+        self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
+        self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
+        self.static_extents: list[tuple[ir.Var, int, int]] = []
+
+
+class PythonState:
+    """What Python does during a call, and what it has been given."""
+
+    def __init__(self) -> None:
+        self.guessed: list[NeedObservation] = []
+        self.sites: list[OpaqueSite] = []
+        self.lists_given = False  # has Python been given lists whose items might be assigned here,
+        self.lists_stored = False  # and have items of such lists been assigned?
+        self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made (see `python.random_generators`)
+        self.read_late: set[Source] = set()
+        self.module_reads: set[tuple[str, str]] = set()
+        self.closures_read_late = False
+
+
+class Loops:
+    """The loops around the statement that is specialized, and what is known of all."""
+
+    def __init__(self) -> None:
+        self.unroll: set[int] = set()  # loops to be written out, by `id`
+        self.unrolling = 0  # how many loops around are written out,
+        self.looping = 0  # and how many are not
+        self.has_loops = False  # of the user's own
+        self.loop_roots = 0  # roots up to this one are not of the loop's iteration
+
+
+class Elements:
+    """The element function that is specialized, if one is."""
+
+    def __init__(self) -> None:
+        self.in_body = 0  # how many element functions are around the statement
+        self.outside: int | None = None  # roots up to this one are not of the element function that is specialized
+        self.stores_of_elements = 0  # how often a store to such memory was met
+        self.element_roots = 0  # roots up to this one are not of the element function that is specialized
+        self.outer_fields: frozenset[Source] = frozenset()  # attributes that the element function has not made
+
+
 class Context(ABC):
     """The state of one specialization, and the vocabulary of the modules that do it."""
 
@@ -104,55 +158,32 @@ class Context(ABC):
         self.strict = strict
         self.guess = guess
         self.takes_texts = takes_texts
-        self.texts: dict[int, tuple[Value, int]] = {}  # strings that are parameters, by `id`
+        self.arguments = Arguments()
+        self.python = PythonState()
+        self.loops = Loops()
+        self.elements = Elements()
         self.fields = fields  # whose attributes may be hidden arguments
-        self.guessed: list[NeedObservation] = []
         self.signature = signature
         self.observed = Lookups(observed)
         self.builder = Builder()
         self.python_version = sys.version_info[:2]
-        self.sites: list[OpaqueSite] = []
         self.roots = 0
         self.hidden: dict[Source, Value] = {}  # what globals, cells and attributes hold
-        self.shared_root = -1  # the memory of arguments that may overlap
-        self.functions: list[int] = []  # parameters that are functions
         self.widened: list[str] = []
-        self.unroll: set[int] = set()
         self.hints: dict[tuple[Any, ...], list[Template]] = {}
         self.path: tuple[Any, ...] = ()
-        self.leaf_param: dict[ir.Var, int] = {}
-        self.params: list[ir.Var] = []
         cells = dict(zip(python_function.__code__.co_freevars, python_function.__closure__ or (), strict=False))
         namespace = Namespace(python_function.__globals__, python_function, cells=cells)
         self.frames = [Frame(function, namespace)]
         self.pos = ssa.Pos(1, 0, 1, 0)
         self.out: ssa.Var | None = None  # of the statement that is being specialized
-        self.in_body = 0
-        self.outside: int | None = None  # roots up to this one are not of the element function that is specialized
-        self.stores_of_elements = 0  # how often a store to such memory was met
-        self.unrolling = 0
-        self.looping = 0
         self.has_unsteady = False  # a nested function has captured what may be bound again
-        self.has_loops = False
         self.guards: list[Guard] = []  # statements whose exceptions are caught, and sides of branches in them
-        self.lists_given = False  # has Python been given lists whose items might be assigned here,
-        self.lists_stored = False  # and have items of such lists been assigned?
         self.yields: list[Callable[[Value], Value]] = []  # what is done with items of generators that are gone through
         self.list_changes = 0  # statements that have changed lists
         self.recursions = 0  # how often a function has been inlined into itself
-        self.object_specs: dict[ir.Var, ObjectSpec] = {}  # of objects that Python has given
-        self.classes: dict[ir.Var, type] = {}  # of objects in parameters, for messages
-        self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made (see `drawing`)
-        self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
-        self.list_roots: dict[int, int] = {}  # the memory of long lists that are parameters
-        self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
         self.rows: frozenset[int] = frozenset()  # the memory of lists in lists (see `tables`)
-        self.read_late: set[Source] = set()
-        self.module_reads: set[tuple[str, str]] = set()
         self.new_axes: set[ir.Var] = set()  # views with axes that the user's code has put in by None, whose steps are 0
-        self.closures_read_late = False
-        self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
-        self.static_extents: list[tuple[ir.Var, int, int]] = []
         self.shadows = Shadows()
         self.procedures = Procedures()
         self.assigned: tuple[Source, ...] = ()  # attributes (see `field_state`)
@@ -160,9 +191,6 @@ class Context(ABC):
         self.assigned_at: int | None = None  # the statement of the outermost block at which one is, first
         self.readers: dict[int, tuple[ssa.Function, Any]] = {}  # of functions, by `id`
         self.instances = Instances()
-        self.element_roots = 0  # roots up to this one are not of the element function that is specialized,
-        self.loop_roots = 0  # or of the loop's turn
-        self.outer_fields: frozenset[Source] = frozenset()  # attributes that the element function has not made
 
     @property
     def dead(self) -> bool:
@@ -193,17 +221,17 @@ class Context(ABC):
 
     def will_store(self, array: ArrayV) -> None:
         """Called for every array that is stored to."""
-        if self.outside is not None and any(root <= self.outside for root in array.roots):
-            self.stores_of_elements += 1
+        if self.elements.outside is not None and any(root <= self.elements.outside for root in array.roots):
+            self.elements.stores_of_elements += 1
             raise Sequential.at(self.frames[-1].function, self.builder.pos, "a store in an element function")
         self.shadows.store(array.roots)
         self.shadows.change(array.roots)
 
     def give_list(self, what: str) -> None:
         """A list goes where it would be seen if its items were assigned from now on."""
-        if self.lists_stored and self.looping:
+        if self.python.lists_stored and self.loops.looping:
             raise self.unsupported(what)
-        self.lists_given = True
+        self.python.lists_given = True
 
     def shadow(self, base: ArrayV, made_here: bool = False) -> frozenset[int]:
         """The memory of a copy that stands for a view of `base`; `made_here`: which is new in each iteration."""
@@ -238,7 +266,7 @@ class Context(ABC):
         key = ("check", condition)
         caught = self.guards[-1].handler(exception) if self.guards and exception != "Deoptimize" else 0
         of_library = self.frames[-1].namespace.trusted
-        if caught and self.guards[-1].keeps and of_library and not self.has_loops:
+        if caught and self.guards[-1].keeps and of_library and not self.loops.has_loops:
             exception, caught = "Deoptimize", 0  # the handler may look at the message, which is NumPy's
         if not isinstance(condition, ir.Const):
             for scope in b.scopes:
@@ -261,7 +289,7 @@ class Context(ABC):
         self.widened.append(f"line {self.builder.pos.line}: {left} and {right} meet")
 
     def unroll_wanted(self, op: ssa.For) -> bool:
-        return id(op) in self.unroll
+        return id(op) in self.loops.unroll
 
     def remember_templates(self, op: ssa.Op, templates: list[Template]) -> None:
         self.hints[(*self.path, id(op))] = templates
@@ -269,8 +297,8 @@ class Context(ABC):
     def describe(self, value: Value) -> str:
         if not isinstance(value, ObjectV):
             return described(value)
-        spec = self.object_specs.get(value.var)
-        return described(value, self.classes.get(value.var) or (None if spec is None else spec.type))
+        spec = self.arguments.object_specs.get(value.var)
+        return described(value, self.arguments.classes.get(value.var) or (None if spec is None else spec.type))
 
     @contextmanager
     def element_function(self, stores: bool = False) -> Iterator[None]:
@@ -278,19 +306,19 @@ class Context(ABC):
 
         Without `stores`, what is outside cannot be stored to either: elements are computed in any order.
         """
-        self.in_body += 1
-        outside, roots, fields = self.outside, self.element_roots, self.outer_fields
-        self.outside = outside if stores else self.roots
-        self.element_roots, self.outer_fields = self.roots, frozenset(self.builder.fields)
+        self.elements.in_body += 1
+        outside, roots, fields = self.elements.outside, self.elements.element_roots, self.elements.outer_fields
+        self.elements.outside = outside if stores else self.roots
+        self.elements.element_roots, self.elements.outer_fields = self.roots, frozenset(self.builder.fields)
         try:
             yield
         finally:
-            self.in_body -= 1
-            self.outside, self.element_roots, self.outer_fields = outside, roots, fields
+            self.elements.in_body -= 1
+            self.elements.outside, self.elements.element_roots, self.elements.outer_fields = outside, roots, fields
 
     def add_site(self, site: OpaqueSite) -> int:
-        self.sites.append(site)
-        return len(self.sites) - 1
+        self.python.sites.append(site)
+        return len(self.python.sites) - 1
 
     # ---- the vocabulary ----------------------------------------------------------------------------------------------
 

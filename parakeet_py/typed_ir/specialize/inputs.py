@@ -66,9 +66,11 @@ def parameter(s: Context, spec: Spec, index: int) -> Value:
             if inner:
                 extents = (*extents[:-1], ir.Const(inner, PYINT))
             known = enumerate(extents)
-            s.static_extents += [(var, axis, int(e.value.real)) for axis, e in known if isinstance(e, ir.Const)]
-            root = s.shared_root if s.shared_root >= 0 else s.new_root()
-            s.param_roots |= {root}
+            s.arguments.static_extents += [
+                (var, axis, int(e.value.real)) for axis, e in known if isinstance(e, ir.Const)
+            ]
+            root = s.arguments.shared_root if s.arguments.shared_root >= 0 else s.new_root()
+            s.arguments.param_roots |= {root}
             nonunit = tuple(not one for one in unit)
             known_order = fortran(rank) if layout == "F" else order
             return ArrayV(var, extents, frozenset({root}), not writeable, nonunit, known_order)
@@ -80,30 +82,30 @@ def parameter(s: Context, spec: Spec, index: int) -> Value:
             return lift(value)
         case ObjectSpec(kind):
             opaque = ObjectV(_leaf(s, OBJECT, index, f"a{index}"))
-            s.classes[opaque.var] = kind
+            s.arguments.classes[opaque.var] = kind
             if issubclass(kind, np.ndarray):
-                s.unusual_arrays.add(opaque.var)
+                s.arguments.unusual_arrays.add(opaque.var)
             return opaque
         case FunctionSpec():
             return _function(s, spec, index)
         case TextSpec():
             codes = parameter(s, spec.leaf, index)
             assert isinstance(codes, ArrayV)
-            s.param_roots -= codes.roots  # nobody else sees the array
+            s.arguments.param_roots -= codes.roots  # nobody else sees the array
             return TextV(codes)
         case ListSpec():
             array = parameter(s, spec.leaf, index)
             assert isinstance(array, ArrayV)
             root = next(iter(array.roots))
-            s.param_roots -= {root}  # nobody else sees the array
-            s.list_roots[root] = index
+            s.arguments.param_roots -= {root}  # nobody else sees the array
+            s.arguments.list_roots[root] = index
             return ListV(replace(array, readonly=False))
         case TupleSpec(items, "slice"):
             return SliceV(*(parameter(s, item, index) for item in items))
         case TupleSpec(items, kind):
             made = TupleV(tuple(parameter(s, item, index) for item in items), kind)
             if kind == "list":
-                s.lists[id(made)] = (made, index)
+                s.arguments.lists[id(made)] = (made, index)
             return made
     raise AssertionError(spec)
 
@@ -123,18 +125,18 @@ def _function(s: Context, spec: FunctionSpec, index: int) -> Value:
 
 def need_whole(s: Context, value: Value) -> None:
     """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
-    if id(value) in s.lists:
-        raise NeedWhole(s.lists[id(value)][1])
-    if s.list_roots and isinstance(value, ListV | GrowV):
+    if id(value) in s.arguments.lists:
+        raise NeedWhole(s.arguments.lists[id(value)][1])
+    if s.arguments.list_roots and isinstance(value, ListV | GrowV):
         for column in value.columns if isinstance(value, GrowV) else (value.array,):
-            for root in column.roots & s.list_roots.keys():
-                raise NeedWhole(s.list_roots[root])
+            for root in column.roots & s.arguments.list_roots.keys():
+                raise NeedWhole(s.arguments.list_roots[root])
 
 
 def _leaf(s: Context, kind: Any, index: int, name: str) -> ir.Var:
     var = ir.Var(name, kind)
-    s.params.append(var)
-    s.leaf_param[var] = index
+    s.arguments.params.append(var)
+    s.arguments.leaf_param[var] = index
     s.builder.home[var] = s.builder.scopes[0]
     return var
 
@@ -163,7 +165,7 @@ def read_global(s: Context, name: str) -> Value:
 def read_cell(s: Context, name: str) -> Value:
     namespace = s.frames[-1].namespace
     if name in s.frames[-1].free:
-        s.closures_read_late |= bool(s.sites) or len(s.builder.scopes) > 1
+        s.python.closures_read_late |= bool(s.python.sites) or len(s.builder.scopes) > 1
         return s.frames[-1].free[name]
     try:
         found = namespace.cells[name].cell_contents
@@ -182,8 +184,8 @@ def hidden_value(s: Context, source: Source, found: Any) -> Value:
     if source not in s.hidden:
         raise NeedHidden(source, found)
     table = source[0] == "attribute" and str(source[1]).startswith("parakeet_py.library.")  # which nothing replaces
-    if not table and (s.sites or len(s.builder.scopes) > 1):
-        s.read_late.add(source)
+    if not table and (s.python.sites or len(s.builder.scopes) > 1):
+        s.python.read_late.add(source)
     return s.hidden[source]
 
 

@@ -116,16 +116,16 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
         case VariantV():
             return _variant(s, value, leaves)
         case ArrayV(var):
-            s.shadows.result(value, s.param_roots)
+            s.shadows.result(value, s.arguments.param_roots)
             view = isinstance(s.builder.definition.get(var), ir.View | ir.Reshape | ir.Strided)
             made = leaf(with_steps(s, var), "array", value.dtype, False, value.rank, value if view else None)
-            return replace(made, view=view, readonly=value.readonly and var not in s.leaf_param)
+            return replace(made, view=view, readonly=value.readonly and var not in s.arguments.leaf_param)
         case ObjectV(var):
             return leaf(var, "object", "", False)
         case InstanceV() | RefV() | ItemV():
             maker, held = values.boxed(s, value)
             return ResultTuple(tuple(result_tree(s, item, leaves) for item in held), "tuple", maker)
-        case TextV(codes) if codes.var not in s.leaf_param:
+        case TextV(codes) if codes.var not in s.arguments.leaf_param:
             return ResultTuple((result_tree(s, codes, leaves),), "tuple", text_of)
         case CharV(code):
             return ResultTuple((result_tree(s, code, leaves),), "tuple", chr)
@@ -321,7 +321,7 @@ def with_attributes(s: Context, tree: Result, leaves: Leaves) -> Result:
 def _object(s: Context, source: Source, leaves: Leaves) -> ResultLeaf:
     """The object that an attribute is one of."""
     owner = s.hidden[source[:-1]] if len(source) > 3 else None
-    for var, index in s.leaf_param.items():
+    for var, index in s.arguments.leaf_param.items():
         if (owner is None and index == source[1]) or (isinstance(owner, ObjectV) and owner.var is var):
             if var not in leaves:
                 leaves.append(var)

@@ -210,12 +210,14 @@ class Specializer(Context):
         if self.function.generator:
             hint = "let another function go through it, or fill an array and return it"
             raise UnsupportedError.at(self.function, self.function.body.statements[0].pos, NO_GENERATOR, hint)
-        self.shared_root = self.new_root() if not self.signature.disjoint else -1
-        self.functions = [i for i, spec in enumerate(self.signature.params) if isinstance(spec, FunctionSpec)]
+        self.arguments.shared_root = self.new_root() if not self.signature.disjoint else -1
+        self.arguments.functions = [i for i, spec in enumerate(self.signature.params) if isinstance(spec, FunctionSpec)]
         arguments = [inputs.parameter(self, spec, index) for index, spec in enumerate(self.signature.params)]
         if self.takes_texts:
             given = enumerate(zip(self.signature.params, arguments, strict=True))
-            self.texts = {id(v): (v, at) for at, (_, v) in given if isinstance(v, Static) and type(v.object) is str}
+            self.arguments.texts = {
+                id(v): (v, at) for at, (_, v) in given if isinstance(v, Static) and type(v.object) is str
+            }
         offset = len(arguments)
         for position, hidden in enumerate(self.signature.hidden):
             self.hidden[hidden.source] = inputs.parameter(self, hidden.spec, offset + position)
@@ -230,29 +232,29 @@ class Specializer(Context):
             frame.env[param.var] = value
         assigned_attributes.begin(self)
         value = self.run(self.function.body)[0]
-        if self.assigned and not all(map(is_pure_site, self.sites)):
+        if self.assigned and not all(map(is_pure_site, self.python.sites)):
             raise FieldsMayChange
-        late = any(map(of_arguments, self.read_late))
-        if late and not all(map(is_pure_site, self.sites)):
+        late = any(map(of_arguments, self.python.read_late))
+        if late and not all(map(is_pure_site, self.python.sites)):
             raise FieldsMayChange
-        if self.closures_read_late and not all(map(is_pure_site, self.sites)):
-            raise NeedStatic(self.functions[0], "a function whose closure may change")
+        if self.python.closures_read_late and not all(map(is_pure_site, self.python.sites)):
+            raise NeedStatic(self.arguments.functions[0], "a function whose closure may change")
         leaves = results.Leaves()
         tree = results.with_attributes(self, results.result_tree(self, value, leaves), leaves)
         body = ir.Block(tuple(self.builder.scopes[0].statements), tuple(leaves))
         typed = ir.Function(
             re.sub(r"\W", "_", self.function.name),
-            tuple(self.params),
+            tuple(self.arguments.params),
             body,
             self.function.filename,
             self.signature.disjoint,
-            tuple(self.static_extents),
+            tuple(self.arguments.static_extents),
         )
         risky = assigned_attributes.may_fail_after(self, typed.body)
         typed = procedures.attached(self, typed)
-        light = light_site(typed, seldom_sites(self.sites)) if self.sites else None
+        light = light_site(typed, seldom_sites(self.python.sites)) if self.python.sites else None
         if light is not None:
-            site = self.sites[light]
+            site = self.python.sites[light]
             raise UnsupportedError.at(
                 self.function, site.key[-2], f"{site.reason} in a loop that does little else: it is faster in Python"
             )
@@ -261,15 +263,15 @@ class Specializer(Context):
             typed,
             self.signature,
             tree,
-            tuple(self.sites),
+            tuple(self.python.sites),
             stored,
             tuple(self.widened),
-            frozenset(self.read_late),
-            tuple(self.guessed),
+            frozenset(self.python.read_late),
+            tuple(self.python.guessed),
             self.observed.asked,
-            self.has_loops,
+            self.loops.has_loops,
             risky,
-            frozenset(self.module_reads),
+            frozenset(self.python.module_reads),
             self.shadows.both,
         )
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 def execute(s: Context, let: ssa.Let) -> list[Value]:
     """The values of one statement."""
     if isinstance(let.op, ssa.For | ssa.While | ssa.Comprehension) and not s.frames[-1].namespace.trusted:
-        s.has_loops = True
+        s.loops.has_loops = True
     match let.op:
         case ssa.If() as op:
             return branches.specialize_if(s, op)
@@ -95,7 +95,7 @@ def _dict(s: Context, items: Sequence[tuple[ssa.Operand | None, ssa.Operand]]) -
 def _loop(s: Context, op: ssa.For) -> list[Value]:
     """A for loop; started again unrolled when its body needs the index by value."""
     mark = s.builder.mark()
-    frames, sites = len(s.frames), len(s.sites)
+    frames, sites = len(s.frames), len(s.python.sites)
     try:
         return loops.specialize_for(s, op)
     except NeedUnroll as need:
@@ -103,8 +103,8 @@ def _loop(s: Context, op: ssa.For) -> list[Value]:
             raise
         del s.frames[frames:]
         s.builder.rollback(mark)
-        del s.sites[sites:]
-        s.unroll.add(id(op))
+        del s.python.sites[sites:]
+        s.loops.unroll.add(id(op))
         return loops.specialize_for(s, op)
 
 
@@ -116,7 +116,7 @@ def single(s: Context, let: ssa.Let) -> Value | None:
     tagged = tagged_operations.tagged_operand(s, let.op)
     if tagged is not None:
         return tagged_operations.resolve(s, let, tagged)
-    mark, frames, path, sites = s.builder.mark(), len(s.frames), s.path, len(s.sites)
+    mark, frames, path, sites = s.builder.mark(), len(s.frames), s.path, len(s.python.sites)
     if not s.frames[-1].namespace.trusted:
         s.shadows.site = (s.path, let.pos)
     s.out = let.outs[0] if len(let.outs) == 1 else None
@@ -129,8 +129,8 @@ def single(s: Context, let: ssa.Let) -> Value | None:
         s.path, s.pos = path, let.pos
         s.builder.pos = place(s.frames[-1].function, let.pos, s.frames[-1].caller)
         s.builder.rollback(mark)
-        del s.sites[sites:]
-        if s.looping and tagged_unions.fails(s, let.op):
+        del s.python.sites[sites:]
+        if s.loops.looping and tagged_unions.fails(s, let.op):
             return NeverV()
         return s.opaque_operation(let, reason.message if isinstance(reason, UnsupportedError) else str(reason))
 
@@ -140,7 +140,7 @@ def _is_for_python(s: Context, op: ssa.Op, reason: Exception) -> bool:
     arrays' methods: nothing of the function is inside these."""
     if isinstance(reason, HandBack):
         return True
-    if type(reason) is not UnsupportedError or not isinstance(op, ssa.Call) or s.in_body:
+    if type(reason) is not UnsupportedError or not isinstance(op, ssa.Call) or s.elements.in_body:
         return False
     match s.value(op.function):
         case Static(target):

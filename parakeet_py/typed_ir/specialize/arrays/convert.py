@@ -198,7 +198,7 @@ def list_item(s: Context, value: ListV, index: Value) -> Value:
         return item_of(s, value, indexing.read(s, value.array, ScalarV(position)))
     found = indexing.read(s, value.array, index)
     assert isinstance(found, ArrayV)
-    if (value.own and found.rank == 1) or found.roots & s.list_roots.keys():
+    if (value.own and found.rank == 1) or found.roots & s.arguments.list_roots.keys():
         return ListV(copy_array(s, found), value.items, own=True)
     return ListV(found, value.items, own=value.own)
 

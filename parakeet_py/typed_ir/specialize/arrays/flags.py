@@ -59,7 +59,7 @@ def _known(value: bool) -> ScalarV:
 
 def _contiguous(s: Context, array: ArrayV, order: str) -> ir.Operand:
     s.shadows.shown(array.roots)
-    argument = array.var in s.leaf_param
+    argument = array.var in s.arguments.leaf_param
     if array.layout == order or array.rank == 0:
         return ir.Const(True, PYBOOL)
     if argument and (order == "C" or array.layout != "C"):

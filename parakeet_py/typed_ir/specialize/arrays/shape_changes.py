@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def set_shape(s: Context, array: ArrayV, shape: Value) -> None:
     """array.shape = shape"""
     what = "assignment to the attribute .shape"
-    if array.var in s.leaf_param or array.layout != "C":
+    if array.var in s.arguments.leaf_param or array.layout != "C":
         raise s.unsupported(f"{what} of an array that is not the function's own, or not contiguous")
-    if len(s.builder.scopes) > 1 or s.sites:
+    if len(s.builder.scopes) > 1 or s.python.sites:
         raise s.unsupported(f"{what} in branches and loops, or after a call that is handed back")
     s.will_store(array)  # what has been copied of it would have to change too
     shape = TupleV((shape,)) if isinstance(shape, ScalarV) else shape

@@ -99,9 +99,9 @@ def _has_new_axes(s: Context, var: ir.Var) -> bool:
 def _array(s: Context, var: ir.Var) -> ArrayV:
     """What is known of a variable alone."""
     assert isinstance(var.type, Array)
-    single = {axis for own, axis, extent in s.static_extents if own is var and extent == 1}
+    single = {axis for own, axis, extent in s.arguments.static_extents if own is var and extent == 1}
     extents = [ONE if axis in single else s.dim(var, axis) for axis in range(var.type.rank)]
-    nonunit = tuple(var in s.leaf_param and extent != ONE for extent in extents)
+    nonunit = tuple(var in s.arguments.leaf_param and extent != ONE for extent in extents)
     return ArrayV(var, tuple(extents), frozenset(), False, nonunit)
 
 

@@ -295,13 +295,13 @@ def _tuple_item(s: Context, value: TupleV, index: Value) -> Value:
             return as_scalar_like(s, indexing.read(s, as_array_of(s, value), ScalarV(place)), value.items[0])
         integer = is_integer(number.dtype) or number.type == PYBOOL
         if integer and value.named is None and not is_demandable(s, number.operand):
-            mark, sites = s.builder.mark(), len(s.sites)
+            mark, sites = s.builder.mark(), len(s.python.sites)
             found = constant_tables.item_at(s, value)
             if found is not None:
                 count = ir.Const(len(value.items), PYINT)
                 return found(check_index(s, number, count, 0, message=f"{value.kind} index out of range"))
             s.builder.rollback(mark)
-            del s.sites[sites:]
+            del s.python.sites[sites:]
             plain = all(isinstance(item, ArrayV | ScalarV | TaggedScalar | Static) for item in value.items)
             if value.kind == "tuple" and plain and 0 < len(value.items) <= FEW:
                 return _one_of(s, value, number)
@@ -371,8 +371,8 @@ def _set_list_item(s: Context, target: ListV, index: Value, value: Value) -> Non
         raise s.unsupported(f"{s.describe(value)} assigned to an item of such a list")
     if isinstance(index, SliceV):
         raise s.unsupported("a slice of a list assigned")
-    if s.lists_given:
+    if s.python.lists_given:
         raise s.unsupported("items assigned of a list that Python or a copy of it shows")
-    s.lists_stored = True
+    s.python.lists_stored = True
     as_grown = GrowV(ScalarV(array.extents[0]), (array,), kind)
     dynamic_lists.replace_item(s, as_grown, index, value)

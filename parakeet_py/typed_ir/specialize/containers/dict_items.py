@@ -70,7 +70,7 @@ def _name(index: Value) -> str | None:
 def set_item(s: Context, value: ObjectV, index: Value, new: Value) -> bool:
     """value[index] = new; False if the dict does not have that item, or is no argument."""
     source, name = source_of(s, value), _name(index)
-    if source is None or source[0] != "field" or name is None or s.guards or s.in_body or s.procedures.active:
+    if source is None or source[0] != "field" or name is None or s.guards or s.elements.in_body or s.procedures.active:
         return False
     if known(index) not in keys_of(s, source):
         return False

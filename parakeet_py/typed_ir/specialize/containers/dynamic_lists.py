@@ -122,7 +122,7 @@ def grown_template(s: Context, left: Structure, right: Structure) -> Structure:
     roots: frozenset[int] = frozenset() if some else frozenset({s.new_root()})
     for one in (left, right):
         # one that may be an argument is marked as that: Python must get the very list (`inputs.need_whole`)
-        roots |= _roots(one) if isinstance(one.like, GrowV) else _roots(one) & s.list_roots.keys()
+        roots |= _roots(one) if isinstance(one.like, GrowV) else _roots(one) & s.arguments.list_roots.keys()
     columns = [
         ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
         for kind in types_of(items)

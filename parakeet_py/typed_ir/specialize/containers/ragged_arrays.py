@@ -254,7 +254,7 @@ def _is_new(s: Context, item: ArrayV, known: bool = False) -> bool:
     b = s.builder
     if item.readonly or not isinstance(b.definition.get(item.var), ir.Map | ir.Alloc):
         return False
-    return known or not s.looping or any(item.var in let.outs for let in b.scopes[-1].statements)
+    return known or not s.loops.looping or any(item.var in let.outs for let in b.scopes[-1].statements)
 
 
 def _part(s: Context, column: ArrayV, start: ir.Operand, length: ir.Operand) -> ArrayV:
@@ -310,7 +310,7 @@ def is_rows(value: Value) -> TypeGuard[ListV]:
 def as_result(s: Context, result: Value) -> Value:
     """A result whose lists are put together of new arrays: what else the caller sees is not memory of their items."""
     lists: list[tuple[frozenset[int], bool]] = []
-    seen = [s.param_roots]
+    seen = [s.arguments.param_roots]
 
     def look(value: Value) -> None:
         if isinstance(value, ArraysV):

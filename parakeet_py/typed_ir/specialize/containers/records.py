@@ -74,7 +74,7 @@ def extreme(s: Context, value: Value, key: Value | None, which: str) -> Value:
 
 def _both(s: Context, value: Value, key: Value | None) -> tuple[GrowV, list[ArrayV]] | None:
     """The items, and the columns of their keys."""
-    mark, sites = s.builder.mark(), len(s.sites)
+    mark, sites = s.builder.mark(), len(s.python.sites)
     items = _records(s, value)
     if items is not None:
         source = dynamic_lists.shown(s, items) if isinstance(items.item, Scalar) else items
@@ -85,7 +85,7 @@ def _both(s: Context, value: Value, key: Value | None) -> tuple[GrowV, list[Arra
         if keys is not None:
             return items, keys
     s.builder.rollback(mark)
-    del s.sites[sites:]
+    del s.python.sites[sites:]
     return None
 
 

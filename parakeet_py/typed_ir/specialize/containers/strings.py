@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def need(s: Context, value: Value) -> None:
     """Start again with a string that is an argument as a `TextV`; do nothing about other values."""
-    found = s.texts.get(id(value))
+    found = s.arguments.texts.get(id(value))
     if found is not None and found[0] is value:
         raise NeedText(found[1])
 

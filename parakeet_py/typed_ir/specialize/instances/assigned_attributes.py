@@ -66,7 +66,7 @@ def _only_outside(s: Context, text: str) -> None:
 
 def _in_element(s: Context) -> bool:
     """Is an element function being specialized? In those nothing is assigned."""
-    return s.in_body > (s.procedures.active[-1].in_body if s.procedures.active else 0)
+    return s.elements.in_body > (s.procedures.active[-1].in_body if s.procedures.active else 0)
 
 
 def described(source: Source) -> str:
@@ -136,13 +136,13 @@ def carried(s: Context) -> list[Value]:
     """What all assigned attributes hold, for a branch or loop to carry; in an element function, those it has made."""
     fields = s.builder.fields
     if _in_element(s):
-        return [value for source, value in fields.items() if source not in s.outer_fields]
+        return [value for source, value in fields.items() if source not in s.elements.outer_fields]
     return list(fields.values())
 
 
 def carried_sources(s: Context) -> list[Source]:
     """Which ones these are."""
-    return [source for source in s.builder.fields if not _in_element(s) or source not in s.outer_fields]
+    return [source for source in s.builder.fields if not _in_element(s) or source not in s.elements.outer_fields]
 
 
 def must_be_bound(s: Context, sources: Sequence[Source], one: Sequence[Value], other: Sequence[Value]) -> None:
@@ -164,7 +164,11 @@ def with_results(s: Context, results: list[Value], count: int) -> list[Value]:
 def take(s: Context, values: Sequence[Value]) -> None:
     """Let attributes hold values, in the order of `carried`; cells made since then are gone."""
     fields = s.builder.fields
-    kept = {source: value for source, value in fields.items() if source in s.outer_fields} if _in_element(s) else {}
+    kept = (
+        {source: value for source, value in fields.items() if source in s.elements.outer_fields}
+        if _in_element(s)
+        else {}
+    )
     s.builder.fields = kept | dict(zip(carried_sources(s), values, strict=False))
 
 

@@ -53,7 +53,7 @@ def reference(s: Context, grown: GrowV, index: ir.Operand) -> ItemV:
     """The item at a place."""
     if not isinstance(grown.item, Structure) or not isinstance(grown.item.like, InstanceV):
         raise s.unsupported("objects that change, in tuples in a list")
-    return ItemV(ScalarV(index), grown, s.list_changes, s.looping)
+    return ItemV(ScalarV(index), grown, s.list_changes, s.loops.looping)
 
 
 def entering(s: Context, value: Value, held: Value) -> Value:
@@ -62,7 +62,7 @@ def entering(s: Context, value: Value, held: Value) -> Value:
         if isinstance(value, RefV) and value.made.cls is cls:
             if value.made in s.instances.kept:
                 raise s.unsupported("an object put into lists twice")
-            if isinstance(held, GrowV) or (s.looping and value.made.root > s.loop_roots):
+            if isinstance(held, GrowV) or (s.loops.looping and value.made.root > s.loops.loop_roots):
                 made = s.frozen(value)
                 s.instances.kept.add(value.made)
                 return made
@@ -100,7 +100,7 @@ def _use(s: Context, item: ItemV) -> InstanceV:
     """Where a reference is looked at: the list must not have grown since; the instance is that of the template."""
     if item.version != s.list_changes:
         raise s.unsupported("an object of a list that has changed since")
-    if item.depth < s.looping:
+    if item.depth < s.loops.looping:
         s.instances.used.append(item.depth)
     like = item.listed.item.like
     assert isinstance(like, InstanceV)
@@ -109,7 +109,7 @@ def _use(s: Context, item: ItemV) -> InstanceV:
 
 def after_loop(s: Context, changed: int, used: int, values: Sequence[Value]) -> None:
     """At the end of a loop's body, before which lists had been changed and references used so many times."""
-    early = any(depth < s.looping for depth in s.instances.used[used:])
+    early = any(depth < s.loops.looping for depth in s.instances.used[used:])
     if s.list_changes > changed and (early or any(map(_holds_reference, values))):
         raise s.unsupported("an object of a list that a loop changes")
 

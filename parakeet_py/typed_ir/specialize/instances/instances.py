@@ -366,7 +366,7 @@ def _assign(s: Context, value: Value, name: str, new: Value) -> None:
         raise s.unsupported("an object changed in a recursion")
     if s.guards and made.root <= s.guards[-1].roots:
         raise s.unsupported(f"assignment to the attribute .{name} inside `try`")
-    if s.in_body and made.root <= s.element_roots:
+    if s.elements.in_body and made.root <= s.elements.element_roots:
         where = f"assignment to the attribute .{name} in an element function"
         raise Sequential.at(s.frames[-1].function, b.pos, where)
     if made in s.instances.kept:

@@ -24,11 +24,15 @@ def keep(s: Context, value: Value, held: Value) -> Value:
     """A value as it is put into a list: what the turn of a loop has made, nothing changes any more."""
     if s.instances.items:
         value = instance_lists.entering(s, value, held)
-    new = [ref for ref in _refs(value) if ref.made.root > s.loop_roots] if s.instances.refs and s.looping else []
+    new = (
+        [ref for ref in _refs(value) if ref.made.root > s.loops.loop_roots]
+        if s.instances.refs and s.loops.looping
+        else []
+    )
     if not new:
         return value
     s.instances.kept.update(ref.made for ref in new)
-    return leaving(s, [value], s.loop_roots)[0]
+    return leaving(s, [value], s.loops.loop_roots)[0]
 
 
 def _refs(value: Value) -> Iterable[RefV]:

@@ -109,13 +109,13 @@ def _surely_strided(s: Context, array: Value) -> Value:
     assert isinstance(array, ArrayV)
     if in_fortran_order_only(array) or _is_line_across(s, array):
         return py(True)
-    return py(array.layout != "C" and array.var in s.leaf_param)  # it would have that layout
+    return py(array.layout != "C" and array.var in s.arguments.leaf_param)  # it would have that layout
 
 
 def _is_line_across(s: Context, array: ArrayV) -> bool:
     """A whole axis of an argument; others, of whose extents it is known which are 1, lie between its elements."""
     view = s.builder.definition.get(array.var)
-    if not isinstance(view, ir.View) or view.base not in s.leaf_param:
+    if not isinstance(view, ir.View) or view.base not in s.arguments.leaf_param:
         return False
     kind = view.base.type
     ordered = isinstance(kind, Array) and kind.layout in ("C", "F")

@@ -172,7 +172,7 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
         seen = s.observed.find(key)
         if isinstance(seen, ObjectSpec) and seen.type in _METHODS:
             return MethodV(values[0], let.op.name)  # looked up when it is called
-        if seen is not None and s.looping:
+        if seen is not None and s.loops.looping:
             raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
     result = _BOOL if operation in _TRUTHS else None
     return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs))
@@ -210,10 +210,13 @@ def emit_opaque(
     wants_result: bool = True,
 ) -> Value | None:
     """Emit an opaque call whose result has the spec `result`, or else the observed one."""
-    if s.in_body:
+    if s.elements.in_body:
         inside = "a recursive function" if s.procedures.active else "an element function of a parallel operator"
         raise s.unsupported(f"{reason} inside {inside} cannot be handed back to Python")
-    if any(isinstance(value, ObjectV) and value.var in s.unusual_arrays for value in (*values, *keywords.values())):
+    if any(
+        isinstance(value, ObjectV) and value.var in s.arguments.unusual_arrays
+        for value in (*values, *keywords.values())
+    ):
         raise s.unsupported(UNUSUAL_ARRAY)
     if (
         operation == "call"
@@ -226,7 +229,7 @@ def emit_opaque(
     if s.instances.made and any(map(_holds_instance, (*values, *keywords.values()))):
         raise s.unsupported(f"{reason}, of an object that the function has made")
     text = describe_operation(operation, values)
-    if s.looping and operation.partition(":")[0] in _CHEAP:
+    if s.loops.looping and operation.partition(":")[0] in _CHEAP:
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
     if s.strict:
         raise s.unsupported(f"{reason}: with strict=True nothing is handed back to Python")
@@ -245,7 +248,7 @@ def emit_opaque(
             need = NeedObservation(key, reason, s.unsupported(f"{reason}, and no call has shown yet what it gives"))
             if not s.guess:
                 raise need
-            s.guessed.append(need)
+            s.python.guessed.append(need)
             s.check(ir.Const(False, PYBOOL), "Deoptimize", f"{reason}, where no call has been before")
             return NeverV()
         result = observed
@@ -256,7 +259,7 @@ def emit_opaque(
     if any(map(needs_captured_names, (*values, *keywords.values()))) and not _keeps_none(operation, values, result):
         raise s.unsupported(f"{reason}, of a function that uses names which may be bound again")
     catches = s.guards[-1].around_python(s) if s.guards else ()
-    regular = not s.unrolling and not any(
+    regular = not s.loops.unrolling and not any(
         frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
     )
     foreign = any(_has_own_methods(s, value) for value in (*values[1:], *keywords.values()))
@@ -273,9 +276,9 @@ def emit_opaque(
         if any(isinstance(value, ObjectV) for value in values):
             s.shadows.change(OF_OBJECTS)
     if _may_keep(operation, values):
-        s.shadows.keep(given, bool(s.looping))
+        s.shadows.keep(given, bool(s.loops.looping))
     elif any(isinstance(value, ObjectV) for value in values[1:]) and isinstance(result, ArraySpec):
-        s.shadows.keep(OF_OBJECTS, bool(s.looping))  # of a function of NumPy's, as `frombuffer`
+        s.shadows.keep(OF_OBJECTS, bool(s.loops.looping))  # of a function of NumPy's, as `frombuffer`
     kinds = [PYINT] * bool(catches) + ([] if result is None else result_types(result))
     outs = list(s.builder.emit(ir.Opaque(site, tuple(leaves)), *kinds, name="opaque"))
     if catches:
@@ -283,9 +286,9 @@ def emit_opaque(
     if result is None:
         return None
     fresh = operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))
-    made = result_value(s, result, outs, frozenset() if fresh else roots | s.param_roots)
+    made = result_value(s, result, outs, frozenset() if fresh else roots | s.arguments.param_roots)
     if isinstance(made, ObjectV) and isinstance(result, ObjectSpec):
-        s.object_specs[made.var] = result
+        s.arguments.object_specs[made.var] = result
     if random_generators.is_generator(result) and not _has_other_bits(s, values):
         random_generators.made_by_python(s, made)
     return made
@@ -314,9 +317,9 @@ def _has_own_methods(s: Context, value: Value) -> bool:
 
 def _class_of(s: Context, value: ObjectV) -> type | None:
     """The class of an object, if it is known."""
-    index, split = s.leaf_param.get(value.var), len(s.signature.params)
+    index, split = s.arguments.leaf_param.get(value.var), len(s.signature.params)
     if index is None:
-        spec: Spec | None = s.object_specs.get(value.var)
+        spec: Spec | None = s.arguments.object_specs.get(value.var)
     else:
         spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
     return spec.type if isinstance(spec, ObjectSpec) and spec != ANY else None

@@ -64,7 +64,7 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
             if var not in leaves:
                 leaves.append(var)
             leaf = LeafT(leaves.index(var))
-            if isinstance(value, ArrayV) and value.readonly and var not in s.leaf_param:
+            if isinstance(value, ArrayV) and value.readonly and var not in s.arguments.leaf_param:
                 return ContainerT("readonly", (leaf,))
             return leaf
         case ListV(array, "copies"):
@@ -77,7 +77,7 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
         case InstanceV() | RefV() | ItemV():
             maker, held = values.boxed(s, value)
             return ContainerT("named", tuple(template_of(s, item, leaves) for item in held), (maker,))
-        case TextV(codes) if codes.var not in s.leaf_param:
+        case TextV(codes) if codes.var not in s.arguments.leaf_param:
             return ContainerT("named", (template_of(s, codes, leaves),), (text_of,))
         case CharV(code):
             return ContainerT("named", (template_of(s, code, leaves),), (chr,))

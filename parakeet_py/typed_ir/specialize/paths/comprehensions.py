@@ -65,14 +65,14 @@ def compute(s: Context, value: ComprehensionV) -> Value:
     """The list of a comprehension: a `TupleV` of known length or a `ListV`."""
     if iterator_consumption.is_lazy(value.iterable):
         return generators.as_list(s, value) if value.kind != "tuple" and not value.flatten else _grown(s, value)
-    mark, sites = s.builder.mark(), len(s.sites)
+    mark, sites = s.builder.mark(), len(s.python.sites)
     try:
         return _at_once(s, value)
     except Sequential:
         if value.flatten or iterables.static_items(value.iterable) is not None:
             raise
         s.builder.rollback(mark)
-        del s.sites[sites:]
+        del s.python.sites[sites:]
         if assigned_attributes.carried(s):
             return _grown(s, value)  # a loop that carries what its elements assign
         return _one_by_one(s, value)
@@ -80,13 +80,13 @@ def compute(s: Context, value: ComprehensionV) -> Value:
         if value.kind == "tuple":
             raise s.unsupported("a tuple whose length depends on data") from None
         s.builder.rollback(mark)
-        del s.sites[sites:]
+        del s.python.sites[sites:]
         return _grown(s, value)
     except ArrayElements:
         if value.kind == "tuple":
             raise
         s.builder.rollback(mark)
-        del s.sites[sites:]
+        del s.python.sites[sites:]
         return _of_arrays(s, value)
 
 
@@ -128,12 +128,12 @@ def _grown(s: Context, value: ComprehensionV) -> Value:
     items = value.iterable
     known = iterables.static_items(items)
     if isinstance(items, TupleV) and dynamic_lists.is_uniform(items) and not value.flatten:
-        mark, sites = s.builder.mark(), len(s.sites)
+        mark, sites = s.builder.mark(), len(s.python.sites)
         try:
             return _at_once(s, replace(value, iterable=dynamic_lists.shown(s, dynamic_lists.of_scalars(s, items))))
         except Sequential:
             s.builder.rollback(mark)
-            del s.sites[sites:]
+            del s.python.sites[sites:]
     if known is not None and not value.flatten:
         return _chosen(s, value, known)
     parts = [items, value.element, value.condition or lift(None), lift(value.flatten)]
@@ -295,20 +295,20 @@ def _record(s: Context, item: Value, before: int) -> Structure | None:
 
 def _of_tuples(s: Context, value: ComprehensionV, template: Structure) -> Value:
     """A list of tuples: a column for each of their parts, all computed by one operator."""
-    mark, sites = s.builder.mark(), len(s.sites)
+    mark, sites = s.builder.mark(), len(s.python.sites)
     length, item_at = iterables.positions(s, value.iterable)
 
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
         with s.element_function():
             (element,) = s.settle([s.call(value.element, [item_at(indices[0])], {})])
-            (element,) = s.leaving([element], s.element_roots)
+            (element,) = s.leaving([element], s.elements.element_roots)
             return array_store.encoded(s, join.leaves_of(s, element, template))
 
     try:
         return GrowV(ScalarV(length), tuple(generate(s, (length,), point)), template)
     except Sequential:
         s.builder.rollback(mark)
-        del s.sites[sites:]
+        del s.python.sites[sites:]
         return _grown(s, value)
 
 

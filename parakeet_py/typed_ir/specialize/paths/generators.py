@@ -64,7 +64,7 @@ def _may_change(s: Context, value: Value) -> bool:
     """Does a value hold lists or dicts of the function's own, of which a change would be a new value?"""
     match value:
         case TupleV(items, kind):
-            own = kind == "list" and id(value) not in s.lists
+            own = kind == "list" and id(value) not in s.arguments.lists
             return own or any(_may_change(s, item) for item in items)
         case ClosureV():
             return any(_may_change(s, held) for held in (*value.captures, *value.defaults))
@@ -114,9 +114,9 @@ def _walk(s: Context, frame: Frame, turn: Turn) -> None:
         raise s.unsupported("a generator that goes through itself")
     if s.guards or s.procedures.active:
         raise s.unsupported(f"a loop over a generator {'inside `try`' if s.guards else 'in a recursion'}")
-    if s.in_body:
+    if s.elements.in_body:
         raise Sequential.at(s.frames[-1].function, s.builder.pos, "a loop over a generator in an element function")
-    depth, path, looping, yields = len(s.frames), s.path, s.looping, len(s.yields)
+    depth, path, looping, yields = len(s.frames), s.path, s.loops.looping, len(s.yields)
     pos, place = s.pos, s.builder.pos
 
     def here(item: Value) -> Value:
@@ -125,11 +125,11 @@ def _walk(s: Context, frame: Frame, turn: Turn) -> None:
         above = s.yields[yields:]
         del s.frames[depth:], s.yields[yields:]
         s.path, s.pos, s.builder.pos = path, pos, place
-        s.unrolling += 1
+        s.loops.unrolling += 1
         try:
             return turn(item)
         finally:
-            s.unrolling -= 1
+            s.loops.unrolling -= 1
             s.frames += own
             s.yields += above
             s.path, s.pos, s.builder.pos = own_path, own_pos, own_place
@@ -139,7 +139,7 @@ def _walk(s: Context, frame: Frame, turn: Turn) -> None:
         s.inlined(frame)
     finally:
         del s.yields[yields:]
-        s.looping = looping
+        s.loops.looping = looping
 
 
 @builtin(yielded)

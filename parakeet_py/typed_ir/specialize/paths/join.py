@@ -144,7 +144,7 @@ def join_or_box(s: Context, left: Template, right: Template) -> Template:
     try:
         return join(s, left, right)
     except UnsupportedError:
-        if s.in_body or s.looping or s.strict or s.frames[-1].namespace.trusted:
+        if s.elements.in_body or s.loops.looping or s.strict or s.frames[-1].namespace.trusted:
             raise
         return Structure(ObjectV(ir.Var("any", OBJECT), any=True), ())
 

@@ -128,11 +128,11 @@ def _unroll(
         s.bind(op.item, element(item))
         for var, value in zip(op.params, params, strict=True):
             s.bind(var, value)
-        s.unrolling += 1
+        s.loops.unrolling += 1
         try:
             results = s.run(op.body)
         finally:
-            s.unrolling -= 1
+            s.loops.unrolling -= 1
         if not op.stoppable:
             params = results
             continue
@@ -258,9 +258,13 @@ def _fixed_point(
     b = s.builder
     before = s.roots
     inside = s.new_root()  # all memory made by an iteration
-    sites, sources, fields_before = len(s.sites), assigned_attributes.carried_sources(s), assigned_attributes.carried(s)
+    sites, sources, fields_before = (
+        len(s.python.sites),
+        assigned_attributes.carried_sources(s),
+        assigned_attributes.carried(s),
+    )
     for _ in range(MOST_PASSES):
-        del s.sites[sites:]
+        del s.python.sites[sites:]
         params: list[ir.Var] = []
         values = []
         names = [*(var.name for var in op.params), *("field" for _ in templates[len(op.params) :])]
@@ -317,13 +321,13 @@ def _fixed_point(
 
 @contextmanager
 def _looping(s: Context, roots: int) -> Iterator[None]:
-    s.looping += 1
-    around, s.loop_roots = s.loop_roots, roots
+    s.loops.looping += 1
+    around, s.loops.loop_roots = s.loops.loop_roots, roots
     try:
         yield
     finally:
-        s.looping -= 1
-        s.loop_roots = around
+        s.loops.looping -= 1
+        s.loops.loop_roots = around
 
 
 def _leaves(s: Context, values: list[Value], templates: list[Template]) -> tuple[ir.Operand, ...]:

@@ -177,11 +177,11 @@ def resolve(s: Context, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
 
 def handed_back(s: Context, run: Callable[[], Value | None]) -> str | None:
     """Why Python would do an operation, if it would; it is then given the value, whatever it is."""
-    sites = len(s.sites)
+    sites = len(s.python.sites)
     reasons: list[str] = []
 
     def seen() -> bool:
-        reasons.extend(site.reason for site in s.sites[sites:])
+        reasons.extend(site.reason for site in s.python.sites[sites:])
         return bool(reasons)
 
     try:
@@ -193,7 +193,7 @@ def handed_back(s: Context, run: Callable[[], Value | None]) -> str | None:
 
 def tried(s: Context, run: Callable[[], Value | None], stop: Callable[[], bool] = lambda: False) -> object:
     """What type of value an operation would give; nothing of it is kept. `SEEN` if `stop` says so after it."""
-    b, sites, frames = s.builder, len(s.sites), len(s.frames)
+    b, sites, frames = s.builder, len(s.python.sites), len(s.frames)
     mark = b.mark()
     try:
         result = run()
@@ -203,7 +203,7 @@ def tried(s: Context, run: Callable[[], Value | None], stop: Callable[[], bool] 
     except UnsupportedError as error:
         return error
     finally:
-        del s.frames[frames:], s.sites[sites:]
+        del s.frames[frames:], s.python.sites[sites:]
         b.rollback(mark)
 
 

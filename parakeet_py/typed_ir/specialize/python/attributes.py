@@ -197,7 +197,7 @@ def _note_read(s: Context, module: str, name: str) -> None:
         return
     if patches.is_patched(module, name):
         raise patches.Patched(f"{module}.{name} has been replaced: calls run in Python until it is restored")
-    s.module_reads.add((module, name))
+    s.python.module_reads.add((module, name))
 
 
 def _class_value(s: Context, cls: type, name: str, found: Any) -> Value:

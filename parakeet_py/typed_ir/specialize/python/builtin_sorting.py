@@ -74,9 +74,9 @@ def of_set(s: Context, value: Value) -> Value:
     held = value.iterable
     if held.kind == "dict" or not hash_maps.is_whole(held):
         return value
-    start, stores = len(s.builder.scopes[-1].statements), s.stores_of_elements
+    start, stores = len(s.builder.scopes[-1].statements), s.elements.stores_of_elements
     listed = s.as_list(replace(value, iterable=hash_maps.keys(held)))
-    raises = may_raise(s.builder.scopes[-1].statements[start:]) or s.stores_of_elements > stores
+    raises = may_raise(s.builder.scopes[-1].statements[start:]) or s.elements.stores_of_elements > stores
     if raises or not isinstance(listed, ListV) or listed.items or listed.array.dtype not in ("int64", "bool"):
         raise s.unsupported("iteration over a set")
     return listed

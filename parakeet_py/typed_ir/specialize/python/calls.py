@@ -177,7 +177,7 @@ def call_static(s: Context, target: Any, args: list[Value], kwargs: dict[str, Va
                 return s.as_list(args[0])
             if target in _GO_THROUGH and target not in _LAZY:
                 args = [dynamic_lists.shown(s, s.as_list(arg)) for arg in args]
-        mark, sites = s.builder.mark(), len(s.sites)
+        mark, sites = s.builder.mark(), len(s.python.sites)
         with _handing_back(s, target):
             try:
                 return handler(s, *args, **kwargs)
@@ -185,7 +185,7 @@ def call_static(s: Context, target: Any, args: list[Value], kwargs: dict[str, Va
                 if target in (all, any) or not any(isinstance(arg, ComprehensionV) for arg in args):
                     raise
                 s.builder.rollback(mark)
-                del s.sites[sites:]
+                del s.python.sites[sites:]
                 return handler(s, *map(s.as_list, args), **kwargs)
     if named_tuples.is_plain(target):
         return named_tuples.make(s, target, args, kwargs)
@@ -385,7 +385,7 @@ def run_frame(s: Context, frame: Any) -> Value:
         return value
     if any(frame.function is active.function for active in s.frames):
         return inlined(s, frame)
-    mark, sites, frames, path, recursions = s.builder.mark(), len(s.sites), len(s.frames), s.path, s.recursions
+    mark, sites, frames, path, recursions = s.builder.mark(), len(s.python.sites), len(s.frames), s.path, s.recursions
     given = Frame(frame.function, frame.namespace, dict(frame.env), dict(frame.free), 1, frame.closure, frame.caller)
     try:
         return inlined(s, frame)
@@ -393,7 +393,7 @@ def run_frame(s: Context, frame: Any) -> Value:
         del s.frames[frames:]
         s.path, s.recursions = path, recursions
         s.builder.rollback(mark)
-        del s.sites[sites:]
+        del s.python.sites[sites:]
         value = procedures.called(s, given, must=True)
         if value is None:
             raise

@@ -123,7 +123,7 @@ def _mixed(s: Context, left: Value, right: Value) -> Value | None:
     sides = (left, right)
     if not all(map(dynamic_lists.has_item_type, sides)) or any(isinstance(one, GrowV) and one.pools for one in sides):
         return None
-    mark, sites = s.builder.mark(), len(s.sites)
+    mark, sites = s.builder.mark(), len(s.python.sites)
     try:
         own, more = (dynamic_lists.item_template(s, side) for side in (left, right))
         made = dynamic_lists.as_grown(s, left, dynamic_lists.join_items(s, [own, more]))
@@ -131,7 +131,7 @@ def _mixed(s: Context, left: Value, right: Value) -> Value | None:
         return dynamic_lists.extend(s, made, right)
     except UnsupportedError:
         s.builder.rollback(mark)
-        del s.sites[sites:]
+        del s.python.sites[sites:]
         return None
 
 
@@ -288,7 +288,9 @@ def _ordered(s: Context, op: str, left: TupleV, right: TupleV) -> Value:
 def _made_apart(s: Context, left: ArrayV, right: ArrayV) -> bool:
     """Is one array a view that the function makes, and the other an argument or another view?"""
     views = [isinstance(s.builder.definition.get(one.var), ir.View | ir.Reshape | ir.Strided) for one in (left, right)]
-    return any(views) and all(view or one.var in s.leaf_param for view, one in zip(views, (left, right), strict=True))
+    return any(views) and all(
+        view or one.var in s.arguments.leaf_param for view, one in zip(views, (left, right), strict=True)
+    )
 
 
 def identical(s: Context, left: Value, right: Value) -> bool:
@@ -315,7 +317,7 @@ def identical(s: Context, left: Value, right: Value) -> bool:
             return True
         if not (left.roots & right.roots) or _made_apart(s, left, right):
             return False
-        if left.var in s.leaf_param and right.var in s.leaf_param:
+        if left.var in s.arguments.leaf_param and right.var in s.arguments.leaf_param:
             raise s.hand_back("`is` between arguments that overlap")
     if isinstance(left, ScalarV) and isinstance(right, ScalarV):
         if left.python != right.python or left.dtype != right.dtype:

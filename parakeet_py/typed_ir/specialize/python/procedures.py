@@ -161,7 +161,7 @@ def _call(s: Context, procedure: Procedure, values: Sequence[Value], memory: dic
     if s.guards:
         raise s.hand_back("recursion inside `try` is not compiled")
     holder = s.procedures.active[-1] if s.procedures.active else None
-    if s.in_body > (holder.in_body if holder is not None else 0):
+    if s.elements.in_body > (holder.in_body if holder is not None else 0):
         user = [one for one in s.frames if not one.namespace.trusted][-1].function
         raise Sequential.at(user, s.builder.pos, "recursion inside an element function of a parallel operator")
     procedure.state.widen(s)
@@ -269,7 +269,9 @@ def _made(s: Context, frame: Frame, templates: tuple[Template, ...]) -> Procedur
     state = State.of(s, _given(frame), frozenset(root for array in _arrays(_given(frame)) for root in array.roots))
     inside = s.new_root()  # and all that comes after it
     number = 1 + len(s.procedures.all)
-    procedure = Procedure(f"{name}_{number}", frame, templates, len(s.frames), s.in_body + 1, inside, shared, state)
+    procedure = Procedure(
+        f"{name}_{number}", frame, templates, len(s.frames), s.elements.in_body + 1, inside, shared, state
+    )
     s.procedures.all.append(procedure)
     s.procedures.active.append(procedure)
     known = len(s.procedures.all)
@@ -350,21 +352,43 @@ def _entered(frame: Frame, values: Sequence[Value]) -> Frame:
 def _apart(s: Context, procedure: Procedure) -> Iterator[list[ir.Let]]:
     """A state of the walk that knows nothing of the place of a call."""
     b = s.builder
-    kept = b.scopes, b.equal, b.pos, s.pos, s.path, s.frames, s.guards, s.looping, s.unrolling, s.in_body, s.recursions
+    kept = (
+        b.scopes,
+        b.equal,
+        b.pos,
+        s.pos,
+        s.path,
+        s.frames,
+        s.guards,
+        s.loops.looping,
+        s.loops.unrolling,
+        s.elements.in_body,
+        s.recursions,
+    )
     fields = b.fields
     b.scopes, b.equal = [], {}
     b.open_block()
     s.path = ("procedure", procedure.name)
     s.frames, s.guards = list(s.frames[: procedure.depth]), []
-    s.in_body, s.unrolling = procedure.in_body, 0
-    s.looping += 1  # as in a loop, nothing of what comes before the body comes before all of it
+    s.elements.in_body, s.loops.unrolling = procedure.in_body, 0
+    s.loops.looping += 1  # as in a loop, nothing of what comes before the body comes before all of it
     try:
         with b.block() as statements:
             yield statements
     finally:
-        b.scopes, b.equal, b.pos, s.pos, s.path, s.frames, s.guards, s.looping, s.unrolling, s.in_body, s.recursions = (
-            kept
-        )
+        (
+            b.scopes,
+            b.equal,
+            b.pos,
+            s.pos,
+            s.path,
+            s.frames,
+            s.guards,
+            s.loops.looping,
+            s.loops.unrolling,
+            s.elements.in_body,
+            s.recursions,
+        ) = kept
         b.fields = fields
 
 

@@ -31,13 +31,13 @@ def is_generator(spec: Spec | None) -> bool:
 
 def made_by_python(s: Context, value: Value) -> None:
     """Note the state of a generator that an operation of Python's has given."""
-    if not isinstance(value, ObjectV) or s.in_body:
+    if not isinstance(value, ObjectV) or s.elements.in_body:
         return
     parts: list[Value] = []
     for function, dtype in _PARTS:
         spec = ArraySpec(dtype, 1, "C", (False,))
         parts.append(s.called_by_python(function, [value], "the state of a generator", spec))
-    s.random_states[value.var] = TupleV(tuple(parts))
+    s.python.random_states[value.var] = TupleV(tuple(parts))
 
 
 def has_method(s: Context, value: ObjectV, name: str) -> bool:
@@ -47,8 +47,8 @@ def has_method(s: Context, value: ObjectV, name: str) -> bool:
 
 def state_of(s: Context, value: ObjectV) -> TupleV | None:
     """The arrays that a generator draws from, if it is known as one."""
-    if value.var in s.random_states:
-        return s.random_states[value.var]
+    if value.var in s.python.random_states:
+        return s.python.random_states[value.var]
     known = known_object(s, value)
     if known is None or known[0] is not np.random.Generator:
         return None
