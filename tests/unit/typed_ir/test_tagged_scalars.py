@@ -16,7 +16,7 @@ from parakeet_py.base.errors import FallbackWarning
 from parakeet_py.base.types import PYFLOAT, PYINT, Scalar
 from parakeet_py.call import interpreters
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.paths import tagged_scalars
+from parakeet_py.typed_ir.specialize.paths.templates import union_of_kinds
 from parakeet_py.typed_ir.specialize.values import NONE, ScalarV, SliceV, TaggedScalar, TupleV
 
 empty, some = np.zeros(0), np.array([1.5, -2.0, 3.0])
@@ -231,13 +231,13 @@ def test_what_is_replaced_in_containers() -> None:
 
 def test_the_widest_comes_last() -> None:
     short, double = Scalar("float32"), Scalar("float64")
-    assert tagged_scalars.union((short, PYINT), (PYFLOAT,)) == (PYINT, PYFLOAT, short)
-    assert tagged_scalars.union((double,), (Scalar("uint8"), Scalar("bool"))) == (
+    assert union_of_kinds((short, PYINT), (PYFLOAT,)) == (PYINT, PYFLOAT, short)
+    assert union_of_kinds((double,), (Scalar("uint8"), Scalar("bool"))) == (
         Scalar("bool"),
         Scalar("uint8"),
         double,
     )
-    assert tagged_scalars.union((PYINT, PYFLOAT, short), (double, Scalar("uint8"))) is None
+    assert union_of_kinds((PYINT, PYFLOAT, short), (double, Scalar("uint8"))) is None
     assert tagged_scalars.is_exact(Scalar("int32"), double) and not tagged_scalars.is_exact(PYINT, double)
 
 
