@@ -111,7 +111,7 @@ class PythonState:
         self.sites: list[OpaqueSite] = []
         self.lists_given = False  # has Python been given lists whose items might be assigned here,
         self.lists_stored = False  # and have items of such lists been assigned?
-        self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made (see `python.random_generators`)
+        self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made, see `random_generators`
         self.read_late: set[Source] = set()
         self.module_reads: set[tuple[str, str]] = set()
         self.closures_read_late = False

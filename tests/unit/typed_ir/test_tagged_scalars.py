@@ -16,6 +16,7 @@ from parakeet_py.base.errors import FallbackWarning
 from parakeet_py.base.types import PYFLOAT, PYINT, Scalar
 from parakeet_py.call import interpreters
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.paths import tagged_scalars
 from parakeet_py.typed_ir.specialize.paths.templates import union_of_kinds
 from parakeet_py.typed_ir.specialize.values import NONE, ScalarV, SliceV, TaggedScalar, TupleV
 
