@@ -190,7 +190,7 @@ def table() -> Table:
     made.add_row("import circles across folders", str(sum(map(crossing, round_trips))), "0")
     made.add_row("files in the fullest folder", f"{sizes[fullest]} ({fullest})", "20 or fewer")
     made.add_row("imports in functions that break circles", str(len(late)), "0")
-    made.add_row("attributes of the specializer's state", str(attributes_of(found, "Specializer")), "under 20")
+    made.add_row("attributes of the specializer's state", str(attributes_of(found, "Context")), "under 20")
     made.add_row("files that name `Strided`", str(len(files_that_say(found, "Strided"))), "8 or fewer")
     made.add_row("files that name a value of lists", str(len(files_that_say(found, *LIST_VALUES))), "8 or fewer")
     made.add_row("lines of the package", f"{lines(found):,}", "92,000 or fewer")
