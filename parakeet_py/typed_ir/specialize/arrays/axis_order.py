@@ -54,7 +54,11 @@ def merged_order(b: Builder, arrays: Sequence[ArrayV], rank: int, *, joined: boo
     """
     if not any(array.order for array in arrays):
         return ()
-    operands = [_strides(b, array, rank) for array in arrays]
+    return sorted_axes([stride_ranks(b, array, rank) for array in arrays], rank, joined=joined)
+
+
+def sorted_axes(operands: Sequence[Sequence[int]], rank: int, *, joined: bool = False) -> Order:
+    """That order, of operands given by numbers ordered as their strides are (see `stride_ranks`)."""
     order = list(range(rank))[:: 1 if joined else -1]
     for first in range(1, rank):
         axis, place = order[first], first
@@ -69,7 +73,7 @@ def merged_order(b: Builder, arrays: Sequence[ArrayV], rank: int, *, joined: boo
     return canonical(order if joined else order[::-1])
 
 
-def _strides(b: Builder, array: ArrayV, rank: int) -> list[int]:
+def stride_ranks(b: Builder, array: ArrayV, rank: int) -> list[int]:
     """Numbers ordered as the strides of the broadcast axes are, 0 for those that are not known to have one."""
     places = inverse(array.axes_by_stride)
     own = [

@@ -18,8 +18,9 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, keep_imaginary, store_array, store_cast
-from parakeet_py.typed_ir.specialize.arrays.axis_order import canonical, merged_order, view_order
+from parakeet_py.typed_ir.specialize.arrays.axis_order import Order, canonical, merged_order, view_order
 from parakeet_py.typed_ir.specialize.arrays.elementwise import broadcast_extents, generate, load_broadcast, shape_text
+from parakeet_py.typed_ir.specialize.arrays.gather_store_order import gather_store_order
 from parakeet_py.typed_ir.specialize.arrays.index_entries import (
     Entry,
     Fixed,
@@ -331,10 +332,13 @@ def _write_masked(s: Context, array: ArrayV, mask: ArrayV, value: ArrayV) -> Non
 def _write_gather(
     s: Context, array: ArrayV, entries: list[Entry], value: ScalarV | ArrayV, names: Sequence[int]
 ) -> None:
-    """array[int arrays...] = value, in order: for a repeated index the last value stays."""
+    """array[int arrays...] = value, in NumPy's order: for a repeated index the last value stays."""
     b = s.builder
     plan = plan_gather(s, array, entries, names)
     extents = plan.extents
+    if not extents:
+        raise s.hand_back("scalar gather assignment")
+    order: Order = ()
     if isinstance(value, ArrayV) and value.rank > len(extents):
         raise s.hand_back("a value with more axes than the index selects")
     if isinstance(value, ArrayV):
@@ -347,6 +351,10 @@ def _write_gather(
                     f"indexing result of shape {shape_text(len(extents), value.rank)}"
                 )
                 s.check(agree, "ValueError", message, [*value.extents, *extents])
+        gathers = [entry.array for entry in plan.entries if isinstance(entry, Gather)]
+        shape = list(zip(extents, plan.nonunit, strict=True))
+        index_axes = range(plan.place, plan.place + len(plan.gather_extents))
+        order = gather_store_order(s, array, gathers, value, shape, index_axes)
         if value.roots & array.roots:
             value = copy_array(s, value)
     kind = Scalar(array.dtype)
@@ -356,10 +364,10 @@ def _write_gather(
         s,
         extents,
         lambda indices: [b.cast(index, INT64) for index in plan.source_index(s, indices)],
+        order=order,
         nonunit=plan.nonunit,
-    ) if extents else None  # fmt: skip
-    if checked is None:
-        raise s.hand_back("scalar gather assignment")
+    )
+    in_order = order or range(len(extents))
     points = tuple(s.index_var(f"i{axis}", extent) for axis, extent in enumerate(extents))
     with b.block() as statements:
         target = [b.emit1(ir.Load(one.var, points), INT64) for one in checked]
@@ -372,4 +380,5 @@ def _write_gather(
     results = (ir.Const(True, PYBOOL), *target, element)
     old, new = ir.Var("old", kind), ir.Var("new", kind)
     combine = ir.Lambda((old, new), ir.Block((), (new,)))
-    b.emit(ir.Scatter(array.var, extents, points, ir.Block(tuple(statements), results), combine))
+    ordered = tuple(extents[axis] for axis in in_order), tuple(points[axis] for axis in in_order)
+    b.emit(ir.Scatter(array.var, *ordered, ir.Block(tuple(statements), results), combine))
