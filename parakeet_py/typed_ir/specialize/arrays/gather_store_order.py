@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import Array
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -83,6 +84,7 @@ def _may_be_backwards(operands: Sequence[_Operand], axis: int) -> bool:
 def _may_descend(b: Builder, array: ir.Var, axis: int) -> bool:
     """May the stride of this axis be negative?"""
     kind = array.type
+    assert isinstance(kind, Array)
     if kind.layout in ("C", "F") or (kind.layout == "S" and axis == kind.rank - 1):
         return False
     view = b.definition.get(array)
