@@ -229,3 +229,8 @@ RANDOM_POINTS = np.random.default_rng(5).uniform(-0.5, 3.5, 700)
 def interpolated_in_order_and_not(ordered, points, samples):
     values = samples * samples
     return np.interp(ordered, samples, values), np.interp(points, samples, values, left=-1.0)
+
+
+@program([(arr("f8", values="special"),), (arr("f4", 2, 3, values="special"),), (arr("i4", values=[3]),)], mutates=(0,))
+def numbers_in_place(x):
+    return np.nan_to_num(x, copy=False)

@@ -150,3 +150,16 @@ def powers_of_nothing(x, y):
 @program([raising(OverflowError, 10.0, 400.0), raising(OverflowError, -2.0, 1e300), (2.0, 3.0)], message=True)
 def powers_that_are_too_large(x, y):
     return x**y
+
+
+@program(
+    [
+        raising(OverflowError, -(2**63), 2**63 - 1),
+        raising(OverflowError, -(2**62), 2**62),
+        (1, -(2**63)),
+        (-3, 5),
+    ],
+    fell_back=None,
+)
+def lengths_of_wide_ranges(a, b):
+    return len(range(a, b)), len(range(b))

@@ -253,7 +253,9 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
             result = elementwise(replaced, a)
     else:
         result = np.positive(a)
-    if copy or not is_array(x):
+    if copy:
         return result
+    if not is_array(x):
+        hand_back("nan_to_num of numbers without a copy, which NumPy refuses")
     assign(x, result)
-    return x
+    return x[()] if x.ndim == 0 else x

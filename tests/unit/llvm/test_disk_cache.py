@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import parakeet_py
 from parakeet_py.base import config
 from parakeet_py.llvm.engine import disk_cache
 
@@ -149,6 +150,13 @@ def test_keys_tell_parts_apart() -> None:
     assert disk_cache.digest("x", 1) == disk_cache.digest("x", 1)
     with pytest.raises(TypeError, match="cannot hold a object"):
         disk_cache.digest(object())
+
+
+def test_an_edit_anywhere_in_the_package_makes_entries_foreign() -> None:
+    """Sources of every stage are looked at, whatever folder the cache itself lies in."""
+    package = Path(parakeet_py.__file__).parent
+    names = {name for name, _, _ in disk_cache._package()}
+    assert names == {path.name for path in package.rglob("*.py")}
 
 
 def test_keys_are_the_same_in_another_process() -> None:

@@ -179,10 +179,21 @@ def range_bound(s: Context, number: ScalarV) -> ir.Operand:
 
 def check_steps(s: Context, start: ScalarV, stop: ScalarV, step: ScalarV) -> None:
     """Where a range has steps, their number is a quotient, and counting must not go beyond 64 bits."""
+    if step.operand not in (ir.Const(1, PYINT), ir.Const(-1, PYINT)):
+        _check_narrow(s, start.operand, stop.operand, step.operand)
+
+
+def checked_range_length(s: Context, value: RangeV) -> ir.Operand:
+    """len(range(...)), which Python refuses where it is beyond 64 bits."""
+    if value.start.operand != ir.Const(0, PYINT):
+        _check_narrow(s, value.start.operand, value.stop.operand)
+    return range_length(s, value)
+
+
+def _check_narrow(s: Context, *numbers: ir.Operand) -> None:
+    """Python goes through ranges of numbers whose differences may be beyond 64 bits."""
     b = s.builder
-    if step.operand in (ir.Const(1, PYINT), ir.Const(-1, PYINT)):
-        return
-    for number in (start.operand, stop.operand, step.operand):
+    for number in numbers:
         if isinstance(number, ir.Const):
             if abs(number.whole) > _WIDE:
                 raise s.hand_back("a range of numbers beyond 62 bits")
@@ -193,7 +204,7 @@ def check_steps(s: Context, start: ScalarV, stop: ScalarV, step: ScalarV) -> Non
 
 
 def range_length(s: Context, value: RangeV) -> ir.Operand:
-    """len(range(...))."""
+    """The number of a range's elements, if its bounds are not more than 2**63 apart."""
     b = s.builder
     start, stop, step = value.start.operand, value.stop.operand, value.step.operand
     if not isinstance(step, ir.Const):
