@@ -5,12 +5,12 @@ with an environment from untyped variables to abstract `Value`s, and emits typed
 decided now. Python functions that are called are walked in turn with their arguments' values: every call is inlined.
 NumPy functions are walked too, in the form they have in `library/`.
 
-The `Specializer` holds the state of the walk and is the vocabulary of the modules that do it: `statements` knows every
-operation of the untyped IR, `inputs` and `results` the two ends, `operators`, `containers`, `indexing`, `elementwise`
-and `calls` what the operations do, `control`, `gates` and `tagged_scalars` where paths meet. They need each other, and
-reach each other through its methods.
+`Context` holds the state of the walk and declares the operations that rules need of each other; the `Specializer`
+fulfils these with rules: `statements` knows every operation of the untyped IR, `inputs` and `results` the two ends,
+`arrays`, `python`, `containers`, `instances` and `opaque` what the operations do, `paths` where paths meet. Rules
+import the context, never the specializer.
 
-What ends the walk early has a way out (`requests`):
+What ends the walk early has a way out (`restarts`):
 
 * `UnsupportedError`: this function cannot be compiled for this signature; Python runs it.
 * `NeedStatic`: the *value* of a parameter decides a type (an axis, a shape's length); it starts again with that
