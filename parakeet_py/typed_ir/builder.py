@@ -77,7 +77,7 @@ class Builder:
                 self.fields = {source: value for source, value in self.fields.items() if source in fields}
 
     def open_block(self) -> _Scope:
-        """Open a block that stays open until somebody drops it from `scopes`."""
+        """Open a block that stays open until it is dropped from `scopes`."""
         self.scopes.append(_Scope())
         return self.scopes[-1]
 

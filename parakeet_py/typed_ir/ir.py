@@ -13,7 +13,7 @@ statements is the order of effects.
 reads what it needs with `Load` at explicit indices. NumPy's broadcasting, gathers, generated arrays and shifted
 stencil reads are all index expressions in the body, so that fusing a producer is substituting its body at an index,
 and the way an operator reads an input (identity, shifted, broadcast, whole) can be computed from those expressions.
-A `Map` may also `Store` into existing arrays; whoever builds it has proved that no iteration reads or writes an element
+A `Map` may also `Store` into existing arrays; what builds it has proved that no iteration reads or writes an element
 another iteration writes. Iterations may run in any order, in parallel.
 
 `Reduce`, `Scan`, `Compress` and `Scatter` have the same shape: an index space, a body that says what each point
@@ -62,7 +62,7 @@ class Const:
     type: Scalar
 
     def __eq__(self, other: object) -> bool:
-        # repr tells -0.0 from 0.0 and True from 1, and makes NaN equal to itself.
+        # repr distinguishes -0.0 from 0.0 and True from 1, and makes NaN equal to itself.
         return isinstance(other, Const) and self.type == other.type and repr(self.value) == repr(other.value)
 
     def __hash__(self) -> int:
@@ -214,7 +214,7 @@ class Reshape:
 @record
 class Strided:
     """An array of any dtype over the memory of `base`: its first element is `offset` bytes from the base's, strides
-    are bytes. All elements lie among the base's, and different ones apart where somebody stores through it."""
+    are bytes. All elements lie among the base's, and different ones apart where it is stored through."""
 
     base: Var
     offset: Operand
@@ -435,7 +435,7 @@ class Block:
 @record
 class Function:
     """One specialization. `params` are the leaves of the signature in order (positional, then hidden);
-    `body.results` the leaves of the result tree. `disjoint` tells that no two array parameters overlap unless both
+    `body.results` the leaves of the result tree. `disjoint` says that no two array parameters overlap unless both
     are only read; `static_extents` the (parameter, axis, extent) that the signature settles. Extents of 1
     are always settled: an axis of a parameter that is not named there has another extent. `inner`: this is one of the
     `procedures` of another function; nothing is known of its extents."""

@@ -1,4 +1,4 @@
-"""The typed IR as text a person can read.
+"""The typed IR as readable text.
 
     def smooth(a.1: float64[1C]):
         n.2: pyint = dim a.1, 0

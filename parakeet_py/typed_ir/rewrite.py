@@ -4,7 +4,7 @@
 it. It returns the very object it was given when nothing changed, and a `Rewriter` answers None for "unchanged", so
 parts of a program that a pass does not touch stay shared between the program before and after it.
 
-Variables are unique in a function, so substitution cannot capture; whoever uses a block twice makes a fresh copy.
+Variables are unique in a function, so substitution cannot capture; what uses a block twice makes a fresh copy.
 
 The types of a variable and of what replaces it may differ in `Scalar.python` only. That flag decides nothing but how a
 value is boxed, so it matters where values leave for Python: in the results of a function and in the arguments of

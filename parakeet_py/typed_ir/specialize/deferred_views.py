@@ -2,8 +2,8 @@
 
 Some views cannot be expressed as a `View`: the real parts of a complex array, a diagonal, a reshape of strided memory
 (a view or a copy, as the strides have it). They are computed as new arrays, which fuse with what reads them, and that
-cannot be told from a view as long as nobody stores to the memory afterwards and nobody else sees it. When somebody
-does, specialization starts again (`NeedView`), and that one operation makes the real view (`strided`): a view or a copy
+cannot be distinguished from a view as long as the memory is not stored to afterwards or seen elsewhere. When it
+is, specialization starts again (`NeedView`), and that one operation makes the real view (`strided`): a view or a copy
 as the strides have it when the program runs. What cannot be said so is handed back to Python.
 
 Real views whose elements share memory (np.broadcast_arrays) are the same for who reads them; a store through one, of

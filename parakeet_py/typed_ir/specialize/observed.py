@@ -1,6 +1,6 @@
 """The result types of operations that Python does, as they have been seen.
 
-The evaluator runs a call and tells `Observations` every result; the specializer looks them up by the same keys, along
+The evaluator runs a call and gives `Observations` every result; the specializer looks them up by the same keys, along
 the path of inlined calls, or, where the evaluator did not know the path, by the place in the source alone.
 """
 

@@ -1,7 +1,7 @@
 """What ends the walk of the specializer early, each with a way out.
 
-Raised deep inside a function that is being specialized, and answered by whoever can: the request names what has to be
-known or done before it goes on. `UnsupportedError` (in `errors`) is the one without an answer: Python runs the
+Raised deep inside a function that is being specialized, and answered by the caller that can: the request names what has
+to be known or done before it goes on. `UnsupportedError` (in `errors`) is the one without an answer: Python runs the
 function.
 """
 
@@ -56,7 +56,7 @@ class FieldsMayChange(Exception):
 
 
 class NeedObservation(Exception):
-    """The result type of an opaque call is not known yet; `error` says so to people, `reason` why it is one."""
+    """The result type of an opaque call is not known yet; `error` says so to the user, `reason` why it is one."""
 
     def __init__(self, key: tuple[Any, ...], reason: str, error: UnsupportedError) -> None:
         super().__init__(error.message)

@@ -15,7 +15,7 @@ What ends the walk early has a way out (`restarts`):
 * `UnsupportedError`: this function cannot be compiled for this signature; Python runs it.
 * `NeedStatic`: the *value* of a parameter decides a type (an axis, a shape's length); it starts again with that
   parameter specialized by value.
-* `NeedObservation`: a call is handed back to Python and nobody has seen yet what it returns; the present call is run
+* `NeedObservation`: a call is handed back to Python and it is not known yet what it returns; the present call is run
   by the evaluator, which takes notes, and specialization starts again.
 """
 

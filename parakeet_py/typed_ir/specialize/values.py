@@ -200,10 +200,10 @@ class SuperV:
 class ListV:
     """A Python list of unknown length, kept as an array until something needs a list.
 
-    `items` tells what it holds: Python scalars ("") or NumPy scalars (their dtype), in lists of lists where the array
+    `items` says what it holds: Python scalars ("") or NumPy scalars (their dtype), in lists of lists where the array
     has several axes; "array": arrays of one shape, the rows; "table": items of several types, or tuples,
     good for an array only.
-    `once`: nobody else will read this list, the array may be taken over. `own`: the function has made the list, and
+    `once`: nothing else will read this list, the array may be taken over. `own`: the function has made the list, and
     whatever else shows its items shows this very memory: items can be assigned.
     """
 

@@ -34,7 +34,7 @@ _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "g
 
 
 class Facts:
-    """Facts in force; `definitions` tells how bools and integers were made."""
+    """Facts in force; `definitions` says how bools and integers were made."""
 
     def __init__(self, definitions: Mapping[Var, Op]) -> None:
         self.definitions = definitions

@@ -157,7 +157,7 @@ class Ranges:
     def handed_on(
         self, op: For | While, place: int, result: Operand, start: Interval, turns: int | None
     ) -> tuple[Interval, Interval | None]:
-        """The interval of what a parameter is, as far as this round tells, and the step, if it moves by steps."""
+        """The interval of what a parameter is, as far as this round shows, and the step, if it moves by steps."""
         moved = self.moved.get(result) if isinstance(result, Var) else None
         found = self.of(result)
         if moved is None or moved[0] is not op.params[place]:
@@ -269,7 +269,7 @@ class Ranges:
         return results
 
     def refine(self, condition: Operand, truth: bool) -> list[tuple[Var, Interval | None]]:
-        """Note what a comparison tells of its two sides; what was noted before."""
+        """Note what a comparison shows of its two sides; what was noted before."""
         test = self.comparisons.get(condition) if isinstance(condition, Var) else None
         if test is None:
             return []

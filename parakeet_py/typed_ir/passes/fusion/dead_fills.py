@@ -1,11 +1,11 @@
-"""Fills nobody sees: new memory filled with a constant, every element of which is stored to before it is read.
+"""Fills that are never read: new memory filled with a constant, every element of which is stored to before it is read.
 
     a = map i < n: yield 0.0                    a = alloc (n)
     map i < n: a[i] := f(i)             ->      map i < n: a[i] := f(i)
 
 So begins many a loop that computes an array element by element. Where only one branch stores to every element (a loop
 with its checks hoisted, say), the other one is given the fill. A check that fails on the way leaves the function, and
-nobody has seen the memory yet.
+nothing has seen the memory yet.
 """
 
 from __future__ import annotations

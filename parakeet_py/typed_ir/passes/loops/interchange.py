@@ -11,7 +11,7 @@ the loop contains scalars and one `Map`, whose outs are what the loop carries, a
 round (carried arrays, arrays stored to) is touched at the point of the index space only. Points then do not depend on
 each other, so the order of rounds and points can be exchanged; each tile runs its rounds in order.
 
-A loop that may not run at all leaves the very arrays that it started from. Where those are seen by somebody else too,
+A loop that may not run at all leaves the very arrays that it started from. Where those are seen elsewhere, too,
 the nest is run under a condition.
 """
 

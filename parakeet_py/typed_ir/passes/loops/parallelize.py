@@ -4,7 +4,7 @@ Iterations are independent when nothing is carried from one to the next, nothing
 array that is written is only touched, in all reads and writes, at elements that no other iteration touches:
 in some axis all index forms are the same c + k*i with k != 0 (arrays made inside the loop are its own). Checks that
 cannot be proved away keep a loop serial, because a failing one must leave the effects of the iterations before it;
-unless it stores only into arrays of this call, which nobody sees if it fails, or the checks can all be tested
+unless it stores only into arrays of this call, which are not visible if it fails, or the checks can all be tested
 beforehand (`waiting`): then it is a `Map` if they hold, else the loop. And all that can fail must be the same
 before the iteration's stores as after them (`foresight`).
 
@@ -92,7 +92,7 @@ class _Parallelizer(Rewriter):
         op = made.op
         if isinstance(op, For) and not op.stoppable and isinstance(op.step, Const):
             effects = self.aliases.effects(op)
-            # A failure midway must leave what came before; nobody sees that of memory made in this call.
+            # A failure midway must leave what came before; that of memory made in this call is not visible.
             unseen = effects.writes.isdisjoint(self.aliases.world)
             if effects.fails and not unseen and not effects.calls and not op.params:
                 return self.as_either(made, op, effects) or new

@@ -3,7 +3,7 @@
 A mark phase starts at what must happen (checks, calls into Python, stores into memory that is seen from outside, the
 function's results) and follows definitions; a sweep phase rebuilds the program from what was marked. Dead are also
 results of operators with several, parameters that loops only carry for themselves, memory that is stored to but
-never read, with the stores, and fills that nobody reads (see `fills`).
+never read, with the stores, and fills that are never read (see `dead_fills`).
 
 Loops are taken to end: a `While` without effects and without used results is removed. Checked arithmetic whose
 result is not used is removed too; Python's own integers would not have overflowed.

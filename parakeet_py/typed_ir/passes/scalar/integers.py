@@ -1,7 +1,7 @@
 """Index arithmetic: what `simplify` does with int64 values, given the facts in force.
 
 Values with equal linear forms become one variable; checked arithmetic that provably fits becomes plain; `min`, `max`,
-`%` and comparisons that are decided disappear. `enter` and `leave` say what a loop or operator tells about its index
+`%` and comparisons that are decided disappear. `enter` and `leave` say what a loop or operator shows of its index
 variables, and about parameters that grow by a bounded step each time round.
 """
 

@@ -109,6 +109,6 @@ def _is_single(b: Builder, extent: ir.Operand) -> bool:
 
 
 def _should_swap(operands: Sequence[Sequence[int]], faster: int, slower: int) -> bool | None:
-    """Must two axes change places? None if no operand tells them apart."""
+    """Must two axes change places? None if no operand distinguishes them."""
     votes = [strides[faster] > strides[slower] for strides in operands if strides[faster] and strides[slower]]
     return all(votes) if votes else None

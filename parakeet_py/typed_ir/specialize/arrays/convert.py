@@ -117,7 +117,7 @@ def as_array(s: Context, value: Value, dtype: str | None = None) -> ArrayV | Sca
 
 
 def _check_numbers(s: Context, array: ArrayV, dtype: str | None) -> None:
-    """The numbers of a list are made integers one by one: of what does not fit, Python tells."""
+    """The numbers of a list are made integers one by one: Python reports what does not fit."""
     if dtype is not None and is_integer(dtype) and not np.can_cast(array.dtype, dtype):
         s.call_library("all_fit", [array, Static(np.dtype(dtype))])
 

@@ -57,7 +57,7 @@ def is_windows(s: Context, array: ArrayV) -> bool:
 
 
 def strides_shown(s: Context, array: ArrayV) -> list[ir.Operand]:
-    """The strides that NumPy tells, also where there is a single element along an axis; of empty arrays Python does."""
+    """Strides as NumPy reports them, also of single elements along an axis; of empty arrays Python does."""
     s.shadows.shown(array.roots)
     b = s.builder
     filled: ir.Operand = _TRUE

@@ -57,7 +57,7 @@ COMPARISONS = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.grea
 
 
 def resolution_type(value: Value) -> Any:
-    """What `resolve_dtypes` is told about an argument: a dtype, or int/float/complex for a weak scalar."""
+    """What `resolve_dtypes` is given for an argument: a dtype, or int/float/complex for a weak scalar."""
     if isinstance(value, ScalarV) and value.python:
         return {"bool": np.dtype(bool), "int64": int, "float64": float, "complex128": complex}[value.dtype]
     assert isinstance(value, ScalarV | ArrayV)

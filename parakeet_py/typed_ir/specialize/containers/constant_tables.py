@@ -2,7 +2,7 @@
 
 What is known item by item becomes a table where it is asked for: a column for each leaf of an item. Rows, lists or
 tuples of numbers of any length, lie one behind the other in columns, with the places where they begin: a row is a view
-of these, which nobody can change or see as a whole.
+of these, which nothing can change or see as a whole.
 """
 
 from __future__ import annotations

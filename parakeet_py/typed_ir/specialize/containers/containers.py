@@ -58,7 +58,7 @@ from parakeet_py.typed_ir.specialize.values import (
     py,
 )
 
-FEW = 8  # items of a tuple that are told apart by tests
+FEW = 8  # items of a tuple that are distinguished by tests
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context

@@ -6,7 +6,7 @@ known such a dict is a `DictV`. From the first key on that is not it is a `MapV`
 (`library/python/hash_tables.py`). Keys are integers, floats (but nan) or tuples of these, for which Python's equality
 is that of their values; all keys of a dict have one type, so that it gives the objects back that it was given.
 
-Sets are not gone through: the order of their items is that of CPython's own table.
+Sets are not iterated: the order of their items is that of CPython's own table.
 """
 
 from __future__ import annotations

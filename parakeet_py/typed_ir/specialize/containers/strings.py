@@ -1,4 +1,4 @@
-"""Strings that are arguments, as arrays of code points: gone through, indexed, sliced, compared.
+"""Strings that are arguments, as arrays of code points: iterated, indexed, sliced, compared.
 
 A string is known by value at first, as names of modes are. Where a function looks at one character after the other,
 that would mean another version for each string: it starts again with the argument as a `TextV`, an array that is read

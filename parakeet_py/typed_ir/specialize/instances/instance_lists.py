@@ -6,7 +6,7 @@ attribute is read and stored to when one is assigned. So every object stands in 
 references:
 
 * what is put into a list is an object that has been made there, and its name is not used from then on (`entering`);
-* such a list is only appended to, gone through and asked for items: no copy or part of it is made (`must_stay`);
+* such a list is only appended to, iterated and asked for items: no copy or part of it is made (`must_stay`);
 * a reference is not used after the list has grown, also not in a later turn of a loop (`use`, `after_loop`).
 
 Whatever else is done with them is left to Python.
@@ -57,7 +57,7 @@ def reference(s: Context, grown: GrowV, index: ir.Operand) -> ItemV:
 
 
 def entering(s: Context, value: Value, held: Value) -> Value:
-    """An object as it is put into a list; nobody else knows it from now on."""
+    """An object as it is put into a list; there is no other reference to it from now on."""
     for cls in s.instances.items:
         if isinstance(value, RefV) and value.made.cls is cls:
             if value.made in s.instances.kept:

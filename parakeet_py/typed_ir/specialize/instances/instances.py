@@ -11,8 +11,8 @@ walk starts again when a value is met that is going to change (`NeedInstance`).
 
 An object that changes leaves the branch or the turn of a loop that has made it as a value: all names that it has then
 are names of one value, and nothing changes it any more. The same holds from when it is put into a list that is kept in
-columns. What is not known then is which of several names are of one object: nobody may ask (`is`), and the result has
-each object only once.
+columns. What is not known then is which of several names are of one object: the program may not ask (`is`), and the
+result has each object only once.
 
 Python makes the objects that are returned. An object that Python code sees or keeps, a class that makes or compares its
 instances in its own way, an attribute that is there on one of several paths only: such functions are specialized again
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 _ABSENT = in_class(object, "")
 _HEAP_TYPE = 1 << 9  # made by a class statement
-_OF_LIBRARY = ("abc", "typing")  # modules whose classes nobody changes
+_OF_LIBRARY = ("abc", "typing")  # modules whose classes do not change
 _IMMUTABLE = (bool, int, float, complex, str, type(None))
 
 
@@ -100,7 +100,7 @@ def makes(s: Context, target: Any) -> bool:
 
 
 def _own_bases(cls: type) -> list[type]:
-    """A class and its bases, but for those that nobody changes."""
+    """A class and its bases, but for those that do not change."""
     return [base for base in cls.__mro__[:-1] if base.__module__ not in _OF_LIBRARY]
 
 

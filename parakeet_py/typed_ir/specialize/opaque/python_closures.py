@@ -1,6 +1,6 @@
 """Nested functions that are handed to Python: their code, as CPython has compiled it, over values compiled code holds.
 
-`scipy.integrate.quad(lambda t: t * scale, 0, 1)` calls a function that nobody but Python can call. It is made of the
+`scipy.integrate.quad(lambda t: t * scale, 0, 1)` calls a function that only Python can call. It is made of the
 code object that the function around it holds, of that one's globals, and of cells with the values that the compiled
 function has captured. What the nested function would change itself (`nonlocal`, a list that it captured) would not be
 seen by compiled code: such functions are refused.

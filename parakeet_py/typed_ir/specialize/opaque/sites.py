@@ -18,7 +18,7 @@ from parakeet_py.typed_ir.specialize.opaque.purity import is_pure
 class OpaqueSite:
     """One operation handed back.
 
-    `operands` rebuild its operands in the order of `perform`; `text` names it for people; `trace` is where it happens,
+    `operands` rebuild its operands in the order of `perform`; `text` names it in messages; `trace` is where it happens,
     outermost function first. `regular`: whenever the evaluator does the operation of this key,
     compiled code does it here. With `catches`, what the handlers around it catch, the first result is the number of the
     handler that is to run (0: none; the other results are nothing if there is one). `foreign`: it is given objects that
@@ -40,7 +40,7 @@ class OpaqueSite:
 
 
 def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
-    """What is handed back to Python, for people: "name (line n): reason"."""
+    """What is handed back to Python, as text: "name (line n): reason"."""
     return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites if _is_shown(site))
 
 

@@ -1,9 +1,9 @@
 """Comprehensions, computed where they stand, and generator expressions, computed when something consumes them.
 
 Over items of known length they are unrolled into a tuple or list. Over a range or an array they become a `Map` (with a
-condition: a `Compress`), and the list stays an array until somebody wants a list. Items that are arrays or lists become
+condition: a `Compress`), and the list stays an array until a list is needed. Items that are arrays or lists become
 the rows of one array. Where they are views of other memory that is a shadow (`shadows`): it holds what they show, as
-long as nobody stores to it.
+long as it is not stored to.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _of_arrays(s: Context, value: ComprehensionV) -> Value:
 
 
 def _grown(s: Context, value: ComprehensionV) -> Value:
-    """A list that grows in a loop; a column of the items is gone through as an array is."""
+    """A list that grows in a loop; a column of the items is iterated as an array is."""
     items = value.iterable
     known = iterables.static_items(items)
     if isinstance(items, TupleV) and dynamic_lists.is_uniform(items) and not value.flatten:

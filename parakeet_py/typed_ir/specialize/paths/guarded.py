@@ -79,7 +79,7 @@ class Guard:
         return 0
 
     def may_make(self, s: Context, kind: type[BaseException]) -> int:
-        """The same, for one that the function makes itself: it is not made at all, if nobody can notice."""
+        """The same, for one that the function makes itself: it is not made at all, if that cannot be noticed."""
         caught = self.catches(kind)
         if caught and not isinstance(kind.__init__, WrapperDescriptorType):
             raise s.unsupported(f"{kind.__name__}, which has an __init__ of its own, caught")

@@ -208,7 +208,7 @@ def tried(s: Context, run: Callable[[], Value | None], stop: Callable[[], bool] 
 
 
 def _key(template: Template) -> object:
-    """What tells types of values apart."""
+    """What distinguishes types of values."""
     match template:
         case ArrayT(kind):
             return kind.dtype, kind.rank

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 MAX_OPTIONS = 6
-MAX_ERRORS = 40  # that a handler tells apart
+MAX_ERRORS = 40  # that a handler distinguishes
 _PLACED = (
     ssa.BuildTuple,
     ssa.BuildList,

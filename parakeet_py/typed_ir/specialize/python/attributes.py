@@ -181,7 +181,7 @@ def _static_attribute(s: Context, obj: Any, name: str) -> Value:
 
 
 def module_value(s: Context, module: types.ModuleType, name: str, found: Any) -> Value:
-    """What a module holds under a name, which somebody may assign to between calls."""
+    """What a module holds under a name, which may be assigned to between calls."""
     if _is_frozen(module.__name__) or isinstance(found, types.ModuleType):
         _note_read(s, module.__name__, name)
         return lift(found)
@@ -220,7 +220,7 @@ def _has_a_name(cls: type) -> bool:
 
 
 def _is_frozen(module: str) -> bool:
-    """Is this one of the modules that nobody assigns to?"""
+    """Is this one of the modules that are never assigned to?"""
     return module.partition(".")[0] in _FROZEN
 
 
@@ -278,7 +278,7 @@ def _array_attribute(s: Context, array: ArrayV, name: str) -> Value:
 
 
 def _complex_part(s: Context, array: ArrayV, name: str) -> Value:
-    """The real or imaginary parts: a view in NumPy, here a copy as long as nobody stores to it."""
+    """The real or imaginary parts: a view in NumPy, here a copy as long as it is not stored to."""
     kind = Scalar(real_dtype(array.dtype))
     if s.shadows.site in s.shadows.wanted:
         offset = ir.Const(itemsize(kind.dtype) if name == "imag" else 0, PYINT)
