@@ -436,6 +436,7 @@ _shown: list[str] = []
 
 
 def _show(text, *more):
+    del _shown[:-4]  # a list that grows from run to run would be another kind of argument some day
     _shown.append(text % more if more else text)
 
 

@@ -334,7 +334,8 @@ def generator_function(n):
     a = [1, 2]
 
     def items():
-        yield from a
+        for v in a:  # noqa: UP028  (bytecode of `yield from` has no form)
+            yield v
 
     g = items()
     a.append(n)

@@ -167,10 +167,17 @@ def _compiled(body: list[ast.stmt], function: FunctionType, lines: list[str]) ->
     """Statements compiled as part of the module in `lines`: below the imports they are likely to need, without any,
     then below all that may be there.
 
-    CPython compiles `np.sin(x)` to other instructions where `np` is imported by the module than where it is not.
+    CPython compiles `np.sin(x)` to other instructions where `np` is imported by the module than where it is not, even
+    if it is a parameter.
     """
     code = function.__code__
-    used = {name for each in (code, *_codes(code)) for name in each.co_names if name.isidentifier()}
+    used = {
+        name
+        for each in (code, *_codes(code))
+        for names in (each.co_names, each.co_varnames, each.co_cellvars, each.co_freevars)
+        for name in names
+        if name.isidentifier()
+    }
     likely = frozenset(name for name in used if isinstance(function.__globals__.get(name), ModuleType))
     yield _compiled_below(likely, body, code)
     if likely:

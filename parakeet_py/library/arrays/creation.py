@@ -36,6 +36,7 @@ from parakeet_py.library.intrinsics import (
 from parakeet_py.library.registry import helper, implements, method, static
 from parakeet_py.library.shared import (
     ALL,
+    NO_VALUE,
     fitting,
     integer_limits,
     inverse_axes,
@@ -353,8 +354,9 @@ def range_kind(*kinds):
 
 
 @static
-def is_narrow(kind):
-    return kind.kind in "iu" and kind != np.int64
+def are_narrow(first, last):
+    """Are these integers whose difference NumPy computes in fewer than 64 bits, or without a sign?"""
+    return first.kind in "iu" and last.kind in "iu" and (first != np.int64 or last != np.int64)
 
 
 def length_of_range(start, stop, step):
@@ -370,14 +372,14 @@ def length_of_range(start, stop, step):
 
 
 @implements(np.arange)
-def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=None):
+def arange(start=NO_VALUE, stop=None, step=None, dtype=None, *, device=None, like=None):
     check_device(device)
     if stop is None:
         start, stop = 0, start
+    elif start is NO_VALUE:
+        start = 0
     elif start is None:
         hand_back("np.arange of None")
-    elif is_narrow(dtype_of(start)) or is_narrow(dtype_of(stop)):
-        hand_back("np.arange between integers whose difference wraps around")
     if step is None:
         step = 1
     if is_array(start) or is_array(stop) or is_array(step):
@@ -385,7 +387,10 @@ def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=No
     kind = range_kind(dtype_of(start), dtype_of(stop), dtype_of(step)) if dtype is None else np.dtype(dtype)
     if kind.kind in "bc":
         hand_back("np.arange of bools or complex numbers")
-    count = max(length_of_range(start, stop, step), 0)
+    if are_narrow(dtype_of(start), dtype_of(stop)):
+        count = max(length_of_range(0, int(stop - start), step), 0)  # NumPy's difference, which may wrap around
+    else:
+        count = max(length_of_range(start, stop, step), 0)
     first = cast(fitting(start, kind), kind)
     if kind == np.float16:  # NumPy counts in float32 here
         wide = cast(first, "float32")

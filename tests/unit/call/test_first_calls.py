@@ -60,7 +60,7 @@ def test_failures_of_observation_do_not_show(name: str, monkeypatch: pytest.Monk
         case "observe":
             monkeypatch.setattr(Observations, "__call__", failing)
         case "looked_into":
-            monkeypatch.setattr("parakeet_py.typed_ir.specialize.observed.looked_into", failing)
+            monkeypatch.setattr("parakeet_py.typed_ir.specialize.python.inlined_functions.looked_into", failing)
         case "watch":
             monkeypatch.setattr(dispatching, "present", failing)
         case "code_of":

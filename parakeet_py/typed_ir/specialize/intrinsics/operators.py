@@ -20,7 +20,8 @@ from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
 from parakeet_py.typed_ir.specialize.arrays.views import transpose
 from parakeet_py.typed_ir.specialize.intrinsics.table import dtype_name, extents_of, handles, rank0
-from parakeet_py.typed_ir.specialize.values import NONE, ArrayV, ScalarV, TupleV, Value, is_none, lift
+from parakeet_py.typed_ir.specialize.paths.tagged_scalars import as_type
+from parakeet_py.typed_ir.specialize.values import NONE, ArrayV, ScalarV, TaggedScalar, TupleV, Value, is_none, lift
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -28,7 +29,17 @@ if TYPE_CHECKING:
 
 def _operands(s: Context, value: Value) -> list[ir.Operand]:
     values = value.items if isinstance(value, TupleV) else (value,)
-    return [scalar_operand(s, one if isinstance(one, ScalarV) else s.numeric(one)) for one in values]
+    return [scalar_operand(s, _element(s, one)) for one in values]
+
+
+def _element(s: Context, value: Value) -> ScalarV | ArrayV:
+    """A value as an element of an array."""
+    match value:
+        case ScalarV():
+            return value
+        case TaggedScalar(kinds) if len({kind.dtype for kind in kinds}) == 1:  # a float or a np.float64: one dtype
+            return ScalarV(as_type(s, value, Scalar(kinds[0].dtype)))
+    return s.numeric(value)
 
 
 @handles(words.elementwise)
