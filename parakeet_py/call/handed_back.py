@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import FunctionType, NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,7 @@ class HandedBack:
     ----------
     sites : number, operation and types of the operands of each place that is left
     hidden : hidden arguments that no operation may replace
+    opened : of each whether compiled code reads its items, so that no operation may change these either
     fresh : does compiled code store only into memory of its own?
     guessed : are there operations that are taken to be out of reach?
     """
@@ -71,6 +72,7 @@ class HandedBack:
     hidden: tuple[Source, ...]
     fresh: bool
     guessed: bool
+    opened: tuple[bool, ...] = ()
 
     @classmethod
     def by(cls, compiled: Compiled) -> HandedBack:
@@ -80,7 +82,10 @@ class HandedBack:
         left = {one.site: (one.site, sites[one.site], tuple(arg.type for arg in one.args)) for one in statements}
         fresh = stores_only_into_its_own(compiled.imp)
         guessed = bool(compiled.specialization.guessed)
-        return cls(tuple(left.values()), compiled.read_after_opaque, fresh, guessed)
+        specs = {one.source: one.spec for one in compiled.specialization.signature.hidden}
+        hidden = compiled.read_after_opaque
+        opened = tuple(not isinstance(specs[source], ObjectSpec) for source in hidden)
+        return cls(tuple(left.values()), hidden, fresh, guessed, opened)
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -145,7 +150,7 @@ class CallState:
         self.log: list[tuple[Key, Any]] = []
         self.logged = 0  # bytes of arrays in the log
         self.safe = calls.fresh
-        self.globals = [with_items(present(calls.function, source)) for source in calls.hidden]
+        self.globals = [*self.now()]
 
     def keep(self, value: Any) -> None:
         entry = self.kept.setdefault(id(value), [value, 0])
@@ -225,11 +230,18 @@ class CallState:
         self.put(results, plan.result, result)
         return 0
 
+    def now(self) -> Iterator[list[Any]]:
+        """The hidden arguments as they are, with the items that compiled code reads."""
+        calls = self.calls
+        for source, opened in zip(calls.hidden, calls.handed_back.opened, strict=True):
+            value = present(calls.function, source)
+            yield with_items(value) if opened else [value]
+
     def look_at_globals(self, plan: Plan) -> None:
         """Has Python code bound what is in use here anew, or changed a list or dict that is?"""
         calls, site = self.calls, plan.site
-        for source, had in zip(calls.hidden, self.globals, strict=True):
-            if differ(with_items(present(calls.function, source)), had):
+        for source, now, had in zip(calls.hidden, self.now(), self.globals, strict=True):
+            if differ(now, had):
                 calls.learn(site.key, CHANGED)
                 raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed {source[-1]}, which is in use here")
 

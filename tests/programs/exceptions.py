@@ -440,7 +440,7 @@ def _show(text, *more):
     _shown.append(text % more if more else text)
 
 
-@program([(arr("f8", 3), 3, True), (arr("f8", 3), 3, False), (arr("f4", 3), 2, True)], opaque=None)
+@program([(arr("f8", 3), 3, True), (arr("f8", 3), 3, False), (arr("f4", 3), 2, True)], opaque=None, fell_back=None)
 def told_on_the_way(x, n, verbose):
     """Formatted strings are handed to Python as they are made."""
     for i in range(n):
