@@ -57,29 +57,46 @@ def held() -> Iterator[None]:
         yield
         return
     ours: dict[int, _Handler] = {}
-    try:
-        for number in _SIGNALS:
-            handler = _signal.getsignal(number)
-            if isinstance(handler, _Handler):  # left behind where restoring it was interrupted
-                handler = handler.handler
-            if callable(handler):
-                ours[number] = _Handler(handler)
-                _signal.signal(number, ours[number])
-    except ValueError as error:
-        if not str(error).startswith("signal only works in main thread of the main interpreter"):
-            raise  # by a handler that is not replaced yet
     _open = True
     try:
+        try:
+            _replace_handlers(ours)
+        except ValueError as error:
+            if not str(error).startswith("signal only works in main thread of the main interpreter"):
+                raise  # by a handler that is not replaced yet
         yield
     finally:
-        _open = False  # from here on what is still in place does what the user's handler does
-        raised = _pending[:]
+        raised = _restore_handlers(ours)
+        _open = False
+        raised += _pending
         _pending.clear()
-        for number, own in ours.items():
-            if _signal.getsignal(number) is own:
-                _signal.signal(number, own.handler)
         if raised:
             raise raised[0] from None
+
+
+def _replace_handlers(ours: dict[int, _Handler]) -> None:
+    for number in _SIGNALS:
+        handler = _signal.getsignal(number)
+        if isinstance(handler, _Handler):  # left behind where restoring it was interrupted twice
+            handler = handler.handler
+        if callable(handler):
+            ours[number] = _Handler(handler)
+            _signal.signal(number, ours[number])
+
+
+def _restore_handlers(ours: dict[int, _Handler]) -> list[BaseException]:
+    """What handlers raise that are in their place again; the others are restored nevertheless."""
+    raised: list[BaseException] = []
+    while ours:
+        try:
+            while ours:
+                number, own = next(iter(ours.items()))
+                if _signal.getsignal(number) is own:
+                    _signal.signal(number, own.handler)
+                del ours[number]
+        except BaseException as error:
+            raised += [error]  # no call: handlers run after calls
+    return raised
 
 
 def poll() -> None:
