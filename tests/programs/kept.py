@@ -334,8 +334,7 @@ def generator_function(n):
     a = [1, 2]
 
     def items():
-        for v in a:  # noqa: UP028  (bytecode of `yield from` has no form)
-            yield v
+        yield from a
 
     g = items()
     a.append(n)

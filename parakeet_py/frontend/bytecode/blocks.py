@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import dis
 import sys
+from collections.abc import Iterator
 from types import CodeType
 
 from parakeet_py.frontend.bytecode.nodes import (
@@ -79,7 +80,7 @@ _WORDS = {
 
 def blocks(code: CodeType, body_of: MakeBody) -> dict[int, Node]:
     """The basic blocks that can be reached, by offset; the first begins at the smallest."""
-    instructions = list(dis.get_instructions(code))
+    instructions = list(_without_sends(list(dis.get_instructions(code))))
     starts = {instructions[0].offset}
     for index, instruction in enumerate(instructions):
         if _is_jump(instruction):
@@ -100,6 +101,18 @@ def blocks(code: CodeType, body_of: MakeBody) -> dict[int, Node]:
             made[offset] = run.node
             todo += run.block(instructions, by_offset[offset], starts)
     return made
+
+
+def _without_sends(instructions: list[dis.Instruction]) -> Iterator[dis.Instruction]:
+    """The instructions without the loops that hand on the items of `yield from`; GET_YIELD_FROM_ITER stands for all."""
+    index = 0
+    while index < len(instructions):
+        yield instructions[index]
+        if instructions[index].opname == "GET_YIELD_FROM_ITER":
+            while instructions[index].opname != "JUMP_BACKWARD_NO_INTERRUPT":
+                index += 1
+            index += instructions[index + 1].opname == "END_SEND"
+        index += 1
 
 
 def _is_jump(instruction: dis.Instruction) -> bool:
@@ -367,6 +380,10 @@ class _Run(Stack):
             case "YIELD_VALUE":
                 self.emit(ast.Expr(self.made(ast.Yield(self.pop()))))
                 self.push(ast.Constant(None))
+            case "GET_YIELD_FROM_ITER":
+                items = self.pop()
+                self.flush()
+                self.push(ast.YieldFrom(items))
             case "LIST_TO_TUPLE":
                 self.as_tuple()
             case "CALL_INTRINSIC_1" if count == 6:
