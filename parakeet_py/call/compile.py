@@ -41,6 +41,7 @@ from parakeet_py.signature.specs import (
     ArraySpec,
     FunctionSpec,
     ListSpec,
+    ObjectSpec,
     Signature,
     Source,
     StaticSpec,
@@ -88,13 +89,15 @@ class Compiled:
         return self.specialization.signature
 
     @property
-    def read_after_opaque(self) -> tuple[Source, ...]:
-        """The hidden arguments (data, not functions) that an operation handed back to Python must not replace."""
+    def read_after_opaque(self) -> tuple[tuple[Source, bool], ...]:
+        """The hidden arguments (data, not functions) that an operation handed back to Python must not replace; of each,
+        whether it must not replace the items either, because compiled code reads them."""
         if not self.specialization.opaque_sites:
             return ()
         late = self.specialization.read_late
         hidden = self.specialization.signature.hidden
-        return tuple(one.source for one in hidden if one.source in late and not isinstance(one.spec, StaticSpec))
+        data = [one for one in hidden if one.source in late and not isinstance(one.spec, StaticSpec)]
+        return tuple((one.source, not isinstance(one.spec, ObjectSpec)) for one in data)
 
     @property
     def unfused(self) -> ir.Function:

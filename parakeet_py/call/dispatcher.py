@@ -86,7 +86,7 @@ class Dispatcher:
         self.observed_runs: dict[Signature, int] = {}
         self.evaluated_for = 0.0  # seconds
         self.guessed: set[Signature] = set()  # compiled although some operation has never been reached
-        self.watched: list[Source] = []  # globals that operations handed back to Python might change
+        self.watched: dict[Source, bool] = {}  # globals that operations handed back to Python must not replace; items?
         self.hands_back = False
         self.made = 0  # specializations, forgotten ones too
         self.lock = _compiling
@@ -337,10 +337,22 @@ class Dispatcher:
             observe=Observations(self.knowledge.observed.setdefault(signature.params, {})),
             inline=looked_into,
             replay=log,
-            watch=lambda: [present(self.function, source) for source in self.watched],
+            watch=self.watched_now,
         )
         args, named = python_form(self.function, normal)
         return run(*args, **named)
+
+    def watch(self, hidden: Sequence[tuple[Source, bool]]) -> bool:
+        """Watch these hidden arguments, and their items where that is asked for; False if all are watched already."""
+        unwatched = {source: items for source, items in hidden if items > self.watched.get(source, -1)}
+        self.watched |= unwatched
+        return bool(unwatched)
+
+    def watched_now(self) -> list[list[Any]]:
+        from parakeet_py.frontend.evaluate.evaluator import with_items
+
+        values = [(present(self.function, source), items) for source, items in self.watched.items()]
+        return [with_items(value) if items else [value] for value, items in values]
 
     def may_keep_closures(self) -> bool:
         """Does the function make others that Python has to make, as unknown code may keep them?"""
@@ -483,7 +495,7 @@ class Dispatcher:
     def hand_back(self, loaded: Loaded, state: OpaqueCalls, signature: Signature) -> None:
         """A specialization does some operations in Python: be ready for what they turn out to give."""
         self.hands_back = True
-        self.watched += [source for source in state.hidden if source not in self.watched]
+        self.watch(state.hidden)
         state.forget = lambda: self.forget(loaded)
         if state.handed_back.guessed:
             self.guessed |= {signature, loaded.native.signature}
@@ -503,9 +515,7 @@ class Dispatcher:
             compiled = known
         else:
             compiled = compile_call(self.function, normal, self.knowledge, config, guess, extents)
-        unwatched = [source for source in compiled.read_after_opaque if source not in self.watched]
-        if unwatched:
-            self.watched += unwatched
+        if self.watch(compiled.read_after_opaque):
             own = self.signature(normal).params
             for params in [one for one in self.knowledge.observed if one != own]:
                 del self.knowledge.observed[params]  # seen without a look at these

@@ -62,17 +62,15 @@ class HandedBack:
     Attributes
     ----------
     sites : number, operation and types of the operands of each place that is left
-    hidden : hidden arguments that no operation may replace
-    opened : of each whether compiled code reads its items, so that no operation may change these either
+    hidden : hidden arguments that no operation may replace, each with whether that holds for its items, too
     fresh : does compiled code store only into memory of its own?
     guessed : are there operations that are taken to be out of reach?
     """
 
     sites: tuple[tuple[int, OpaqueSite, tuple[Type, ...]], ...]
-    hidden: tuple[Source, ...]
+    hidden: tuple[tuple[Source, bool], ...]
     fresh: bool
     guessed: bool
-    opened: tuple[bool, ...] = ()
 
     @classmethod
     def by(cls, compiled: Compiled) -> HandedBack:
@@ -82,10 +80,7 @@ class HandedBack:
         left = {one.site: (one.site, sites[one.site], tuple(arg.type for arg in one.args)) for one in statements}
         fresh = stores_only_into_its_own(compiled.imp)
         guessed = bool(compiled.specialization.guessed)
-        specs = {one.source: one.spec for one in compiled.specialization.signature.hidden}
-        hidden = compiled.read_after_opaque
-        opened = tuple(not isinstance(specs[source], ObjectSpec) for source in hidden)
-        return cls(tuple(left.values()), hidden, fresh, guessed, opened)
+        return cls(tuple(left.values()), compiled.read_after_opaque, fresh, guessed)
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -232,15 +227,14 @@ class CallState:
 
     def now(self) -> Iterator[list[Any]]:
         """The hidden arguments as they are, with the items that compiled code reads."""
-        calls = self.calls
-        for source, opened in zip(calls.hidden, calls.handed_back.opened, strict=True):
-            value = present(calls.function, source)
-            yield with_items(value) if opened else [value]
+        for source, items in self.calls.hidden:
+            value = present(self.calls.function, source)
+            yield with_items(value) if items else [value]
 
     def look_at_globals(self, plan: Plan) -> None:
         """Has Python code bound what is in use here anew, or changed a list or dict that is?"""
         calls, site = self.calls, plan.site
-        for source, now, had in zip(calls.hidden, self.now(), self.globals, strict=True):
+        for (source, _), now, had in zip(calls.hidden, self.now(), self.globals, strict=True):
             if differ(now, had):
                 calls.learn(site.key, CHANGED)
                 raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed {source[-1]}, which is in use here")

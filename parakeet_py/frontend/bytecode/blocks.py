@@ -381,9 +381,9 @@ class _Run(Stack):
                 self.emit(ast.Expr(self.made(ast.Yield(self.pop()))))
                 self.push(ast.Constant(None))
             case "GET_YIELD_FROM_ITER":
-                items = self.pop()
+                iterated = self.pop()
                 self.flush()
-                self.push(ast.YieldFrom(items))
+                self.push(ast.YieldFrom(iterated))
             case "LIST_TO_TUPLE":
                 self.as_tuple()
             case "CALL_INTRINSIC_1" if count == 6:

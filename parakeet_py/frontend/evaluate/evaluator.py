@@ -76,7 +76,7 @@ def evaluate(
     observe: Observer | None = None,
     inline: Callable[[Any], tuple[Function, types.FunctionType] | None] | None = None,
     replay: Sequence[tuple[Key, Any]] = (),
-    watch: Callable[[], Sequence[Any]] = tuple,
+    watch: Callable[[], Sequence[list[Any]]] = tuple,
 ) -> Callable[..., Any]:
     """A callable that executes `function`, with the globals, closure cells and defaults of `python`.
 
@@ -87,7 +87,7 @@ def evaluate(
     observe : called with the key and the result of every operation that could be handed back to Python
     inline : the IR and the Python function of a callee that is to be evaluated rather than called; None for others
     replay : keys and results of operations already done, in order
-    watch : gives objects that calls are not expected to replace (the observer is given `CHANGED` if one does)
+    watch : gives lists of objects that calls are not expected to replace (the observer is given `CHANGED` if one does)
     """
     if not replay and may_keep(function, python):
         return python
@@ -210,7 +210,7 @@ class _Evaluation:
         before: list[list[int]] = []
         watched: Sequence[list[Any]] = ()
         try:
-            before, watched = [contents(value) for value in given], self.seen_by_watch()
+            before, watched = [contents(value) for value in given], self.watch()
         except Exception as error:
             self.stop_observing(error)
         result = target(*args, **kwargs)
@@ -223,13 +223,10 @@ class _Evaluation:
             self.stop_observing(error)
         return result
 
-    def seen_by_watch(self) -> list[list[Any]]:
-        return [with_items(value) for value in self.watch()]
-
     def replaced(self, watched: Sequence[list[Any]]) -> bool:
         """Is something that is watched another object now, or does it hold others? The call may have made more things
         watched."""
-        now = self.seen_by_watch()
+        now = self.watch()
         return len(now) < len(watched) or any(differ(one, then) for one, then in zip(now, watched, strict=False))
 
     def key(self, frame: _Frame, let: Let) -> Key:

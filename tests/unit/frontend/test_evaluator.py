@@ -131,7 +131,7 @@ def test_changes_of_lists_and_of_what_is_watched() -> None:
         if result is CHANGED:
             seen.append(key[-2].line - function.__code__.co_firstlineno)
 
-    evaluate(to_ssa(function), function, observe=observe, watch=lambda: list(state))([])
+    evaluate(to_ssa(function), function, observe=observe, watch=lambda: [state[:]])([])
     assert seen == [2, 3]
 
 
