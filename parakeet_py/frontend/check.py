@@ -12,7 +12,6 @@ from collections.abc import Iterable
 
 from parakeet_py.base.errors import CodegenError, underlined
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.frontend.operands import operands
 from parakeet_py.frontend.ownership.lists import CHANGES, FUNCTIONS, GIVING
 from parakeet_py.frontend.ssa import (
     Assert,
@@ -40,6 +39,7 @@ from parakeet_py.frontend.ssa import (
     Unpack,
     Var,
     While,
+    operands_of,
 )
 
 _BINARY = frozenset(
@@ -137,7 +137,7 @@ class _Checker:
 
     def let(self, let: Let, scope: set[Var]) -> None:
         op, pos = let.op, let.pos
-        self.use(operands(op), scope, pos)
+        self.use(operands_of(op), scope, pos)
         outs = len(let.outs)
         match op:
             case If(_, then, orelse):

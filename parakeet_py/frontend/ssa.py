@@ -24,11 +24,13 @@ out to be. Meaning is given by specialization (typed_ir/specialize/specializer.p
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import Any
+from typing import Annotated, Any
 
+from parakeet_py.base import grammar
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.grammar import Use
 from parakeet_py.base.positions import Pos as Pos
 
 _uids = itertools.count(1)
@@ -73,6 +75,9 @@ class Star:
 
 
 Item = Operand | Star
+Operands = tuple[Operand, ...]
+Bound = Annotated[Var, Use.BINDS]  # known in the blocks of the operator, or behind the statement
+Bounds = tuple[Bound, ...]
 
 
 # ---- operators -----------------------------------------------------------------------------------------------------
@@ -182,7 +187,7 @@ class ChangeList:
 
     change: str
     object: Operand
-    args: tuple[Operand, ...] = ()
+    args: Operands = ()
     at: Operand | None = None
 
 
@@ -238,8 +243,8 @@ class MakeClosure:
     parameters in order. (Cells captured by reference and rebound later are refused by the frontend.)"""
 
     function: Function
-    captures: tuple[Operand, ...]
-    defaults: tuple[Operand, ...] = ()
+    captures: Operands
+    defaults: Operands = ()
 
 
 @record
@@ -323,9 +328,9 @@ class For:
     """
 
     iterable: Operand
-    item: Var
-    params: tuple[Var, ...]
-    inits: tuple[Operand, ...]
+    item: Bound
+    params: Bounds
+    inits: Operands
     body: Block
     stoppable: bool = False
 
@@ -334,8 +339,8 @@ class For:
 class While:
     """`condition` is a block over the params with one result; otherwise as `For`."""
 
-    params: tuple[Var, ...]
-    inits: tuple[Operand, ...]
+    params: Bounds
+    inits: Operands
     condition: Block
     body: Block
     stoppable: bool = False
@@ -348,7 +353,7 @@ class Guarded:
     exception."""
 
     body: Block
-    classes: tuple[Operand, ...]
+    classes: Operands
     keeps: bool = False
 
 
@@ -391,7 +396,7 @@ Op = (
 class Let:
     """Bind `outs` to the values of `op`. Operators done for effect only have no outs."""
 
-    outs: tuple[Var, ...]
+    outs: Bounds
     op: Op
     pos: Pos
 
@@ -399,7 +404,7 @@ class Let:
 @record
 class Block:
     statements: tuple[Let, ...]
-    results: tuple[Operand, ...] = ()
+    results: Operands = ()
 
 
 @record
@@ -433,28 +438,23 @@ class Function:
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""
-        yield from _walk(self.body)
+        yield from walk(self.body)
 
 
-def _walk(block: Block) -> Iterator[Let]:
-    for let in block.statements:
-        yield let
-        for inner in blocks_of(let.op):
-            yield from _walk(inner)
+grammar.leaf(grammar.Leaf.OPERAND, Var)
+grammar.leaf(grammar.Leaf.CONSTANT, Const)
+grammar.leaf(grammar.Leaf.BLOCK, Block)
+grammar.leaf(grammar.Leaf.PLAIN, Function)
+
+operands_of: Callable[[Op], Operands] = grammar.operands  # in order of evaluation; not those inside its blocks
+blocks_of: Callable[[Op], tuple[Block, ...]] = grammar.blocks  # not those of nested functions
+walk: Callable[[Block], Iterator[Let]] = grammar.walk
 
 
-def blocks_of(op: Op) -> tuple[Block, ...]:
-    """The blocks directly inside an operator (not those of nested functions)."""
-    match op:
-        case If(_, then, orelse):
-            return (then, orelse)
-        case For(_, _, _, _, body, _):
-            return (body,)
-        case While(_, _, condition, body, _):
-            return (condition, body)
-        case Guarded(body):
-            return (body,)
-        case Assert(_, Block() as message):
-            return (message,)
-        case _:
-            return ()
+def same(a: Operand | None, b: Operand | None) -> bool:
+    """Whether two operands are one variable or one literal (1, 1.0 and True are three literals, 0.0 and -0.0 two)."""
+    if a is b:
+        return True
+    if isinstance(a, Var) or isinstance(b, Var) or a is None or b is None:
+        return False
+    return type(a.value) is type(b.value) and repr(a.value) == repr(b.value)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from parakeet_py.base import routines
 from parakeet_py.base.types import Array, Scalar, Type
@@ -47,9 +46,26 @@ from parakeet_py.imp.ir import (
     While,
     Write,
 )
-from parakeet_py.typed_ir.interpret import BrokenInvariant, OpaqueCallback, format_failure, with_warnings_as_now
-from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
-from parakeet_py.typed_ir.semantics import convert, evaluate_quietly, scalar, strided
+from parakeet_py.typed_ir.interpret import (
+    BrokenInvariant,
+    OpaqueCallback,
+    format_failure,
+    view_of,
+    with_warnings_as_now,
+)
+from parakeet_py.typed_ir.ir import (
+    AnyView,
+    Cast,
+    Const,
+    Dim,
+    Load,
+    Operand,
+    Prim,
+    Stride,
+    Var,
+    dtype_of,
+)
+from parakeet_py.typed_ir.semantics import convert, evaluate_quietly, scalar
 
 
 class Memory:
@@ -236,8 +252,9 @@ class _Machine:
                 return np.int64(self.values[array].array.strides[axis])
             case NewArray(extents, space):
                 return self.new(out, self.numbers(extents), space)
-            case View():
-                return self.view(rhs)
+            case AnyView(base):
+                view = view_of(rhs, self.array(base), self.numbers, dtype_of(out))
+                return Descriptor(view, self.values[base].memory)
             case Pack(array, begin, end, values, flags, count):
                 length, first = int(self.value(count)), int(self.value(begin))
                 kept = self.array(values)[:length][self.array(flags)[:length]]
@@ -245,32 +262,6 @@ class _Machine:
                     raise BrokenInvariant(f"{array!r} is packed beyond its end")
                 self.array(array)[first : first + len(kept)] = kept
                 return np.int64(first + len(kept))
-            case Reshape(base, extents):
-                array = self.array(base)
-                if not array.flags.c_contiguous:
-                    raise BrokenInvariant(f"{base!r} is reshaped but is not contiguous")
-                return Descriptor(array.reshape(self.numbers(extents)), self.values[base].memory)
-            case Strided(base, offset, extents, strides):
-                place = int(self.value(offset)), self.numbers(extents), self.numbers(strides)
-                return Descriptor(strided(self.array(base), *place, dtype_of(out)), self.values[base].memory)
-
-    def view(self, op: View) -> Descriptor:
-        base, memory = self.array(op.base), self.values[op.base].memory
-        starts = self.numbers(op.starts)
-        shape = self.numbers([axis.extent for axis in op.axes])
-        steps = self.numbers([axis.step for axis in op.axes])
-        sources = [axis.source for axis in op.axes]
-        strides = [0 if s is None else base.strides[s] * step for s, step in zip(sources, steps, strict=True)]
-        if 0 in shape:
-            return Descriptor(as_strided(base[tuple(slice(0, 0) for _ in starts)], shape, strides), memory)
-        last = list(starts)
-        for source, extent, step in zip(sources, shape, steps, strict=True):
-            if source is not None:
-                last[source] += (extent - 1) * step
-        _in_range(op.base, base, starts)
-        _in_range(op.base, base, tuple(last))
-        corner = base[(*(slice(start, start + 1) for start in starts), ...)]
-        return Descriptor(as_strided(corner, shape, strides), memory)
 
     def declare(self, statement: Declare) -> None:
         self.values[statement.cell] = None if statement.init is None else self.value(statement.init)

@@ -35,24 +35,34 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import Any
+from typing import Annotated
 
+from parakeet_py.base import grammar
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.grammar import Use
 from parakeet_py.base.types import Type
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir.ir import (
+    AnyView,
+    Bound,
+    BoundIndex,
+    Bounds,
     Cast,
     Dim,
     Failure,
+    Index,
+    Indices,
     Load,
     Operand,
+    Operands,
     Prim,
-    Reshape,
+    Reads,
+    Shaped,
     Stride,
-    Strided,
+    Truth,
+    Updates,
     Var,
-    View,
-    operands_of,
+    Writes,
 )
 
 _uids = itertools.count(1)
@@ -70,6 +80,10 @@ class Cell:
         return f"${self.name}.{self.uid}"
 
 
+BoundCell = Annotated[Cell, Use.BINDS]
+WrittenCell = Annotated[Cell, Use.WRITES]
+
+
 # ---- right-hand sides ------------------------------------------------------------------------------------------------
 
 
@@ -85,7 +99,7 @@ class NewArray:
     """Contiguous memory with unspecified contents in the out's layout (C or F); `space` is heap, stack or shared (the
     latter two with constant extents only)."""
 
-    extents: tuple[Operand, ...]
+    extents: Indices
     space: str = "heap"
 
 
@@ -112,7 +126,7 @@ class Ballot:
     """Whether a condition holds in `any` or in `all` threads of the block, which all arrive here."""
 
     mode: str
-    condition: Operand
+    condition: Truth
 
 
 PEERS = 256
@@ -134,8 +148,8 @@ class Atomic:
     an acquire and a release: who has loaded what was stored sees everything that was stored before."""
 
     name: str
-    array: Var
-    indices: tuple[Operand, ...]
+    array: Updates
+    indices: Indices
     value: Operand
     expected: Operand | None = None
 
@@ -146,12 +160,12 @@ class Pack:
     the place behind them; nothing is stored at `end` or behind. One axis each, of adjacent elements of one to eight
     bytes; values and flags are on the stack, in a multiple of 64 places."""
 
-    array: Var
-    place: Operand
-    end: Operand
-    values: Var
-    flags: Var
-    count: Operand
+    array: Writes
+    place: Index
+    end: Index
+    values: Reads
+    flags: Reads
+    count: Index
 
 
 @record
@@ -159,9 +173,9 @@ class Offered:
     """Whether a library of the device computes left @ right into `out`, in the place of a kernel that says it does
     nothing else (`Grid.product`). For the host of a GPU."""
 
-    left: Var
-    right: Var
-    out: Var
+    left: Shaped
+    right: Shaped
+    out: Shaped
 
 
 Rhs = (
@@ -172,9 +186,7 @@ Rhs = (
     | Dim
     | Stride
     | NewArray
-    | View
-    | Reshape
-    | Strided
+    | AnyView
     | Lane
     | Shuffle
     | Ballot
@@ -192,7 +204,7 @@ class Let:
     """Bind an immutable variable. `reassoc`: a float add or mul that accumulates may be regrouped; a float
     minimum or maximum that does may give either of two zeros, and anything once it has met a NaN."""
 
-    out: Var
+    out: Bound
     rhs: Rhs
     pos: Pos
     reassoc: bool = False
@@ -202,27 +214,27 @@ class Let:
 class Declare:
     """Bring a cell into being; unspecified (scalar) or null (array, object) until written unless `init` is given."""
 
-    cell: Cell
+    cell: BoundCell
     init: Operand | None = None
 
 
 @record
 class Write:
-    cell: Cell
+    cell: WrittenCell
     value: Operand
 
 
 @record
 class Store:
-    array: Var
-    indices: tuple[Operand, ...]
+    array: Writes
+    indices: Indices
     value: Operand
     pos: Pos
 
 
 @record
 class If:
-    condition: Operand
+    condition: Truth
     then: Block
     orelse: Block
 
@@ -231,10 +243,10 @@ class If:
 class For:
     """index = start, start+step, ... before stop. `kind`: serial, independent or vector."""
 
-    index: Var
-    start: Operand
-    stop: Operand
-    step: Operand
+    index: BoundIndex
+    start: Index
+    stop: Index
+    step: Index
     body: Block
     kind: str = "serial"
 
@@ -244,7 +256,7 @@ class While:
     """Run `head`, leave unless `condition` (a value bound in head, or a constant), run `body`, again."""
 
     head: Block
-    condition: Operand
+    condition: Truth
     body: Block
 
 
@@ -258,11 +270,11 @@ class Parallel:
     """Run `body` over [0, extent) in ranges [lo, hi). `work` estimates the scalar operations of one iteration: the
     region stays on the calling thread when extent * work is too small to share."""
 
-    lo: Var
-    hi: Var
-    extent: Operand
-    grain: Operand
-    work: Operand
+    lo: BoundIndex
+    hi: BoundIndex
+    extent: Index
+    grain: Index
+    work: Index
     body: Block
     name: str = "region"
 
@@ -271,10 +283,10 @@ class Parallel:
 class Check:
     """Fail unless `condition`; `code` is filled in by `Function.failures` order when lowered."""
 
-    condition: Operand
+    condition: Truth
     failure: int
-    args: tuple[Operand, ...]
-    order: Operand | None
+    args: Operands
+    order: Index | None
     pos: Pos
 
 
@@ -294,9 +306,9 @@ class Release:
 class Matmul:
     """BLAS: out = left @ right; ranks (2,2), (2,1), (1,2); any layout (what BLAS cannot read is copied there)."""
 
-    out: Var
-    left: Var
-    right: Var
+    out: Writes
+    left: Reads
+    right: Reads
     pos: Pos
 
 
@@ -304,10 +316,10 @@ class Matmul:
 class Routine:
     """Run a compiled loop of NumPy, as the typed IR's `Routine` does; binds `failed`, if there, to whether it did."""
 
-    failed: Var | None
+    failed: Bound | None
     name: str
-    outs: tuple[Var, ...]
-    ins: tuple[Var, ...]
+    outs: tuple[Updates, ...]
+    ins: tuple[Reads, ...]
     pos: Pos
 
 
@@ -315,9 +327,9 @@ class Routine:
 class Opaque:
     """Call back into Python through call site `site`; array results come back owned by Python (base set)."""
 
-    outs: tuple[Var, ...]
+    outs: Bounds
     site: int
-    args: tuple[Operand, ...]
+    args: Operands
     pos: Pos
 
 
@@ -326,9 +338,9 @@ class Call:
     """Call one of the function's procedures by its name; `stores` are the positions of the arrays it may store into.
     Array results hand a reference to the caller. Fails with `failure` when it is one of too many: `levels` more."""
 
-    outs: tuple[Var, ...]
+    outs: Bounds
     procedure: str
-    args: tuple[Operand, ...]
+    args: Operands
     stores: tuple[int, ...]
     levels: int
     failure: int
@@ -340,12 +352,12 @@ class Grid:
     """A GPU region: `body` is run by `blocks` x `threads` threads. `contract`: products and sums may be fused whatever
     the settings (which cannot be seen). `product`: all it does is left @ right into an array: (left, right, array)."""
 
-    blocks: Operand
+    blocks: Index
     threads: int
     body: Block
     name: str = "kernel"
     contract: bool = False
-    product: tuple[Var, Var, Var] | None = None
+    product: tuple[Reads, Reads, Writes] | None = None
 
 
 @record
@@ -361,8 +373,8 @@ class WarpFactor:
     """A factor of a `WarpProduct`: an array in shared memory, whose last axis is the shared one (`along`) or whose last
     but one is, and where in it the tile begins."""
 
-    array: Var
-    at: tuple[Operand, ...]
+    array: Reads
+    at: Indices
     along: bool
 
 
@@ -382,7 +394,7 @@ class WarpProduct:
     Each lane has four places of every 16 x 8 (in C order): rows lane // 4 and 8 below, columns lane % 4 * 2 and the
     next. All threads of the warp take part."""
 
-    sums: tuple[Cell, ...]
+    sums: tuple[WrittenCell, ...]
     tile: WarpTile
     left: WarpFactor
     right: WarpFactor
@@ -393,8 +405,8 @@ class Launch:
     """Run kernel number `kernel` by `blocks` blocks; the args are what its body took from around it."""
 
     kernel: int
-    blocks: Operand
-    args: tuple[Operand, ...]
+    blocks: Index
+    args: Operands
 
 
 Statement = (
@@ -449,89 +461,20 @@ class Function:
     procedures: tuple[Function, ...] = ()
 
 
-_INNER: dict[type, Callable[[Any], tuple[Block, ...]]] = {
-    If: lambda statement: (statement.then, statement.orelse),
-    While: lambda statement: (statement.head, statement.body),
-    For: lambda statement: (statement.body,),
-    Parallel: lambda statement: (statement.body,),
-    Grid: lambda statement: (statement.body,),
-}
+grammar.leaf(grammar.Leaf.PLACE, Cell)
+grammar.leaf(grammar.Leaf.BLOCK, Block)
+grammar.leaf(grammar.Leaf.PLAIN, Function)
+
+Part = Statement | Rhs
+operands_in: Callable[[Part], Operands] = grammar.operands  # that it reads itself: not those in its blocks
+binders_of: Callable[[Part], tuple[Var | Cell, ...]] = grammar.binders
+blocks_of: Callable[[Part], tuple[Block, ...]] = grammar.blocks
+walk: Callable[[Block], Iterator[Statement]] = grammar.walk
 
 
-def blocks_of(statement: Statement) -> tuple[Block, ...]:
-    """The blocks directly inside a statement."""
-    inner = _INNER.get(type(statement))
-    return () if inner is None else inner(statement)
-
-
-def walk(block: Block) -> Iterator[Statement]:
-    """Every statement, depth first, outer before inner."""
-    waiting = [iter(block.statements)]
-    while waiting:
-        for statement in waiting[-1]:
-            yield statement
-            inner = _INNER.get(type(statement))
-            if inner is not None:
-                waiting += [iter(one.statements) for one in reversed(inner(statement))]
-                break
-        else:
-            waiting.pop()
-
-
-def operands_in(statement: Statement) -> tuple[Operand, ...]:
-    """The operands that a statement itself reads (not those in its blocks)."""
-    match statement:
-        case Let(rhs=rhs):
-            return _operands_of_rhs(rhs)
-        case Declare(init=init):
-            return () if init is None else (init,)
-        case Write(value=value):
-            return (value,)
-        case Store(array, indices, value):
-            return (array, *indices, value)
-        case If(condition=condition) | While(condition=condition):
-            return (condition,)
-        case For(start=start, stop=stop, step=step):
-            return (start, stop, step)
-        case Parallel(extent=extent, grain=grain, work=work):
-            return (extent, grain, work)
-        case Grid(blocks=blocks):
-            return (blocks,)
-        case Check(condition, _, args, order):
-            return (condition, *args) if order is None else (condition, *args, order)
-        case Retain(array) | Release(array):
-            return (array,) if isinstance(array, Var) else ()
-        case Matmul(out, left, right):
-            return (out, left, right)
-        case Routine(outs=outs, ins=ins):
-            return (*outs, *ins)
-        case Opaque(args=args) | Call(args=args):
-            return args
-        case WarpProduct(_, _, left, right):
-            return (left.array, *left.at, right.array, *right.at)
-        case Launch(_, blocks, args):
-            return (blocks, *args)
-        case _:
-            return ()
-
-
-def _operands_of_rhs(rhs: Rhs) -> tuple[Operand, ...]:
-    match rhs:
-        case NewArray(extents=extents):
-            return extents
-        case Shuffle(_, value, amount):
-            return (value, amount)
-        case Ballot(_, condition):
-            return (condition,)
-        case Peers(value):
-            return (value,)
-        case Atomic(_, array, indices, value, expected):
-            return (array, *indices, value) if expected is None else (array, *indices, value, expected)
-        case Pack(array, place, end, values, flags, count):
-            return (array, place, end, values, flags, count)
-        case Offered(left, right, out):
-            return (left, right, out)
-        case Read() | Lane():
-            return ()
-        case _:
-            return operands_of(rhs)
+def arrays_written(statement: Part) -> tuple[Var, ...]:
+    """The arrays whose elements a statement itself changes, but for what Python behind an `Opaque` may do."""
+    if isinstance(statement, Call):
+        stored = [statement.args[position] for position in statement.stores]
+        return tuple([array for array in stored if isinstance(array, Var)])
+    return grammar.writes(statement)

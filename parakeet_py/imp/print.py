@@ -51,8 +51,8 @@ from parakeet_py.imp.ir import (
     While,
     Write,
 )
-from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Stride, Strided, View
-from parakeet_py.typed_ir.print import format_operand
+from parakeet_py.typed_ir.ir import AnyView, Cast, Dim, Load, Operand, Prim, Stride
+from parakeet_py.typed_ir.print import format_op, format_operand
 
 _INDENT = "    "
 
@@ -158,26 +158,12 @@ def _statement(statement: Statement) -> Iterator[str]:
 
 def _rhs(rhs: Rhs) -> str:
     match rhs:
-        case Prim(name, args):
-            return f"{name} {_list(args)}"
         case Cast(arg):
             return f"cast {format_operand(arg)}"
         case Read(cell):
             return repr(cell)
-        case Load(array, indices):
-            return f"{array!r}[{_list(indices)}]"
-        case Dim(array, axis):
-            return f"dim {array!r}, {axis}"
         case NewArray(extents, space):
             return f"new {space} ({_list(extents)})"
-        case Stride(array, axis):
-            return f"stride {array!r}, {axis}"
-        case Strided(base, offset, extents, strides):
-            return (
-                f"strided {base!r} from byte {format_operand(offset)}: ({_list(extents)}) by ({_list(strides)}) bytes"
-            )
-        case Reshape(base, extents):
-            return f"reshape {base!r} to ({_list(extents)})"
         case Lane(name):
             return f"this {name}"
         case Shuffle(mode, value, amount):
@@ -194,10 +180,5 @@ def _rhs(rhs: Rhs) -> str:
         case Atomic(name, array, indices, value, expected):
             where = "" if expected is None else f" where {format_operand(expected)}"
             return f"atomic {name} {array!r}[{_list(indices)}], {format_operand(value)}{where}"
-        case View(base, starts, axes):
-            shown = ", ".join(
-                f"{format_operand(axis.extent)} of "
-                + ("new" if axis.source is None else f"axis {axis.source} step {format_operand(axis.step)}")
-                for axis in axes
-            )
-            return f"view {base!r} from [{_list(starts)}]: ({shown})"
+        case Prim() | Load() | Dim() | Stride() | AnyView():
+            return format_op(rhs)

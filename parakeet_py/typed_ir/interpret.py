@@ -27,6 +27,7 @@ from parakeet_py.base.types import Array, Scalar, Type
 from parakeet_py.frontend.evaluate.frames import deep_recursion
 from parakeet_py.typed_ir.ir import (
     Alloc,
+    AnyView,
     Block,
     Call,
     Cast,
@@ -196,16 +197,8 @@ class _Machine:
                 return []
             case Alloc(extents):
                 return [_new(self.numbers(extents), outs[0].type)]
-            case View():
-                return [self.view(op)]
-            case Reshape(base, extents):
-                array = self.values[base]
-                if not array.flags.c_contiguous:
-                    raise BrokenInvariant(f"{base!r} is reshaped but is not contiguous")
-                return [array.reshape(self.numbers(extents))]
-            case Strided(base, offset, extents, strides):
-                place = int(self.value(offset)), self.numbers(extents), self.numbers(strides)
-                return [strided(self.values[base], *place, dtype_of(outs[0]))]
+            case AnyView(base):
+                return [view_of(op, self.values[base], self.numbers, dtype_of(outs[0]))]
             case If(condition, then, orelse):
                 return self.block(then if self.value(condition) else orelse)
             case For() | While():
@@ -271,23 +264,6 @@ class _Machine:
     def element(self, array: Var, indices: tuple[Operand, ...]) -> tuple[int, ...]:
         return _checked(array, self.values[array], self.numbers(indices))
 
-    def view(self, op: View) -> Any:
-        base = self.values[op.base]
-        starts = self.numbers(op.starts)
-        shape = self.numbers([axis.extent for axis in op.axes])
-        steps = self.numbers([axis.step for axis in op.axes])
-        sources = [axis.source for axis in op.axes]
-        strides = [0 if s is None else base.strides[s] * step for s, step in zip(sources, steps, strict=True)]
-        if 0 in shape:
-            return as_strided(base[tuple(slice(0, 0) for _ in starts)], shape, strides)
-        last = list(starts)
-        for source, extent, step in zip(sources, shape, steps, strict=True):
-            if source is not None:
-                last[source] += (extent - 1) * step
-        _checked(op.base, base, starts)
-        _checked(op.base, base, tuple(last))
-        return as_strided(base[(*(slice(start, start + 1) for start in starts), ...)], shape, strides)
-
     def loop(self, op: For | While) -> Sequence[Any]:
         current = self.all(op.inits)
         stopped = False
@@ -345,6 +321,33 @@ class _Machine:
                     result[point] = value
                 accumulators = after
         return results
+
+
+def view_of(
+    op: AnyView, base: Any, numbers: Callable[[Sequence[Operand]], tuple[int, ...]], dtype: str
+) -> np.ndarray[Any, Any]:
+    """What a view shows of an array; `numbers` gives the values of operands."""
+    shape = numbers(op.extents)
+    match op:
+        case Reshape():
+            if not base.flags.c_contiguous:
+                raise BrokenInvariant(f"{op.base!r} is reshaped but is not contiguous")
+            return base.reshape(shape)  # type: ignore[no-any-return]
+        case Strided(_, offset, _, strides):
+            return strided(base, numbers((offset,))[0], shape, numbers(strides), dtype)
+    assert isinstance(op, View)
+    starts, steps = numbers(op.starts), numbers([axis.step for axis in op.axes])
+    sources = [axis.source for axis in op.axes]
+    by = [0 if s is None else base.strides[s] * step for s, step in zip(sources, steps, strict=True)]
+    if 0 in shape:
+        return as_strided(base[tuple(slice(0, 0) for _ in starts)], shape, by)
+    last = list(starts)
+    for source, extent, step in zip(sources, shape, steps, strict=True):
+        if source is not None:
+            last[source] += (extent - 1) * step
+    _checked(op.base, base, starts)
+    _checked(op.base, base, tuple(last))
+    return as_strided(base[(*(slice(start, start + 1) for start in starts), ...)], shape, by)
 
 
 def _checked(array: Var, value: Any, point: tuple[int, ...]) -> tuple[int, ...]:

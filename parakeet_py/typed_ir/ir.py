@@ -26,16 +26,22 @@ around and a `Check` before. A `Check` that fails leaves the function with its e
 **Procedures.** Calls are inlined by the specializer; a recursion is not, it becomes a procedure: a function of its own
 among `Function.procedures`, which a `Call` names.
 
+**Fields.** The annotations of an operator's fields say what they are (`base/grammar.py`): an operand, a variable it
+binds, a block, an array it reads or writes. Walking, rebuilding, effects and half of the checker follow from them.
+
 What this IR cannot say: unstructured jumps, exceptions caught, Python objects other than as arguments of `Opaque`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
+from typing import Annotated
 
+from parakeet_py.base import grammar
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.grammar import Use
 from parakeet_py.base.types import PYINT, Array, Scalar, Type
 from parakeet_py.frontend.ssa import Pos
 
@@ -76,7 +82,22 @@ class Const:
 
 
 ZERO, ONE = Const(0, PYINT), Const(1, PYINT)
+
+# ---- what fields are -------------------------------------------------------------------------------------------------
+
 Operand = Var | Const
+Operands = tuple[Operand, ...]
+Index = Annotated[Var | Const, Use.INDEX]  # an int64
+Indices = tuple[Index, ...]
+Truth = Annotated[Var | Const, Use.TRUTH]  # a bool
+Bound = Annotated[Var, Use.BINDS]  # known in the blocks of the operator, or behind the statement
+Bounds = tuple[Bound, ...]
+BoundIndex = Annotated[Var, Use.BINDS, Use.INDEX]
+BoundIndices = tuple[BoundIndex, ...]
+Shaped = Annotated[Var, Use.SHAPE]  # an array whose extents or strides are read, not its elements
+Reads = Annotated[Var, Use.READS]  # an array whose elements are read
+Writes = Annotated[Var, Use.WRITES]  # an array whose elements are stored into
+Updates = Annotated[Var, Use.READS, Use.WRITES]
 
 # ---- scalar primitives -----------------------------------------------------------------------------------------------
 # All arguments and the result have one dtype unless a line says otherwise.
@@ -128,15 +149,20 @@ PRIMS = (
 
 
 @record
-class Prim:
-    """A scalar primitive; pure but for the overflow of the CHECKED ones."""
-
-    name: str
-    args: tuple[Operand, ...]
+class Pure:
+    """What depends on its operands alone, not on the contents of memory, and changes nothing."""
 
 
 @record
-class Cast:
+class Prim(Pure):
+    """A scalar primitive; pure but for the overflow of the CHECKED ones."""
+
+    name: str
+    args: Operands
+
+
+@record
+class Cast(Pure):
     """Convert to the dtype of the out as `ndarray.astype` does (C casts; to bool: != 0; complex to real: real part)."""
 
     arg: Operand
@@ -146,33 +172,33 @@ class Cast:
 
 
 @record
-class Dim:
+class Dim(Pure):
     """The extent of an axis: a Python int >= 0."""
 
-    array: Var
+    array: Shaped
     axis: int
 
 
 @record
-class Stride:
+class Stride(Pure):
     """How many bytes the memory of an array moves along an axis."""
 
-    array: Var
+    array: Shaped
     axis: int
 
 
 @record
 class Load:
-    array: Var
-    indices: tuple[Operand, ...]
+    array: Reads
+    indices: Indices
 
 
 @record
 class Store:
     """Write one element; no outs."""
 
-    array: Var
-    indices: tuple[Operand, ...]
+    array: Writes
+    indices: Indices
     value: Operand
 
 
@@ -180,7 +206,18 @@ class Store:
 class Alloc:
     """New contiguous memory with unspecified contents; the out's layout (C or F) orders it."""
 
-    extents: tuple[Operand, ...]
+    extents: Indices
+
+
+@record
+class AnyView(Pure):
+    """Its out is another array over the memory of `base`, with its own `extents`."""
+
+    base: Shaped
+
+    @property
+    def extents(self) -> Indices:
+        raise NotImplementedError
 
 
 @record
@@ -189,37 +226,38 @@ class ViewAxis:
     source None: a new axis along which memory does not move (newaxis, broadcasting)."""
 
     source: int | None
-    extent: Operand
-    step: Operand
+    extent: Index
+    step: Index
 
 
 @record
-class View:
+class View(AnyView):
     """view[i...] is base[starts[a] + step * i (for the axis whose source is a)]; base axes without a view axis are
     fixed at their start. Each base axis is the source of at most one view axis."""
 
-    base: Var
-    starts: tuple[Operand, ...]
+    starts: Indices
     axes: tuple[ViewAxis, ...]
 
+    @property
+    def extents(self) -> Indices:
+        return tuple([axis.extent for axis in self.axes])
+
 
 @record
-class Reshape:
+class Reshape(AnyView):
     """The same memory in C order under new extents (the product is equal). The base's layout is C."""
 
-    base: Var
-    extents: tuple[Operand, ...]
+    extents: Indices
 
 
 @record
-class Strided:
+class Strided(AnyView):
     """An array of any dtype over the memory of `base`: its first element is `offset` bytes from the base's, strides
     are bytes. All elements lie among the base's, and different ones apart where it is stored through."""
 
-    base: Var
-    offset: Operand
-    extents: tuple[Operand, ...]
-    strides: tuple[Operand, ...]
+    offset: Index
+    extents: Indices
+    strides: Indices
 
 
 # ---- control ---------------------------------------------------------------------------------------------------------
@@ -227,7 +265,7 @@ class Strided:
 
 @record
 class If:
-    condition: Operand
+    condition: Truth
     then: Block
     orelse: Block
 
@@ -237,12 +275,12 @@ class For:
     """index = start, start+step, ... while before stop (step != 0, int64). body.results = ([stop flag], next params);
     outs = ([was stopped], final params)."""
 
-    index: Var
-    start: Operand
-    stop: Operand
-    step: Operand
-    params: tuple[Var, ...]
-    inits: tuple[Operand, ...]
+    index: BoundIndex
+    start: Index
+    stop: Index
+    step: Index
+    params: Bounds
+    inits: Operands
     body: Block
     stoppable: bool = False
 
@@ -251,8 +289,8 @@ class For:
 class While:
     """`condition` has one bool result. Otherwise as `For`."""
 
-    params: tuple[Var, ...]
-    inits: tuple[Operand, ...]
+    params: Bounds
+    inits: Operands
     condition: Block
     body: Block
     stoppable: bool = False
@@ -274,9 +312,9 @@ class Failure:
 class Check:
     """Raise unless `condition`; the arguments are int64 or float64 operands put into the message."""
 
-    condition: Operand
+    condition: Truth
     failure: Failure
-    args: tuple[Operand, ...] = ()
+    args: Operands = ()
 
 
 # ---- parallel operators ----------------------------------------------------------------------------------------------
@@ -284,7 +322,7 @@ class Check:
 
 @record
 class Lambda:
-    params: tuple[Var, ...]
+    params: Bounds
     body: Block
 
 
@@ -293,8 +331,8 @@ class Map:
     """For every point of the index space, in any order: run the body. Outs are new C-order arrays (one per body result)
     of shape `extents`; the body may also Store into existing arrays (independent iterations)."""
 
-    extents: tuple[Operand, ...]
-    indices: tuple[Var, ...]
+    extents: Indices
+    indices: BoundIndices
     body: Block
 
 
@@ -306,12 +344,12 @@ class Reduce:
     (accumulators..., contributions...) and gives new accumulators.
     """
 
-    extents: tuple[Operand, ...]
-    indices: tuple[Var, ...]
-    reduced_extents: tuple[Operand, ...]
-    reduced_indices: tuple[Var, ...]
+    extents: Indices
+    indices: BoundIndices
+    reduced_extents: Indices
+    reduced_indices: BoundIndices
     body: Block
-    inits: tuple[Operand, ...]
+    inits: Operands
     combine: Lambda
 
 
@@ -319,11 +357,11 @@ class Reduce:
 class Scan:
     """Prefix combination along `axis` of the index space; inclusive: out[i] combines 0..i, exclusive: 0..i-1."""
 
-    extents: tuple[Operand, ...]
-    indices: tuple[Var, ...]
+    extents: Indices
+    indices: BoundIndices
     axis: int
     body: Block
-    inits: tuple[Operand, ...]
+    inits: Operands
     combine: Lambda
     inclusive: bool = True
 
@@ -333,8 +371,8 @@ class Compress:
     """Keep the points whose first body result is true, in C order. Outs: their count (pyint), then one new 1-D array
     per further body result."""
 
-    extents: tuple[Operand, ...]
-    indices: tuple[Var, ...]
+    extents: Indices
+    indices: BoundIndices
     body: Block
 
 
@@ -343,9 +381,9 @@ class Scatter:
     """For every point in C order: body.results = (keep, target index..., value); where keep, target[index] =
     combine(target[index], value). No outs; the body does not read the target."""
 
-    target: Var
-    extents: tuple[Operand, ...]
-    indices: tuple[Var, ...]
+    target: Updates
+    extents: Indices
+    indices: BoundIndices
     body: Block
     combine: Lambda
 
@@ -355,9 +393,9 @@ class Matmul:
     """out[...] = left @ right for float or complex arrays of equal dtype; ranks (2,2), (2,1) or (1,2). No outs; `out`
     has the right shape and does not overlap the inputs."""
 
-    out: Var
-    left: Var
-    right: Var
+    out: Writes
+    left: Reads
+    right: Reads
 
 
 @record
@@ -366,8 +404,8 @@ class Routine:
     them overlap. Its out, if it has one, is whether it has failed."""
 
     name: str
-    outs: tuple[Var, ...]
-    ins: tuple[Var, ...]
+    outs: tuple[Updates, ...]
+    ins: tuple[Reads, ...]
 
 
 @record
@@ -376,7 +414,7 @@ class Opaque:
     Outs are the leaves of the observed result type; a result of another type leaves the function."""
 
     site: int
-    args: tuple[Operand, ...]
+    args: Operands
 
 
 @record
@@ -386,7 +424,7 @@ class Call:
     many raise RecursionError. Not in the bodies of parallel operators."""
 
     procedure: str
-    args: tuple[Operand, ...]
+    args: Operands
     stores: tuple[int, ...]
     levels: int = 1
 
@@ -421,7 +459,7 @@ PARALLEL = (Map, Reduce, Scan, Compress, Scatter)
 
 @record
 class Let:
-    outs: tuple[Var, ...]
+    outs: Bounds
     op: Op
     pos: Pos
 
@@ -429,7 +467,7 @@ class Let:
 @record
 class Block:
     statements: tuple[Let, ...]
-    results: tuple[Operand, ...] = ()
+    results: Operands = ()
 
 
 @record
@@ -454,99 +492,27 @@ class Function:
         yield from walk(self.body)
 
 
-_LEAVES = frozenset(
-    {Prim, Cast, Dim, Stride, Load, Store, Alloc, View, Reshape, Strided, Check, Matmul, Routine, Opaque, Call}
-)  # no blocks inside
+grammar.leaf(grammar.Leaf.OPERAND, Var)
+grammar.leaf(grammar.Leaf.CONSTANT, Const)
+grammar.leaf(grammar.Leaf.BLOCK, Block)
+grammar.leaf(grammar.Leaf.PLAIN, Function)
+
+operands_of: Callable[[Op], Operands] = grammar.operands  # that it reads itself: not those inside its blocks
+binders_of: Callable[[Op], tuple[Var, ...]] = grammar.binders  # that it binds inside its blocks
+blocks_of: Callable[[Op], tuple[Block, ...]] = grammar.blocks
+arrays_read: Callable[[Op], tuple[Var, ...]] = grammar.reads
+walk: Callable[[Block], Iterator[Let]] = grammar.walk
 
 
-def blocks_of(op: Op) -> tuple[Block, ...]:
-    """The blocks directly inside an operator."""
-    if op.__class__ in _LEAVES:
-        return ()
-    match op:
-        case If(_, then, orelse):
-            return (then, orelse)
-        case While(_, _, condition, body, _):
-            return (condition, body)
-        case For(body=body) | Map(body=body) | Compress(body=body):
-            return (body,)
-        case (
-            Reduce(body=body, combine=combine) | Scan(body=body, combine=combine) | Scatter(body=body, combine=combine)
-        ):
-            return (body, combine.body)
-        case _:
-            return ()
+def arrays_written(op: Op) -> tuple[Var, ...]:
+    """The arrays whose elements an operator itself changes, but for what Python behind an `Opaque` may do."""
+    if isinstance(op, Call):
+        return tuple([arg for arg in map(op.args.__getitem__, op.stores) if isinstance(arg, Var)])
+    return grammar.writes(op)
 
 
-def binders_of(op: Op) -> tuple[Var, ...]:
-    """The variables an operator binds inside its blocks."""
-    if op.__class__ in _LEAVES:
-        return ()
-    match op:
-        case For(index=index, params=params):
-            return (index, *params)
-        case While(params=params):
-            return params
-        case Map(indices=indices) | Compress(indices=indices):
-            return indices
-        case Reduce(indices=indices, reduced_indices=reduced, combine=combine):
-            return (*indices, *reduced, *combine.params)
-        case Scan(indices=indices, combine=combine) | Scatter(indices=indices, combine=combine):
-            return (*indices, *combine.params)
-        case _:
-            return ()
-
-
-def operands_of(op: Op) -> tuple[Operand, ...]:
-    """The operands an operator reads directly (not those inside its blocks)."""
-    match op:
-        case Prim(_, args) | Opaque(_, args) | Call(_, args):
-            return args
-        case Cast(arg):
-            return (arg,)
-        case Dim(array, _) | Stride(array, _):
-            return (array,)
-        case Load(array, indices):
-            return (array, *indices)
-        case Store(array, indices, value):
-            return (array, *indices, value)
-        case Alloc(extents):
-            return extents
-        case View(base, starts, axes):
-            return (base, *starts, *(operand for axis in axes for operand in (axis.extent, axis.step)))
-        case Reshape(base, extents):
-            return (base, *extents)
-        case Strided(base, offset, extents, strides):
-            return (base, offset, *extents, *strides)
-        case If(condition, _, _):
-            return (condition,)
-        case For(_, start, stop, step, _, inits, _, _):
-            return (start, stop, step, *inits)
-        case While(_, inits, _, _, _):
-            return inits
-        case Check(condition, _, args):
-            return (condition, *args)
-        case Map(extents, _, _) | Compress(extents, _, _):
-            return extents
-        case Reduce(extents, _, reduced, _, _, inits, _):
-            return (*extents, *reduced, *inits)
-        case Scan(extents, _, _, _, inits, _, _):
-            return (*extents, *inits)
-        case Scatter(target, extents, _, _, _):
-            return (target, *extents)
-        case Matmul(out, left, right):
-            return (out, left, right)
-        case Routine(_, outs, ins):
-            return (*outs, *ins)
-
-
-def walk(block: Block) -> Iterator[Let]:
-    """Every statement of a block, depth first, outer before inner."""
-    for let in block.statements:
-        yield let
-        if let.op.__class__ not in _LEAVES:
-            for inner in blocks_of(let.op):
-                yield from walk(inner)
+VIEWS = (View, Reshape, Strided)
+MAKERS = (Alloc, Map, Reduce, Scan, Compress)  # their outs are new memory
 
 
 def scalar_type(operand: Operand) -> Scalar:

@@ -17,7 +17,7 @@ def computes(function: ir.Function) -> bool:
 
 def _is_watched(let: ir.Let) -> bool:
     match let.op:
-        case ir.Load() | ir.View() | ir.Reshape() | ir.Strided() | ir.Dim():
+        case ir.Load() | ir.AnyView() | ir.Dim():
             return False
         case ir.Prim(name, args):
             watched = any(_is_numpys(arg.type, name in ir.DIVISION) for arg in args)

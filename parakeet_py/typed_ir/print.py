@@ -15,6 +15,7 @@ A block is indented; its results follow `yield`. Nothing parses this text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from parakeet_py.base.types import Scalar
 from parakeet_py.typed_ir.ir import (
@@ -63,6 +64,12 @@ def format_function(function: Function) -> str:
 
 def format_statement(let: Let) -> str:
     return "\n".join(_statement(let))
+
+
+def format_op(op: Any) -> str:
+    """An operator without blocks, in one line."""
+    (line,) = _op(op)
+    return line
 
 
 def format_operand(operand: Operand) -> str:

@@ -17,8 +17,7 @@ from dataclasses import field
 
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.frontend.operands import same
-from parakeet_py.frontend.ssa import UNBOUND, Const, Function, Let, Operand, Pos, Var
+from parakeet_py.frontend.ssa import UNBOUND, Const, Function, Let, Operand, Pos, Var, same
 
 TRUE, FALSE, NONE, NOTHING = Const(True), Const(False), Const(None), Const(UNBOUND)
 SKIP, STOP, RETURNED, RETURN = "$skip", "$stop", "$returned", "$return"

@@ -32,7 +32,6 @@ from parakeet_py.frontend.build.bindings import (
     pos_of,
 )
 from parakeet_py.frontend.build.merge import Join
-from parakeet_py.frontend.operands import operands, same
 from parakeet_py.frontend.ownership.lists import cell_of
 from parakeet_py.frontend.source.function_source import Source
 from parakeet_py.frontend.source.scopes import Scopes
@@ -48,6 +47,8 @@ from parakeet_py.frontend.ssa import (
     Operand,
     Pos,
     Var,
+    operands_of,
+    same,
 )
 
 
@@ -221,7 +222,7 @@ class Builder:
     def check_operands(self, op: Op, node: ast.AST | Pos) -> None:
         """Where `:=` may have bound a captured name since an operand was read, look at the operands again."""
         if self.scopes.binds_inside_expressions and self.scopes.has_nested:
-            for operand in operands(op):
+            for operand in operands_of(op):
                 if isinstance(operand, Var):
                     self.check_current(operand, "this", node)
 

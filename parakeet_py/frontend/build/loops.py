@@ -27,10 +27,9 @@ from parakeet_py.frontend.build.bindings import (
     pos_of,
 )
 from parakeet_py.frontend.build.merge import made_binding
-from parakeet_py.frontend.operands import same
 from parakeet_py.frontend.source.scopes import BREAK, is_endless
 from parakeet_py.frontend.source.scopes import RETURN as RETURNS
-from parakeet_py.frontend.ssa import Block, For, Let, Operand, Pos, Var, While
+from parakeet_py.frontend.ssa import Block, For, Let, Operand, Pos, Var, While, same
 from parakeet_py.frontend.syntax_walk import walk
 
 if TYPE_CHECKING:

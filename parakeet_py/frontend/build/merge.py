@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.frontend.build.bindings import CONTROL, NONE, NOTHING, Arm, Binding
-from parakeet_py.frontend.operands import same
-from parakeet_py.frontend.ssa import Block, If, Let, Operand, Pos, Var
+from parakeet_py.frontend.ssa import Block, If, Let, Operand, Pos, Var, same
 
 if TYPE_CHECKING:
     from parakeet_py.frontend.build.builder import Builder

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from parakeet_py.frontend.operands import operands
 from parakeet_py.frontend.ssa import (
     Assert,
     Block,
@@ -26,6 +25,7 @@ from parakeet_py.frontend.ssa import (
     Var,
     While,
     blocks_of,
+    operands_of,
 )
 
 _T = TypeVar("_T")
@@ -61,7 +61,7 @@ class _Demand:
         for let in block.statements:
             match let.op:
                 case MakeClosure():
-                    self.sources[let.outs[0]] = list(operands(let.op))
+                    self.sources[let.outs[0]] = list(operands_of(let.op))
                     continue
                 case If(condition, then, orelse):
                     self.need((condition,))
@@ -82,7 +82,7 @@ class _Demand:
                         self.sources[out] = [param]
                         self.sources[param] = [init, following]
                 case op:
-                    self.need(operands(op))
+                    self.need(operands_of(op))
             for inner in blocks_of(let.op):
                 self.roots(inner)
                 if not isinstance(let.op, If | For | While):

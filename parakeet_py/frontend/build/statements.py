@@ -15,7 +15,6 @@ from parakeet_py.frontend.build.bindings import FALSE, NONE, NOTHING, RETURN, RE
 from parakeet_py.frontend.build.expressions import BINARY, Expressions
 from parakeet_py.frontend.build.loops import LoopWriter
 from parakeet_py.frontend.desugar.nodes import Guarded, Leave, TryBody
-from parakeet_py.frontend.operands import same
 from parakeet_py.frontend.ownership.lists import cell_of, changed_by_call, changed_item
 from parakeet_py.frontend.source.scopes import BREAK, CONTINUE, FALLS, LEAVES, is_endless
 from parakeet_py.frontend.source.scopes import RETURN as RETURNS
@@ -37,6 +36,7 @@ from parakeet_py.frontend.ssa import (
     Subscript,
     Unpack,
     Var,
+    same,
 )
 from parakeet_py.frontend.ssa import Guarded as GuardedOp
 from parakeet_py.frontend.syntax_walk import walk

@@ -15,7 +15,6 @@ from typing import Any
 
 from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.frontend import ssa
-from parakeet_py.frontend.operands import operands
 
 
 def uses_up(target: Any) -> bool:
@@ -37,7 +36,7 @@ def may_keep(function: ssa.Function, python: types.FunctionType) -> bool:
             if (
                 isinstance(let.op, ssa.Comprehension)
                 and let.op.kind == "generator"
-                and not unsteady.isdisjoint(operands(let.op))
+                and not unsteady.isdisjoint(ssa.operands_of(let.op))
             ):
                 unsteady.add(let.outs[0])
         uses = (var for op in _ops(function) for var in _kept_by(op, definitions, python) if var in unsteady)
@@ -68,10 +67,10 @@ def _kept_by(op: ssa.Op, definitions: dict[ssa.Var, ssa.Op], python: types.Funct
         case ssa.Call(function) if uses_up(_resolved(function, definitions, python)):
             return []
         case ssa.Call(function):
-            return [operand for operand in operands(op) if operand is not function]
+            return [operand for operand in ssa.operands_of(op) if operand is not function]
         case ssa.Compare() | ssa.If() | ssa.For() | ssa.While():
             return []
-    return list(operands(op))
+    return list(ssa.operands_of(op))
 
 
 def _resolved(operand: ssa.Operand, definitions: dict[ssa.Var, ssa.Op], python: types.FunctionType) -> Any:

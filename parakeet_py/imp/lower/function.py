@@ -12,9 +12,11 @@ arrays may share memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from parakeet_py.base import routines
+from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import BOOL, INT64, PYINT, Array, Scalar, Type
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.builder import Lowering
@@ -201,31 +203,15 @@ def _alloc(lo: Lowering, outs: tuple[Var, ...], op: typed.Alloc) -> None:
     lo.new_array(out.name, out.type, lo.operands(op.extents), lo.bind(out))
 
 
-def _view(lo: Lowering, outs: tuple[Var, ...], op: typed.View) -> None:
-    axes = tuple(ViewAxis(axis.source, lo.operand(axis.extent), lo.operand(axis.step)) for axis in op.axes)
-    view = typed.View(lo.array(op.base), lo.operands(op.starts), axes)
+def _view(lo: Lowering, outs: tuple[Var, ...], op: typed.AnyView) -> None:
+    view = replace(rebuild(op, lo.operand), base=lo.array(op.base))
     out = lo.bind(outs[0])
-    lo.shapes.define(out, [axis.extent for axis in axes])
+    lo.shapes.define(out, view.extents)
     lo.sink.append(imp.Let(out, view, lo.pos))
-
-
-def _reshape(lo: Lowering, outs: tuple[Var, ...], op: typed.Reshape) -> None:
-    reshape = typed.Reshape(lo.array(op.base), lo.operands(op.extents))
-    out = lo.bind(outs[0])
-    lo.shapes.define(out, reshape.extents)
-    lo.sink.append(imp.Let(out, reshape, lo.pos))
 
 
 def _stride(lo: Lowering, outs: tuple[Var, ...], op: typed.Stride) -> None:
     lo.sink.append(imp.Let(lo.bind(outs[0]), typed.Stride(lo.array(op.array), op.axis), lo.pos))
-
-
-def _strided(lo: Lowering, outs: tuple[Var, ...], op: typed.Strided) -> None:
-    extents = lo.operands(op.extents)
-    strided = typed.Strided(lo.array(op.base), lo.operand(op.offset), extents, lo.operands(op.strides))
-    out = lo.bind(outs[0])
-    lo.shapes.define(out, extents)
-    lo.sink.append(imp.Let(out, strided, lo.pos))
 
 
 def _check(lo: Lowering, outs: tuple[Var, ...], op: typed.Check) -> None:
@@ -342,10 +328,8 @@ _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Load: _load,
     typed.Store: _store,
     typed.Alloc: _alloc,
-    typed.View: _view,
+    **dict.fromkeys(typed.VIEWS, _view),
     typed.Stride: _stride,
-    typed.Reshape: _reshape,
-    typed.Strided: _strided,
     typed.Check: _check,
     typed.Matmul: _matmul,
     typed.Routine: _routine,

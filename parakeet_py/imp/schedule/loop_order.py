@@ -19,6 +19,7 @@ from parakeet_py.base.types import INT64, Array, is_complex
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.typed_ir.ir import (
     Alloc,
+    AnyView,
     Block,
     Call,
     Cast,
@@ -35,13 +36,11 @@ from parakeet_py.typed_ir.ir import (
     Operand,
     Prim,
     Reduce,
-    Reshape,
     Routine,
     Scan,
     Scatter,
     Store,
     Stride,
-    Strided,
     Var,
     View,
     While,
@@ -79,7 +78,7 @@ class Study:
     given: frozenset[Var] = frozenset()
     accesses: list[Access] = field(default_factory=list)
     definitions: dict[Var, Prim | Cast] = field(default_factory=dict)
-    views: dict[Var, View | Reshape | Strided] = field(default_factory=dict)
+    views: dict[Var, AnyView] = field(default_factory=dict)
     inside: set[Var] = field(default_factory=set)
     other_uses: set[Var] = field(default_factory=set)  # operands of everything but loads and stores, and results
     has_check: bool = False
@@ -132,7 +131,7 @@ def _walk(block: Block, found: Study) -> None:
                 found.definitions[let.outs[0]] = op
             case Dim() | Stride():
                 pass
-            case View() | Reshape() | Strided():
+            case AnyView():
                 found.views[let.outs[0]] = op
                 found.has_array = True
             case Check():

@@ -16,7 +16,7 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import INT64, Array, Scalar, itemsize
 from parakeet_py.imp.ir import Declare, Function, Let, NewArray, Read, Write, walk
 from parakeet_py.imp.storage.reference_counts import Owner
-from parakeet_py.typed_ir.ir import Cast, Const, Dim, Operand, Prim, Reshape, Strided, Var, View
+from parakeet_py.typed_ir.ir import AnyView, Cast, Const, Dim, Operand, Prim, Var
 from parakeet_py.typed_ir.print import format_operand
 from parakeet_py.typed_ir.semantics import evaluate, scalar
 
@@ -155,7 +155,7 @@ def _sources(function: Function) -> set[Var]:
     flows: dict[Owner, set[Owner]] = {}
     for statement in walk(function.body):
         match statement:
-            case Let(out, View(base=source) | Reshape(base=source) | Strided(base=source) | Read(source)):
+            case Let(out, AnyView(source) | Read(source)):
                 flows.setdefault(out, set()).add(source)
             case Declare(cell, Var() as value) | Write(cell, Var() as value):
                 flows.setdefault(cell, set()).add(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from parakeet_py.base.types import Array
 from parakeet_py.imp.ir import Block, Call, Cell, Declare, Let, NewArray, Opaque, Read, Statement, Write, walk
-from parakeet_py.typed_ir.ir import Operand, Reshape, Strided, Var, View
+from parakeet_py.typed_ir.ir import AnyView, Operand, Var
 
 Roots = dict[Var | Cell, frozenset[int]]
 PYTHON = 0  # memory made by opaque calls
@@ -32,7 +32,7 @@ def find_roots(body: Block, params: tuple[Var, ...], disjoint: bool) -> Roots:
             case Let(out, NewArray()):
                 roots[out] = frozenset((count,))
                 count += 1
-            case Let(out, View() | Reshape() | Strided() | Read()) if isinstance(out.type, Array):
+            case Let(out, AnyView() | Read()) if isinstance(out.type, Array):
                 relevant.append(statement)
             case Declare(cell, _) | Write(cell, _) if isinstance(cell.type, Array):
                 relevant.append(statement)
@@ -49,7 +49,7 @@ def find_roots(body: Block, params: tuple[Var, ...], disjoint: bool) -> Roots:
         changed = False
         for statement in relevant:
             match statement:
-                case Let(out, View(base=source) | Reshape(base=source) | Strided(base=source) | Read(source)):
+                case Let(out, AnyView(source) | Read(source)):
                     changed |= _grow(roots, out, roots.get(source, _NONE))
                 case Declare(cell, value) | Write(cell, value):
                     changed |= _grow(roots, cell, _of(roots, value))

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from parakeet_py.base.grammar import substitute
 from parakeet_py.imp.ir import (
     Block,
     Call,
@@ -24,13 +25,9 @@ from parakeet_py.imp.ir import (
     For,
     If,
     Let,
-    Matmul,
     NewArray,
     Opaque,
-    Pack,
     Parallel,
-    Rhs,
-    Routine,
     Statement,
     Store,
     While,
@@ -38,7 +35,7 @@ from parakeet_py.imp.ir import (
     blocks_of,
 )
 from parakeet_py.imp.storage.reference_counts import mentioned
-from parakeet_py.typed_ir.ir import Dim, Load, Operand, Reshape, Stride, Strided, Var, View
+from parakeet_py.typed_ir.ir import AnyView, Load, Operand, Reshape, Var
 
 Shape = tuple[Operand, ...]
 Renaming = dict[Operand, Operand]
@@ -50,18 +47,16 @@ def reuse(block: Block, results: tuple[Operand, ...] = ()) -> tuple[Block, tuple
     names = _pairs(statements, results)
     if names:
         made = [isinstance(statement, Let) and statement.out in names for statement in statements]
-        statements = [rename(one, names) for one, dropped in zip(statements, made, strict=True) if not dropped]
+        statements = [one for one, dropped in zip(statements, made, strict=True) if not dropped]
         results = tuple(names.get(result, result) for result in results)
-    return Block(tuple(statements)), results
+    return substitute(Block(tuple(statements)), names), results
 
 
 def _inside(statement: Statement) -> Statement:
     match statement:
         case If(_, then, orelse):
             return replace(statement, then=reuse(then)[0], orelse=reuse(orelse)[0])
-        case For(body=body):
-            return replace(statement, body=reuse(body)[0])
-        case While(_, _, body):
+        case For(body=body) | While(body=body):
             return replace(statement, body=reuse(body)[0])
         case _:
             return statement
@@ -118,7 +113,7 @@ class _Uses:
         self.owners = {array.variable: array for array in arrays}
 
     def visit(self, place: int, statement: Statement) -> None:
-        if isinstance(statement, Let) and isinstance(statement.rhs, Reshape | View | Strided):
+        if isinstance(statement, Let) and isinstance(statement.rhs, AnyView):
             base, out = statement.rhs.base, statement.out
             owner = self.owners.get(base)
             if owner is not None:
@@ -141,7 +136,7 @@ class _Uses:
         for block in blocks_of(statement):
             for inner in block.statements:
                 for owner in self.mentions(inner):
-                    if isinstance(inner, Let) and isinstance(inner.rhs, Reshape | View | Strided):
+                    if isinstance(inner, Let) and isinstance(inner.rhs, AnyView):
                         owner.escapes = True
                     yield owner
 
@@ -192,70 +187,3 @@ def _same_elements(region: Parallel, new: dict[Var, Shape | None], old: dict[Var
     # Every loop around the accesses moves them, so that no two points meet.
     moved = all(index in where for index in loops)
     return moved and all(block is first for block, _ in blocks)
-
-
-# ---- renaming --------------------------------------------------------------------------------------------------------
-
-
-def rename(statement: Statement, names: Renaming) -> Statement:
-    """The statement with some array variables replaced by others."""
-    match statement:
-        case Let(_, rhs):
-            new = _rename_rhs(rhs, names)
-            return statement if new is rhs else replace(statement, rhs=new)
-        case Declare(cell, init) if init is not None and init in names:
-            return Declare(cell, names[init])
-        case Write(cell, value) if value in names:
-            return Write(cell, names[value])
-        case Store(array, indices, value, pos) if array in names:
-            return Store(_var(names, array), indices, value, pos)
-        case If(condition, then, orelse):
-            return If(condition, _rename_block(then, names), _rename_block(orelse, names))
-        case For(body=body) | Parallel(body=body):
-            return replace(statement, body=_rename_block(body, names))
-        case While(head, condition, body):
-            return While(_rename_block(head, names), condition, _rename_block(body, names))
-        case Matmul(out, left, right, pos):
-            return Matmul(_var(names, out), _var(names, left), _var(names, right), pos)
-        case Routine(outs=outs, ins=ins):
-            return replace(
-                statement,
-                outs=tuple(_var(names, out) for out in outs),
-                ins=tuple(_var(names, array) for array in ins),
-            )
-        case Opaque(outs, site, args, pos):
-            return Opaque(outs, site, tuple(names.get(arg, arg) for arg in args), pos)
-        case Call(args=args):
-            return replace(statement, args=tuple(names.get(arg, arg) for arg in args))
-        case _:
-            return statement
-
-
-def _var(names: Renaming, var: Var) -> Var:
-    found = names.get(var, var)
-    assert isinstance(found, Var)
-    return found
-
-
-def _rename_block(block: Block, names: Renaming) -> Block:
-    return Block(tuple([rename(statement, names) for statement in block.statements]))
-
-
-def _rename_rhs(rhs: Rhs, names: Renaming) -> Rhs:
-    match rhs:
-        case Load(array, indices) if array in names:
-            return Load(_var(names, array), indices)
-        case Dim(array, axis) if array in names:
-            return Dim(_var(names, array), axis)
-        case View(base, starts, axes) if base in names:
-            return View(_var(names, base), starts, axes)
-        case Stride(array, axis) if array in names:
-            return Stride(_var(names, array), axis)
-        case Strided(base) if base in names:
-            return replace(rhs, base=_var(names, base))
-        case Pack(array=array) if array in names:
-            return replace(rhs, array=_var(names, array))
-        case Reshape(base, extents) if base in names:
-            return Reshape(_var(names, base), extents)
-        case _:
-            return rhs

@@ -18,38 +18,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from parakeet_py.base import grammar
+from parakeet_py.base.grammar import Leaf, Use
 from parakeet_py.base.types import Array, Object
 from parakeet_py.imp.ir import (
-    Atomic,
-    Ballot,
     Block,
     Call,
     Cell,
     Declare,
     For,
     If,
-    Lane,
-    Launch,
     Let,
-    Matmul,
     NewArray,
-    Offered,
     Opaque,
-    Pack,
-    Peers,
     Read,
     Release,
     Retain,
-    Routine,
-    Shuffle,
     Statement,
-    Store,
     While,
     Write,
     blocks_of,
     walk,
 )
-from parakeet_py.typed_ir.ir import Const, Load, Operand, Prim, Reshape, Strided, Var, View, operands_of
+from parakeet_py.typed_ir.ir import AnyView, Operand, Var
 
 Owner = Var | Cell
 
@@ -59,45 +50,12 @@ def counted(kind: object) -> bool:
     return isinstance(kind, Array | Object)
 
 
-def mentioned(statement: Statement) -> Iterator[Var | Cell]:
+_parts = grammar.collector(lambda leaf, uses: leaf is Leaf.PLACE or (leaf is Leaf.OPERAND and Use.BINDS not in uses))
+
+
+def mentioned(statement: Statement) -> list[Var | Cell]:
     """The arrays, objects and their cells that a statement itself mentions (not those in its blocks)."""
-    operands: Sequence[Operand | Cell]
-    match statement:
-        case Let(_, rhs):
-            match rhs:
-                case Read(cell):
-                    operands = (cell,)
-                case Load(array, _):
-                    operands = (array,)
-                case Prim() | NewArray() | Lane() | Shuffle() | Ballot() | Peers():
-                    return
-                case Atomic(_, array):
-                    operands = (array,)
-                case Pack(array, _, _, values, flags):
-                    operands = (array, values, flags)
-                case Offered(left, right, out):
-                    operands = (left, right, out)
-                case _:
-                    operands = operands_of(rhs)
-        case Declare(cell, init):
-            operands = (cell,) if init is None else (cell, init)
-        case Write(cell, value):
-            operands = (cell, value)
-        case Store(array, _, value):
-            operands = (array,)
-        case Retain(array) | Release(array):
-            operands = (array,)
-        case Matmul(out, left, right):
-            operands = (out, left, right)
-        case Routine():
-            operands = (*statement.outs, *statement.ins)
-        case Opaque(_, _, args) | Call(_, _, args) | Launch(_, _, args):
-            operands = args
-        case _:
-            return
-    for operand in operands:
-        if not isinstance(operand, Const) and counted(operand.type):
-            yield operand
+    return [one for one in _parts(statement) if counted(one.type)]
 
 
 class _Manager:
@@ -112,9 +70,7 @@ class _Manager:
         match statement:
             case Let(out, NewArray(_, "heap")):
                 owners[out] = out
-            case Let(out, View(base=source) | Reshape(base=source) | Strided(base=source) | Read(source)) if counted(
-                out.type
-            ):
+            case Let(out, AnyView(source) | Read(source)) if counted(out.type):
                 if source in owners:
                     owners[out] = owners[source]
             case Declare(cell, init) if counted(cell.type):

@@ -11,16 +11,14 @@ from parakeet_py.base.types import Array
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     Alloc,
+    AnyView,
     Call,
     For,
     Function,
     If,
     Opaque,
     Operand,
-    Reshape,
-    Strided,
     Var,
-    View,
     While,
     blocks_of,
     operands_of,
@@ -35,7 +33,7 @@ def private_arrays(function: Function) -> frozenset[Var]:
     handed: list[Operand] = []
     for let in walk(function.body):
         match let.op:
-            case View(base=source) | Reshape(base=source) | Strided(base=source):
+            case AnyView(source):
                 base[let.outs[0]] = source
             case Opaque() | Call():
                 handed += operands_of(let.op)

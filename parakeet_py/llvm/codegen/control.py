@@ -164,6 +164,7 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
             return arrays.strided(f, out.type, scope.array(base), place, sizes, steps)
         case ir.Lane() | ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.Atomic() | ir.Offered():
             return scope.unit.value(scope, let)
+    raise AssertionError(rhs)
 
 
 # ---- control ---------------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
             return _variant(s, value, leaves)
         case ArrayV(var):
             s.shadows.result(value, s.arguments.param_roots)
-            view = isinstance(s.builder.definition.get(var), ir.View | ir.Reshape | ir.Strided)
+            view = isinstance(s.builder.definition.get(var), ir.AnyView)
             made = leaf(with_steps(s, var), "array", value.dtype, False, value.rank, value if view else None)
             return replace(made, view=view, readonly=value.readonly and var not in s.arguments.leaf_param)
         case ObjectV(var):
@@ -189,7 +189,7 @@ def _assembled(s: Context, value: Value, leaves: Leaves) -> Result:
         match operand.type:
             case Array(dtype, rank):
                 assert isinstance(operand, ir.Var)
-                view = isinstance(s.builder.definition.get(operand), ir.View | ir.Reshape | ir.Strided)
+                view = isinstance(s.builder.definition.get(operand), ir.AnyView)
                 items.append(ResultLeaf(position, "array", dtype, False, rank, view))
             case Scalar(dtype, python):
                 items.append(ResultLeaf(position, "scalar", dtype, python))
@@ -257,18 +257,11 @@ def stored_params(function: ir.Function) -> frozenset[int]:
 
     def visit(block: ir.Block) -> list[frozenset[int]]:
         for let in block.statements:
+            written.update(*map(base, ir.arrays_written(let.op)))
             match let.op:
-                case ir.View(base=view_base) | ir.Reshape(base=view_base) | ir.Strided(base=view_base):
+                case ir.AnyView(view_base):
                     roots[let.outs[0]] = base(view_base)
-                case ir.Store(array, _, _) | ir.Scatter(array, _, _, _, _) | ir.Matmul(array, _, _):
-                    written.update(base(array))
-                case ir.Routine(_, arrays, _):
-                    written.update(*map(base, arrays))
-                case ir.Call(_, args, stores):
-                    for position in stores:
-                        arg = args[position]
-                        assert isinstance(arg, ir.Var)
-                        written.update(base(arg))
+                case ir.Call(_, args):
                     everywhere = frozenset(one for arg in args if isinstance(arg, ir.Var) for one in base(arg))
                     roots.update((out, everywhere) for out in let.outs if isinstance(out.type, Array))
                 case ir.Opaque(_, args):

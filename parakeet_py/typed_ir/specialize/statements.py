@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.frontend import ssa
-from parakeet_py.frontend.operands import operands
 from parakeet_py.library import registry
 from parakeet_py.typed_ir.places import place
 from parakeet_py.typed_ir.specialize.containers import (
@@ -158,7 +157,7 @@ def computed(s: Context, op: ssa.Op) -> Value | None:
     try:
         return compute(s, op)
     except (TypeError, ValueError, LookupError, ArithmeticError) as error:
-        if not isinstance(op, _OPERATORS) or not any(is_known(s.value(operand)) for operand in operands(op)):
+        if not isinstance(op, _OPERATORS) or not any(is_known(s.value(operand)) for operand in ssa.operands_of(op)):
             raise
         raise s.hand_back(f"an operator that raises {type(error).__name__} ({error})") from None
 

@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import FLOAT64, INT64, PYBOOL, PYFLOAT, PYINT, Array, Scalar
 from parakeet_py.typed_ir.check import InvalidTypedIR, check_function
 from parakeet_py.typed_ir.interpret import BrokenInvariant, run_function
@@ -30,7 +31,7 @@ from parakeet_py.typed_ir.ir import (
     While,
 )
 from parakeet_py.typed_ir.print import format_function
-from parakeet_py.typed_ir.rewrite import NOWHERE, Rewriter, Uses, free_variables, fresh_copy, rebuild, substitute
+from parakeet_py.typed_ir.rewrite import NOWHERE, Rewriter, Uses, free_variables, fresh_copy, substitute
 from parakeet_py.typed_ir.semantics import OVERFLOW, convert, evaluate
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 

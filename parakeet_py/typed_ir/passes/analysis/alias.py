@@ -20,6 +20,7 @@ from parakeet_py.base.types import Array
 from parakeet_py.typed_ir.ir import (
     CHECKED,
     Alloc,
+    AnyView,
     Block,
     Call,
     Cast,
@@ -36,24 +37,22 @@ from parakeet_py.typed_ir.ir import (
     Opaque,
     Operand,
     Prim,
+    Pure,
     Reduce,
-    Reshape,
     Routine,
     Scan,
-    Scatter,
     Store,
     Stride,
-    Strided,
     Var,
-    View,
     While,
+    arrays_read,
+    arrays_written,
     blocks_of,
 )
 
 Atoms = frozenset[Var]
 _NONE: Atoms = frozenset()
 _NO_ARRAYS = frozenset({Prim, Cast, Dim, Stride, Load, Store, Check, Matmul, Routine})  # among what they bind
-_NO_EFFECTS = frozenset({Cast, Dim, Stride, Alloc, View, Reshape, Strided})
 
 
 @record(frozen=False)
@@ -151,7 +150,7 @@ class Aliases:
             if op.__class__ in _NO_ARRAYS:
                 continue
             match op:
-                case View(base=base) | Reshape(base=base) | Strided(base=base):
+                case AnyView(base):
                     self._flow(base, outs[0])
                     self._base[outs[0]] = base
                 case Alloc() | Map() | Reduce() | Scan() | Compress():
@@ -215,35 +214,21 @@ class Aliases:
             if op.name in CHECKED:
                 effects.overflows = True
             return
-        if op.__class__ in _NO_EFFECTS:
+        if isinstance(op, Pure):
             return
+        for array in arrays_read(op):
+            effects.reads |= self.atoms(array)
+        for array in arrays_written(op):
+            effects.writes |= self.atoms(array)
         match op:
-            case Load(array, _):
-                effects.reads |= self.atoms(array)
-            case Store(array, _, _):
-                effects.writes |= self.atoms(array)
-            case Scatter(target=target):
-                effects.reads |= self.atoms(target)
-                effects.writes |= self.atoms(target)
-            case Matmul(out, left, right):
-                effects.reads |= self.atoms(left) | self.atoms(right)
-                effects.writes |= self.atoms(out)
-            case Routine(_, outs, ins):
-                for out in outs:
-                    effects.reads |= self.atoms(out)
-                    effects.writes |= self.atoms(out)
-                for array in ins:
-                    effects.reads |= self.atoms(array)
             case Opaque():
                 effects.reads |= self.world
                 effects.writes |= self.world
                 effects.fails = effects.calls = True
-            case Call(_, args, stores):
-                for position, arg in enumerate(args):
+            case Call(_, args):
+                for arg in args:
                     if isinstance(arg, Var) and isinstance(arg.type, Array):
                         effects.reads |= self.atoms(arg)
-                        if position in stores:
-                            effects.writes |= self.atoms(arg)
                 effects.fails = effects.calls = True
             case Check():
                 effects.fails = True

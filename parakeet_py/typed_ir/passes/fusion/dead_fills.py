@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from parakeet_py.base.grammar import rebuild
 from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
@@ -28,7 +29,6 @@ from parakeet_py.typed_ir.ir import (
     blocks_of,
     operands_of,
 )
-from parakeet_py.typed_ir.rewrite import rebuild
 
 
 def drop_lost_fills(block: Block) -> Block:

@@ -19,7 +19,6 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.typed_ir.ir import (
     Block,
     Cast,
-    Dim,
     Function,
     Lambda,
     Let,
@@ -28,13 +27,10 @@ from parakeet_py.typed_ir.ir import (
     Op,
     Operand,
     Prim,
+    Pure,
     Reduce,
-    Reshape,
     Store,
-    Stride,
-    Strided,
     Var,
-    View,
     walk,
 )
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
@@ -44,7 +40,6 @@ from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, substitute
 
 _WINDOW = 6  # how many earlier operators of the same space are tried
 _MOST_ARRAYS = 16  # arrays one merged operator may touch: more streams than caches and registers like
-_SCALAR = (Prim, Cast, Dim, Stride, View, Reshape, Strided)
 
 
 def fuse_horizontally(function: Function) -> Function:
@@ -97,7 +92,7 @@ class _Order:
             self.writer[atom_] = position
         for atom_ in effects.reads - effects.writes:
             self.readers.setdefault(atom_, []).append(position)
-        if self.guard is not None and not isinstance(op, _SCALAR):
+        if self.guard is not None and not isinstance(op, Pure):
             needs.append(self.guard)
         if effects.fails:
             needs += self.stores

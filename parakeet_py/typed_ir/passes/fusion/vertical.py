@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import Array, Scalar
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
@@ -55,7 +56,7 @@ from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms
 from parakeet_py.typed_ir.passes.fusion.cost import Cost, cost_of
 from parakeet_py.typed_ir.passes.fusion.store_rules import harmless_stores
-from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy, is_const, rebuild, substitute
+from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy, is_const, substitute
 
 _LARGEST_COEFFICIENT = 1 << 20  # times an index below 2^43 stays an int64
 _LONGEST_CHAIN = 40  # operators deferred one after the other; each is a level of recursion

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.grammar import rebuild
 from parakeet_py.typed_ir.ir import (
     CHECKED,
     PARALLEL,
@@ -27,7 +28,7 @@ from parakeet_py.typed_ir.ir import (
     binders_of,
     operands_of,
 )
-from parakeet_py.typed_ir.rewrite import Rewriter, rebuild
+from parakeet_py.typed_ir.rewrite import Rewriter
 
 
 def move_invariants(function: Function) -> Function:

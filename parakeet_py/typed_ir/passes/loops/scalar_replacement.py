@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from parakeet_py.base.types import PYBOOL, Array, Scalar
 from parakeet_py.typed_ir.ir import (
+    AnyView,
     Block,
     Const,
     Dim,
@@ -28,11 +29,8 @@ from parakeet_py.typed_ir.ir import (
     Op,
     Operand,
     Prim,
-    Reshape,
     Store,
-    Strided,
     Var,
-    View,
     While,
     binders_of,
     operands_of,
@@ -184,7 +182,7 @@ class _Promoter(Simplifier):
         maker = self.makers.get(array)
         for axis, index in enumerate(indices):
             extent = self.dims.get((array, axis))
-            if extent is None and maker is not None and not isinstance(maker.op, View | Reshape | Strided):
+            if extent is None and maker is not None and not isinstance(maker.op, AnyView):
                 extents = getattr(maker.op, "extents", ())
                 extent = extents[axis] if len(extents) == len(indices) else None
             if extent is None or not (

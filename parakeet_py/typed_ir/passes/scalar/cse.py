@@ -10,34 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import Scalar
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     Block,
-    Cast,
     Check,
     Const,
-    Dim,
     For,
     Function,
     Let,
     Load,
     Operand,
-    Prim,
-    Reshape,
+    Pure,
     Store,
-    Stride,
-    Strided,
     Var,
-    View,
     While,
     blocks_of,
     dtype_of,
 )
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
-from parakeet_py.typed_ir.rewrite import Rewriter, rebuild
+from parakeet_py.typed_ir.rewrite import Rewriter
 
-_PURE = frozenset({Prim, Cast, Dim, Stride, View, Reshape, Strided})
 _LOOPS = (For, While, *PARALLEL)
 
 
@@ -78,8 +72,7 @@ class _Eliminator(Rewriter):
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        kind = op.__class__
-        if kind in _PURE:
+        if isinstance(op, Pure):
             op = rebuild(op, self.operand)
             (out,) = let.outs
             key = (op, out.type)

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
+from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import Array
 from parakeet_py.typed_ir.ir import (
     Block,
@@ -44,7 +45,7 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.passes.fusion.dead_fills import drop_lost_fills
-from parakeet_py.typed_ir.rewrite import free_in_op, rebuild
+from parakeet_py.typed_ir.rewrite import free_in_op
 
 _WRITERS = (Store, Scatter, Matmul, Routine)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import BOOL, INT64, PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir.ir import (
     COMPARE,
@@ -48,7 +49,6 @@ from parakeet_py.typed_ir.passes.analysis.ranges import handed_on
 from parakeet_py.typed_ir.passes.scalar.algebra import constant, simplify_cast, simplify_prim
 from parakeet_py.typed_ir.passes.scalar.integers import decide_comparison, enter, leave, simplify_integer
 from parakeet_py.typed_ir.passes.scalar.simplify_arrays import ArraySimplifier
-from parakeet_py.typed_ir.rewrite import rebuild
 
 _MOST_STEPS = 8  # rules applied to one statement
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import PYINT, Array, Scalar
 from parakeet_py.typed_ir.ir import (
     ONE,
@@ -41,7 +42,7 @@ from parakeet_py.typed_ir.ir import (
 from parakeet_py.typed_ir.passes.analysis.facts import Facts
 from parakeet_py.typed_ir.passes.analysis.linear import Forms
 from parakeet_py.typed_ir.passes.scalar.algebra import is_value
-from parakeet_py.typed_ir.rewrite import Rewriter, rebuild
+from parakeet_py.typed_ir.rewrite import Rewriter
 
 _LAYOUT_STRENGTH = {"C": 2, "F": 2, "S": 1, "A": 0}
 
@@ -106,10 +107,8 @@ class ArraySimplifier(Rewriter):
         if let is None:
             return None
         match let.op:
-            case Alloc(extents) | Map(extents=extents) | Reduce(extents=extents) | Scan(extents=extents):
-                return extents[axis]
-            case Reshape(_, extents) | Strided(_, _, extents, _):
-                return extents[axis]
+            case Alloc() | Map() | Reduce() | Scan() | Reshape() | Strided():
+                return let.op.extents[axis]
             case Compress():
                 return let.outs[0]
             case _:

@@ -68,14 +68,14 @@ def strides_shown(s: Context, array: ArrayV) -> list[ir.Operand]:
 
 
 def _stride_shown(s: Context, array: ArrayV, axis: int) -> ir.Operand:
-    match s.builder.definition.get(array.var):
-        case ir.View(base, _, axes):
-            source = axes[axis].source
-            if source is None:
-                return ZERO
-            return s.builder.index_mul(_stride_shown(s, _array(s, base), source), axes[axis].step)
-        case ir.Alloc() | ir.Map() | ir.Reduce() | ir.Scan() | ir.Compress() | ir.Strided():
-            return stride_of(s, array, axis)
+    made = s.builder.definition.get(array.var)
+    if isinstance(made, ir.View):
+        source = made.axes[axis].source
+        if source is None:
+            return ZERO
+        return s.builder.index_mul(_stride_shown(s, _array(s, made.base), source), made.axes[axis].step)
+    if isinstance(made, (ir.Strided, *ir.MAKERS)):
+        return stride_of(s, array, axis)
     if array.layout in ("C", "F") and not all(array.is_nonunit(own) for own in range(array.rank)):
         raise s.hand_back("strides along axes that may have a single element")
     return stride_of(s, array, axis)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.frontend import ssa
-from parakeet_py.frontend.operands import operands
 from parakeet_py.typed_ir.specialize.paths.templates import parts_of, roots_of
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
@@ -49,7 +48,7 @@ def given(s: Context, op: ssa.Op, nested: bool = False) -> list[Value]:
     frame = s.frames[-1]
     if frame.namespace.trusted:
         return []
-    found = [one for one in operands(op) if isinstance(one, ssa.Var) and _is_container(s.value(one))]
+    found = [one for one in ssa.operands_of(op) if isinstance(one, ssa.Var) and _is_container(s.value(one))]
     changed = _changed_names(frame.function) if found else frozenset()
     return [s.value(one) for one in found if one.name in changed and (not nested or _holds_containers(s.value(one)))]
 

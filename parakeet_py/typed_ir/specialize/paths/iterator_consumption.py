@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.frontend import ssa
-from parakeet_py.frontend.operands import operands
 from parakeet_py.typed_ir.specialize.values import (
     ClosureV,
     ComprehensionV,
@@ -144,7 +143,7 @@ def _count(function: ssa.Function) -> Readers:
             depth.update((out, loops) for out in let.outs)
             times = OFTEN if isinstance(let.op, ssa.MakeClosure) else 1
             carried = let.op.inits if isinstance(let.op, ssa.For | ssa.While) else ()
-            for operand in operands(let.op):
+            for operand in ssa.operands_of(let.op):
                 read(operand, loops, times, result=operand in carried)
                 if isinstance(operand, ssa.Var) and not _is_for_strings(let.op):
                     elsewhere.add(operand)
@@ -190,7 +189,7 @@ def _follow(body: ssa.Block, told: bool, following: dict[ssa.Var, ssa.Op]) -> No
     """Note what reads variables of a block before anything but strings is made; `told`: its result is a message."""
     waiting: set[ssa.Var] = set()
     for let in body.statements:
-        read = waiting.intersection(one for one in operands(let.op) if isinstance(one, ssa.Var))
+        read = waiting.intersection(one for one in ssa.operands_of(let.op) if isinstance(one, ssa.Var))
         following.update((var, let.op) for var in read)
         if not isinstance(let.op, ssa.BuildString):
             waiting.clear()

@@ -20,7 +20,6 @@ import numpy as np
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import Scalar
 from parakeet_py.frontend import ssa
-from parakeet_py.frontend.operands import operands
 from parakeet_py.typed_ir.specialize.paths.tagged_scalars import (
     alternative,
     chosen,
@@ -81,7 +80,7 @@ def tagged_operand(s: Context, op: ssa.Op) -> TaggedScalar | None:
 def _tagged(s: Context, op: ssa.Op) -> Iterator[TaggedScalar]:
     if isinstance(op, _INDIFFERENT):
         return
-    held = [operand for operand in operands(op) if isinstance(operand, ssa.Var) and operand in s.frames[-1].env]
+    held = [operand for operand in ssa.operands_of(op) if isinstance(operand, ssa.Var) and operand in s.frames[-1].env]
     if not any(_may_hold(s.frames[-1].env[operand]) for operand in held):
         return
     if isinstance(op, ssa.Call) and _looks_into(s, op):
@@ -130,7 +129,9 @@ def resolve(s: Context, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
     """The value of a statement one of whose operands is, or holds, a scalar of several types."""
     env = s.frames[-1].env
     kinds = tagged.kinds
-    own = {operand: env[operand] for operand in operands(let.op) if isinstance(operand, ssa.Var) and operand in env}
+    own = {
+        operand: env[operand] for operand in ssa.operands_of(let.op) if isinstance(operand, ssa.Var) and operand in env
+    }
     shown = {operand: s.value(operand) for operand in own}
 
     def done_on(one: ScalarV) -> Value | None:

@@ -27,7 +27,6 @@ import numpy as np
 from parakeet_py.base.errors import UnsupportedError, name_of_exception
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.frontend import ssa
-from parakeet_py.frontend.operands import operands
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
@@ -272,7 +271,7 @@ def variant_operand(s: Context, op: ssa.Op) -> ssa.Var | None:
     if isinstance(op, _PLACED):
         return None
     env = s.frames[-1].env
-    for operand in operands(op):
+    for operand in ssa.operands_of(op):
         if not isinstance(operand, ssa.Var):
             continue
         held = env.get(operand)
@@ -476,7 +475,7 @@ def fails(s: Context, op: ssa.Op) -> bool:
 
     Before a loop has shown what a name holds later, it holds None alone, also where a test keeps the first turn away.
     """
-    for operand in operands(op):
+    for operand in ssa.operands_of(op):
         if isinstance(operand, ssa.Var) and s.value(operand) == NONE:
             error = _error(s, op, operand, NONE)
             if error is not None:

@@ -287,7 +287,7 @@ def _ordered(s: Context, op: str, left: TupleV, right: TupleV) -> Value:
 
 def _made_apart(s: Context, left: ArrayV, right: ArrayV) -> bool:
     """Is one array a view that the function makes, and the other an argument or another view?"""
-    views = [isinstance(s.builder.definition.get(one.var), ir.View | ir.Reshape | ir.Strided) for one in (left, right)]
+    views = [isinstance(s.builder.definition.get(one.var), ir.AnyView) for one in (left, right)]
     return any(views) and all(
         view or one.var in s.arguments.leaf_param for view, one in zip(views, (left, right), strict=True)
     )
@@ -312,7 +312,7 @@ def identical(s: Context, left: Value, right: Value) -> bool:
         if left is right:
             return True
         if left.var is right.var:
-            if isinstance(s.builder.definition.get(left.var), ir.View | ir.Reshape | ir.Strided):
+            if isinstance(s.builder.definition.get(left.var), ir.AnyView):
                 raise s.unsupported("`is` between views, which may be made anew each time")
             return True
         if not (left.roots & right.roots) or _made_apart(s, left, right):
