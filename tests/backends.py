@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
-from unittest import mock
 
 from tests.corpus import Case, Outcome, Program, outcome
 
@@ -46,11 +45,10 @@ def run_python(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
 
 def run_untyped_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from parakeet_py.frontend import to_ssa
-    from parakeet_py.frontend.evaluate import evaluator
+    from parakeet_py.frontend.evaluate.evaluator import evaluate
 
     assert isinstance(function, FunctionType)
-    with mock.patch.object(evaluator, "LONG", 1):  # the second turn of a loop is Python code
-        return evaluator.evaluate(to_ssa(function), function)(*args, **kwargs)
+    return evaluate(to_ssa(function), function)(*args, **kwargs)
 
 
 def run_typed_ir(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -53,7 +53,7 @@ def _steps(items: Iterator[Any]) -> Iterator[Any]:
         except StopIteration:
             return
         except BaseException as error:
-            item = Failed(error)
+            item = Failed(error.with_traceback(error.__traceback__ and error.__traceback__.tb_next))
         yield item
 
 

@@ -190,12 +190,12 @@ def test_generators_seeded_inside_are_compiled_at_once() -> None:
 
 def test_observation_is_bounded_inside_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = 0
-    call = evaluator._Evaluation.call
+    see = evaluator._Hooks.see
 
     def counted(*args: Any) -> Any:
         nonlocal calls
         calls += 1
-        return call(*args)
+        return see(*args)
 
     def function(x: Any) -> Any:
         total = 0.0
@@ -204,7 +204,7 @@ def test_observation_is_bounded_inside_a_call(monkeypatch: pytest.MonkeyPatch) -
             total += np.partition(x, 1)[0]
         return total
 
-    monkeypatch.setattr(evaluator._Evaluation, "call", counted)
+    monkeypatch.setattr(evaluator._Hooks, "see", counted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert accelerate(function)(np.arange(3.0)) == function(np.arange(3.0))

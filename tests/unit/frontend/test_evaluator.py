@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from parakeet_py.frontend import ssa, to_ssa
-from parakeet_py.frontend.evaluate import evaluator as module
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, evaluate
 from parakeet_py.frontend.evaluate.frames import reads_its_frame
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, StaticSpec, TupleSpec
@@ -201,10 +200,8 @@ def test_tracebacks_show_the_users_functions() -> None:
     assert entries[-1].line == "return 1 / x"
 
 
-def test_long_loops_go_on_as_python_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluated: list[ssa.Op] = []
-    operation = module._Frame.op
-    monkeypatch.setattr(module._Frame, "op", lambda frame, let: evaluated.append(let.op) or operation(frame, let))
+def test_results_are_observed_until_their_types_are_known() -> None:
+    sightings: list[Any] = []
 
     def turned(x: Any) -> Any:
         return x * 3
@@ -231,11 +228,16 @@ def test_long_loops_go_on_as_python_code(monkeypatch: pytest.MonkeyPatch) -> Non
 
     for n in (30, 1000):
         found = np.arange(4.0)
-        result, observed = run(function, n, found)
-        assert result == function(n, found)
+        observed: dict[Any, Any] = {}
+
+        def observe(key: Any, value: Any) -> None:
+            sightings.append(key)
+            observed[key] = value  # noqa: B023
+
+        assert evaluate(to_ssa(function), function, observe=observe, inline=looked_into)(n, found) == function(n, found)
     sites = [key for key, value in observed.items() if value == 6.0 and type(value) is np.float64]
     assert len(sites) == 1 and sites[0][-1] == "Call"  # calls are observed however late they come
-    assert len(evaluated) < 64 * 40
+    assert len(sightings) < 64 * 40
 
 
 def test_tracebacks_of_long_loops() -> None:
