@@ -177,6 +177,10 @@ class UnsupportedError(ParakeetError):
         return cls(message, function.filename, pos, function.lines, hint, first_line=function.first_line)
 
 
+class MissingValue(UnsupportedError):
+    """A hidden argument is not there (any more): Python will say so if the call gets that far."""
+
+
 class NotObservedError(UnsupportedError):
     """A function cannot be compiled before it has been called, since something is handed back to Python in it."""
 

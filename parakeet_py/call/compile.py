@@ -1,8 +1,8 @@
 """From a call to object code: the stages in the order they run, for one signature.
 
-`compile_call` finds the signature of a call (starting again while the specializer asks for hidden arguments or for the
-value of a parameter), then runs the stages: specialize, passes, lower to Imp. `make_native` goes on to object code. A
-`Compiled` keeps what each stage made, for `explain()`, the text functions and the interpreters.
+`compile_call` runs the stages: specialize (walks of the specializer until one misses no fact), passes, lower to Imp.
+`make_native` goes on to object code. A `Compiled` keeps what each stage made, for `explain()`, the text functions and
+the interpreters.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +24,7 @@ from parakeet_py.base.errors import (
 )
 from parakeet_py.base.interrupts import poll
 from parakeet_py.call import library_ir_cache
-from parakeet_py.call.load import Knowledge, call_signature, can_be_static, read_source
+from parakeet_py.call.load import Knowledge, call_signature, can_be_static, extended_signature, read_source
 from parakeet_py.call.specialization_cache import FailureText, Native
 from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
@@ -34,7 +35,7 @@ from parakeet_py.llvm.safety.faults import FAULT
 from parakeet_py.llvm.safety.sites import Site
 from parakeet_py.messages.arrays import with_array_named
 from parakeet_py.signature import patches
-from parakeet_py.signature.attribute_sources import OF_ARGUMENTS, OF_NONE, of_arguments, variable_of
+from parakeet_py.signature.facts import Fact, Facts, ItemsOfLists, KnownValue, Place, ValuesOfStrings, WholeList
 from parakeet_py.signature.positional import parameter_names
 from parakeet_py.signature.specs import (
     MAX_ITEMS,
@@ -55,14 +56,14 @@ from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize.opaque.sites import is_harmless, seldom_sites
 from parakeet_py.typed_ir.specialize.profitability import does_little_else
-from parakeet_py.typed_ir.specialize.restarts import FieldsMayChange, NeedObservation, NeedText
-from parakeet_py.typed_ir.specialize.specializer import NeedHidden, NeedStatic, NeedWhole, Specialization, Specializer
+from parakeet_py.typed_ir.specialize.restarts import NeedObservation, PythonMakesInstances, Restart
+from parakeet_py.typed_ir.specialize.specializer import Specialization, Specializer
 
 if TYPE_CHECKING:
     from parakeet_py.llvm.codegen.module import GeneratedCode
 
 keep_with(library_ir_cache)
-MAX_ATTEMPTS = 64
+MAX_WALKS = 64
 CHECKED_LEVEL = 0  # of LLVM's optimization: checked code need not be fast, but there is much of it
 Extents = Literal["both", "usual", "general"]
 
@@ -113,102 +114,80 @@ def specialize_call(
     strict: bool = False,
     guess: bool = False,
 ) -> Specialization:
-    """Specialize for a call, learning what the function needs on the way."""
-    for _ in range(MAX_ATTEMPTS):
+    """Specialize for a call: walk the function until a walk finds no fact that it would have had to know before."""
+    extended = partial(extended_signature, function, args, knowledge.facts)
+    for _ in range(MAX_WALKS):
         signature = call_signature(function, args, knowledge)
+        facts = knowledge.about(signature)
+        observed = knowledge.observed.get(signature.params, {})
+        walk = Specializer(template, function, signature, facts, observed, extended, strict, guess)
         try:
-            return Specializer(
-                template,
-                function,
-                signature,
-                knowledge.observed.get(signature.params, {}),
-                strict,
-                guess,
-                knowledge.fields,
-                knowledge.takes_texts,
-            ).specialize()
-        except NeedHidden as need:
-            if need.source in knowledge.hidden:  # there is no such attribute
-                knowledge.fields = OF_ARGUMENTS if _is_held(need.source) else OF_NONE
-            else:
-                knowledge.hidden.append(need.source)
-        except FieldsMayChange:
-            _read_fewer_fields(knowledge)
-        except UnsupportedError as error:
-            if _reads_short_lists(signature, args):
-                knowledge.short_lists = False
-                continue
-            if any(isinstance(spec, ListSpec) for spec in signature.params):
-                knowledge.long_lists = False  # Python may do what compiled code cannot, with the lists themselves
-                continue
-            if knowledge.texts:
-                knowledge.texts, knowledge.takes_texts = set(), False  # they may do as values
-                continue
-            functions = [i for i, spec in enumerate(signature.params) if isinstance(spec, FunctionSpec)]
-            if not functions:
-                raise with_array_named(error, parameter_names(function.__code__), args) from None
-            knowledge.static.update(functions)  # Python may be able to do with them what compiled code cannot
-        except NeedObservation:
-            if not _reads_short_lists(signature, args):
-                raise
-            knowledge.short_lists = False  # what is handed back may be compiled with items that are known one by one
-        except NeedText as need:
-            knowledge.texts.add(need.index)
-        except NeedStatic as need:
-            if _reads_short_lists(signature, args, need.index):
-                knowledge.short_lists = False
-            else:
-                _learn_static(need, args, function, template, signature, knowledge)
-        except NeedWhole as need:
-            if _reads_short_lists(signature, args, need.index):
-                knowledge.short_lists = False
-            elif need.index < len(args):
-                knowledge.whole.add(need.index)
-            else:
-                knowledge.whole_hidden.add(signature.hidden[need.index - len(args)].source)
-    raise UnsupportedError(f"{function.__name__} depends on too many global values")
+            made = walk.specialize()
+        except Restart as restart:
+            wanted = [_instead(fact, signature, args) for fact in restart.facts]
+            knowledge.add(signature, walk.learned)
+            if not knowledge.add(signature, wanted):
+                raise walk.missing(restart.what) from None
+            for fact in wanted:
+                _check_known(fact, restart.what, function, args, template)
+        except (UnsupportedError, NeedObservation) as error:
+            knowledge.add(signature, walk.learned)
+            if not knowledge.add(signature, _retreat(error, walk, args)):
+                raise _refusal(error, facts, function, args) from None
+        else:
+            knowledge.add(signature, walk.learned)
+            return made
+    raise UnsupportedError(f"{function.__name__} depends on too many values")
 
 
-def _reads_short_lists(signature: Signature, args: Sequence[Any], index: int | None = None) -> bool:
-    """Is the length of a list left open (of the one in parameter `index`, if it is given) that need not be?"""
+def _instead(fact: Fact, signature: Signature, args: Sequence[Any]) -> Fact:
+    """The fact to add where one is missing: of a short list it is enough to know the items one by one."""
+    if isinstance(fact, KnownValue | WholeList) and _reads_short_lists(signature, args, fact.place):
+        return ItemsOfLists(long=False)
+    return fact
+
+
+def _check_known(fact: Fact, what: str, function: FunctionType, args: Sequence[Any], template: ssa.Function) -> None:
+    """Refuse a call one of whose arguments has to be known, but is of a type that no signature has by value."""
+    if isinstance(fact, KnownValue):
+        value = args[fact.place] if isinstance(fact.place, int) else read_source(function, fact.place, args)
+        if not can_be_static(value):
+            raise UnsupportedError(what, template.filename)
+
+
+def _retreat(error: UnsupportedError | NeedObservation, walk: Specializer, args: Sequence[Any]) -> list[Fact]:
+    """Facts with which there is less to compile, for a walk that has failed: without instances, then without lists as
+    arrays, strings as arrays, and functions that are not known by value."""
+    if isinstance(error, NeedObservation):  # what is handed back may be compiled with items that are known one by one
+        return [ItemsOfLists(long=False)] if _reads_short_lists(walk.signature, args) else []
+    params = walk.signature.params
+    if walk.instances.made:
+        return [PythonMakesInstances(error)]
+    if _reads_short_lists(walk.signature, args):
+        return [ItemsOfLists(long=False)]
+    if any(isinstance(spec, ListSpec) for spec in params):
+        return [ItemsOfLists(long=True)]  # Python may do what compiled code cannot, with the lists themselves
+    if walk.facts.texts:
+        return [ValuesOfStrings()]
+    return [KnownValue(place) for place, spec in enumerate(params) if isinstance(spec, FunctionSpec)]
+
+
+def _refusal(
+    error: UnsupportedError | NeedObservation, facts: Facts, function: FunctionType, args: Sequence[Any]
+) -> Exception:
+    """What the user is told."""
+    if isinstance(error, NeedObservation):
+        return error
+    first = [one.error for one in facts.of(PythonMakesInstances)]
+    return with_array_named((first or [error])[0], parameter_names(function.__code__), args)
+
+
+def _reads_short_lists(signature: Signature, args: Sequence[Any], place: Place | None = None) -> bool:
+    """Is the length of a list left open (of the one in parameter `place`, if it is given) that need not be?"""
     return any(
-        isinstance(spec, ListSpec) and len(value) <= MAX_ITEMS and index in (None, place)
-        for place, (spec, value) in enumerate(zip(signature.params, args, strict=True))
+        isinstance(spec, ListSpec) and len(value) <= MAX_ITEMS and place in (None, index)
+        for index, (spec, value) in enumerate(zip(signature.params, args, strict=True))
     )
-
-
-def _read_fewer_fields(knowledge: Knowledge) -> None:
-    """Leave to Python what objects hold: first those that variables hold, then the arguments too."""
-    held = list(filter(_is_held, knowledge.hidden))
-    knowledge.fields = OF_ARGUMENTS if held else OF_NONE
-    gone = held or [source for source in knowledge.hidden if of_arguments(source)]
-    knowledge.hidden = [source for source in knowledge.hidden if source not in gone]
-
-
-def _is_held(source: Source) -> bool:
-    """Is a hidden argument read from an object that a variable holds?"""
-    return variable_of(source) != source
-
-
-def _learn_static(
-    need: NeedStatic,
-    args: Sequence[Any],
-    function: FunctionType,
-    template: ssa.Function,
-    signature: Signature,
-    knowledge: Knowledge,
-) -> None:
-    if need.index < len(args):
-        value = args[need.index]
-        known = need.index in knowledge.static
-        knowledge.static.add(need.index)
-    else:
-        source = signature.hidden[need.index - len(args)].source
-        value = read_source(function, source, args)
-        known = source in knowledge.static_hidden
-        knowledge.static_hidden.add(source)
-    if known or not can_be_static(value):
-        raise UnsupportedError(f"{need} has to be known when the function is compiled", template.filename)
 
 
 def compile_call(

@@ -22,18 +22,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from parakeet_py.base import config as settings
 from parakeet_py.base import extensions, tracing
-from parakeet_py.base.errors import FallbackWarning, NoSourceError, NotObservedError, UnsupportedError
+from parakeet_py.base.errors import FallbackWarning, MissingValue, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import came_from_outside, held
 from parakeet_py.base.tracebacks import shown, unseen, user_level
 from parakeet_py.call import specialization_cache
 from parakeet_py.call.fallback_cache import Refusals
-from parakeet_py.call.load import Knowledge, Loaded, MissingValue, call_signature, present, read_source
+from parakeet_py.call.load import Knowledge, Loaded, call_signature, present, read_source
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.llvm.entry.callable_type import gates_of, install
 from parakeet_py.llvm.runtime.error_state import asks_for_errors
 from parakeet_py.signature import patches
 from parakeet_py.signature.attribute_sources import of_arguments
+from parakeet_py.signature.facts import Facts
 from parakeet_py.signature.positional import positional_form, python_form, takes_positions_only, wrong_arguments
 from parakeet_py.signature.specs import Signature, Source
 
@@ -415,8 +416,8 @@ class Dispatcher:
         if data is None:
             return
         try:
-            self.knowledge.learn(data)
-            for source in self.knowledge.hidden:
+            self.knowledge = Knowledge(Facts.from_json(data))
+            for source in self.knowledge.facts.hidden:
                 if not of_arguments(source):
                     read_source(self.function, source, ())
         except (MissingValue, AssertionError, KeyError, TypeError):
@@ -445,7 +446,7 @@ class Dispatcher:
 
                 tell_loaded(self.function, signature, time.perf_counter() - start, config.debug)
             return loaded
-        from parakeet_py.typed_ir.specialize.specializer import NeedObservation
+        from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
         try:
             guess = runs > 0 and hopeful and not needs_its_frame(self.function)
@@ -557,7 +558,7 @@ class Dispatcher:
 
     def store(self, compiled: Compiled, native: Native, state: OpaqueCalls | None, flags: Sequence[object]) -> None:
         """Keep a specialization on the disk."""
-        specialization_cache.store_knowledge(self.function, self.knowledge.to_json())
+        specialization_cache.store_knowledge(self.function, self.knowledge.facts.to_json())
         if state is None:
             specialization_cache.store(self.function, compiled.call_signature, flags, native)
         else:
@@ -704,7 +705,7 @@ class Dispatcher:
             found = self.kept(signature, extents)
             if found is None:
                 from parakeet_py.call.compile import compile_call
-                from parakeet_py.typed_ir.specialize.specializer import NeedObservation
+                from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
                 try:
                     guess = signature in self.guessed

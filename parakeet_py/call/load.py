@@ -11,10 +11,11 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from parakeet_py.base.errors import DeoptimizedError, UnsupportedError, exception_named, exception_with
+from parakeet_py.base.errors import DeoptimizedError, MissingValue, exception_named, exception_with
 from parakeet_py.base.tracebacks import own_entry, placed
 from parakeet_py.call.specialization_cache import FailureText, Native
 from parakeet_py.llvm.runtime.call_context import OPAQUE_RAISED, OUT_OF_MEMORY
@@ -22,7 +23,6 @@ from parakeet_py.llvm.safety.faults import FAULT, FAULTS
 from parakeet_py.signature import patches
 from parakeet_py.signature.attribute_sources import (
     KEYS,
-    OF_ALL,
     SIZE,
     are_apart,
     class_named,
@@ -32,8 +32,11 @@ from parakeet_py.signature.attribute_sources import (
     variable_of,
 )
 from parakeet_py.signature.describe import describe_spec
+from parakeet_py.signature.facts import Fact, Facts
 from parakeet_py.signature.specs import (
     MAX_ITEMS,
+    ArraySpec,
+    HiddenSpec,
     ObjectSpec,
     Signature,
     Source,
@@ -41,8 +44,10 @@ from parakeet_py.signature.specs import (
     StaticSpec,
     TextSpec,
     TupleSpec,
+    leaves,
     signature_of,
     spec_of,
+    with_pairs,
 )
 
 if TYPE_CHECKING:
@@ -54,73 +59,28 @@ class Knowledge:
 
     Attributes
     ----------
-    hidden : where hidden arguments are read from, in order
-    static : positions of parameters that are specialized by value
-    static_hidden : hidden arguments that are
-    fields : whose attributes may be hidden arguments, see `fields`
-    whole, whole_hidden : positions of parameters, and hidden arguments, whose lists are taken as objects
-    long_lists, short_lists : are lists of more than `MAX_ITEMS` numbers read into arrays, and shorter ones?
-    texts : positions of parameters whose strings are looked at character by character; `takes_texts`: may there be any?
+    facts : those about the function, which signatures are made with
+    of_signature : further facts, by the specs of the parameters
     observed : result types of operations handed back to Python, by the specs of the parameters and then by place
     """
 
-    __slots__ = (
-        "fields",
-        "hidden",
-        "long_lists",
-        "observed",
-        "short_lists",
-        "static",
-        "static_hidden",
-        "takes_texts",
-        "texts",
-        "whole",
-        "whole_hidden",
-    )
+    __slots__ = ("facts", "observed", "of_signature")
 
-    def __init__(self) -> None:
-        self.fields: int = OF_ALL
-        self.long_lists = True
-        self.short_lists = True
-        self.hidden: list[Source] = []
-        self.static: set[int] = set()
-        self.static_hidden: set[Source] = set()
-        self.texts: set[int] = set()
-        self.takes_texts = True
-        self.whole: set[int] = set()
-        self.whole_hidden: set[Source] = set()
+    def __init__(self, facts: Facts | None = None) -> None:
+        self.facts = facts or Facts()
+        self.of_signature: dict[tuple[Spec, ...], Facts] = {}
         self.observed: dict[tuple[Spec, ...], dict[tuple[Any, ...], Any]] = {}
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "fields": self.fields,
-            "long_lists": self.long_lists,
-            "short_lists": self.short_lists,
-            "hidden": [list(source) for source in self.hidden],
-            "static": sorted(self.static),
-            "static_hidden": sorted(list(source) for source in self.static_hidden),
-            "texts": sorted(self.texts),
-            "takes_texts": self.takes_texts,
-            "whole": sorted(self.whole),
-            "whole_hidden": sorted(list(source) for source in self.whole_hidden),
-        }
+    def about(self, signature: Signature) -> Facts:
+        """All that is known of calls with a signature."""
+        found = self.of_signature.get(signature.params)
+        return self.facts if found is None else Facts((*self.facts, *found))
 
-    def learn(self, data: dict[str, Any]) -> None:
-        """Take over what another process has found out."""
-        self.fields = data["fields"]
-        self.long_lists = data.get("long_lists", True)
-        self.short_lists = data.get("short_lists", True)
-        self.hidden = [tuple(source) for source in data["hidden"]]
-        self.static = set(data["static"])
-        self.static_hidden = {tuple(source) for source in data["static_hidden"]}
-        self.texts = set(data.get("texts", ()))
-        self.takes_texts = data.get("takes_texts", True)
-        self.whole = set(data.get("whole", ()))
-        self.whole_hidden = {tuple(source) for source in data.get("whole_hidden", ())}
-
-
-class MissingValue(UnsupportedError):
-    """A hidden argument is not there (any more): Python will say so if the call gets that far."""
+    def add(self, signature: Signature, facts: Sequence[Fact]) -> bool:
+        """Add facts that a walk with this signature has found; is one of them new?"""
+        new = self.facts.add(fact for fact in facts if not fact.of_signature)
+        own = [fact for fact in facts if fact.of_signature]
+        return bool(own and self.of_signature.setdefault(signature.params, Facts()).add(own)) or new
 
 
 def read_source(function: FunctionType, source: Source, args: Sequence[Any]) -> Any:
@@ -178,37 +138,53 @@ def present(function: FunctionType, source: Source) -> Any:
 
 def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowledge) -> Signature:
     """The signature of a call in positional form, with all that is known of the function's needs."""
-    hidden = []
-    for source in knowledge.hidden:
+    facts, hidden = knowledge.facts, []
+    for source in facts.hidden:
         try:
             hidden.append((source, read_source(function, source, args)))
         except MissingValue:
             if not of_arguments(source):  # which objects of other classes need not have
                 raise
     overrides: dict[int, Spec] = {}
-    if not (knowledge.long_lists and knowledge.short_lists):
+    if not (facts.long_lists and facts.short_lists):
         overrides = {
             index: spec_of(value)
             for index, value in enumerate(args)
-            if type(value) is list and not (knowledge.long_lists if len(value) > MAX_ITEMS else knowledge.short_lists)
+            if type(value) is list and not (facts.long_lists if len(value) > MAX_ITEMS else facts.short_lists)
         }
-    overrides |= {
-        index: static_spec(args[index])
-        for index in knowledge.static
-        if index < len(args) and can_be_static(args[index])
-    }
-    overrides |= {index: TextSpec() for index in knowledge.texts if index < len(args) and type(args[index]) is str}
-    for index in knowledge.whole:
-        if index < len(args) and type(args[index]) is list:
+    for index in facts.texts:
+        if type(args[index]) is str:
+            overrides[index] = TextSpec()
+    for index, value in enumerate(args) if facts.values or facts.whole else ():
+        if index in facts.whole and type(value) is list:
             overrides[index] = ObjectSpec(list, True)
+        elif index in facts.values and not isinstance(overrides.get(index), TextSpec) and can_be_static(value):
+            overrides[index] = static_spec(value)
     for position, (source, value) in enumerate(hidden):
-        if (source in knowledge.static_hidden or source[0] == "apart" or source[-1] in (KEYS, SIZE)) and can_be_static(
-            value
-        ):
-            overrides[len(args) + position] = static_spec(value)
-        elif source in knowledge.whole_hidden and type(value) is list:
-            overrides[len(args) + position] = ObjectSpec(list, True)
+        if (spec := _chosen_spec(source, value, facts)) is not None:
+            overrides[len(args) + position] = spec
     return signature_of(args, hidden, overrides)
+
+
+def extended_signature(
+    function: FunctionType, args: Sequence[Any], facts: Facts, signature: Signature, source: Source
+) -> Signature:
+    """A signature of a call with one hidden argument more."""
+    value = read_source(function, source, args)
+    spec = _chosen_spec(source, value, facts) or spec_of(value)
+    made = replace(signature, hidden=(*signature.hidden, HiddenSpec(source, spec)))
+    if any(isinstance(leaf.spec, ArraySpec) for leaf in leaves(Signature((spec,)))):
+        values = [*args, *(read_source(function, one.source, args) for one in signature.hidden), value]
+        return with_pairs(made, values)
+    return made
+
+
+def _chosen_spec(source: Source, value: Any, facts: Facts) -> Spec | None:
+    """The spec of a hidden argument, where that is not the one of its value."""
+    known = source in facts.values or source[0] == "apart" or source[-1] in (KEYS, SIZE)
+    if known and can_be_static(value):
+        return static_spec(value)
+    return ObjectSpec(list, True) if source in facts.whole and type(value) is list else None
 
 
 def can_be_static(value: Any) -> bool:

@@ -507,7 +507,12 @@ def signature_of(
         for index, value in enumerate(values)
     ]
     hidden_specs = tuple(HiddenSpec(source, spec) for (source, _), spec in zip(hidden, specs[split:], strict=True))
-    plain = Signature(tuple(specs[:split]), hidden_specs)
+    return with_pairs(Signature(tuple(specs[:split]), hidden_specs), values)
+
+
+def with_pairs(signature: Signature, values: Sequence[object]) -> Signature:
+    """A signature with the overlap of the arrays among these values, those of parameters and then of hidden ones."""
+    plain = Signature(signature.params, signature.hidden)
     found = _leaf_specs(plain)
     pairs = _writeable_pairs(found)
     if not pairs:

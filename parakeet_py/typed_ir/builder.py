@@ -44,7 +44,9 @@ class _Scope:
 
 class Builder:
     def __init__(self) -> None:
-        self.scopes: list[_Scope] = [_Scope()]
+        self.outermost = _Scope()
+        self.entry = _Scope()  # what stands before all of it
+        self.scopes: list[_Scope] = [self.outermost]
         self.pos = NO_POS
         self.form_of: dict[ir.Var, Form] = {}
         self.nonnegative: set[ir.Var] = set()
@@ -102,6 +104,22 @@ class Builder:
         del scope.statements[count:]
         _forget(scope.learned, learned)
         scope.shared, scope.forms, scope.excluded, self.equal = shared, forms, excluded, equal
+        if scope is self.outermost:
+            scope.shared |= self.entry.shared
+
+    @contextmanager
+    def at_entry(self) -> Iterator[None]:
+        """What is emitted inside stands before all else, wherever the walk is, and is not undone."""
+        scopes, self.scopes = self.scopes, [self.entry]
+        pos, self.pos = self.pos, NO_POS
+        start = len(self.entry.statements)
+        try:
+            yield
+        finally:
+            self.scopes, self.pos = scopes, pos
+            self.outermost.shared |= self.entry.shared
+            for let in self.entry.statements[start:]:
+                self.home |= dict.fromkeys(let.outs, self.outermost)
 
     def emit(self, op: ir.Op, *types: Type, name: str = "t") -> tuple[ir.Var, ...]:
         """Append a statement; returns its outs, one per type."""

@@ -10,40 +10,29 @@ import pytest
 
 from parakeet_py import accelerate
 from parakeet_py.base.errors import DeoptimizedError, UnsupportedError
+from parakeet_py.call.compile import specialize_call
+from parakeet_py.call.load import Knowledge, read_source
 from parakeet_py.frontend import to_ssa_cached
 from parakeet_py.signature.results import Result, ResultLeaf, ResultListOf, ResultStatic, ResultTuple
-from parakeet_py.signature.specs import Spec, StaticSpec, leaf_values, signature_of
+from parakeet_py.signature.specs import leaf_values
 from parakeet_py.typed_ir.check import check_function
 from parakeet_py.typed_ir.interpret import run_function
-from parakeet_py.typed_ir.specialize.specializer import (
-    NeedHidden,
-    NeedObservation,
-    NeedStatic,
-    Specialization,
-    Specializer,
-)
+from parakeet_py.typed_ir.specialize.restarts import NeedObservation
+from parakeet_py.typed_ir.specialize.specializer import Specialization
 
 
 class HandedBack(Exception):
     """The function calls back into Python."""
 
 
-def specialize(function: Callable[..., Any], args: Sequence[Any]) -> tuple[Specialization, list[Any]]:
+def specialize(function: Any, args: Sequence[Any]) -> tuple[Specialization, list[Any]]:
     """The specialization of a call, and the leaves to run it with."""
-    hidden: list[Any] = []
-    overrides: dict[int, Spec] = {}
-    while True:
-        signature = signature_of(args, hidden, overrides)
-        try:
-            made = Specializer(to_ssa_cached(function), function, signature, {}).specialize()
-        except NeedHidden as need:
-            hidden.append((need.source, need.value))
-        except NeedStatic as need:
-            overrides[need.index] = StaticSpec(args[need.index])
-        except NeedObservation as need:
-            raise HandedBack(str(need)) from None
-        else:
-            return made, leaf_values(signature, [*args, *(value for _, value in hidden)])
+    try:
+        made = specialize_call(to_ssa_cached(function), function, args, Knowledge())
+    except NeedObservation as need:
+        raise HandedBack(str(need)) from None
+    values = [read_source(function, one.source, args) for one in made.signature.hidden]
+    return made, leaf_values(made.signature, [*args, *values])
 
 
 def run(function: Callable[..., Any], *args: Any) -> Any:

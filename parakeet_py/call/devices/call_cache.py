@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from parakeet_py.base.errors import MissingValue
 from parakeet_py.base.types import DTYPES
 from parakeet_py.call.compile import kept_arguments
 from parakeet_py.call.interpreters import Undo, box
-from parakeet_py.call.load import MissingValue, can_be_static, read_source
+from parakeet_py.call.load import can_be_static, read_source
 from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.hybrid.devices.device_detection import lives_elsewhere
 from parakeet_py.hybrid.devices.occupancy_limit import examine, plan_for
@@ -177,17 +178,17 @@ def look(dispatcher: Dispatcher, normal: Sequence[Any], device: Machine, asked: 
 
     `asked` has what some arrays have said already.
     """
-    knowledge = dispatcher.knowledge
+    known = dispatcher.knowledge.facts
     given = list(normal)
     facts: list[Any] = [device, len(given)]
-    if knowledge.hidden:
+    if known.hidden:
         try:
-            given += [read_source(dispatcher.function, source, normal) for source in knowledge.hidden]
+            given += [read_source(dispatcher.function, source, normal) for source in known.hidden]
         except MissingValue:
             return None
         facts += [static_key(value) for value in given[len(normal) :]]
-    for place in knowledge.static:
-        if place < len(normal) and can_be_static(normal[place]):
+    for place in known.values:
+        if isinstance(place, int) and can_be_static(normal[place]):
             facts.append(static_key(normal[place]))
     kind, owned, borrowed = None, 0, 0
     homes: dict[Buffer, Home] = {}

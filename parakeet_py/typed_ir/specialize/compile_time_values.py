@@ -1,7 +1,7 @@
 """Values that have to be known when a function is compiled: axes, shapes' lengths, keys.
 
 `static` gives the Python object of such a value. When it is not known, the parameter or the loop index that it is
-computed from is asked for by value: specialization starts again with it (`NeedStatic`, `NeedUnroll`). What comes from
+computed from is asked for by value: specialization starts again with it (`KnownValue`, `WrittenOut`). What comes from
 neither is an error for the user.
 """
 
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.base.types import PYBOOL, Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.signature.attribute_sources import OF_ALL
+from parakeet_py.signature.facts import Fact, KnownValue
 from parakeet_py.signature.specs import ObjectSpec, Source
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.paths.templates import parts_of
-from parakeet_py.typed_ir.specialize.restarts import NeedStatic, NeedUnroll
+from parakeet_py.typed_ir.specialize.restarts import WrittenOut
 from parakeet_py.typed_ir.specialize.values import ObjectV, ScalarV, Unknown, Value, known
 
 if TYPE_CHECKING:
@@ -45,29 +46,33 @@ def demand(s: Context, value: Value, what: str) -> None:
     while parts:
         part = parts.pop()
         if isinstance(part, ScalarV) and isinstance(part.operand, ir.Var):
-            _demand_operand(s, part.operand, what, set())
+            wanted = _wanted(s, part.operand, set())
+            if wanted is not None:
+                s.restart(wanted, f"{what} has to be known when the function is compiled")
         parts.extend(parts_of(part))
     raise s.unsupported(f"{what} has to be known when the function is compiled", "pass it as an argument")
 
 
-def _demand_operand(s: Context, var: ir.Var, what: str, seen: set[ir.Var]) -> None:
+def _wanted(s: Context, var: ir.Var, seen: set[ir.Var]) -> Fact | None:
+    """The fact that would make a variable known."""
     if var in seen:
-        return
+        return None
     seen.add(var)
     if _is_number_given(s, var):
-        raise NeedStatic(s.arguments.leaf_param[var], what)
+        return KnownValue(s.place(s.arguments.leaf_param[var]))
     for frame in reversed(s.frames):
         for loop in _open_loops(s):
             bound = frame.env.get(loop.item)
             if isinstance(bound, ScalarV) and bound.operand is var and not s.unroll_wanted(loop):
-                raise NeedUnroll(loop)
+                return WrittenOut.of(loop)
     op = s.builder.definition.get(var)
     if isinstance(op, ir.If):
-        demand_flag(s, op.condition)
+        return _wanted_flag(s, op.condition)
     if isinstance(op, ir.Prim | ir.Cast):
         for operand in ir.operands_of(op):
-            if isinstance(operand, ir.Var):
-                _demand_operand(s, operand, what, seen)
+            if isinstance(operand, ir.Var) and (found := _wanted(s, operand, seen)) is not None:
+                return found
+    return None
 
 
 def _open_loops(s: Context) -> list[ssa.For]:
@@ -82,10 +87,17 @@ def _open_loops(s: Context) -> list[ssa.For]:
 def demand_flag(s: Context, condition: ir.Operand) -> None:
     """Ask for the truth value among the parameters that a condition is, or is computed from by logic alone: a flag has
     two values, so that a version for each is no burden."""
+    wanted = _wanted_flag(s, condition)
+    if wanted is not None:
+        s.restart(wanted, "a flag has to be known when the function is compiled")
+
+
+def _wanted_flag(s: Context, condition: ir.Operand) -> Fact | None:
     op = s.builder.definition.get(condition) if isinstance(condition, ir.Var) else None
     for var in ir.operands_of(op) if isinstance(op, ir.Prim) else (condition,):
         if isinstance(var, ir.Var) and _is_number_given(s, var) and var.type == PYBOOL:
-            raise NeedStatic(s.arguments.leaf_param[var], "a flag")
+            return KnownValue(s.place(s.arguments.leaf_param[var]))
+    return None
 
 
 def _is_number_given(s: Context, var: ir.Var) -> bool:
@@ -94,22 +106,18 @@ def _is_number_given(s: Context, var: ir.Var) -> bool:
 
 
 def is_demandable(s: Context, var: ir.Var) -> bool:
-    try:
-        _demand_operand(s, var, "an index of a tuple", set())
-    except (NeedStatic, NeedUnroll):
-        return True
-    return False
+    return _wanted(s, var, set()) is not None
 
 
 def known_object(s: Context, value: ObjectV) -> tuple[type, Source] | None:
     """The class of an object that an argument or a variable is or holds, and where it is read from."""
     index = s.arguments.leaf_param.get(value.var)
-    if index is None or not s.fields:
+    if index is None or not s.facts.fields:
         return None
     split = len(s.signature.params)
     spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
     source: Source = ("field", index) if index < split else s.signature.hidden[index - split].source
-    if not isinstance(spec, ObjectSpec) or (source[0] != "field" and s.fields < OF_ALL):
+    if not isinstance(spec, ObjectSpec) or (source[0] != "field" and s.facts.fields < OF_ALL):
         return None
     if source[0] not in ("field", "global", "cell", "attribute"):
         return None

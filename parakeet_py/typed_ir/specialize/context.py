@@ -11,14 +11,14 @@ import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
 from parakeet_py.base.errors import KEY, UnsupportedError, exception_named
 from parakeet_py.base.types import PYINT, Scalar
 from parakeet_py.frontend import ssa
-from parakeet_py.signature.attribute_sources import OF_ALL
+from parakeet_py.signature.facts import Fact, Facts, Place
 from parakeet_py.signature.specs import ObjectSpec, Signature, Source, Spec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import Builder, ends_in_failure
@@ -28,7 +28,15 @@ from parakeet_py.typed_ir.specialize.message_arguments import compact
 from parakeet_py.typed_ir.specialize.observed import Lookups
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
 from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template
-from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Sequential
+from parakeet_py.typed_ir.specialize.restarts import (
+    HandBack,
+    NeedObservation,
+    RealView,
+    Restart,
+    Sequential,
+    Site,
+    WrittenOut,
+)
 from parakeet_py.typed_ir.specialize.type_names import described
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
@@ -103,6 +111,15 @@ class Arguments:
         self.static_extents: list[tuple[ir.Var, int, int]] = []
 
 
+class Assigned:
+    """The attributes that the function assigns (see `assigned_attributes`)."""
+
+    def __init__(self) -> None:
+        self.before: dict[Source, Value] = {}  # what they held
+        self.first: int | None = None  # the statement of the outermost block at which one is assigned, first
+        self.listed: list[Source] = []  # dicts whose items an iterator holds
+
+
 class PythonState:
     """What Python does during a call, and what it has been given."""
 
@@ -139,6 +156,9 @@ class Elements:
         self.outer_fields: frozenset[Source] = frozenset()  # attributes that the element function has not made
 
 
+_ENTRY_ROOTS = 1 << 20  # the memory of arguments has the numbers up to this one
+
+
 class Context(ABC):
     """The state of one specialization, and the vocabulary of the modules that do it."""
 
@@ -147,27 +167,30 @@ class Context(ABC):
         function: ssa.Function,
         python_function: Callable[..., Any],
         signature: Signature,
+        facts: Facts,
         observed: dict[tuple[Any, ...], Any],
+        extended: Callable[[Signature, Source], Signature],
         strict: bool = False,
         guess: bool = False,
-        fields: int = OF_ALL,
-        takes_texts: bool = True,
     ) -> None:
         self.function = function
         self.python_function = python_function
         self.strict = strict
         self.guess = guess
-        self.takes_texts = takes_texts
+        self.facts = facts  # known before the walk,
+        self.found: dict[Fact, None] = {}  # found by it and missing since then,
+        self.learned: list[Fact] = []  # and found in time
+        self.extended = extended  # a signature with one hidden argument more
         self.arguments = Arguments()
         self.python = PythonState()
         self.loops = Loops()
         self.elements = Elements()
-        self.fields = fields  # whose attributes may be hidden arguments
         self.signature = signature
         self.observed = Lookups(observed)
         self.builder = Builder()
         self.python_version = sys.version_info[:2]
-        self.roots = 0
+        self.entry_roots = 0
+        self.roots = _ENTRY_ROOTS
         self.hidden: dict[Source, Value] = {}  # what globals, cells and attributes hold
         self.widened: list[str] = []
         self.hints: dict[tuple[Any, ...], list[Template]] = {}
@@ -184,13 +207,12 @@ class Context(ABC):
         self.recursions = 0  # how often a function has been inlined into itself
         self.rows: frozenset[int] = frozenset()  # the memory of lists in lists (see `tables`)
         self.new_axes: set[ir.Var] = set()  # views with axes that the user's code has put in by None, whose steps are 0
-        self.shadows = Shadows()
+        self.shadows = Shadows(facts, self._want_views)
         self.procedures = Procedures()
-        self.assigned: tuple[Source, ...] = ()  # attributes (see `field_state`)
-        self.fields_before: dict[Source, Value] = {}
-        self.assigned_at: int | None = None  # the statement of the outermost block at which one is, first
+        self.assigned = Assigned()
         self.readers: dict[int, tuple[ssa.Function, Any]] = {}  # of functions, by `id`
-        self.instances = Instances()
+        self.instances = Instances(facts)
+        self.loops.unroll = {one.number for one in facts.of(WrittenOut)}
 
     @property
     def dead(self) -> bool:
@@ -214,6 +236,33 @@ class Context(ABC):
 
     def hand_back(self, what: str) -> HandBack:
         return HandBack(what)
+
+    def restart(self, fact: Fact, what: str = "") -> NoReturn:
+        """Start again with a fact; with those alone that have been missing before, after which this may not be one."""
+        raise Restart(tuple(self.found) or (fact,), what)
+
+    def note(self, fact: Fact) -> None:
+        """Start again with a fact when this walk has ended, which may find more."""
+        if fact in self.facts:
+            self.restart(fact)
+        self.found[fact] = None
+
+    def _want_views(self, sites: frozenset[Site]) -> None:
+        new = sites - self.shadows.wanted
+        for site in new:
+            self.note(RealView(site))
+        if not new:  # what no operation at these sites can give
+            self.restart(RealView(next(iter(sites))), "arrays in a list that are stored to or seen elsewhere")
+
+    def place(self, index: int) -> Place:
+        """The parameter or hidden argument with this number."""
+        split = len(self.signature.params)
+        return index if index < split else self.signature.hidden[index - split].source
+
+    def new_entry_root(self) -> int:
+        """Memory that is older than anything that the function makes."""
+        self.entry_roots += 1
+        return self.entry_roots
 
     def new_root(self) -> int:
         self.roots += 1
@@ -365,7 +414,10 @@ class Context(ABC):
     def need_whole(self, value: Value) -> None: ...
 
     @abstractmethod
-    def hidden_value(self, source: Source, found: Any) -> Value: ...
+    def hidden_value(self, source: Source) -> Value: ...
+
+    @abstractmethod
+    def taken(self, source: Source) -> Value: ...
 
     @abstractmethod
     def numeric(self, value: Value, dtype: str | None = None) -> ScalarV | ArrayV: ...

@@ -3,7 +3,7 @@
 Some views cannot be expressed as a `View`: the real parts of a complex array, a diagonal, a reshape of strided memory
 (a view or a copy, as the strides have it). They are computed as new arrays, which fuse with what reads them, and that
 cannot be distinguished from a view as long as the memory is not stored to afterwards or seen elsewhere. When it
-is, specialization starts again (`NeedView`), and that one operation makes the real view (`strided`): a view or a copy
+is, specialization starts again (`RealView`), and that one operation makes the real view (`strided`): a view or a copy
 as the strides have it when the program runs. What cannot be said so is handed back to Python.
 
 Real views whose elements share memory (np.broadcast_arrays) are the same for who reads them; a store through one, of
@@ -13,28 +13,20 @@ which NumPy warns, hands them back likewise.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from parakeet_py.frontend import ssa
+from parakeet_py.signature.facts import Facts
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.restarts import HandBack
+from parakeet_py.typed_ir.specialize.restarts import HandBack, RealView, Site
 from parakeet_py.typed_ir.specialize.values import ArrayV, Frame
-
-Site = tuple[Any, ...]
-
-
-class NeedView(Exception):
-    """The operations at these sites have to give real views."""
-
-    def __init__(self, sites: frozenset[Site]) -> None:
-        self.sites = sites
 
 
 class Shadows:
-    """The shadows of one specialization. `wanted` are sites that make real views."""
+    """The shadows of one specialization. `wanted` are sites that make real views; `want` takes further ones."""
 
-    def __init__(self, wanted: frozenset[Site] = frozenset()) -> None:
-        self.wanted = wanted
+    def __init__(self, facts: Facts, want: Callable[[frozenset[Site]], None]) -> None:
+        self.wanted = frozenset(one.site for one in facts.of(RealView))
+        self.want = want
         self.site: Site = ()  # the statement of the user's that is being compiled
         self.made: dict[int, tuple[frozenset[int], Site]] = {}  # its memory: what it may share, and where it was made
         self.merged: dict[int, frozenset[int]] = {}  # memory of a loop's iterations: what was made there and leaves it
@@ -63,7 +55,7 @@ class Shadows:
         if self.site in self.wanted:
             raise HandBack("a view that cannot be compiled, of memory that is stored to or seen elsewhere")
         if base.roots & self.written and not made_here and _loops(frames):
-            raise NeedView(self.wanted | {self.site})
+            self.want(frozenset({self.site}))
         root = new_root()
         self.made[root] = (base.roots, self.site)
         return frozenset({root})
@@ -93,7 +85,7 @@ class Shadows:
         """Some memory is going to be stored to."""
         roots = self._unmerged(roots) if self.merged else roots
         if self.guarded and not roots.isdisjoint(self.guarded):
-            raise NeedView(self.wanted | {site for root, site in self.guarded.items() if root in roots})
+            self.want(frozenset(site for root, site in self.guarded.items() if root in roots))
         self._refuse(roots)
         self.written |= roots
 
@@ -112,14 +104,14 @@ class Shadows:
         self.returned |= roots | shared
         for root, (base, site) in self.made.items():
             if root in self.returned and base & roots:
-                raise NeedView(self.wanted | {site})
+                self.want(frozenset({site}))
 
     def _refuse(self, roots: frozenset[int]) -> None:
         """Make the shadows of some memory, and those that live in it, real views."""
         roots = self._unmerged(roots)
         sites = frozenset(site for root, (base, site) in self.made.items() if root in roots or base & roots)
         if sites:
-            raise NeedView(self.wanted | sites)
+            self.want(sites)
 
 
 def _reached(roots: frozenset[int], following: Callable[[int], frozenset[int]]) -> frozenset[int]:

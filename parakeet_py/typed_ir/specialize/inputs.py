@@ -2,8 +2,8 @@
 
 Every array, scalar and object of the signature becomes a parameter; everything else (None, strings, axes that are
 known by value) stays a compile-time value. A global or a free variable is a *hidden argument*: the signature holds its
-spec as it holds that of an argument, and the first read of one that it does not hold yet asks for it (`NeedHidden`).
-Names of trusted namespaces (the library) are taken as they are.
+spec as it holds that of an argument. It is extended when one is read for the first time (`taken`); the parameter is
+added as if it had been there from the beginning. Names of trusted namespaces (the library) are taken as they are.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.base.errors import NoSourceError, UnsupportedError
+from parakeet_py.base.errors import MissingValue, NoSourceError, UnsupportedError
 from parakeet_py.base.types import OBJECT, PYINT, Array, Scalar
 from parakeet_py.frontend import to_ssa_cached
+from parakeet_py.signature.attribute_sources import OF_ARGUMENTS, OF_NONE, of_arguments
+from parakeet_py.signature.facts import HiddenArgument, KnownValue, MissingAttribute, WholeList, is_held
 from parakeet_py.signature.specs import (
     ArraySpec,
     FunctionSpec,
@@ -25,6 +27,7 @@ from parakeet_py.signature.specs import (
     NoneSpec,
     ObjectSpec,
     ScalarSpec,
+    Signature,
     Source,
     Spec,
     StaticSpec,
@@ -35,7 +38,6 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE
 from parakeet_py.typed_ir.specialize.arrays.axis_order import fortran
 from parakeet_py.typed_ir.specialize.python.attributes import module_value
-from parakeet_py.typed_ir.specialize.restarts import NeedHidden, NeedStatic, NeedWhole
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -69,7 +71,7 @@ def parameter(s: Context, spec: Spec, index: int) -> Value:
             s.arguments.static_extents += [
                 (var, axis, int(e.value.real)) for axis, e in known if isinstance(e, ir.Const)
             ]
-            root = s.arguments.shared_root if s.arguments.shared_root >= 0 else s.new_root()
+            root = s.arguments.shared_root if s.arguments.shared_root >= 0 else s.new_entry_root()
             s.arguments.param_roots |= {root}
             nonunit = tuple(not one for one in unit)
             known_order = fortran(rank) if layout == "F" else order
@@ -117,7 +119,7 @@ def _function(s: Context, spec: FunctionSpec, index: int) -> Value:
     try:
         template = to_ssa_cached(like)
     except (NoSourceError, UnsupportedError):
-        raise NeedStatic(index, "a function") from None
+        s.restart(KnownValue(s.place(index)), "a function has to be known when the function is compiled")
     held = tuple([parameter(s, item, index) for item in spec.cells])
     defaults = tuple([parameter(s, item, index) for item in spec.defaults])
     return ClosureV(template, held, defaults, Namespace(spec.globals, like), names)
@@ -126,18 +128,18 @@ def _function(s: Context, spec: FunctionSpec, index: int) -> Value:
 def need_whole(s: Context, value: Value) -> None:
     """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
     if id(value) in s.arguments.lists:
-        raise NeedWhole(s.arguments.lists[id(value)][1])
+        s.restart(WholeList(s.place(s.arguments.lists[id(value)][1])))
     if s.arguments.list_roots and isinstance(value, ListV | GrowV):
         for column in value.columns if isinstance(value, GrowV) else (value.array,):
             for root in column.roots & s.arguments.list_roots.keys():
-                raise NeedWhole(s.arguments.list_roots[root])
+                s.restart(WholeList(s.place(s.arguments.list_roots[root])))
 
 
 def _leaf(s: Context, kind: Any, index: int, name: str) -> ir.Var:
     var = ir.Var(name, kind)
     s.arguments.params.append(var)
     s.arguments.leaf_param[var] = index
-    s.builder.home[var] = s.builder.scopes[0]
+    s.builder.home[var] = s.builder.outermost
     return var
 
 
@@ -159,7 +161,7 @@ def read_global(s: Context, name: str) -> Value:
         raise s.unsupported(f"name '{name}' is not defined")
     if namespace.trusted or (name not in namespace.globals and namespace.owner is not s.frames[0].namespace.owner):
         return lift(found)
-    return hidden_value(s, source, found)
+    return hidden_value(s, source)
 
 
 def read_cell(s: Context, name: str) -> Value:
@@ -176,17 +178,63 @@ def read_cell(s: Context, name: str) -> Value:
             return lift(found)
         raise s.unsupported(f"the free variable '{name}' of a function called from here")
     position = list(namespace.cells).index(name)
-    return hidden_value(s, ("cell", position), found)
+    return hidden_value(s, ("cell", position))
 
 
-def hidden_value(s: Context, source: Source, found: Any) -> Value:
-    """The value of a hidden argument, which the signature has to hold."""
-    if source not in s.hidden:
-        raise NeedHidden(source, found)
+def hidden_value(s: Context, source: Source) -> Value:
+    """The value of a hidden argument that is read here."""
+    value = taken(s, source)
     table = source[0] == "attribute" and str(source[1]).startswith("parakeet_py.library.")  # which nothing replaces
     if not table and (s.python.sites or len(s.builder.scopes) > 1):
         s.python.read_late.add(source)
+    return value
+
+
+def taken(s: Context, source: Source) -> Value:
+    """The value of a hidden argument, which the signature holds from now on."""
+    if source not in s.hidden:
+        try:
+            signature = s.extended(s.signature, source)
+        except MissingValue:
+            if not of_arguments(source):
+                raise
+            s.restart(MissingAttribute(OF_ARGUMENTS if is_held(source) else OF_NONE))
+        if not _fits_in(s, signature):
+            s.restart(HiddenArgument(source))
+        s.signature = signature
+        s.learned.append(HiddenArgument(source))
+        _take(s, len(signature.hidden) - 1)
     return s.hidden[source]
+
+
+def _fits_in(s: Context, signature: Signature) -> bool:
+    """Would all be as it is if the last hidden argument of a signature had been known before?"""
+    if (signature.params, signature.disjoint) != (s.signature.params, s.signature.disjoint):
+        return False
+    kinds = set(map(type, _parts_of(signature.hidden[-1].spec)))
+    if kinds & {ArraySpec, ListSpec, TextSpec} and (not signature.disjoint or s.python.sites):
+        return False  # whose memory may be that of an argument, or of what Python has given
+    return not (ObjectSpec in kinds and s.assigned.before)  # which may be one that has changed
+
+
+def _parts_of(spec: Spec) -> list[Spec]:
+    return [spec, *(part for item in spec.items for part in _parts_of(item))] if isinstance(spec, TupleSpec) else [spec]
+
+
+def take_arguments(s: Context) -> list[Value]:
+    """The values of all arguments of the signature; the hidden ones are kept in `Context.hidden`."""
+    s.arguments.shared_root = s.new_entry_root() if not s.signature.disjoint else -1
+    with s.builder.at_entry():
+        values = [parameter(s, spec, index) for index, spec in enumerate(s.signature.params)]
+    for position in range(len(s.signature.hidden)):
+        _take(s, position)
+    return values
+
+
+def _take(s: Context, position: int) -> None:
+    hidden = s.signature.hidden[position]
+    with s.builder.at_entry():
+        s.hidden[hidden.source] = parameter(s, hidden.spec, len(s.signature.params) + position)
 
 
 def import_module(s: Context, module: str, name: str | None, level: int) -> Value:

@@ -1,58 +1,105 @@
 """What ends the walk of the specializer early, each with a way out.
 
-Raised deep inside a function that is being specialized, and answered by the caller that can: the request names what has
-to be known or done before it goes on. `UnsupportedError` (in `errors`) is the one without an answer: Python runs the
-function.
+A `Restart` is raised deep inside a function that is being specialized, where a fact (`signature.facts`) is missing
+without which the walk cannot go on. Where it can go on with a value that is good enough to look for more, the fact is
+noted (`Context.note`), and the walk starts again at its end with all that it has found. What it has found in time, so
+that it need not start again, is known to later walks (`Context.learned`). `compile.specialize_call` is the loop: it
+adds facts to what is known until a walk misses none, which ends because each fact is added once.
+
+`NeedObservation` asks for what only a call can show. `UnsupportedError` (in `errors`) is the one without an answer:
+Python runs the function.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import field
 from typing import Any
 
 from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.fast_dataclass import record
 from parakeet_py.frontend import ssa
+from parakeet_py.signature.facts import Fact
 from parakeet_py.signature.specs import Source
 
+Site = tuple[Any, ...]
+"""Where in a walk something is done: the path of inlined calls, and the place in the source."""
 
-class NeedStatic(Exception):
-    """Parameter `index` (hidden arguments count on) has to be known by value."""
 
-    def __init__(self, index: int, what: str) -> None:
+# ---- facts about calls of one signature ------------------------------------------------------------------------------
+
+
+@record
+class OfSignature(Fact):
+    of_signature = True
+
+
+@record
+class RealView(OfSignature):
+    """An operation gives a view, not a copy that stands for one (`deferred_views`)."""
+
+    site: Site
+
+
+@record
+class ChangingInstance(OfSignature):
+    """An instance that is made somewhere changes (`instances`)."""
+
+    site: Site
+
+
+@record
+class InstanceAttribute(OfSignature):
+    """An instance that is made somewhere gets an attribute in a branch or loop."""
+
+    site: Site
+    name: str
+
+
+@record
+class ReferencedItems(OfSignature):
+    """Instances of a class change in lists (`instance_lists`)."""
+
+    cls: Any
+
+
+@record
+class PythonMakesInstances(OfSignature):
+    """Python makes the instances, as compiled code could not: it would have raised `error`."""
+
+    error: UnsupportedError = field(compare=False)
+
+
+@record
+class AssignedAttribute(OfSignature):
+    """The function assigns an attribute of an argument (`assigned_attributes`)."""
+
+    source: Source
+
+
+@record
+class WrittenOut(OfSignature):
+    """A loop is written out, as its index has to be known by value."""
+
+    number: int  # its `id`
+    loop: ssa.For = field(compare=False)
+
+    @staticmethod
+    def of(loop: ssa.For) -> WrittenOut:
+        return WrittenOut(id(loop), loop)
+
+
+# ---- exceptions ------------------------------------------------------------------------------------------------------
+
+
+class Restart(Exception):
+    """The next walk begins with these facts; if they are known and still asked for, `what` is why the function is not
+    compiled."""
+
+    def __init__(self, facts: Sequence[Fact], what: str = "") -> None:
         super().__init__(what)
-        self.index = index
-
-
-class NeedWhole(Exception):
-    """The list in parameter `index` (hidden arguments count on) has to be that very object."""
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-
-
-class NeedText(Exception):
-    """The string in parameter `index` is looked at character by character."""
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-
-
-class NeedUnroll(Exception):
-    """A loop index has to be known by value."""
-
-    def __init__(self, loop: ssa.For) -> None:
-        self.loop = loop
-
-
-class NeedHidden(Exception):
-    """A hidden argument has been found that the signature does not have yet."""
-
-    def __init__(self, source: Source, value: Any) -> None:
-        self.source = source
-        self.value = value
-
-
-class FieldsMayChange(Exception):
-    """An operation handed back to Python might set attributes that are read as hidden arguments."""
+        self.facts = tuple(facts)
+        self.what = what
 
 
 class NeedObservation(Exception):

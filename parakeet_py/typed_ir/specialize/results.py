@@ -296,7 +296,7 @@ def stored_params(function: ir.Function) -> frozenset[int]:
 def with_attributes(s: Context, tree: Result, leaves: Leaves) -> Result:
     """The result tree with what assigned attributes hold."""
     held = s.builder.fields
-    changed = [source for source, before in s.fields_before.items() if held[source] is not before]
+    changed = [source for source, before in s.assigned.before.items() if held.get(source, before) is not before]
     if not changed:
         return tree
     objects: dict[Source, Result] = {}

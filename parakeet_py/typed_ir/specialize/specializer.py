@@ -13,10 +13,9 @@ import the context, never the specializer.
 What ends the walk early has a way out (`restarts`):
 
 * `UnsupportedError`: this function cannot be compiled for this signature; Python runs it.
-* `NeedStatic`: the *value* of a parameter decides a type (an axis, a shape's length); it starts again with that
-  parameter specialized by value.
+* `Restart`: facts are missing, such as the *value* of a parameter that decides a type (an axis, a shape's length).
 * `NeedObservation`: a call is handed back to Python and it is not known yet what it returns; the present call is run
-  by the evaluator, which takes notes, and specialization starts again.
+  by the evaluator, which takes notes.
 """
 
 from __future__ import annotations
@@ -35,7 +34,8 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.interrupts import poll
 from parakeet_py.base.types import Scalar
 from parakeet_py.frontend import ssa
-from parakeet_py.signature.attribute_sources import of_arguments
+from parakeet_py.signature.attribute_sources import OF_ARGUMENTS, OF_NONE, of_arguments
+from parakeet_py.signature.facts import FewerAttributes, KnownValue, is_held
 from parakeet_py.signature.results import Result
 from parakeet_py.signature.specs import FunctionSpec, Signature, Source, Spec
 from parakeet_py.typed_ir import ir
@@ -52,11 +52,8 @@ from parakeet_py.typed_ir.specialize.containers import (
     sorted_lists,
 )
 from parakeet_py.typed_ir.specialize.context import Context
-from parakeet_py.typed_ir.specialize.deferred_views import NeedView, Shadows
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.instances import values as instance_values
-from parakeet_py.typed_ir.specialize.instances.assigned_attributes import NeedField
-from parakeet_py.typed_ir.specialize.instances.table import Instances, NeedInstance
 from parakeet_py.typed_ir.specialize.opaque import opaque
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, descriptions, is_pure_site, seldom_sites
 from parakeet_py.typed_ir.specialize.paths import (
@@ -82,15 +79,7 @@ from parakeet_py.typed_ir.specialize.python import (
     operators,
     procedures,
 )
-from parakeet_py.typed_ir.specialize.restarts import (
-    FieldsMayChange,
-    HandBack,
-    NeedHidden,
-    NeedObservation,
-    NeedStatic,
-    NeedUnroll,
-    NeedWhole,
-)
+from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Restart
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,
@@ -153,74 +142,41 @@ class Specializer(Context):
     def specialize(self) -> Specialization:
         """The typed function of this signature."""
         try:
-            return self._specialize()
-        except RecursionError:
+            made = self._specialize()
+        except (Restart, MemoryError):
+            raise
+        except Exception as error:
+            if self.found:  # what is missing may be the cause
+                raise Restart(tuple(self.found)) from None
+            raise self._refused(error) from None
+        if self.found:
+            raise Restart(tuple(self.found))
+        return made
+
+    def _refused(self, error: Exception) -> Exception:
+        """What the user is told."""
+        if isinstance(error, RecursionError):
             deep = "calls or branches nested too deeply to be compiled"
-            raise UnsupportedError.at(self.function, self.pos, deep, "write it as a loop") from None
-        except UnsupportedError as error:
-            if not self.instances.made:
-                raise
-            logger.debug("Python makes the instances of %s: %s", self.function.name, error.message)
-            again = self._again_with(self.instances)
-            again.instances.wanted = False
-            try:
-                return again.specialize()
-            except UnsupportedError:
-                raise error from None
-        except NeedInstance:
-            return self._again_with(self.instances).specialize()
-        except HandBack as reason:  # of something that is no operation of the program's: all goes back
-            raise UnsupportedError.at(self.function, self.pos, str(reason)) from None
-        except NeedView as need:
-            if need.sites <= self.shadows.wanted:  # what no operation at these sites can give
-                message = "arrays in a list that are stored to or seen elsewhere"
-                raise UnsupportedError.at(self.function, self.pos, message) from None
-            again = self._again_with(self.instances)
-            again.shadows = Shadows(need.sites)
-            return again.specialize()
-        except NeedUnroll:
-            raise UnsupportedError.at(self.function, self.pos, "the index of a loop has to be known here") from None
-        except NeedField as need:
-            again = self._again_with(self.instances)
-            again.assigned = (*self.assigned, need.source)
-            return again.specialize()
+            return UnsupportedError.at(self.function, self.pos, deep, "write it as a loop")
+        if isinstance(error, HandBack):  # of something that is no operation of the program's: all goes back
+            return UnsupportedError.at(self.function, self.pos, str(error))
+        return error
 
-    def _again_with(self, known: Instances) -> Specializer:
-        """One that starts from the beginning with what this one has found out."""
-        again = self.again()
-        again.shadows = Shadows(self.shadows.wanted)
-        again.assigned = self.assigned
-        again.instances = known.again()
-        return again
-
-    def again(self) -> Specializer:
-        """One that starts from the beginning."""
-        return Specializer(
-            self.function,
-            self.python_function,
-            self.signature,
-            self.observed.observed,
-            self.strict,
-            self.guess,
-            self.fields,
-            self.takes_texts,
-        )
+    def missing(self, what: str) -> UnsupportedError:
+        """What the user is told of a fact that is known and still asked for."""
+        return UnsupportedError.at(self.function, self.pos, what or "the function depends on too many values")
 
     def _specialize(self) -> Specialization:
         if self.function.generator:
             hint = "let another function go through it, or fill an array and return it"
             raise UnsupportedError.at(self.function, self.function.body.statements[0].pos, NO_GENERATOR, hint)
-        self.arguments.shared_root = self.new_root() if not self.signature.disjoint else -1
         self.arguments.functions = [i for i, spec in enumerate(self.signature.params) if isinstance(spec, FunctionSpec)]
-        arguments = [inputs.parameter(self, spec, index) for index, spec in enumerate(self.signature.params)]
-        if self.takes_texts:
+        arguments = inputs.take_arguments(self)
+        if self.facts.takes_texts:
             given = enumerate(zip(self.signature.params, arguments, strict=True))
             self.arguments.texts = {
                 id(v): (v, at) for at, (_, v) in given if isinstance(v, Static) and type(v.object) is str
             }
-        offset = len(arguments)
-        for position, hidden in enumerate(self.signature.hidden):
-            self.hidden[hidden.source] = inputs.parameter(self, hidden.spec, offset + position)
         frame = self.frames[0]
         if len(arguments) != len(self.function.params):
             raise self.unsupported("the number of arguments does not fit")
@@ -232,16 +188,15 @@ class Specializer(Context):
             frame.env[param.var] = value
         assigned_attributes.begin(self)
         value = self.run(self.function.body)[0]
-        if self.assigned and not all(map(is_pure_site, self.python.sites)):
-            raise FieldsMayChange
-        late = any(map(of_arguments, self.python.read_late))
-        if late and not all(map(is_pure_site, self.python.sites)):
-            raise FieldsMayChange
-        if self.python.closures_read_late and not all(map(is_pure_site, self.python.sites)):
-            raise NeedStatic(self.arguments.functions[0], "a function whose closure may change")
+        if not all(map(is_pure_site, self.python.sites)):
+            if self.assigned.before or any(map(of_arguments, self.python.read_late)):
+                held = any(is_held(one.source) for one in self.signature.hidden)
+                self.restart(FewerAttributes(OF_ARGUMENTS if held else OF_NONE))
+            if self.python.closures_read_late:
+                self.restart(KnownValue(self.arguments.functions[0]), "a function whose closure may change")
         leaves = results.Leaves()
         tree = results.with_attributes(self, results.result_tree(self, value, leaves), leaves)
-        body = ir.Block(tuple(self.builder.scopes[0].statements), tuple(leaves))
+        body = ir.Block((*self.builder.entry.statements, *self.builder.outermost.statements), tuple(leaves))
         typed = ir.Function(
             re.sub(r"\W", "_", self.function.name),
             tuple(self.arguments.params),
@@ -250,7 +205,7 @@ class Specializer(Context):
             self.signature.disjoint,
             tuple(self.arguments.static_extents),
         )
-        risky = assigned_attributes.may_fail_after(self, typed.body)
+        risky = assigned_attributes.may_fail_after(self)
         typed = procedures.attached(self, typed)
         light = light_site(typed, seldom_sites(self.python.sites)) if self.python.sites else None
         if light is not None:
@@ -341,8 +296,11 @@ class Specializer(Context):
     def need_whole(self, value: Value) -> None:
         inputs.need_whole(self, value)
 
-    def hidden_value(self, source: Source, found: Any) -> Value:
-        return inputs.hidden_value(self, source, found)
+    def hidden_value(self, source: Source) -> Value:
+        return inputs.hidden_value(self, source)
+
+    def taken(self, source: Source) -> Value:
+        return inputs.taken(self, source)
 
     def numeric(self, value: Value, dtype: str | None = None) -> ScalarV | ArrayV:
         return convert.numeric(self, value, dtype)
@@ -484,13 +442,3 @@ class Specializer(Context):
 
     def learn(self, condition: ir.Operand, truth: bool) -> None:
         tagged_unions.learn(self, condition, truth)
-
-
-__all__ = [
-    "NeedHidden",
-    "NeedObservation",
-    "NeedStatic",
-    "NeedWhole",
-    "Specialization",
-    "Specializer",
-]

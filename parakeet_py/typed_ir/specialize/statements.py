@@ -2,7 +2,7 @@
 
 `execute` is the one place that knows every operation of the untyped IR. Control flow and unpacking have several
 results; all others have one at most. An operation that cannot be compiled (`HandBack`) is undone and done by Python;
-a loop whose body needs the index by value (`NeedUnroll`) is undone and unrolled.
+a loop whose body needs the index by value (`WrittenOut`) is undone and unrolled.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from parakeet_py.typed_ir.specialize.paths import (
 from parakeet_py.typed_ir.specialize.paths.guarded import guarded
 from parakeet_py.typed_ir.specialize.python.attributes import set_attribute
 from parakeet_py.typed_ir.specialize.python.operators import records_together
-from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedUnroll
+from parakeet_py.typed_ir.specialize.restarts import HandBack, Restart, WrittenOut
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -97,13 +97,15 @@ def _loop(s: Context, op: ssa.For) -> list[Value]:
     frames, sites = len(s.frames), len(s.python.sites)
     try:
         return loops.specialize_for(s, op)
-    except NeedUnroll as need:
-        if need.loop is not op:
+    except Restart as restart:
+        wanted = WrittenOut.of(op)
+        if restart.facts != (wanted,) or s.unroll_wanted(op):
             raise
         del s.frames[frames:]
         s.builder.rollback(mark)
         del s.python.sites[sites:]
         s.loops.unroll.add(id(op))
+        s.learned.append(wanted)
         return loops.specialize_for(s, op)
 
 

@@ -158,7 +158,7 @@ class Made:
 
 @record
 class RefV:
-    """An instance that the function has made and that changes: its attributes are those of `field_state`."""
+    """An instance that the function has made and that changes: its attributes are those of `assigned_attributes`."""
 
     made: Made
 

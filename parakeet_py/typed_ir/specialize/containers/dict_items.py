@@ -2,8 +2,8 @@
 
 `params["W"]` reads a hidden argument (`fields`), so a signature holds of a dict what the function uses: the items under
 keys that are known when it is compiled, and all keys in their order where it asks for these (`in`, `len`, loops,
-`items()`). Assigning an item that is there is assigning a field (`field_state`): the dict gets it when the call ends.
-What else changes a dict, keys that are not known and keys that are not there are left to Python, and with an
+`items()`). Assigning an item that is there is assigning a field (`assigned_attributes`): the dict gets it when the call
+ends. What else changes a dict, keys that are not known and keys that are not there are left to Python, and with an
 operation of Python's that could change dicts all of them are. So is all that changes a dict that a variable holds.
 """
 
@@ -42,7 +42,7 @@ def source_of(s: Context, value: Value) -> Source | None:
 
 def keys_of(s: Context, source: Source) -> tuple[Any, ...]:
     """All keys of a dict, in their order."""
-    keys: tuple[Any, ...] = known(s.hidden_value((*source, KEYS), None))
+    keys: tuple[Any, ...] = known(s.hidden_value((*source, KEYS)))
     return keys
 
 
@@ -57,7 +57,7 @@ def item(s: Context, value: Value, index: Value) -> Value | None:
 
 
 def _held(s: Context, source: Source, name: str) -> Value:
-    return assigned_attributes.now(s, (*source, name), s.hidden_value((*source, name), None))
+    return assigned_attributes.now(s, (*source, name), s.hidden_value((*source, name)))
 
 
 def _name(index: Value) -> str | None:
@@ -111,8 +111,10 @@ def listed(s: Context, value: Value, lazily: bool = False) -> Value:
     if found is None:
         return value
     keys, source, kind = found
-    if lazily and kind != "keys" and any(one[: len(source)] == source for one in s.assigned):
-        raise s.unsupported("an iterator over a dict whose items are assigned")  # which shows what they are later
+    if lazily and kind != "keys":
+        if any(one[: len(source)] == source for one in s.assigned.before):
+            raise s.unsupported("an iterator over a dict whose items are assigned")  # which shows what they are later
+        s.assigned.listed.append(source)
     return TupleV(tuple(part(s, source, kind, key) for key in keys), "list")
 
 

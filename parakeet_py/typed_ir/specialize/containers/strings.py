@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
+from parakeet_py.signature.facts import Characters
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
 from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template
-from parakeet_py.typed_ir.specialize.restarts import NeedText
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     CharV,
@@ -39,7 +39,7 @@ def need(s: Context, value: Value) -> None:
     """Start again with a string that is an argument as a `TextV`; do nothing about other values."""
     found = s.arguments.texts.get(id(value))
     if found is not None and found[0] is value:
-        raise NeedText(found[1])
+        s.restart(Characters(found[1]))
 
 
 def is_text(value: Value) -> bool:

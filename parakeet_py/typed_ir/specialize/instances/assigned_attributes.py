@@ -3,8 +3,8 @@
 `self.t += dt` reads a hidden argument (`fields`) and gives the attribute a new value, which is kept here for reads to
 come. Compiled code never looks at the object: what assigned attributes hold in the end are further results, and a
 `SetAttributes` puts them into the objects when these are boxed. So an attribute is a name like any other to branches
-and loops, which carry all that the function assigns (`carried`); it is known beforehand which ones these are, as the
-walk starts again when it meets a new one (`NeedField`).
+and loops, which carry all that the function assigns (`carried`). These have to know beforehand which ones that are: the
+walk starts again when it meets a new one inside (`AssignedAttribute`).
 
 An exception must find the objects as Python would have left them. Where one may come after an assignment, Python runs
 the call again from the beginning, with what was stored into arrays undone (`compile`).
@@ -18,24 +18,17 @@ from typing import TYPE_CHECKING
 from parakeet_py.signature.attribute_sources import holds_plainly, is_item, key_of, stores_plainly
 from parakeet_py.signature.specs import ObjectSpec, Source, Spec
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.restarts import Sequential
+from parakeet_py.typed_ir.specialize.restarts import AssignedAttribute, Sequential
 from parakeet_py.typed_ir.specialize.values import NeverV, Static, UnboundV, Value, known
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 
-class NeedField(Exception):
-    """An attribute is assigned."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-
 def begin(s: Context) -> None:
     """What assigned attributes hold when the function is entered."""
-    s.builder.fields = {source: s.hidden_value(source, None) for source in s.assigned}
-    s.fields_before = dict(s.builder.fields)
+    for one in s.facts.of(AssignedAttribute) if s.facts.fields else ():
+        s.builder.fields[one.source] = s.assigned.before[one.source] = s.taken(one.source)
 
 
 def assign(s: Context, cls: type, source: Source, new: Value) -> None:
@@ -48,12 +41,22 @@ def assign(s: Context, cls: type, source: Source, new: Value) -> None:
         raise s.unsupported(f"{text} in a recursion")
     if not _stands_alone(s, cls, source):
         raise s.unsupported(f"{text} of one of several objects that may be the same")
-    if source not in s.assigned:
-        raise NeedField(source)
+    if source not in s.builder.fields:
+        if _is_as_before(s, source):
+            s.learned.append(AssignedAttribute(source))
+            s.assigned.before[source] = s.taken(source)
+        else:
+            s.note(AssignedAttribute(source))
     (settled,) = s.settle([new])
-    if s.assigned_at is None:
-        s.assigned_at = len(s.builder.scopes[0].statements)
+    if s.assigned.first is None:
+        s.assigned.first = len(s.builder.outermost.statements)
     s.builder.fields[source] = settled
+
+
+def _is_as_before(s: Context, source: Source) -> bool:
+    """Would all be as it is if it had been known before that this attribute is assigned here?"""
+    listed = any(source[: len(one)] == one for one in s.assigned.listed)
+    return len(s.builder.scopes) == 1 and not s.procedures.all and not listed
 
 
 def _only_outside(s: Context, text: str) -> None:
@@ -85,7 +88,7 @@ def _stands_alone(s: Context, cls: type, source: Source) -> bool:
     for other in others:
         if other[1:] == owner:
             continue
-        if other[0] != "field" or not known(s.hidden_value(("apart", *owner, *other[1:]), None)):
+        if other[0] != "field" or not known(s.hidden_value(("apart", *owner, *other[1:]))):
             return False
     return True
 
@@ -96,7 +99,7 @@ def _is_one(spec: Spec, cls: type) -> bool:
 
 def now(s: Context, source: Source, value: Value) -> Value:
     """What an attribute holds here, which held `value` before the call."""
-    if s.procedures.active and source in s.assigned:
+    if s.procedures.active and source in s.assigned.before:
         raise s.unsupported(f"{described(source)}, which is assigned, in a recursion")
     return s.builder.fields.get(source, value)
 
@@ -181,9 +184,9 @@ def taken(s: Context, values: list[Value], count: int) -> list[Value]:
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def may_fail_after(s: Context, body: ir.Block) -> bool:
+def may_fail_after(s: Context) -> bool:
     """May an exception come after the first assignment?"""
-    if s.assigned_at is None:
+    if s.assigned.first is None:
         return False
-    rest = ir.Block(body.statements[s.assigned_at :])
+    rest = ir.Block(tuple(s.builder.outermost.statements[s.assigned.first :]))
     return any(isinstance(let.op, ir.Check | ir.Call | ir.Opaque) for let in ir.walk(rest))

@@ -15,14 +15,14 @@ Whatever else is done with them is left to Python.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from parakeet_py.base.types import PYBOOL
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import array_store
-from parakeet_py.typed_ir.specialize.instances.table import NeedInstance
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, Template, parts_of, template_of, types_of
+from parakeet_py.typed_ir.specialize.restarts import ReferencedItems
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, RefV, ScalarV, Value
 
 if TYPE_CHECKING:
@@ -41,12 +41,11 @@ def changes(s: Context, template: Template) -> bool:
     return False
 
 
-def change_items(s: Context, cls: Any) -> None:
+def change_items(s: Context, cls: Any) -> NoReturn:
     """Start again, with the items of lists as references."""
     if cls in s.instances.items:
         raise s.unsupported("an object changed that may have other names, or is in a list")
-    s.instances.items.add(cls)
-    raise NeedInstance
+    s.restart(ReferencedItems(cls))
 
 
 def reference(s: Context, grown: GrowV, index: ir.Operand) -> ItemV:

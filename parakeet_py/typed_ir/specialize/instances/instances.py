@@ -7,7 +7,7 @@
 change once it is made is a value (`InstanceV`): what its attributes hold. Branches, loops and lists take it as they
 take a tuple. One that changes is a name for attributes (`RefV`), which branches and loops carry as they carry those of
 arguments (`field_state`): all names of the object see the change. Where it is made says which of the two it is; the
-walk starts again when a value is met that is going to change (`NeedInstance`).
+walk starts again when a value is met that is going to change (`ChangingInstance`).
 
 An object that changes leaves the branch or the turn of a loop that has made it as a value: all names that it has then
 are names of one value, and nothing changes it any more. The same holds from when it is put into a list that is kept in
@@ -16,7 +16,7 @@ result has each object only once.
 
 Python makes the objects that are returned. An object that Python code sees or keeps, a class that makes or compares its
 instances in its own way, an attribute that is there on one of several paths only: such functions are specialized again
-without instances (`Instances.wanted`), and Python makes the objects where they are made.
+without instances (`PythonMakesInstances`), and Python makes the objects where they are made.
 
 The class itself is read at every call: what is used of it, and how many names it has.
 """
@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.signature.attribute_sources import SIZE, class_named, in_class, is_plain, stores_plainly
 from parakeet_py.typed_ir.specialize.instances import instance_lists
-from parakeet_py.typed_ir.specialize.instances.table import NeedInstance
-from parakeet_py.typed_ir.specialize.restarts import Sequential
+from parakeet_py.typed_ir.specialize.restarts import ChangingInstance, InstanceAttribute, Sequential
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     DictV,
@@ -126,7 +125,7 @@ def of_dataclass(function: Any) -> bool:
 def _guard(s: Context, cls: type) -> None:
     """Let the signature say that a class has the names that it has."""
     for base in _own_bases(cls):
-        s.hidden_value(("class", base.__module__, base.__qualname__, SIZE), len(vars(base)))
+        s.hidden_value(("class", base.__module__, base.__qualname__, SIZE))
 
 
 def owner_of(cls: type, name: str) -> type | None:
@@ -138,7 +137,7 @@ def member(s: Context, owner: type, name: str) -> Value:
     raw = owner.__dict__[name]
     if owner is object or owner.__module__ in _OF_LIBRARY:
         return Static(raw)
-    return s.hidden_value(("class", owner.__module__, owner.__qualname__, name), raw)
+    return s.hidden_value(("class", owner.__module__, owner.__qualname__, name))
 
 
 def has(value: Value, name: str) -> bool:
@@ -328,6 +327,7 @@ def set_attribute(s: Context, value: Value, name: str, new: Value) -> None:
         return
     if isinstance(value, InstanceV):
         change_later(s, value)
+        return
     _assign(s, value, name, new)
 
 
@@ -343,8 +343,8 @@ def change_later(s: Context, value: InstanceV) -> None:
     """An instance that was taken for one that does not change."""
     if value.sites <= s.instances.changing:
         instance_lists.change_items(s, value.cls)
-    s.instances.changing |= value.sites
-    raise NeedInstance
+    for site in value.sites - s.instances.changing:
+        s.note(ChangingInstance(site))
 
 
 def _assign(s: Context, value: Value, name: str, new: Value) -> None:
@@ -376,8 +376,7 @@ def _assign(s: Context, value: Value, name: str, new: Value) -> None:
         declared = s.instances.declared.get(made.site, ())
         if name in declared:
             raise s.unsupported(f"the attribute .{name}, which an object gets later")
-        s.instances.declared[made.site] = (*declared, name)
-        raise NeedInstance
+        s.note(InstanceAttribute(made.site, name))
     (b.fields[source],) = s.settle([new])
 
 

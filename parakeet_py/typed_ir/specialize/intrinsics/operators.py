@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -314,7 +313,7 @@ def _matmul_into(s: Context, out: Value, left: Value, right: Value) -> Value:
 @handles(words.hidden_array)
 def _hidden_array(s: Context, module: Value, name: Value) -> Value:
     holder, own = s.static(module, "the name of a module"), s.static(name, "the name of an array")
-    return s.hidden_value(("attribute", holder, own), getattr(sys.modules[holder], own))
+    return s.hidden_value(("attribute", holder, own))
 
 
 @handles(words.named)

@@ -29,7 +29,7 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
     types_of,
     with_inner_roots,
 )
-from parakeet_py.typed_ir.specialize.restarts import NeedUnroll, NotGrown
+from parakeet_py.typed_ir.specialize.restarts import NotGrown, WrittenOut
 from parakeet_py.typed_ir.specialize.values import ComprehensionV, ItemAt, NeverV, RangeV, ScalarV, UnboundV, Value, py
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _counted_loop(
         (block,), params, templates = _fixed_point(s, op, templates, body)
     except NotGrown:
         if all(isinstance(bound, ir.Const) for bound in (start, stop, step)) and not s.unroll_wanted(op):
-            raise NeedUnroll(op) from None
+            s.restart(WrittenOut.of(op), "the index of a loop has to be known here")
         raise
     starts = _leaves(s, inits, templates)
     kinds = [kind for template in templates for kind in types_of(template)]

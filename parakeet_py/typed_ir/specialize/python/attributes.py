@@ -112,7 +112,7 @@ def _object_attribute(s: Context, value: ObjectV, name: str) -> Value:
         if cls is dict or (has_method(cls, name) and source[0] == "field"):
             return MethodV(value, name)
         if holds_plainly(cls, name):
-            return assigned_attributes.now(s, (*source, name), s.hidden_value((*source, name), None))
+            return assigned_attributes.now(s, (*source, name), s.hidden_value((*source, name)))
         getter = _of_property(s, cls, name, "fget") if source[0] == "field" else None
         if getter is not None:
             return s.call(getter, [value], {})
@@ -187,7 +187,7 @@ def module_value(s: Context, module: types.ModuleType, name: str, found: Any) ->
         return lift(found)
     if sys.modules.get(module.__name__) is not module or name not in vars(module):
         raise s.hand_back(f".{name} of the module {module.__name__}")
-    return s.hidden_value(("attribute", module.__name__, name), found)
+    return s.hidden_value(("attribute", module.__name__, name))
 
 
 def _note_read(s: Context, module: str, name: str) -> None:
@@ -206,7 +206,7 @@ def _class_value(s: Context, cls: type, name: str, found: Any) -> Value:
         return lift(found)
     raw = vars(cls).get(name)
     if (raw is found or isinstance(raw, staticmethod | classmethod)) and _has_a_name(cls):
-        value = s.hidden_value(("class", cls.__module__, cls.__qualname__, name), raw)
+        value = s.hidden_value(("class", cls.__module__, cls.__qualname__, name))
         return value if raw is found else lift(found)
     raise s.hand_back(f".{name} of the class {cls.__name__}")
 
@@ -383,7 +383,7 @@ def call_method(s: Context, obj: Value, name: str, args: list[Value], kwargs: di
             if known is None or known[1][0] != "field" or not has_method(known[0], name):
                 raise s.hand_back(f".{name}() of an object")
             cls, source = known
-            function = s.hidden_value(("method", *source[1:], name), None)
+            function = s.hidden_value(("method", *source[1:], name))
             own = [] if isinstance(in_class(cls, name), staticmethod) else [obj]
             return s.call(function, [*own, *args], kwargs)
     s.need_whole(obj)

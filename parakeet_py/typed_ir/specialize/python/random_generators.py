@@ -53,8 +53,8 @@ def state_of(s: Context, value: ObjectV) -> TupleV | None:
     if known is None or known[0] is not np.random.Generator:
         return None
     source = (*known[1], RANDOM_STATE)
-    itself = source[0] == "field" and len(source) == 3 and source in s.hidden  # an argument, which stays what it is
-    state = s.hidden[source] if itself else s.hidden_value(source, None)
+    itself = source[0] == "field" and len(source) == 3  # an argument, which stays what it is
+    state = s.taken(source) if itself else s.hidden_value(source)
     return state if isinstance(state, TupleV) else None
 
 
