@@ -420,7 +420,7 @@ class Dispatcher:
             for source in self.knowledge.facts.hidden:
                 if not of_arguments(source):
                     read_source(self.function, source, ())
-        except (MissingValue, AssertionError, KeyError, TypeError):
+        except (MissingValue, AssertionError, KeyError, TypeError, ValueError):
             self.knowledge = Knowledge()
 
     @put_off()

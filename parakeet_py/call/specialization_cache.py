@@ -221,7 +221,7 @@ def object_key(function: FunctionType, signature: Signature, flags: Sequence[obj
     )
 
 
-def load_knowledge(function: FunctionType) -> list[Any] | None:
+def load_knowledge(function: FunctionType) -> dict[str, Any] | None:
     """What an earlier process has learned about the function."""
     from parakeet_py.llvm.engine.disk_cache import load_entry
 
@@ -282,7 +282,7 @@ def title_of(function: FunctionType, signature: Signature) -> str:
     return f"{function.__module__}.{function.__qualname__}({', '.join(map(describe_spec, signature.params))})"
 
 
-def store_knowledge(function: FunctionType, knowledge: list[Any]) -> None:
+def store_knowledge(function: FunctionType, knowledge: dict[str, Any]) -> None:
     """Keep what has been learned about the function, if another process has not done so."""
     from parakeet_py.llvm.engine.disk_cache import put
 

@@ -154,14 +154,14 @@ class Facts:
             return self.fields == OF_ALL
         return self.fields >= OF_ARGUMENTS or not of_arguments(source)
 
-    def to_json(self) -> list[list[Any]]:
+    def to_json(self) -> dict[str, Any]:
         """Those that are about the function."""
         kept = [fact for fact in self._known if not fact.of_signature]
-        return [[type(one).__name__, *(getattr(one, name) for name in one.__match_args__)] for one in kept]
+        return {"facts": [[type(one).__name__, *(getattr(one, name) for name in one.__match_args__)] for one in kept]}
 
     @classmethod
-    def from_json(cls, data: list[list[Any]]) -> Self:
-        return cls(_KINDS[name](*map(_hashable, fields)) for name, *fields in data)
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        return cls(_KINDS[name](*map(_hashable, fields)) for name, *fields in data["facts"])
 
 
 def is_held(source: Source) -> bool:

@@ -149,6 +149,8 @@ class Specializer(Context):
             if self.found:  # what is missing may be the cause
                 raise Restart(tuple(self.found)) from None
             raise self._refused(error) from None
+        finally:
+            del self.extended  # the arguments of the call
         if self.found:
             raise Restart(tuple(self.found))
         return made
