@@ -12,62 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from parakeet_py.base import routines
+from parakeet_py.base import grammar, routines
 from parakeet_py.base.types import Array, Scalar, itemsize
-from parakeet_py.imp.ir import (
-    Atomic,
-    Ballot,
-    Barrier,
-    Block,
-    Break,
-    Call,
-    Cell,
-    Check,
-    Declare,
-    For,
-    Function,
-    Grid,
-    If,
-    Lane,
-    Launch,
-    Let,
-    Matmul,
-    NewArray,
-    Offered,
-    Opaque,
-    Pack,
-    Parallel,
-    Peers,
-    Read,
-    Release,
-    Retain,
-    Rhs,
-    Routine,
-    Shuffle,
-    Statement,
-    Store,
-    WarpProduct,
-    While,
-    Write,
-)
+from parakeet_py.imp import ir
+from parakeet_py.imp.ir import Block, Cell, Function, Rhs, Statement
 from parakeet_py.imp.print import format_statement
+from parakeet_py.typed_ir.check import view_problems
 from parakeet_py.typed_ir.ir import (
     COMPARE,
     COMPLEX_PARTS,
     FLOAT_TESTS,
     PRIMS,
     REINTERPRET,
-    Cast,
+    AnyView,
     Const,
     Dim,
     Load,
     Operand,
     Prim,
-    Reshape,
     Stride,
-    Strided,
     Var,
-    View,
 )
 
 KINDS = ("serial", "vector", "independent")
@@ -90,7 +54,7 @@ def check_function(function: Function) -> None:
         scope, _ = checker.block(one.body, scope, set())
         checker.where = "the results"
         for result in one.results:
-            checker.operand(result, scope, "result")
+            checker.operand(result, scope)
         errors += checker.errors
     if errors:
         raise IllFormed(f"{function.name}:\n" + "\n".join(errors))
@@ -110,35 +74,38 @@ class _Checker:
         where = self.where if isinstance(self.where, str) else format_statement(self.where).split("\n")[0]
         self.errors.append(f"  {message}\n    in: {where}")
 
-    # ---- operands ----------------------------------------------------------------------------------------------------
+    # ---- parts -------------------------------------------------------------------------------------------------------
 
-    def operand(self, operand: Operand, scope: set[Var], what: str = "operand") -> None:
-        if isinstance(operand, Var):
-            if operand not in scope:
-                self.fail(f"{what} {operand!r} is not bound here")
-        elif not isinstance(operand, Const):
-            self.fail(f"{what} {operand!r} is no operand")
+    def operand(self, operand: Operand, scope: set[Var]) -> None:
+        if isinstance(operand, Var) and operand not in scope:
+            self.fail(f"{operand!r} is not bound here")
 
-    def index(self, operand: Operand, scope: set[Var], what: str = "index") -> None:
-        self.operand(operand, scope, what)
-        if getattr(operand.type, "dtype", None) != "int64" or not isinstance(operand.type, Scalar):
-            self.fail(f"{what} {operand!r} is {operand.type!r}, not int64")
+    def parts(self, statement: Statement, scope: set[Var], cells: set[Cell]) -> bool:
+        """Whether the parts of a statement are what its grammar says, and known where it stands."""
+        found = len(self.errors)
+        if not isinstance(statement, ir.While):  # what that looks at may be bound in its head
+            for operand in ir.operands_in(statement):
+                self.operand(operand, scope)
+        for operand in grammar.indices(statement):
+            if not _is_scalar(operand, "int64"):
+                self.fail(f"{operand!r} is {operand.type!r}, not int64")
+        for operand in grammar.truths(statement):
+            if not _is_scalar(operand, "bool"):
+                self.fail(f"condition {operand!r} is {operand.type!r}")
+        for array in grammar.arrays(statement):
+            if not isinstance(array.type, Array):
+                self.fail(f"{array!r} is {array.type!r}, no array")
+            elif array not in self.function.roots:
+                self.fail(f"{array!r} has no memory roots")
+        for cell in _used_cells(statement):
+            if cell not in cells:
+                self.fail(f"{cell!r} is not declared here")
+        return len(self.errors) == found
 
-    def array(self, var: Var, scope: set[Var]) -> Array:
-        self.operand(var, scope, "array")
-        if not isinstance(var.type, Array):
-            self.fail(f"{var!r} is {var.type!r}, no array")
-            return Array("float64", 0)
-        if var not in self.function.roots:
-            self.fail(f"{var!r} has no memory roots")
-        return var.type
-
-    def access(self, var: Var, indices: tuple[Operand, ...], scope: set[Var]) -> str:
-        kind = self.array(var, scope)
+    def access(self, var: Var, indices: tuple[Operand, ...]) -> str:
+        kind = _array(var)
         if len(indices) != kind.rank:
             self.fail(f"{len(indices)} indices for {var!r} of rank {kind.rank}")
-        for index in indices:
-            self.index(index, scope)
         return kind.dtype
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -163,116 +130,85 @@ class _Checker:
         scope.add(var)
 
     def statement(self, statement: Statement, scope: set[Var], cells: set[Cell]) -> None:
+        if not self.parts(statement, scope, cells):
+            for binder in ir.binders_of(statement):
+                (cells if isinstance(binder, Cell) else scope).add(binder)  # type: ignore[arg-type]
+            return
         match statement:
-            case Let(out, rhs):
-                self.rhs(out, rhs, scope, cells)
+            case ir.Let(out, rhs):
+                self.rhs(out, rhs)
                 self.bind(out, scope)
-            case Declare(cell, init):
+            case ir.Declare(cell, init):
                 if init is not None:
-                    self.operand(init, scope)
                     self.same_type(cell, init)
                 cells.add(cell)
-            case Write(cell, value):
-                self.operand(value, scope)
+            case ir.Write(cell, value):
                 self.same_type(cell, value)
-                if cell not in cells:
-                    self.fail(f"{cell!r} is not declared here")
                 if self.outer_cells is not None and cell in self.outer_cells:
                     self.fail(f"{cell!r} belongs to the outside of the region")
-            case Store(array, indices, value):
-                dtype = self.access(array, indices, scope)
-                self.operand(value, scope)
-                if getattr(value.type, "dtype", None) != dtype:
+            case ir.Store(array, indices, value):
+                dtype = self.access(array, indices)
+                if not _is_scalar(value, dtype):
                     self.fail(f"{value!r} is {value.type!r}, stored into {dtype}")
-            case If(condition, then, orelse):
-                self.boolean(condition, scope)
+            case ir.If(_, then, orelse):
                 self.inside([then], scope, cells, False)
                 self.inside([orelse], scope, cells, False)
-            case For(index, start, stop, step, body, kind):
-                for bound in (start, stop, step):
-                    self.index(bound, scope, "bound")
+            case ir.For(index=index, body=body, kind=kind):
                 if kind not in KINDS:
                     self.fail(f"unknown kind of loop {kind!r}")
                 self.inside([body], {*scope, index}, cells, True)
-            case While(head, condition, body):
+            case ir.While(head, condition, body):
                 self.loops += 1
                 inner, inner_cells = self.block(head, scope, cells)
-                self.boolean(condition, inner)
+                self.operand(condition, inner)
                 self.block(body, inner, inner_cells)
                 self.loops -= 1
-            case Break():
+            case ir.Break():
                 if not self.loops:
                     self.fail("break outside of a loop")
-            case Parallel(lo, hi, extent, grain, work, body):
-                for number in (extent, grain, work):
-                    self.index(number, scope, "size")
-                if self.outer_cells is not None:
-                    self.fail("a region inside a region")
-                    return
+            case ir.Parallel(lo=lo, hi=hi, body=body):
                 self.region(body, {*scope, lo, hi}, cells)
-            case Grid(blocks, threads, body):
-                self.index(blocks, scope, "size")
+            case ir.Grid(_, threads, body):
                 if not 1 <= threads <= MAX_BLOCK_THREADS:
                     self.fail(f"a block of {threads} threads")
-                if self.outer_cells is not None:
-                    self.fail("a region inside a region")
-                    return
-                self.in_grid = True
+                outer, self.in_grid = self.in_grid, True
                 self.region(body, scope, cells)
-                self.in_grid = False
-            case Barrier(place):
+                self.in_grid = outer
+            case ir.Barrier(place):
                 if place not in ("block", "warp"):
                     self.fail(f"no such barrier: {place}")
                 self.gpu_only("a barrier")
-            case WarpProduct(sums, tile, left, right):
+            case ir.WarpProduct(sums, tile, left, right):
                 self.gpu_only("a product of a warp")
-                elements = [self.access(factor.array, factor.at, scope) for factor in (left, right)]
+                elements = [self.access(factor.array, factor.at) for factor in (left, right)]
                 if elements not in (["float16"] * 2, ["float32"] * 2) or len(sums) != 4 * tile.rows * tile.columns:
                     self.fail(f"no product of {elements} in {len(sums)} sums")
                 if tile.columns % 2 or tile.depth % 16:
                     self.fail(f"no such tile: {tile}")
                 for cell in sums:
-                    if cell not in cells or getattr(cell.type, "dtype", None) != "float32":
-                        self.fail(f"{cell!r} is no float32 cell declared here")
-            case Launch(_, blocks, args):
-                self.index(blocks, scope, "size")
-                for arg in args:
-                    self.operand(arg, scope)
-                if self.outer_cells is not None:
-                    self.fail("a launch inside a region")
-            case Check(condition, failure, args, order):
-                self.boolean(condition, scope)
-                if not 0 < failure < len(self.function.failures):
-                    self.fail(f"no failure {failure}")
-                for arg in args:
-                    self.operand(arg, scope)
-                if order is not None:
-                    self.index(order, scope, "order")
-                elif self.outer_cells is not None:
+                    if not _is_scalar(cell, "float32"):
+                        self.fail(f"{cell!r} is no float32 cell")
+            case ir.Launch():
+                self.host_only("a launch")
+            case ir.Check(_, failure, _, order):
+                self.failure(failure)
+                if order is None and self.outer_cells is not None:
                     self.fail("a check inside a region needs its iteration number")
-            case Retain(place) | Release(place):
-                if place not in scope and place not in cells:
-                    self.fail(f"{place!r} is not bound here")
-                if self.outer_cells is not None:
-                    self.fail("references are counted inside a region")
-            case Matmul(out, left, right):
-                dtypes = {self.array(each, scope).dtype for each in (out, left, right)}
+            case ir.Retain() | ir.Release():
+                self.host_only("the counting of references")
+            case ir.Matmul(out, left, right):
+                dtypes = {_array(each).dtype for each in (out, left, right)}
                 if len(dtypes) != 1:
                     self.fail("matmul of different dtypes")
-            case Routine(failed, name, outs, ins):
+            case ir.Routine(failed, name, outs, ins):
                 for each in (*outs, *ins):
-                    lines = self.array(each, scope)
-                    if lines.layout not in "CS" and routines.family(name) in ("sort", "argsort"):
+                    if _array(each).layout not in "CS" and routines.family(name) in ("sort", "argsort"):
                         self.fail(f"{name} of lines that are not contiguous")
                 if failed is not None:
                     self.bind(failed, scope)
-            case Call(outs, procedure, args, _, _, failure):
-                if self.outer_cells is not None:
-                    self.fail("a call inside a region")
-                if not 0 < failure < len(self.function.failures):
-                    self.fail(f"no failure {failure}")
-                for arg in args:
-                    self.operand(arg, scope)
+            case ir.Call(outs, procedure, args, _, _, failure):
+                self.host_only("a call")
+                self.failure(failure)
                 called = self.procedures.get(procedure)
                 if called is None:
                     self.fail(f"there is no procedure {procedure}")
@@ -285,15 +221,15 @@ class _Checker:
                         self.same_type(out, result)
                 for out in outs:
                     self.bind(out, scope)
-            case Opaque(outs, _, args):
-                if self.outer_cells is not None:
-                    self.fail("a call of Python inside a region")
-                for arg in args:
-                    self.operand(arg, scope)
+            case ir.Opaque(outs=outs):
+                self.host_only("a call of Python")
                 for out in outs:
                     self.bind(out, scope)
 
     def region(self, body: Block, scope: set[Var], cells: set[Cell]) -> None:
+        if self.outer_cells is not None:
+            self.fail("a region inside a region")
+            return
         loops, self.loops, self.outer_cells = self.loops, 0, set(cells)
         self.block(body, scope, cells)
         self.loops, self.outer_cells = loops, None
@@ -302,10 +238,13 @@ class _Checker:
         if not self.in_grid:
             self.fail(f"{what} outside of GPU code")
 
-    def boolean(self, operand: Operand, scope: set[Var]) -> None:
-        self.operand(operand, scope, "condition")
-        if getattr(operand.type, "dtype", None) != "bool":
-            self.fail(f"condition {operand!r} is {operand.type!r}")
+    def host_only(self, what: str) -> None:
+        if self.outer_cells is not None:
+            self.fail(f"{what} inside a region")
+
+    def failure(self, code: int) -> None:
+        if not 0 < code < len(self.function.failures):
+            self.fail(f"no failure {code}")
 
     def same_type(self, cell: Cell | Var, value: Operand) -> None:
         left, right = cell.type, value.type
@@ -318,97 +257,68 @@ class _Checker:
         if not agree:
             self.fail(f"{value!r} of {right!r} is written to {cell!r} of {left!r}")
 
-    def rhs(self, out: Var, rhs: Rhs, scope: set[Var], cells: set[Cell]) -> None:
+    def rhs(self, out: Var, rhs: Rhs) -> None:
         match rhs:
             case Prim(name, args):
-                for arg in args:
-                    self.operand(arg, scope)
                 if name not in PRIMS:
                     self.fail(f"unknown primitive {name!r}")
                 self.dtypes(out, name, args)
-            case Cast(arg):
-                self.operand(arg, scope)
-            case Read(cell):
-                if cell not in cells:
-                    self.fail(f"{cell!r} is not declared here")
             case Load(array, indices):
-                dtype = self.access(array, indices, scope)
-                if getattr(out.type, "dtype", None) != dtype:
+                dtype = self.access(array, indices)
+                if not _is_scalar(out, dtype):
                     self.fail(f"{out!r} is {out.type!r}, loaded from {dtype}")
             case Dim(array, axis) | Stride(array, axis):
-                if not 0 <= axis < self.array(array, scope).rank:
+                if not 0 <= axis < _array(array).rank:
                     self.fail(f"{array!r} has no axis {axis}")
-            case NewArray(extents, space):
-                for extent in extents:
-                    self.index(extent, scope, "extent")
-                if not isinstance(out.type, Array) or out.type.rank != len(extents):
-                    self.fail(f"{len(extents)} extents for {out!r} of {out.type!r}")
+            case ir.NewArray(extents, space):
+                self.rank(out, extents)
                 constant = all(isinstance(extent, Const) for extent in extents)
                 if space not in ("heap", "stack", "shared") or (space != "heap" and not constant):
                     self.fail(f"no such space: {space}, extents {extents}")
-                if space == "heap" and self.outer_cells is not None:
-                    self.fail(f"{out!r} is made on the heap inside a region")
-            case Lane(name):
+                if space == "heap":
+                    self.host_only("memory made on the heap")
+            case ir.Lane(name):
                 if name not in LANES:
                     self.fail(f"threads do not know their {name}")
                 self.gpu_only("a thread's place")
-            case Shuffle(mode, value, amount):
+            case ir.Shuffle(mode, value):
                 if mode not in ("down", "up", "xor", "index"):
                     self.fail(f"no such shuffle: {mode}")
                 self.gpu_only("a shuffle")
-                self.operand(value, scope)
-                self.index(amount, scope)
                 self.same_type(out, value)
-            case Ballot(mode, condition):
+            case ir.Ballot(mode):
                 if mode not in ("any", "all"):
                     self.fail(f"no such ballot: {mode}")
                 self.gpu_only("a ballot")
-                self.boolean(condition, scope)
-            case Peers(value):
+            case ir.Peers():
                 self.gpu_only("a comparison of lanes")
-                self.index(value, scope, "compared value")
-            case Offered(left, right, result):
+            case ir.Offered(left, right, result):
                 for matrix in (left, right, result):
-                    if self.array(matrix, scope).rank != 2:
+                    if _array(matrix).rank != 2:
                         self.fail(f"{matrix!r} is no matrix")
-                if self.outer_cells is not None:
-                    self.fail("a library inside a region")
-            case Pack(array, place, end, values, flags, count):
-                for operand in (place, end, count):
-                    self.index(operand, scope)
-                kinds = [self.array(each, scope) for each in (array, values, flags)]
+                self.host_only("a library")
+            case ir.Pack(array=array, values=values, flags=flags):
+                kinds = [_array(each) for each in (array, values, flags)]
                 if any(kind.rank != 1 or kind.layout == "A" for kind in kinds):
                     self.fail(f"{array!r} is packed, or from, what is not one run of memory")
                 if kinds[0].dtype != kinds[1].dtype or kinds[2].dtype != "bool" or itemsize(kinds[0].dtype) > 8:
                     self.fail(f"values {kinds[1]!r} with flags {kinds[2]!r} are packed into {kinds[0]!r}")
-            case Atomic(name, array, indices, value, expected):
+            case ir.Atomic(name, array, indices, value, expected):
                 if name not in ATOMICS or (expected is None) != (name != "compare"):
                     self.fail(f"no such atomic: {name}")
                 self.gpu_only("an atomic")
-                dtype = self.access(array, indices, scope)
+                dtype = self.access(array, indices)
                 for operand in (out, value, *(() if expected is None else (expected,))):
-                    if getattr(operand.type, "dtype", None) != dtype:
+                    if not _is_scalar(operand, dtype):
                         self.fail(f"{operand!r} is {operand.type!r}, in an atomic on {dtype}")
-            case View(base, starts, axes):
-                if len(starts) != self.array(base, scope).rank:
-                    self.fail(f"{len(starts)} starts for {base!r}")
-                for operand in (*starts, *(o for axis in axes for o in (axis.extent, axis.step))):
-                    self.index(operand, scope)
-                if getattr(out.type, "rank", -1) != len(axes):
-                    self.fail(f"{len(axes)} axes for {out!r} of {out.type!r}")
-            case Strided(base, offset, extents, strides):
-                self.array(base, scope)
-                for operand in (offset, *extents, *strides):
-                    self.index(operand, scope)
-                if not getattr(out.type, "rank", -1) == len(extents) == len(strides):
-                    self.fail(f"{len(extents)} extents and {len(strides)} strides for {out!r} of {out.type!r}")
-            case Reshape(base, extents):
-                if self.array(base, scope).layout != "C":
-                    self.fail(f"{base!r} is not contiguous")
-                for operand in extents:
-                    self.index(operand, scope)
-                if getattr(out.type, "rank", -1) != len(extents):
-                    self.fail(f"{len(extents)} extents for {out!r} of {out.type!r}")
+            case AnyView():
+                for problem in view_problems(rhs):
+                    self.fail(problem)
+                self.rank(out, rhs.extents)
+
+    def rank(self, out: Var, extents: tuple[Operand, ...]) -> None:
+        if not isinstance(out.type, Array) or out.type.rank != len(extents):
+            self.fail(f"{len(extents)} extents for {out!r} of {out.type!r}")
 
     def dtypes(self, out: Var, name: str, args: tuple[Operand, ...]) -> None:
         own = args[1:] if name == "select" else args
@@ -421,3 +331,15 @@ class _Checker:
                 self.fail(f"{name} gives bool, not {result}")
         elif name not in COMPLEX_PARTS | REINTERPRET and name != "abs" and {result} != kinds:
             self.fail(f"{name} of {kinds} gives {result}")
+
+
+_used_cells = grammar.collector(lambda leaf, uses: leaf is grammar.Leaf.PLACE and grammar.Use.BINDS not in uses)
+
+
+def _array(operand: Operand) -> Array:
+    assert isinstance(operand.type, Array)
+    return operand.type
+
+
+def _is_scalar(operand: Operand | Cell, dtype: str) -> bool:
+    return isinstance(operand.type, Scalar) and operand.type.dtype == dtype

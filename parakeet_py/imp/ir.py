@@ -118,7 +118,7 @@ class Shuffle:
 
     mode: str
     value: Operand
-    amount: Operand
+    amount: Index
 
 
 @record
@@ -137,7 +137,7 @@ class Peers:
     """Of the lanes of the warp that have the same integer here: how many are before this one, plus PEERS times how many
     there are. All threads of the warp take part; it is compared by its lowest 32 bits."""
 
-    value: Operand
+    value: Index
 
 
 @record

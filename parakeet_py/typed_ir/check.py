@@ -11,62 +11,20 @@ independent. The interpreter tests the first two on every run, and the last with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from parakeet_py.base import routines
+from parakeet_py.base import grammar, routines
 from parakeet_py.base.types import BOOL, FLOATS, INTEGERS, Array, Object, Scalar, Type, same_bits
 from parakeet_py.frontend.ssa import Pos
-from parakeet_py.typed_ir.ir import (
-    CHECKED,
-    COMPLEX_PARTS,
-    DIVISION,
-    EXTREMA,
-    FLOAT_BINARY,
-    FLOAT_TESTS,
-    FLOAT_UNARY,
-    PRIMS,
-    REINTERPRET,
-    Alloc,
-    Block,
-    Call,
-    Cast,
-    Check,
-    Compress,
-    Const,
-    Dim,
-    For,
-    Function,
-    If,
-    Lambda,
-    Let,
-    Load,
-    Map,
-    Matmul,
-    Op,
-    Opaque,
-    Operand,
-    Prim,
-    Reduce,
-    Reshape,
-    Routine,
-    Scan,
-    Scatter,
-    Store,
-    Stride,
-    Strided,
-    Var,
-    View,
-    While,
-    dtype_of,
-    operands_of,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Op, Operand, Var, dtype_of, operands_of
 from parakeet_py.typed_ir.print import format_statement, show
 from parakeet_py.typed_ir.semantics import fits
 from parakeet_py.typed_ir.writer import result_dtype
 
 _ARITIES = {"select": 3, "complex": 2} | dict.fromkeys(
-    FLOAT_UNARY
-    | FLOAT_TESTS
+    ir.FLOAT_UNARY
+    | ir.FLOAT_TESTS
     | {"neg", "abs", "neg_checked", "abs_checked", "not", "real", "imag", "conj", "bits", "from_bits", "on_device"},
     1,
 )
@@ -97,7 +55,7 @@ def check_function(function: Function) -> None:
 
 def _domain(name: str) -> frozenset[str]:
     """The dtypes a primitive's arguments may have."""
-    if name in CHECKED:
+    if name in ir.CHECKED:
         return frozenset({"int64"})
     if name == "on_device":
         return frozenset({"bool"})
@@ -105,26 +63,26 @@ def _domain(name: str) -> frozenset[str]:
         return frozenset({"bool", *INTEGERS})
     if name in ("shl", "shr"):
         return frozenset(INTEGERS)
-    if name in ("lt", "le", "gt", "ge") or name in EXTREMA:
+    if name in ("lt", "le", "gt", "ge") or name in ir.EXTREMA:
         return _ANY - {"complex64", "complex128"}
     if name in ("eq", "ne", "select"):
         return _ANY
-    if name == "div" or name in FLOAT_UNARY or name == "pow":
+    if name == "div" or name in ir.FLOAT_UNARY or name == "pow":
         return _INEXACT
-    if name in DIVISION:
+    if name in ir.DIVISION:
         return frozenset({*INTEGERS, *FLOATS})
     if name in ("complex", "power"):
         return frozenset({"float32", "float64"})
-    if name in FLOAT_TESTS or name in FLOAT_BINARY:
+    if name in ir.FLOAT_TESTS or name in ir.FLOAT_BINARY:
         return frozenset(FLOATS)
-    if name in REINTERPRET:
+    if name in ir.REINTERPRET:
         return frozenset(FLOATS) if name == "bits" else frozenset(map(same_bits, FLOATS))
-    if name in COMPLEX_PARTS:
+    if name in ir.COMPLEX_PARTS:
         return frozenset({"complex64", "complex128"})
     return _NUMBERS
 
 
-_DOMAINS = {name: _domain(name) for name in PRIMS}
+_DOMAINS = {name: _domain(name) for name in ir.PRIMS}
 
 
 class _Checker:
@@ -191,12 +149,12 @@ class _Checker:
         for let in block.statements:
             outer, self.let = self.let, let
             self.use(operands_of(let.op))
-            self.op(let.op, let.outs)
+            if self.parts(let.op):
+                self.op(let.op, let.outs)
             self.bind(let.outs, "an out")
             added += let.outs
-            if self.local and isinstance(let.op, Alloc | Map | Reduce | Scan | Compress):
-                self.local[-1].update(let.outs)
-            if self.local and isinstance(let.op, View | Reshape | Strided) and let.op.base in self.local[-1]:
+            own = isinstance(let.op, ir.AnyView) and bool(self.local) and let.op.base in self.local[-1]
+            if self.local and (own or isinstance(let.op, ir.MAKERS)):
                 self.local[-1].update(let.outs)
             self.let = outer
         self.use(block.results)
@@ -209,20 +167,30 @@ class _Checker:
 
     # ---- types ----
 
+    def parts(self, op: Op) -> bool:
+        """Whether the parts of an operator are what its grammar says: indices, conditions, arrays, and its stores."""
+        found = len(self.problems)
+        for operand in grammar.indices(op):
+            self.scalar(operand, "int64", "an index, extent or bound")
+        for operand in grammar.truths(op):
+            self.scalar(operand, "bool", "the condition")
+        for array in grammar.arrays(op):
+            if not isinstance(array.type, Array):
+                self.problem(f"{show(array)} is not an array")
+        for array in ir.arrays_written(op):
+            if self.local and array not in self.local[-1]:
+                self.problem(f"{array!r} is written in a body that may not store")
+        return len(self.problems) == found
+
     def scalar(self, operand: Operand, dtype: str, what: str) -> None:
         if not (isinstance(operand.type, Scalar) and operand.type.dtype == dtype):
             self.problem(f"{what} is {show(operand)}, not {dtype}")
 
-    def indices(self, operands: Sequence[Operand], what: str) -> None:
-        for operand in operands:
-            self.scalar(operand, "int64", what)
-
-    def array(self, operand: Operand, what: str, rank: int | None = None) -> Array | None:
-        if not isinstance(operand.type, Array):
-            self.problem(f"{what} is {show(operand)}, not an array")
-            return None
-        if rank is not None and operand.type.rank != rank:
-            self.problem(f"{what} is {show(operand)}, not of rank {rank}")
+    def array(self, operand: Operand, rank: int) -> Array:
+        """The type of what the grammar has shown to be an array."""
+        assert isinstance(operand.type, Array)
+        if operand.type.rank != rank:
+            self.problem(f"{show(operand)} is not of rank {rank}")
         return operand.type
 
     def agree(self, target: Type, source: Type, what: str) -> None:
@@ -248,13 +216,13 @@ class _Checker:
             for out, type_ in zip(outs, types, strict=True):
                 self.agree(out.type, type_, f"{out!r}")
 
-    def combine(self, combine: Lambda, dtypes: Sequence[str]) -> None:
+    def combine(self, combine: ir.Lambda, dtypes: Sequence[str]) -> None:
         params = combine.params
         if self.require(len(params) == 2 * len(dtypes), f"combine takes {len(params)} values, not {2 * len(dtypes)}"):
             for param, dtype in zip(params, [*dtypes, *dtypes], strict=True):
                 self.scalar(param, dtype, "a parameter of combine")
         for let in combine.body.statements:
-            self.require(isinstance(let.op, Prim | Cast), "combine may only compute with scalars")
+            self.require(isinstance(let.op, ir.Prim | ir.Cast), "combine may only compute with scalars")
         self.inside(combine.body, params)
         self.require(len(combine.body.results) == len(dtypes), f"combine gives {len(combine.body.results)} values")
         for result, dtype in zip(combine.body.results, dtypes, strict=False):
@@ -264,9 +232,7 @@ class _Checker:
         self, body: Block, indices: Sequence[Var], extents: Sequence[Operand], may_store: bool = False
     ) -> list[str]:
         """A parallel body; gives the dtypes of its results."""
-        self.indices(extents, "an extent")
         self.require(len(indices) == len(extents), f"{len(indices)} indices for {len(extents)} extents")
-        self.indices(indices, "an index")
         self.in_parallel += 1
         if not may_store:
             self.local.append(set())
@@ -283,90 +249,68 @@ class _Checker:
                 dtypes.append("?")
         return dtypes
 
-    def writes(self, target: Operand) -> None:
-        if self.local:
-            self.require(target in self.local[-1], f"{target!r} is written in a body that may not store")
-
     # ---- operators ----
 
     def op(self, op: Op, outs: tuple[Var, ...]) -> None:
         match op:
-            case Prim():
+            case ir.Prim():
                 self.prim(op, outs)
-            case Cast(arg):
+            case ir.Cast(arg):
                 if not isinstance(arg.type, Scalar):
                     self.problem(f"cast of {show(arg)}")
                 good = len(outs) == 1 and isinstance(outs[0].type, Scalar)
                 self.require(good, "a cast gives one scalar")
-            case Dim(array, axis) | Stride(array, axis):
-                kind = self.array(array, "the operand")
-                self.require(kind is None or 0 <= axis < kind.rank, f"{array!r} has no axis {axis}")
+            case ir.Dim(array, axis) | ir.Stride(array, axis):
+                self.require(0 <= axis < _array(array).rank, f"{array!r} has no axis {axis}")
                 self.outs(outs, Scalar("int64"))
-            case Load(array, indices):
-                kind = self.array(array, "the operand", len(indices))
-                self.indices(indices, "an index")
-                if kind is not None:
-                    self.outs(outs, Scalar(kind.dtype))
-            case Store(array, indices, value):
-                kind = self.array(array, "the target", len(indices))
-                self.indices(indices, "an index")
-                if kind is not None:
-                    self.scalar(value, kind.dtype, "the value")
-                self.writes(array)
+            case ir.Load(array, indices):
+                self.outs(outs, Scalar(self.array(array, len(indices)).dtype))
+            case ir.Store(array, indices, value):
+                self.scalar(value, self.array(array, len(indices)).dtype, "the value")
                 self.outs(outs)
-            case Alloc(extents):
-                self.indices(extents, "an extent")
-                if self.require(len(outs) == 1, "one out") and (kind := self.array(outs[0], "the out", len(extents))):
-                    self.require(kind.layout in ("C", "F"), f"{kind!r} is new memory")
-            case View():
-                self.view(op, outs)
-            case Reshape(base, extents):
-                kind = self.array(base, "the base")
-                self.indices(extents, "an extent")
-                if kind is not None:
-                    self.require(
-                        kind.layout == "C" or kind.rank == 0, f"{show(base)} is reshaped, but its layout is not C"
-                    )
-                    self.outs(outs, Array(kind.dtype, len(extents)))
-            case Strided(base, offset, extents, strides):
-                self.array(base, "the base")
-                self.indices((offset, *extents, *strides), "an extent or stride")
-                self.require(len(extents) == len(strides), f"{len(extents)} extents and {len(strides)} strides")
-                self.array(outs[0], "the out", len(extents))
-            case If(condition, then, orelse):
-                self.scalar(condition, "bool", "the condition")
+            case ir.Alloc(extents):
+                if self.require(len(outs) == 1 and isinstance(outs[0].type, Array), "one out, an array"):
+                    layout = self.array(outs[0], len(extents)).layout
+                    self.require(layout in ("C", "F"), f"{show(outs[0])} is new memory")
+            case ir.AnyView():
+                for problem in view_problems(op):
+                    self.problem(problem)
+                if self.require(len(outs) == 1 and isinstance(outs[0].type, Array), "one out, an array"):
+                    dtype = self.array(outs[0], len(op.extents)).dtype
+                    if dtype != dtype_of(op.base) and not isinstance(op, ir.Strided):
+                        self.problem(f"{show(outs[0])} is a view of {show(op.base)}")
+                if isinstance(op, ir.Reshape):
+                    self.outs(outs, Array(dtype_of(op.base), len(op.extents)))
+            case ir.If(_, then, orelse):
                 for block in (then, orelse):
                     self.inside(block)
                     self.gates(outs, block.results, "the gate of")
-            case For() | While():
+            case ir.For() | ir.While():
                 self.loop(op, outs)
-            case Check(condition, _, args):
-                self.scalar(condition, "bool", "the condition")
+            case ir.Check(_, _, args):
                 for arg in args:
                     good = isinstance(arg.type, Scalar) and arg.type.dtype in ("int64", "float64")
                     self.require(good, f"the argument {show(arg)} of a message")
-            case Map() | Reduce() | Scan() | Compress() | Scatter():
+            case ir.Map() | ir.Reduce() | ir.Scan() | ir.Compress() | ir.Scatter():
                 self.parallel(op, outs)
-            case Matmul(out, left, right):
-                kinds = [self.array(side, "an operand") for side in (out, left, right)]
-                if None not in kinds:
-                    dtypes = {kind.dtype for kind in kinds if kind}
-                    ranks = tuple(kind.rank for kind in kinds if kind)
-                    self.require(len(dtypes) == 1 and dtypes <= _INEXACT, f"matmul of {sorted(dtypes)}")
-                    self.require(ranks in ((2, 2, 2), (1, 2, 1), (1, 1, 2)), f"matmul of ranks {ranks}")
-                self.writes(out)
+            case ir.Matmul(out, left, right):
+                kinds = [_array(side) for side in (out, left, right)]
+                dtypes = {kind.dtype for kind in kinds}
+                ranks = tuple(kind.rank for kind in kinds)
+                self.require(len(dtypes) == 1 and dtypes <= _INEXACT, f"matmul of {sorted(dtypes)}")
+                self.require(ranks in ((2, 2, 2), (1, 2, 1), (1, 1, 2)), f"matmul of ranks {ranks}")
                 self.outs(outs)
-            case Routine(name, targets, inputs):
+            case ir.Routine(name, targets, inputs):
                 self.routine(name, targets, inputs)
                 self.outs(outs, *([BOOL] if routines.reports(name) else []))
-            case Call(name, args, stores):
+            case ir.Call(name, args, stores):
                 self.require(not self.in_parallel, "a call inside a parallel body")
                 if self.require(name in self.procedures, f"there is no procedure {name}"):
                     self.gates(self.procedures[name].params, args, "the argument")
                     self.gates(outs, self.procedures[name].body.results, "the result")
                 for position in stores:
                     self.require(isinstance(args[position].type, Array), "a store into what is no array")
-            case Opaque():
+            case ir.Opaque():
                 self.require(not self.in_parallel, "a call back into Python inside a parallel body")
 
     def routine(self, name: str, targets: tuple[Var, ...], inputs: tuple[Var, ...]) -> None:
@@ -375,16 +319,14 @@ class _Checker:
             if not self.require(len(arrays) == len(sides), f"{name} of {len(arrays)} arrays"):
                 return
             for array, axes in zip(arrays, sides, strict=True):
-                kind = self.array(array, "an operand")
+                kind = _array(array)
                 lines = routines.family(name) in ("sort", "argsort")
-                good = kind is None or (kind.rank == 1 + len(axes) and (kind.layout in "CS" or not lines))
+                good = kind.rank == 1 + len(axes) and (kind.layout in "CS" or not lines)
                 self.require(good, f"{name} of {show(array)}")
-        for array in targets:
-            self.writes(array)
 
-    def prim(self, op: Prim, outs: tuple[Var, ...]) -> None:
+    def prim(self, op: ir.Prim, outs: tuple[Var, ...]) -> None:
         name, args = op.name, op.args
-        if not self.require(name in PRIMS, f"there is no primitive {name}"):
+        if not self.require(name in ir.PRIMS, f"there is no primitive {name}"):
             return
         arity = _ARITIES.get(name, 2)
         if not self.require(len(args) == arity, f"{name} takes {arity} arguments, not {len(args)}"):
@@ -402,29 +344,16 @@ class _Checker:
             self.require(dtypes <= _DOMAINS[name], f"{name} is not defined for {', '.join(dtypes)}")
             self.outs(outs, Scalar(result_dtype(name, args)))
 
-    def view(self, op: View, outs: tuple[Var, ...]) -> None:
-        kind = self.array(op.base, "the base", len(op.starts))
-        self.indices(op.starts, "a start")
-        self.indices([operand for axis in op.axes for operand in (axis.extent, axis.step)], "an extent or step")
-        sources = [axis.source for axis in op.axes if axis.source is not None]
-        self.require(len(set(sources)) == len(sources), "two view axes have one source")
-        self.require(all(0 <= source < len(op.starts) for source in sources), "a source the base does not have")
-        if kind is not None:
-            self.outs(
-                outs, Array(kind.dtype, len(op.axes), outs[0].type.layout if isinstance(outs[0].type, Array) else "A")
-            )
-
-    def loop(self, op: For | While, outs: tuple[Var, ...]) -> None:
+    def loop(self, op: ir.For | ir.While, outs: tuple[Var, ...]) -> None:
         self.gates(op.params, op.inits, "the start of")
-        if isinstance(op, For):
-            self.indices((op.index, op.start, op.stop, op.step), "a bound")
+        if isinstance(op, ir.For):
             self.require(not (isinstance(op.step, Const) and op.step.value == 0), "a step of 0")
         self.bind(op.params, "a loop parameter")
-        if isinstance(op, While):
+        if isinstance(op, ir.While):
             self.inside(op.condition)
             if self.require(len(op.condition.results) == 1, "the condition of a loop has one result"):
                 self.scalar(op.condition.results[0], "bool", "the condition")
-        self.inside(op.body, (op.index,) if isinstance(op, For) else ())
+        self.inside(op.body, (op.index,) if isinstance(op, ir.For) else ())
         self.scope.difference_update(op.params)
         results = op.body.results
         if op.stoppable and self.require(bool(results) and bool(outs), "a stoppable loop has a stop flag"):
@@ -434,38 +363,59 @@ class _Checker:
         self.gates(op.params, results, "the next")
         self.gates(outs, op.params, "the last")
 
-    def parallel(self, op: Map | Reduce | Scan | Compress | Scatter, outs: tuple[Var, ...]) -> None:
+    def parallel(self, op: ir.Map | ir.Reduce | ir.Scan | ir.Compress | ir.Scatter, outs: tuple[Var, ...]) -> None:
         rank = len(op.extents)
         match op:
-            case Map(extents, indices, body):
+            case ir.Map(extents, indices, body):
                 dtypes = self.body(body, indices, extents, may_store=True)
                 self.outs(outs, *(Array(dtype, rank) for dtype in dtypes))
-            case Reduce(extents, indices, reduced, reduced_indices, body, inits, combine):
+            case ir.Reduce(extents, indices, reduced, reduced_indices, body, inits, combine):
                 dtypes = self.body(body, (*indices, *reduced_indices), (*extents, *reduced))
                 self.outs(outs, *(Array(dtype, rank) if extents else Scalar(dtype) for dtype in dtypes))
                 self.inits(inits, dtypes)
                 self.combine(combine, dtypes)
-            case Scan(extents, indices, axis, body, inits, combine, _):
+            case ir.Scan(extents, indices, axis, body, inits, combine, _):
                 dtypes = self.body(body, indices, extents)
                 self.require(0 <= axis < rank, f"there is no axis {axis}")
                 self.outs(outs, *(Array(dtype, rank) for dtype in dtypes))
                 self.inits(inits, dtypes)
                 self.combine(combine, dtypes)
-            case Compress(extents, indices, body):
+            case ir.Compress(extents, indices, body):
                 dtypes = self.body(body, indices, extents)
                 if self.require(dtypes[:1] == ["bool"], "compress needs a bool first"):
                     self.outs(outs, Scalar("int64"), *(Array(dtype, 1) for dtype in dtypes[1:]))
-            case Scatter(target, extents, indices, body, combine):
+            case ir.Scatter(target, extents, indices, body, combine):
                 dtypes = self.body(body, indices, extents)
-                kind = self.array(target, "the target")
-                self.writes(target)
-                if kind is not None:
-                    wanted = ["bool", *["int64"] * kind.rank, kind.dtype]
-                    self.require(dtypes == wanted, f"the body gives {dtypes}, not {wanted}")
-                    self.combine(combine, [kind.dtype])
+                kind = _array(target)
+                wanted = ["bool", *["int64"] * kind.rank, kind.dtype]
+                self.require(dtypes == wanted, f"the body gives {dtypes}, not {wanted}")
+                self.combine(combine, [kind.dtype])
                 self.outs(outs)
 
     def inits(self, inits: Sequence[Operand], dtypes: Sequence[str]) -> None:
         if self.require(len(inits) == len(dtypes), f"{len(inits)} initial values for {len(dtypes)} results"):
             for init, dtype in zip(inits, dtypes, strict=True):
                 self.scalar(init, dtype, "an initial value")
+
+
+def _array(operand: Operand) -> Array:
+    assert isinstance(operand.type, Array)
+    return operand.type
+
+
+def view_problems(op: ir.AnyView) -> Iterator[str]:
+    """What is wrong with a view whose operands are of the right types; Imp has the same views."""
+    base = _array(op.base)
+    match op:
+        case ir.View(_, starts, axes):
+            sources = [axis.source for axis in axes if axis.source is not None]
+            if len(starts) != base.rank:
+                yield f"{len(starts)} starts for {show(op.base)}"
+            if len(set(sources)) != len(sources):
+                yield "two view axes have one source"
+            if not all(0 <= source < len(starts) for source in sources):
+                yield "a source the base does not have"
+        case ir.Reshape() if base.layout != "C" and base.rank:
+            yield f"{show(op.base)} is reshaped, but its layout is not C"
+        case ir.Strided(_, _, extents, strides) if len(extents) != len(strides):
+            yield f"{len(extents)} extents and {len(strides)} strides"

@@ -21,6 +21,7 @@ from parakeet_py.base.types import Array
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     ZERO,
+    AnyView,
     Block,
     Const,
     Dim,
@@ -34,11 +35,9 @@ from parakeet_py.typed_ir.ir import (
     Operand,
     Prim,
     Reduce,
-    Reshape,
     Scatter,
     Store,
     Stride,
-    Strided,
     Var,
     View,
     While,
@@ -113,7 +112,7 @@ class Touched:
                     base,
                     tuple(_Axis(self._form(s), *steps.get(d, (None, None))) for d, s in enumerate(starts)),
                 )
-            case Reshape(base) | Strided(base):
+            case AnyView(base):
                 self._views[outs[0]] = base, tuple(_Axis(None, None, None) for _ in range(_rank(base)))
             case Matmul(out, left, right):
                 for array in (left, right):

@@ -17,6 +17,7 @@ from parakeet_py.typed_ir.ir import (
     PARALLEL,
     ZERO,
     Alloc,
+    AnyView,
     Block,
     Cast,
     Check,
@@ -34,10 +35,8 @@ from parakeet_py.typed_ir.ir import (
     Operand,
     Prim,
     Reduce,
-    Reshape,
     Scan,
     Store,
-    Strided,
     Var,
     View,
     While,
@@ -122,7 +121,7 @@ class Simplifier(ArraySimplifier):
             case Opaque(site, args):
                 exact = self.exact(args)
                 return None if exact is args else (Let(let.outs, Opaque(site, exact), let.pos),)
-            case Alloc() | Map() | Reduce() | Scan() | Compress() | Reshape() | Strided():
+            case Alloc() | Map() | Reduce() | Scan() | Compress() | AnyView():
                 new = self.descend(let)
                 made = new[0] if new else let
                 if isinstance(made.op, Map | Reduce):

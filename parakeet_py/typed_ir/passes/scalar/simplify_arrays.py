@@ -17,6 +17,7 @@ from parakeet_py.typed_ir.ir import (
     ONE,
     ZERO,
     Alloc,
+    AnyView,
     Cast,
     Compress,
     Dim,
@@ -32,7 +33,6 @@ from parakeet_py.typed_ir.ir import (
     Reshape,
     Scan,
     Store,
-    Strided,
     Var,
     View,
     ViewAxis,
@@ -107,7 +107,7 @@ class ArraySimplifier(Rewriter):
         if let is None:
             return None
         match let.op:
-            case Alloc() | Map() | Reduce() | Scan() | Reshape() | Strided():
+            case Alloc() | Map() | Reduce() | Scan() | AnyView():
                 return let.op.extents[axis]
             case Compress():
                 return let.outs[0]
