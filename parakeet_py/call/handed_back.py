@@ -42,7 +42,7 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.runtime.object_layout import Layout
-from parakeet_py.signature.object_assembly import ContainerT, Template, rebuild
+from parakeet_py.signature.object_assembly import ContainerT, Template
 from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque import opaque
@@ -243,7 +243,7 @@ class CallState:
         """The result of an operation whose operands have to be put together."""
         site = plan.site
         lists: list[Any] = []
-        operands = [rebuild(template, leaves) for template in site.operands]
+        operands = list(plan.assembled(*leaves))
         if plan.lists:
             _find_lists(site.operands, operands, lists)
         if self.safe and plan.evaluated and not plan.safe:

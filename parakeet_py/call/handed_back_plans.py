@@ -28,7 +28,7 @@ from parakeet_py.base.types import Array, Object, Scalar, Type
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.llvm.codegen.arrays import slots_in
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
-from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression
+from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, assembler, expression
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY
 from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
@@ -50,7 +50,7 @@ Perform = Callable[[Any, int, int, int], int]  # (call state, ctx, slots of the 
 class Plan:
     """One operation, as far as it can be prepared."""
 
-    __slots__ = ("accepted", "dtype", "evaluated", "flags", "lists", "result", "safe", "site", "slots", "types")
+    __slots__ = ("accepted", "dtype", "evaluated", "flags", "lists", "make", "result", "safe", "site", "slots", "types")
 
     def __init__(self, site: OpaqueSite, types: tuple[Type, ...]) -> None:
         self.site, self.types = site, types
@@ -60,6 +60,7 @@ class Plan:
         kinds = [] if site.result is None else result_types(site.result)
         self.slots = bool(site.catches) + sum(map(slots_in, kinds))
         self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in types)
+        self.make: Callable[..., tuple[Any, ...]] | None = None
         self.accepted: type | None = None  # the type of results that are accepted without a further look
         if isinstance(site.result, ScalarSpec):
             kind = np.dtype(site.result.dtype).type
@@ -70,6 +71,12 @@ class Plan:
         if isinstance(site.result, ArraySpec):
             self.dtype = np.dtype(site.result.dtype)
             self.flags = _flags(site.result.writeable)
+
+    def assembled(self, *leaves: Any) -> tuple[Any, ...]:
+        """The operands."""
+        if self.make is None:
+            self.make = assembler(self.site.operands, len(leaves))
+        return self.make(*leaves)
 
     def performer(self, hidden: bool) -> Perform | None:
         """The function for this operation, if it is of the usual kind. `hidden`: globals have to be looked at

@@ -23,7 +23,7 @@ from parakeet_py.base.errors import (
 )
 from parakeet_py.call.compile import Compiled, Extents, kept_arguments, python_may_begin_again
 from parakeet_py.frontend.evaluate.evaluator import Raised
-from parakeet_py.signature.object_assembly import rebuild
+from parakeet_py.signature.object_assembly import assembler
 from parakeet_py.signature.results import (
     Result,
     ResultEither,
@@ -144,10 +144,13 @@ def values_of(compiled: Compiled, normal: Sequence[Any]) -> list[Any]:
 def opaque_of(compiled: Compiled, log: Log) -> Any:
     """What does the operations handed back to Python; `log` gets what they have given."""
 
+    makers: dict[int, Callable[..., tuple[Any, ...]]] = {}
+
     def call(number: int, args: list[Any]) -> list[Any]:
         site = compiled.specialization.opaque_sites[number]
         try:
-            operands = [rebuild(operand, args) for operand in site.operands]
+            make = makers.get(number) or makers.setdefault(number, assembler(site.operands, len(args)))
+            operands = list(make(*args))
             log.whole = log.whole and is_safe(site, operands)
             result = perform(site.operation, operands, site.keywords)
         except BaseException as error:

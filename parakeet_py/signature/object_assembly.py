@@ -1,16 +1,18 @@
 """What is put together from values: templates of tuples, lists, dicts and all that Python code makes of leaves.
 
 Leaves are what a typed function has at run time: numbers, arrays, Python objects. Everything around them is known when
-the function is compiled, and is put together by `rebuild`: for operations that are handed back (`typed_ir.opaque`),
-and for results that are more than tuples and lists of leaves (`Assembled`).
+the function is compiled. Templates become Python expressions of the leaves: for operations that are handed back
+(`typed_ir.opaque`), and for results that are more than tuples and lists of leaves (`Assembled`).
 """
 
 from __future__ import annotations
 
 import itertools
+import keyword
 import math
 import types
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
@@ -48,74 +50,7 @@ class ContainerT:
 Template = LeafT | StaticT | ContainerT
 
 
-def rebuild(template: Template, leaves: Sequence[Any]) -> Any:
-    """The Python object of a template."""
-    match template:
-        case LeafT(position):
-            return leaves[position]
-        case StaticT(value):
-            return value
-        case ContainerT(kind, items, keys):
-            parts = [rebuild(item, leaves) for item in items]
-            match kind:
-                case "tuple":
-                    return tuple(parts)
-                case "list":
-                    return parts
-                case "named":
-                    return keys[0](*parts)
-                case "slice":
-                    return slice(*parts)
-                case "range":
-                    return range(*parts)
-                case "dict":
-                    return dict(zip(keys, parts, strict=True))
-                case "list_of":
-                    return parts[0].tolist()
-                case "items_of":
-                    return list(parts[0])
-                case "readonly":
-                    return _readonly(parts[0])
-                case "method":
-                    return getattr(parts[0], keys[0])
-                case "dict_of":
-                    return dict(parts[0])
-                case "set_of":
-                    return set(parts[0])
-                case "copies_of":
-                    return [row.copy() for row in parts[0]]
-                case "arrays_of":
-                    data, starts, *extents = parts
-                    shapes = zip(*extents, strict=True)
-                    return [
-                        data[start : start + math.prod(shape)].reshape(shape).copy()
-                        for start, shape in zip(starts, shapes, strict=True)
-                    ]
-                case "zipped":
-                    rows = zip(*parts, strict=True)
-                    if keys[0] is tuple:
-                        return list(rows)
-                    return list(map(list, rows)) if keys[0] is list else list(itertools.starmap(keys[0], rows))
-                case "rows_of":
-                    return [parts[1][first:last] for first, last in itertools.pairwise(parts[0])]
-                case "empty_lists":
-                    return [[] for _ in range(parts[0])]
-                case "one_of":
-                    return parts[1 + parts[0]]
-                case "chosen":
-                    options = list(zip(parts[1:], keys, strict=True))  # lists, or one item for all places
-                    return [
-                        options[tag][0] if options[tag][1] else options[tag][0][place]
-                        for place, tag in enumerate(parts[0])
-                    ]
-                case "format":
-                    return str.format(keys[0], *parts)
-                case "function":
-                    return _function(keys[0], keys[1], parts)
-    raise AssertionError(template)
-
-
-def _function(code: types.CodeType, around: types.FunctionType, parts: Sequence[Any]) -> types.FunctionType:
+def _function(code: types.CodeType, around: types.FunctionType, *parts: Any) -> types.FunctionType:
     """A nested function; it may have captured itself."""
     itself = types.CellType()
     held = iter(parts)
@@ -125,10 +60,6 @@ def _function(code: types.CodeType, around: types.FunctionType, parts: Sequence[
     return made
 
 
-def _selected(tags: Sequence[int], options: tuple[Any, ...]) -> list[Any]:
-    return [options[tag] for tag in tags]
-
-
 def _readonly(array: Any) -> Any:
     if array.flags.writeable:
         array = array.view()
@@ -136,8 +67,48 @@ def _readonly(array: Any) -> Any:
     return array
 
 
+def _copies(rows: Any) -> list[Any]:
+    return [row.copy() for row in rows]
+
+
+def _arrays(data: Any, starts: Sequence[int], *extents: Sequence[int]) -> list[Any]:
+    shapes = zip(*extents, strict=True)
+    return [
+        data[start : start + math.prod(shape)].reshape(shape).copy()
+        for start, shape in zip(starts, shapes, strict=True)
+    ]
+
+
+def _zipped(kind: type, *columns: Any) -> list[Any]:
+    rows = zip(*columns, strict=True)
+    if kind is tuple:
+        return list(rows)
+    return list(map(list, rows)) if kind is list else list(itertools.starmap(kind, rows))
+
+
+def _rows(ends: Sequence[int], items: Any) -> list[Any]:
+    return [items[first:last] for first, last in itertools.pairwise(ends)]
+
+
+def _empty_lists(count: int) -> list[Any]:
+    return [[] for _ in range(count)]
+
+
+def _chosen(fixed: Sequence[bool], tags: Sequence[int], *options: Any) -> list[Any]:
+    """An item for each tag, of that option; options are lists, or fixed: one item for all places."""
+    if all(fixed):
+        return [options[tag] for tag in tags]
+    return [options[tag] if fixed[tag] else options[tag][place] for place, tag in enumerate(tags)]
+
+
+_MADE_BY: dict[str, Callable[..., Any]] = {
+    "slice": slice, "range": range, "dict_of": dict, "set_of": set, "items_of": list, "readonly": _readonly,
+    "copies_of": _copies, "arrays_of": _arrays, "rows_of": _rows, "empty_lists": _empty_lists,
+}  # fmt: skip
+
+
 def expression(template: Template, names: dict[str, Any]) -> str:
-    """Python text for `rebuild`, of leaves x0, x1, ...; what else it takes is put into `names`."""
+    """Python text for the object of a template, of leaves x0, x1, ...; what else it takes is put into `names`."""
 
     def named(value: Any) -> str:
         name = f"made{len(names)}"
@@ -151,39 +122,47 @@ def expression(template: Template, names: dict[str, Any]) -> str:
             return named(value)
         case ContainerT(kind, items, keys):
             parts = [expression(item, names) for item in items]
+            given = ", ".join(parts)
             match kind:
                 case "tuple":
-                    return f"({''.join(part + ', ' for part in parts)})"
+                    return f"({given},)" if parts else "()"
                 case "list":
-                    return f"[{', '.join(parts)}]"
+                    return f"[{given}]"
                 case "dict":
                     pairs = zip(keys, parts, strict=True)
                     return "{" + ", ".join(f"{named(key)}: {part}" for key, part in pairs) + "}"
                 case "named":
-                    return f"{named(keys[0])}({', '.join(parts)})"
-                case "slice" | "dict_of" | "set_of":
-                    kinds = {"slice": slice, "dict_of": dict, "set_of": set}
-                    return f"{named(kinds[kind])}({', '.join(parts)})"
+                    return f"{named(keys[0])}({given})"
                 case "list_of":
-                    return f"{parts[0]}.tolist()"
-                case "items_of":
-                    return f"[*{parts[0]}]"
+                    return f"{given}.tolist()"
+                case "one_of":
+                    return f"({', '.join(parts[1:])},)[{parts[0]}]"
+                case "method" if keys[0].isidentifier() and not keyword.iskeyword(keys[0]):
+                    return f"{given}.{keys[0]}"
+                case "method":
+                    return f"{named(getattr)}({given}, {keys[0]!r})"
+                case "format":
+                    return f"{named(partial(str.format, keys[0]))}({given})"
                 case "zipped":
-                    rows = f"{named(zip)}({', '.join(parts)}, strict=True)"
-                    if keys[0] is tuple:
-                        return f"[*{rows}]"
-                    return (
-                        f"[*{named(map)}({named(list)}, {rows})]"
-                        if keys[0] is list
-                        else f"[*{named(itertools.starmap)}({named(keys[0])}, {rows})]"
-                    )
-                case "chosen" if all(keys):
-                    return f"{named(_selected)}({parts[0]}, ({''.join(part + ', ' for part in parts[1:])}))"
-                case "method" if keys[0].isidentifier():
-                    return f"{parts[0]}.{keys[0]}"
-            leaves: tuple[Template, ...] = tuple(map(LeafT, range(len(items))))
-            return f"{named(rebuild)}({named(ContainerT(kind, leaves, keys))}, ({''.join(p + ', ' for p in parts)}))"
+                    return f"{named(partial(_zipped, keys[0]))}({given})"
+                case "chosen":
+                    return f"{named(partial(_chosen, keys))}({given})"
+                case "function":
+                    return f"{named(partial(_function, *keys))}({given})"
+            return f"{named(_MADE_BY[kind])}({given})"
     raise AssertionError(template)
+
+
+def assembler(templates: Sequence[Template], leaves: int) -> Callable[..., tuple[Any, ...]]:
+    """A function of so many leaves that makes the objects of templates."""
+    names: dict[str, Any] = {}
+    return _function_of(leaves, "(" + "".join(expression(one, names) + ", " for one in templates) + ")", names)
+
+
+def _function_of(leaves: int, text: str, names: dict[str, Any]) -> Callable[..., Any]:
+    parameters = ", ".join(f"x{position}" for position in range(leaves))
+    made: Callable[..., Any] = eval(f"lambda {parameters}: {text}", names)
+    return made
 
 
 @record
@@ -193,14 +172,12 @@ class Assembled:
     template: Template
 
     def __call__(self, *leaves: Any) -> Any:
-        return rebuild(self.template, leaves)
+        return self.function(len(leaves))(*leaves)
 
     def function(self, leaves: int) -> Callable[..., Any]:
         """The same for so many leaves, as a function made for this template."""
         names: dict[str, Any] = {}
-        body = expression(self.template, names)
-        parameters = ", ".join(f"x{position}" for position in range(leaves))
-        return eval(f"lambda {parameters}: {body}", names)  # type: ignore[no-any-return]
+        return _function_of(leaves, expression(self.template, names), names)
 
     @property
     def looked_at(self) -> frozenset[int]:
