@@ -11,7 +11,7 @@ import re
 
 from parakeet_py.base.types import Array, Object, Scalar
 from parakeet_py.imp import ir
-from parakeet_py.llvm.codegen import access_checks, arrays, parallel
+from parakeet_py.llvm.codegen import access_checks, arrays, parallel, polls
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen.builder import is_literal
 from parakeet_py.llvm.codegen.cast import cast
@@ -192,24 +192,39 @@ def _if(scope: Scope, statement: ir.If) -> None:
 
 
 def _for(scope: Scope, statement: ir.For) -> None:
-    f = scope.f
     start, stop, step = (scope.scalar(operand) for operand in (statement.start, statement.stop, statement.step))
+    stretch = polls.stretch(scope, statement)
+    if stretch is None:
+        _counted(scope, statement, start, stop, step)
+        return
+    with stretch.over(start, stop) as (first, last):
+        _counted(scope, statement, first, last, step, stretch.end)
+
+
+def _counted(scope: Scope, statement: ir.For, start: str, stop: str, step: str, leave_to: str = "") -> None:
+    """A loop, or a stretch of one, that a Break leaves for the label `leave_to` (its own end if there is none)."""
+    f = scope.f
     index = f.fresh(re.sub("[^A-Za-z0-9_]", "_", statement.index.name) + ".")
     counter, first, last = index, start, stop
     if step != "1":
         counter, first, last = f"{index}.k", "0", _iterations(scope, start, stop, step)
     body, end = f.label("loop"), f.label("end")
     before = f.block
+    countdown = None
+    if not leave_to and polls.counts_down(scope, statement):
+        countdown = polls.Countdown(scope, polls.is_alone(statement))
     order = "slt" if step == "1" else "ult"
     f.branch_if(f.binary(f"icmp {order}", "i64", first, last), body, end)
 
     f.begin(body)
     counting = f.reserve()
     indexing = f.reserve() if counter != index else None
+    if countdown is not None:
+        countdown.begin()
     scope.values[statement.index] = index
     if (least := f.bound(start)) is not None and (f.bound(step) or -1) > 0:
         f.bounds[index] = least
-    scope.exits.append(end)
+    scope.exits.append(leave_to or end)
     outer_order = scope.order
     if (scope.parent is not None or scope.unit.is_region) and len(scope.exits) == 1:
         scope.order = index
@@ -228,7 +243,9 @@ def _for(scope: Scope, statement: ir.For) -> None:
         properties.append(f.module.shared_node('!{!"llvm.loop.vectorize.enable", i1 false}'))
     grouped = statement.kind in ("vector", "independent") and _enter_group(scope, statement.body, properties)
     widened, f.widened = f.widened, statement.kind == "vector"
+    scope.polled += countdown is not None
     emit_block(scope, statement.body)
+    scope.polled -= countdown is not None
     f.widened = widened
     if grouped:
         scope.groups.pop()
@@ -241,6 +258,8 @@ def _for(scope: Scope, statement: ir.For) -> None:
             f.fill(indexing, f"{index} = phi i64 [ {start}, %{before} ]")
         f.begin(end)
         return
+    if countdown is not None:
+        countdown.latch()
     latch = f.block
     # no iteration follows the last index that is before `stop`, so counting by 1 cannot overflow
     f.effect(f"{counter}.next = add {'nsw' if step == '1' else 'nuw'} i64 {counter}, 1")
@@ -289,16 +308,25 @@ def _enter_group(scope: Scope, body: ir.Block, properties: list[str]) -> bool:
 def _while(scope: Scope, statement: ir.While) -> None:
     f = scope.f
     head, body, end = f.label("while"), f.label("body"), f.label("end")
+    countdown = None
+    if polls.counts_down(scope, statement):
+        countdown = polls.Countdown(scope, polls.is_alone(statement))
     f.branch(head)
     f.begin(head)
+    if countdown is not None:
+        countdown.begin()
     scope.exits.append(end)
+    scope.polled += countdown is not None
     emit_block(scope, statement.head)
     if not f.dead:
         f.branch_if(scope.scalar(statement.condition), body, end)
         f.begin(body)
         emit_block(scope, statement.body)
         if not f.dead:
+            if countdown is not None:
+                countdown.latch()
             f.branch(head)
+    scope.polled -= countdown is not None
     scope.exits.pop()
     f.begin(end)
 

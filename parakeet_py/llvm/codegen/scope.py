@@ -27,6 +27,7 @@ class Unit:
     module: ModuleText
     regions: int = 0
     hands_back: bool = False  # it calls back into Python
+    polls: bool = True  # its loops look up for signals
     is_region: bool = False  # its outermost function is a region itself
     returns: str = "i32"  # what its outermost function returns: the status, and after it results of a procedure
 
@@ -87,6 +88,7 @@ class Scope:
     ----------
     parent : the scope a region captures from; None in the entry
     exits : labels that a Break goes to, innermost last
+    polled : how many of the loops around count down to polls
     order : the iteration number that a failing arithmetic check reports
     """
 
@@ -99,6 +101,7 @@ class Scope:
     captured_cells: dict[ir.Cell, AnyValue] = field(default_factory=dict)
     frame: list[tuple[str, str]] = field(default_factory=list)
     exits: list[str] = field(default_factory=list)
+    polled: int = 0
     groups: list[LoopGroup] = field(default_factory=list)
     order: str = "0"
     limits: dict[str, tuple[str, str]] = field(default_factory=dict)  # of recursion, see `calls`

@@ -29,7 +29,9 @@ from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
 from parakeet_py.llvm.runtime.object_layout import check_layout
 
 _PYTHON_FUNCTIONS = (
-    "PyBool_Type PyErr_Clear PyErr_Occurred PyErr_SetObject PyErr_SetString PyEval_RestoreThread PyEval_SaveThread "
+    "PyBool_Type PyErr_CheckSignals "
+    "PyErr_Clear PyErr_Occurred PyGILState_GetThisThreadState PyErr_SetObject PyErr_SetString "
+    "PyEval_RestoreThread PyEval_SaveThread "
     "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyList_GetSlice "
     "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
     "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
@@ -73,6 +75,7 @@ EXPORTS = (
     "gate.fail",
     "gate.ask_threads",
     "gate.drop",
+    "gate.poll",
     "gate.read_list",
     "gate.box_array",
     "gate.lend_array",
@@ -175,6 +178,7 @@ def _load() -> Mapping[str, int]:
     known["gate.mem_handler"] = id(rt.mem_handler)
     code = support_code("gate support", support_ir(), known, EXPORTS)
     _kept.append(rt.mem_handler)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(rt.symbols["pk_set_poll"])(code["gate.poll"])
     callable_type.set_support(code["gate.forward"], code["gate.call"])
     return ChainMap(dict(code.addresses), known)
 

@@ -12,7 +12,7 @@ import sys
 
 from parakeet_py.llvm.entry.boxing_text import ARRAYS, LENT
 from parakeet_py.llvm.entry.callable_type import SLOW_OFFSET
-from parakeet_py.llvm.runtime import error_state
+from parakeet_py.llvm.runtime import error_state, loop_polls
 from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER, Context
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
 
@@ -40,7 +40,7 @@ def increment_ir(name: str, pointer: str) -> str:
 def support_ir(checked: bool = False) -> str:
     """The text of the support module; the `checked` one calls `gate.reference` and `gate.give` where references are
     taken and given away (to what keeps them: the text says so)."""
-    text = _COMPARE + _OVERLAP + _CALL + ARRAYS + error_state.support_text()
+    text = _COMPARE + _OVERLAP + _CALL + ARRAYS + error_state.support_text() + loop_polls.support_text()
     if checked:
         text = _GIVES_AWAY.sub(r"call void @gate.give(ptr \1)", text) + COUNTING
     constants: dict[str, object] = {

@@ -33,7 +33,9 @@ from parakeet_py.llvm.entry.stub_arguments import ArgumentWriter
 from parakeet_py.llvm.entry.stub_results import ResultWriter
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.call_context import Context
+from parakeet_py.llvm.runtime.loop_polls import HELD, KEPT
 from parakeet_py.llvm.safety.declarations import DECLARATIONS
+from parakeet_py.signature.attribute_sources import RANDOM_STATE
 from parakeet_py.signature.results import Result, result_leaves, result_offsets
 from parakeet_py.signature.specs import Signature, argument_slots
 
@@ -150,30 +152,27 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.increment(pin)
         self.keep_contents()
         release = self.releases(release_elements, always_release)
-        thread = "null"
+        held_at = self.at("%ctx", Context.THREAD)
+        draws = any(hidden.source[-1] == RANDOM_STATE for hidden in self.signature.hidden)
+        self.put(f"store i64 {KEPT if draws else HELD}, ptr {held_at}")
         if release:
-            here = "begin" if self.kept else "ready"
-            if self.checked:  # there are more blocks
-                here = "held"
-                self.put("br label %held")
-                self.lines.append("held:")
             self.put(f"br i1 {release}, label %release, label %run")
             self.lines.append("release:")
             self.put("%released = call ptr @gate.PyEval_SaveThread()")
+            self.put(f"store ptr %released, ptr {held_at}")
             self.put("br label %run")
             self.lines.append("run:")
-            self.put(f"%thread = phi ptr [null, %{here}], [%released, %release]")
-            thread = "%thread"
         self.clear_flags()
         self.put(f"%status = call i32 @{self.entry}(ptr %ctx, ptr %arguments, ptr %results)")
         self.read_flags()
-        if release:
-            held = self.let(f"icmp eq ptr {thread}, null")
-            self.put(f"br i1 {held}, label %back, label %restore")
-            self.lines.append("restore:")
-            self.put(f"call void @gate.PyEval_RestoreThread(ptr {thread})")
-            self.put("br label %back")
-            self.lines.append("back:")
+        thread = self.field("%ctx", Context.THREAD, "i64")  # loops that run long let the GIL go, too
+        held = self.let(f"icmp ule i64 {thread}, {KEPT}")
+        self.put(f"br i1 {held}, label %back, label %restore")
+        self.lines.append("restore:")
+        state = self.let(f"inttoptr i64 {thread} to ptr")
+        self.put(f"call void @gate.PyEval_RestoreThread(ptr {state})")
+        self.put("br label %back")
+        self.lines.append("back:")
         self.put("%good = icmp eq i32 %status, 0")
         self.put("br i1 %good, label %box, label %failed")
 

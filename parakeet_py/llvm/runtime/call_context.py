@@ -22,7 +22,9 @@ class Context:
     LEVELS: Final = 88  # i64: how many calls deep a recursion may go, where there is one
     FLOOR: Final = 96  # ptr: the address that the stack must not come down to in it
     FLAGS: Final = 104  # i32: floating-point flags that parts of parallel regions have set
-    SIZE: Final = 128  # bytes 108 to 127 are reserved
+    THREAD: Final = 112  # ptr: the thread state that the gate restores; 1: the GIL is held, 0: no gate made the call
+    DUE: Final = 120  # i64: when signals are looked at next, in nanoseconds
+    SIZE: Final = 128  # bytes 108 to 111 are reserved
 
 
 BLOCK_HEADER: Final = 64  # bytes from a block (its header) to its payload
@@ -31,4 +33,5 @@ ALIGNMENT: Final = 64  # of every payload
 
 OUT_OF_MEMORY: Final = -1  # the status of a call that found no memory
 OPAQUE_RAISED: Final = -2  # of one in which Python code has raised
+INTERRUPTED: Final = -4  # of one that a signal handler has ended
 OPAQUE_AGAIN: Final = -3  # of one that has to be run by Python, because Python code has given something unforeseen

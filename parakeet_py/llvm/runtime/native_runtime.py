@@ -26,6 +26,7 @@ from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError
 from parakeet_py.llvm.runtime import (
     array_memory,
     blas_threads,
+    loop_polls,
     memory_pool,
     refcounted_memory,
     stack,
@@ -60,7 +61,8 @@ _SMALL = (
     "pk_free",
     "pk_mem_handler",
 )
-EXPORTS = (*_SYSTEM, *_SMALL)
+_POLLS = ("pk_poll", "pk_set_poll")
+EXPORTS = (*_SYSTEM, *_SMALL, *_POLLS)
 
 DECLARATIONS = """\
 declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)
@@ -144,7 +146,7 @@ def system_ir() -> str:
 
 def small_ir() -> str:
     """The second module: what runs for every small array."""
-    return array_memory.payloads_ir() + refcounted_memory.blocks_ir() + _INTRINSICS
+    return array_memory.payloads_ir() + refcounted_memory.blocks_ir() + loop_polls.poll_ir() + _INTRINSICS
 
 
 class Runtime(NamedTuple):
@@ -215,7 +217,7 @@ def _load_checked(unchecked: Runtime) -> Runtime:
 
 def _load() -> Runtime:
     system = support_code("runtime", system_ir(), {}, _SYSTEM)
-    small = support_code("runtime", small_ir(), system.addresses, _SMALL, codegen_level=2)
+    small = support_code("runtime", small_ir(), system.addresses, (*_SMALL, *_POLLS), codegen_level=2)
     ctypes.CFUNCTYPE(None, ctypes.c_int64)(system["pk_initialize"])(_pool_limit())
     return Runtime({**system.addresses, **small.addresses}, _capsule(small["pk_mem_handler"]))
 

@@ -176,6 +176,7 @@ def _register(module: ModuleText, name: str) -> str:
 class KernelUnit(Unit):
     """A kernel being printed."""
 
+    polls: bool = False
     threads: int = 1
     shared: int = 0
     single: bool = False
